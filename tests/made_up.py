@@ -13,7 +13,6 @@ from dpladder.config.section import restored
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.events import Job, to_json
 from dpladder.report.summary import Summary
 from dpladder.search.fit import Target, fit_radius
 from dpladder.search.space import Space, bounds, decompose, draw
@@ -202,7 +201,7 @@ def statement(*summaries, relation="add_remove", lifetime=8.0):
     }
     about = {"mode": "release", "relation": relation, "delta": 1e-5, "target_epsilon": 1.0}
     origin = {"date": "2026-01-01", "commit": None, "versions": {}}
-    datasets = {"datasets": {"mnist5k": dataset}, "records": {}}
+    datasets = {"datasets": {"mnist5k": dataset}, "records": {}, "files": {}}
     return about | datasets | {"origin": origin, "config": "", "deployment": None}
 
 
@@ -230,5 +229,6 @@ def line(one, rule, wildcards, label, part, mu):
         "superseded": False,
         "reserved": 1,
         "released": 2,
-        "spend": {"job": to_json(Job(one["experiment"], rule, tuple(sorted(wildcards.items()))))},
+        "spend": {},
+        "question": f"{one['experiment']} {rule} {wildcards}",
     }

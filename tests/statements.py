@@ -19,6 +19,7 @@ from dpladder.config.section import restored
 from dpladder.learn.weights import save
 from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document
+from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.ledger.book import Ledger, finish, head, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.build import build, seal
@@ -34,6 +35,7 @@ class Finished:
 
     def __init__(self, folder: Path, changes: dict[str, Any]) -> None:
         self.folder, self.results = folder, folder / "results"
+        self.places: dict[Job, int] = {}  # of the jobs' records
         self.home = open_home(folder / "home")
         self.plan = make_plan(resolve(overlay(DEMO, changes)), {})
         self.document = plan_document(self.plan, {}, resolve(overlay(DEMO, changes)))
@@ -55,11 +57,13 @@ class Finished:
         for lineage, ledger in self.ledgers.items():
             reserved = reserve(ledger, self.plan.items_of(lineage))
             held = [item for item in reserved if item.status == "RESERVED"]
-            for place, item in enumerate(held, len(list(self.results.glob("*")))):
-                commit(ledger, item.token, f"{place:064x}", item.spends)
+            for item in held:
+                commit(ledger, item.token, 2 * item.token, item.spends)
                 finish(ledger, item.token, "0" * 64)
-                record = record_of(item.job.rule, dict(item.job.wildcards), item.spends)
-                self.write(f"results/{place}/privacy.json", record)
+                own = {"experiment": item.job.experiment, **dict(item.job.wildcards)}
+                record = record_of(item.job.rule, own, item.spends, item.question)
+                at = self.places.setdefault(item.job, len(self.places))
+                self.write(f"results/{at}/privacy.json", record)
         for artifact in self.plan.artifacts:
             path = self.folder / artifact.path
             path.parent.mkdir(parents=True, exist_ok=True)

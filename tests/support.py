@@ -71,7 +71,7 @@ def mixture(records: int = 300, seed: int = 0) -> dict[str, np.ndarray]:
 def release(
     ledger: Ledger,
     job: Job,
-    static: str,
+    question: str,
     query: str,
     spends: Sequence[Spend],
     draws: Sequence[Draw],
@@ -86,8 +86,8 @@ def release(
         for work in works:
             produce(work.meter, work.folder)
 
-    question = Question(job, static, query, spends, draws, outputs)
-    [outcome] = release_together(ledger, [question], alone, seed, ready)
+    asked = Question(job, question, query, spends, draws, outputs)
+    [outcome] = release_together(ledger, [asked], alone, seed, ready)
     return outcome
 
 

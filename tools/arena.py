@@ -17,13 +17,12 @@ from dpladder.config.features_sections import Features, Layers
 from dpladder.config.model import Resources
 from dpladder.config.sources import Takes
 from dpladder.data.backbones import encoder
-from dpladder.data.centre import Map, network_mean, noised_mean, plain_mean, shrunk
+from dpladder.data.centre import Map, network_mean, noised_mean, plain_mean
 from dpladder.data.datasets import open_source
 from dpladder.data.depths import depths_for, known_of
 from dpladder.learn.interface import Constants, Data
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
-from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
@@ -79,11 +78,9 @@ def less_own_mean(arena: Arena, mu: float, part: float, length: float = 32.0) ->
     n0, width, train = arena.constants.n0, arena.constants.dimension, arena.train
     mean = None
     if part:
-        source = ResearchNoise(arena.terms, Job("price", "mean"), arena.seed)
-        sigma = gdp.sigma(mu * part**0.5, 1)
-        meter = Meter([gaussian("mean", sigma, length, (width,))], source)
+        source = ResearchNoise(arena.terms, "price mean", arena.seed)
+        meter = Meter([gaussian("mean", gdp.sigma(mu * part**0.5, 1), length, (width,))], source)
         mean = noised_mean(np.asarray(train.features), train.labels, length, n0, meter, exact=True)
-        mean = shrunk(mean, sigma * length / n0)
     seen = Map(mean, length if part else None, length, Features().constant, exact=True)
     constants = replace(arena.constants, dimension=seen.width(width), length=length)
 

@@ -11,7 +11,7 @@ from functools import partial
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import loss_distribution
 from dpladder.privacy.accounting.composition import compose
-from dpladder.privacy.accounting.events import Counted, Gaussian, Job, Partition, Spend
+from dpladder.privacy.accounting.events import Counted, Gaussian, Partition, Spend
 
 DELTA = 1e-5
 
@@ -33,11 +33,10 @@ def demo_plan() -> list[Spend]:
             lineage="demo",
             relation="add_remove",
             partition=Partition("hash", ("train",)),
-            job=Job("main", "run_trial", (("trial", str(trial)),)),
             event=Gaussian(gdp.sigma(gdp.mu(epsilon, DELTA), 100)),
             count=100,
         )
-        for trial, epsilon in enumerate([0.1] * 3 + [0.2] * 3 + [0.88])
+        for epsilon in [0.1] * 3 + [0.2] * 3 + [0.88]
     ]
 
 

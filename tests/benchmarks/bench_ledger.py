@@ -28,10 +28,10 @@ def item(trial: int) -> Item:
     job = Job("main", "run_trial", (("rung", "0"), ("trial", str(trial))))
     part = Partition("hash", ("train",))
     spends = [
-        Spend("bench", "add_remove", part, job, Gaussian(1e3 + trial), label=label)
+        Spend("bench", "add_remove", part, Gaussian(1e3 + trial), label=label)
         for label in ("weights", "score")
     ]
-    return Item(job, "static", tuple(spends))
+    return Item(job, str(job), tuple(spends))
 
 
 def timed(what: str, work: Callable[[], object], per: int = 1) -> None:

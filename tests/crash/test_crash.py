@@ -51,10 +51,8 @@ FORK = get_context("fork")
 
 def item(trial: int, mu: float = 0.05) -> Item:
     job = Job("main", "run_trial", (("trial", str(trial)),))
-    spend = Spend(
-        "toy", "add_remove", Partition("hash", ("train",)), job, Gaussian(gdp.sigma(mu, 1))
-    )
-    return Item(job, "static", (spend,))
+    spend = Spend("toy", "add_remove", Partition("hash", ("train",)), Gaussian(gdp.sigma(mu, 1)))
+    return Item(job, f"trial {trial}", (spend,))
 
 
 def produce(meter: Meter, folder: Path) -> None:
@@ -68,7 +66,7 @@ def whole_job(folder: Path) -> None:
     one = item(0)
     reserve(ledger, [one])
     outputs = {"weights": folder / "results" / "weights"}
-    release(ledger, one.job, one.static, "query", one.spends, DRAWS, produce, outputs)
+    release(ledger, one.job, one.question, "query", one.spends, DRAWS, produce, outputs)
 
 
 def run(work: Callable[[], object], kill_after: float | None = None) -> int:

@@ -52,9 +52,9 @@ def _homes(tmp_path: Path) -> Iterator[list[Home]]:
 def item(trial: int, sigma: float) -> Item:
     job = Job("main", "run_trial", (("rung", "0"), ("trial", str(trial))))
     spend = Spend(
-        "shared", "add_remove", Partition("hash", ("train",)), job, Gaussian(sigma), label="weights"
+        "shared", "add_remove", Partition("hash", ("train",)), Gaussian(sigma), label="weights"
     )
-    return Item(job, "static", (spend,))
+    return Item(job, str(job), (spend,))
 
 
 def whole_life(ledger: Ledger, token: str, asked: Item) -> None:

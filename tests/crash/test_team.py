@@ -42,8 +42,8 @@ TERMS = Terms("shared", "add_remove", "record", 1, 1e-5, "hash", 2.0)
 def item(name: str, sigma: float = 1e3) -> Item:
     job = Job(name, "estimate_mean", ())
     part = Partition("hash", ("train",))
-    spend = Spend("shared", "add_remove", part, job, Gaussian(sigma), label="mean")
-    return Item(job, "static", (spend,))
+    spend = Spend("shared", "add_remove", part, Gaussian(sigma), label="mean")
+    return Item(job, str(job), (spend,))
 
 
 def ask(*names: str, sigma: float = 1e3) -> None:
@@ -65,7 +65,7 @@ def whole(*names: str) -> None:
 
         outputs = {"mean.txt": Path("results", name, "mean.txt")}
         query = f"query-{name}"
-        release(ledger, asked.job, "static", query, asked.spends, [draw], produce, outputs)
+        release(ledger, asked.job, asked.question, query, asked.spends, [draw], produce, outputs)
 
 
 def endless() -> None:

@@ -29,7 +29,6 @@ from dpladder.privacy.accounting.events import (
     Counted,
     Exponential,
     Gaussian,
-    Job,
     Laplace,
     RepeatAndSelect,
     Sampled,
@@ -157,8 +156,7 @@ def query_streams() -> Found:
         home.key.touch(mode=0o600)
         home.key.write_bytes(KEY)
         own = subkey(home, "noise")
-    job = Job("main", "run_trial", (("rung", "0"), ("trial", "1")))
-    stream = noise.SecretNoise(KEY, job, "query", "nonce").stream("noise", 3)
+    stream = noise.SecretNoise(KEY, "query", "nonce").stream("noise", 3)
     return {"stream": list(stream), "key": list(own)}
 
 

@@ -14,7 +14,6 @@ from dpladder.learn.interface import Constants, Data
 from dpladder.learn.registry import method
 from dpladder.learn.score import correct_count
 from dpladder.privacy.accounting.draws import Draw, gaussian
-from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
@@ -35,7 +34,7 @@ DRAWS = (Draw("runs", "uniform", law=(3.0, 1.0, 40)), trainings(0.5, under="runs
 
 def outer(seed=0):
     terms = Terms("toy", "add_remove", "record", 1, 1e-5, "given", mode="research")
-    return Meter(DRAWS, ResearchNoise(terms, Job("toy", "private_search"), seed))
+    return Meter(DRAWS, ResearchNoise(terms, "toy", seed))
 
 
 def trained(number, seed=0, threads=1, data=NOTHING, **ask):

@@ -42,7 +42,7 @@ def test_a_reservation_for_other_code_is_made_anew(made: SceneFolder) -> None:
     ledger = Ledger(scene.home, LINEAGE)
     before = next(iter(book.load(ledger).items.values()))
     item = Item(
-        before.job, before.static, before.declared, before.versions, "of files that were edited"
+        before.job, before.question, before.declared, before.versions, "of files that were edited"
     )
     (after,) = book.reserve(ledger, [item])
     assert (after.token == before.token, after.code) == (False, item.code)

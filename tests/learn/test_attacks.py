@@ -18,7 +18,7 @@ from dpladder.audit.engine.trainings import clipped_losses, right_answers, share
 from dpladder.audit.methods import dp_gd
 from dpladder.learn.registry import LEARNERS
 from dpladder.privacy.accounting.draws import Draw
-from dpladder.privacy.accounting.events import Job, Relation
+from dpladder.privacy.accounting.events import Relation
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 
@@ -96,8 +96,7 @@ def test_trainings_of_one_pass_release_what_each_releases_alone(name: str) -> No
     for mechanism in together_too:
 
         def meters(draws: tuple[Draw, ...] = mechanism.draws) -> list[Meter]:
-            job = Job("audit", "any", ())
-            return [Meter(draws, SecretNoise(KEY, job, "query", str(run))) for run in range(3)]
+            return [Meter(draws, SecretNoise(KEY, "query", str(run))) for run in range(3)]
 
         for data in mechanism.neighbours[2]:
             together = mechanism.run.many(data, meters())

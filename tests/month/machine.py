@@ -61,10 +61,8 @@ CHANGED = re.compile(
     rf"((?:(?:{'|'.join(stages.STAGES)})\b ?)+)"
 )
 # these advise to pay, and dpladder plan says how much
-PAYING = ("respend", "targets", "raised", "own name")
-NO_ROOM = re.compile(
-    r"has a lifetime limit|above its lifetime limit|experiment \w+ changed|are gone"
-)
+PAYING = ("respend", "targets")
+NO_ROOM = re.compile(r"has a lifetime limit|above its lifetime limit|are gone")
 SAME = 1e-5  # what two ways to compose may differ by
 MOST_STEPS = 650  # of a run that change what is on disk; a kill may come at any of them
 
@@ -89,8 +87,10 @@ class Month(RuleBasedStateMachine):
         self.active.mkdir()
         self.answered: dict[Key, list[str]] = {}  # tokens, oldest first
         self.versions: dict[str, dict[str, int]] = {}  # by token
-        self.asked_by: dict[str, str] = {}  # the experiment, by token
+        self.contents: dict[str, Key] = {}  # what is asked, by the ledger's question
+        self.gone: dict[str, Experiment] = {}  # by their last names
         self.seen: dict[str, str] = {}  # token: status
+        self.labelled: set[str] = set()  # tokens whose label was looked at when it was new
         self.forgetful: set[Path] = set()  # clones that lost Snakemake's memory
         self.named = self.edits = 0
 
@@ -155,25 +155,45 @@ class Month(RuleBasedStateMachine):
     @precondition(lambda self: len(self.wish.experiments) > 1)
     @rule(data=st.data())
     def experiment_removed(self, data: Any) -> None:
-        name = data.draw(st.sampled_from([*self.wish.experiments][1:]), "removed")
+        name = self.one_of(data, [*self.wish.experiments][1:])
         left = {other: one for other, one in self.wish.experiments.items() if other != name}
-        self.wish = replace(self.wish, experiments=left)
-        self.go(data)
+        self.gone[name] = self.wish.experiments[name]
+        self.named_anew(data, left)
 
     @precondition(lambda self: len(self.wish.experiments) > 1)
     @rule(data=st.data())
     def experiment_renamed(self, data: Any) -> None:
-        old, new = (
-            data.draw(st.sampled_from([*self.wish.experiments][1:]), "renamed"),
-            self.new_name(),
+        old, new = self.one_of(data, [*self.wish.experiments][1:]), self.new_name()
+        self.named_anew(
+            data,
+            {new if name == old else name: one for name, one in self.wish.experiments.items()},
         )
-        asked = [key for _, _, key in questions(self.wish.experiments[old], self.data.version)]
-        finals = [key for key in asked if key[0] == "train_final"]
-        paid = any(self.asked_by[self.answered[key][-1]] == old for key in finals)
-        self.rename(old, new)
+
+    @precondition(lambda self: len(self.wish.experiments) > 1)
+    @rule(data=st.data())
+    def names_swapped(self, data: Any) -> None:
+        """Also main's."""
+        one, other = self.one_of(data, [*self.wish.experiments][1:]), self.one(data)
+        swapped = {one: other, other: one}
+        experiments = self.wish.experiments
+        self.named_anew(data, {name: experiments[swapped.get(name, name)] for name in experiments})
+
+    @precondition(lambda self: self.gone and len(self.wish.experiments) < 3)
+    @rule(data=st.data(), old=st.booleans())
+    def experiment_brought_back(self, data: Any, old: bool) -> None:
+        name = self.one_of(data, sorted(self.gone))
+        back = self.gone.pop(name)
+        free = old and name not in self.wish.experiments
+        named = name if free else self.new_name()
+        self.named_anew(data, {**self.wish.experiments, named: back})
+
+    def named_anew(self, data: Any, experiments: dict[str, Experiment]) -> None:
+        """Names are free: what was answered for the data as it is needs no consent and no
+        charge."""
+        self.wish = replace(self.wish, experiments=experiments)
+        paid, new = set(self.seen), self.something_new()
         self.go(data)
-        if paid and new in self.wish.experiments:
-            assert old in plain.former(self.home, LINEAGE)[new], "what it tuned by hand is lost"
+        assert new or set(self.seen) == paid, "a name was paid for"
 
     @precondition(lambda self: len(self.wish.experiments) > 2)
     @rule(data=st.data())
@@ -266,7 +286,11 @@ class Month(RuleBasedStateMachine):
     # --- what an edit leads to ---
 
     def one(self, data: Any) -> str:
-        return data.draw(st.sampled_from([*self.wish.experiments]), "experiment")
+        return self.one_of(data, [*self.wish.experiments])
+
+    def one_of(self, data: Any, names: list[str]) -> str:
+        found: str = data.draw(st.sampled_from(names), "experiment")
+        return found
 
     def edit(self, data: Any, **changes: Any) -> None:
         self.wish = self.wish.with_one(self.one(data), **changes)
@@ -276,16 +300,12 @@ class Month(RuleBasedStateMachine):
         self.named += 1
         return f"e{self.named}"
 
-    def rename(self, old: str, new: str) -> None:
-        renamed = {new if name == old else name: one for name, one in self.wish.experiments.items()}
-        self.wish = replace(self.wish, experiments=renamed)
-
     def go(self, data: Any) -> None:
         """A run, and what must hold after it. Where it is refused, one of the named ways is
         followed, and has to work."""
         ended = self.run()
         if ended.refused:
-            assert self.something_new() or _may_be_refused(ended.refused), (
+            assert self.something_new() or "are gone" in ended.refused, (
                 f"asks nothing new, and is refused: {ended.refused}"
             )
             ended = self.follow(data, ended.refused)
@@ -324,11 +344,7 @@ class Month(RuleBasedStateMachine):
 
     def something_new(self) -> bool:
         """Whether a question has no answer, under whichever name."""
-        return bool(self.wish.respend) or any(
-            key not in self.answered
-            for one in self.wish.experiments.values()
-            for _, _, key in questions(one, self.data.version)
-        )
+        return bool(self.wish.respend) or not self.asked() <= self.answered.keys()
 
     def ways(self, refused: str) -> Iterator[tuple[str, Way]]:
         """What a refusal says to do next, as something to do."""
@@ -343,23 +359,7 @@ class Month(RuleBasedStateMachine):
         wish, (good, version) = self.wish, self.good
         if found := re.search(r"experiment (\w+) .*say final\.targets: (\[.*?\])", refused):
             yield "targets", with_wish(wish.with_one(found[1], targets=tuple(json.loads(found[2]))))
-        if found := re.search(
-            r"experiment (\w+) .*raise the total \(final\.targets\) to (\d+\.?\d*)"
-            r"(, which may pay| and set)",
-            refused,
-        ):
-            if "leaves no room for all of that" not in refused:
-                yield (
-                    "raised",
-                    with_wish(
-                        replace(wish.with_one(found[1], targets=(float(found[2]),)), respend=True)
-                    ),
-                )
-        elif (
-            "raise the total" not in refused
-            and "respend: true" in refused
-            and "no way out" not in refused
-        ):
+        if "respend: true" in refused and "no way out" not in refused:
             yield "respend", with_wish(replace(wish, respend=True))
         if re.search(r"[Uu]ndo (the change|what asks for it)|go back to its total", refused):
 
@@ -369,17 +369,6 @@ class Month(RuleBasedStateMachine):
                 return self.run()
 
             yield "undo", undo
-        if found := re.search(
-            r"experiment (\w+) changed .*as an experiment with a name of its "
-            r"own",
-            refused,
-        ):
-            own = {
-                **wish.experiments,
-                found[1]: good.experiments[found[1]],
-                self.new_name(): wish.experiments[found[1]],
-            }
-            yield "own name", with_wish(replace(wish, experiments=own, respend=False))
         if found := re.search(r"--forcerun ([\w ]+?)`", refused):
             names = found[1].split()
             yield "forced", lambda: self.run(*names)
@@ -407,29 +396,36 @@ class Month(RuleBasedStateMachine):
         """What was charged since the last look, under the question that the config of now asks:
         nothing twice."""
         for token, charge in self.charges().items():
+            if token not in self.labelled:
+                self.labelled.add(token)
+                self.check_question(charge)
             if charge.status == "RESERVED" or self.seen.get(token) == charge.status:
                 continue
             new = token not in self.seen
             self.seen[token] = charge.status
             if new:
-                self.take_in(token, charge)
+                self.take_in(token, (*self.contents[charge.question], self.data.version))
 
-    def take_in(self, token: str, charge: Charge) -> None:
+    def check_question(self, charge: Charge) -> None:
+        """Content and question are one to one: its label is of now, whatever it was called before
+        and will be."""
         experiment, rule_, wildcards = charge.job
-        one = self.wish.experiments[experiment]
-        (key,) = [
-            key
-            for name, of, key in questions(one, self.data.version)
+        (content,) = [
+            key[:-1]
+            for name, of, key in questions(self.wish.experiments[experiment], self.data.version)
             if (name, of) == (rule_, dict(wildcards))
         ]
-        before = self.answered.get(key, [])
-        assert not before or self.renewed(key, before[-1], experiment), (
-            f"paid for twice: {key}, by {charge.job}"
-        )
-        self.answered.setdefault(key, []).append(token)
-        self.versions[token], self.asked_by[token] = dict(mechanisms.VERSIONS), experiment
+        known = self.contents.setdefault(charge.question, content)
+        assert known == content, f"one question for {known} and {content}"
+        assert len({*self.contents.values()}) == len(self.contents), f"{content} has two questions"
 
-    def renewed(self, key: Key, last: str, experiment: str) -> bool:
+    def take_in(self, token: str, key: Key) -> None:
+        before = self.answered.get(key, [])
+        assert not before or self.renewed(key, before[-1]), f"paid for twice: {key}"
+        self.answered.setdefault(key, []).append(token)
+        self.versions[token] = dict(mechanisms.VERSIONS)
+
+    def renewed(self, key: Key, last: str) -> bool:
         """Whether an answer may be bought again: it was said, and something behind it is new since
         the last one."""
         research = self.wish.mode == "research"
@@ -442,7 +438,10 @@ class Month(RuleBasedStateMachine):
         tokens = [*self.seen]
         return any(
             tokens.index(token) > tokens.index(last)
-            for _, _, other in questions(self.wish.experiments[experiment], self.data.version)
+            for one in self.wish.experiments.values()
+            for asked in [[other for _, _, other in questions(one, self.data.version)]]
+            if key in asked
+            for other in asked
             if other != key and other[0] in _behind(key[0])
             for token in self.answered.get(other, ())
         )
@@ -450,31 +449,23 @@ class Month(RuleBasedStateMachine):
     def charges(self) -> dict[str, Charge]:
         return plain.charges(self.home, LINEAGE)
 
-    def names(self) -> set[str]:
-        """The experiments' names, those that they had before, and of whoever paid for them."""
-        known = plain.former(self.home, LINEAGE)
-        paid = {
-            self.asked_by[self.answered[key][-1]]
-            for one in self.wish.experiments.values()
-            for _, _, key in questions(one, self.data.version)
-        }
-        return paid.union(*({name, *known.get(name, ())} for name in self.wish.experiments))
-
-    def check(self) -> None:
-        charged = self.charges()
-        asked = {
+    def asked(self) -> set[Key]:
+        """All that is asked now, of the data as it is."""
+        return {
             key
             for one in self.wish.experiments.values()
             for _, _, key in questions(one, self.data.version)
         }
+
+    def check(self) -> None:
+        charged = self.charges()
+        asked = self.asked()
         assert asked <= self.answered.keys(), f"answered by nothing: {asked - self.answered.keys()}"
-        asking = {
-            (name, rule_, tuple(sorted(wildcards.items())))
-            for name, one in self.wish.experiments.items()
-            for rule_, wildcards, _ in questions(one, self.data.version)
-        }
+        contents = {key[:-1] for key in asked}
         left = [
-            one.job for one in charged.values() if one.status == "RESERVED" and one.job in asking
+            one.job
+            for one in charged.values()
+            if one.status == "RESERVED" and self.contents[one.question] in contents
         ]
         assert not left, f"reserved for nothing, and charged: {left}"
         done = [one for one in charged.values() if one.status == "DONE"]
@@ -498,7 +489,8 @@ class Month(RuleBasedStateMachine):
         ]
         paid = [one for one in charged.values() if one.status != "RESERVED"]
         agrees(stated["lifetime_spent"], [*charged.values()], "of its life")
-        inside = [one for one in charged.values() if one.job[0] in self.names()]
+        contents = {key[:-1] for key in self.asked()}
+        inside = [one for one in charged.values() if self.contents[one.question] in contents]
         agrees(stated["epsilon"], inside, "of this DAG")
         if self.wish.mode == "release":
             assert plain.epsilon([*charged.values()], DELTA) <= self.wish.lifetime + SAME
@@ -522,7 +514,7 @@ class Month(RuleBasedStateMachine):
             if key[0] == "run_trial" or key[1] == total
         ]
         own = [charged[self.answered[key][-1]] for key in keys]
-        assert plain.epsilon(own, DELTA) <= stated["epsilon"] + SAME, path
+        agrees(stated["epsilon"], own, f"the price of {path}")
         assert stated["epsilon"] <= total or self.wish.mode == "research", path
         last = max(other.at for other in own)
         earlier = [
@@ -560,9 +552,3 @@ def agrees(stated: float, some: list[Charge], what: str) -> None:
     assert stated == pytest.approx(spent, rel=SAME, abs=SAME), (
         f"{what}: {stated} stated, {spent} by hand"
     )
-
-
-def _may_be_refused(refused: str) -> bool:
-    """Features that are lost are asked back by name. And an experiment that was tuned by hand bears
-    that also beside a model that it comes to share."""
-    return "are gone" in refused or ", above its total of" in refused

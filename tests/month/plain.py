@@ -20,6 +20,7 @@ class Charge:
     again."""
 
     job: Name
+    question: str
     spends: list[dict[str, Any]]
     at: int
     status: str = "RESERVED"
@@ -36,7 +37,7 @@ def charges(home: Path, lineage: str) -> dict[str, Charge]:
         if kind == "RESERVED":
             for token in body["replaces"]:
                 del found[token]
-            for token in body.get("continued", ()):
+            for token in body["continued"]:
                 found[token].at = seq
             for item in body["items"]:
                 job = item["job"]
@@ -45,7 +46,7 @@ def charges(home: Path, lineage: str) -> dict[str, Charge]:
                     job["rule"],
                     tuple((key, value) for key, value in job["wildcards"]),
                 )
-                found[item["token"]] = Charge(name, item["spends"], seq)
+                found[item["token"]] = Charge(name, item["question"], item["spends"], seq)
         elif kind == "COMMITTED":
             one = found[body["token"]]
             one.status, one.spends, one.query = kind, body["spends"], body["query"]
@@ -55,23 +56,6 @@ def charges(home: Path, lineage: str) -> dict[str, Charge]:
             for token in body["tokens"]:
                 del found[token]
     return found
-
-
-def former(home: Path, lineage: str) -> dict[str, set[str]]:
-    """The names that experiments had before, with the names before those."""
-    direct: dict[str, set[str]] = {}
-    for path in sorted((home / "ledger" / lineage).glob("*.json")):
-        body = json.loads(path.read_text())["body"]
-        for name, names in body.get("former", {}).items():
-            direct.setdefault(name, set()).update(names)
-    while True:
-        found = {
-            name: names.union(*(direct.get(one, set()) for one in names))
-            for name, names in direct.items()
-        }
-        if found == direct:
-            return found
-        direct = found
 
 
 def epsilon(some: list[Charge], delta: float) -> float:

@@ -13,8 +13,6 @@ ATTACK = "audits/test_every.py::test_every_rule_and_every_search_passes"
 
 REBUILT = "month/test_found.py::test_features_of_another_build_and_device_are_those_that_were_lost"
 CORRECTED = "workflow/test_day_two.py::test_terms_under_which_nothing_was_committed_are_corrected"
-FAMILY = "plan/test_families.py::test_a_look_counts_"
-TUNED = "month/test_found.py::test_a_name_does_not_take_what_was_tuned_by_hand_off_a_total"
 
 
 @dataclass(frozen=True)
@@ -44,6 +42,8 @@ OF_FINDINGS = (
 ANSWERS = "learn/test_answers.py"
 BOOK = "privacy/ledger/test_book.py"
 STORE = "privacy/release/test_store.py"
+PLAN = "plan/test_plan.py"
+STATED = "privacy/statement/test_statement.py"
 
 
 def attack(*groups: str) -> tuple[str, ...]:
@@ -1061,19 +1061,11 @@ return found""",
         attack("estimate_mean"),
     ),
     Mutant(
-        "streams that do not hang on the job",
-        "privacy/release/noise.py",
-        "SecretNoise.stream",
-        "[job, self.query, self.nonce, name, index]",
-        "[self.query, self.nonce, name, index]",
-        attack("estimate_mean"),
-    ),
-    Mutant(
         "streams that do not hang on the draw's name",
         "privacy/release/noise.py",
         "SecretNoise.stream",
-        "[job, self.query, self.nonce, name, index]",
-        "[job, self.query, self.nonce, index]",
+        "[self.query, self.nonce, name, index]",
+        "[self.query, self.nonce, index]",
         attack("estimate_statistics"),
     ),
     Mutant(
@@ -1223,9 +1215,9 @@ tie(charged, draws, 'replace_one' if replaced else 'add_remove')""",
         "a job may spend more than it reserved",
         "privacy/ledger/book.py",
         "_commit.committed",
-        """check_spends(terms, held.job, concrete)
-check_within(held, concrete)""",
-        "check_spends(terms, held.job, concrete)",
+        """check_spends(terms, job, concrete)
+check_within(held, concrete, job)""",
+        "check_spends(terms, job, concrete)",
         ("privacy/ledger/test_book.py",),
     ),
     Mutant(
@@ -1240,8 +1232,8 @@ check_within(held, concrete)""",
         "what was reserved for units by one column reads those by another",
         "privacy/ledger/book.py",
         "admit",
-        "not moved and (h.declared, h.code) == (item.spends, item.code)",
-        "(h.declared, h.code) == (item.spends, item.code)",
+        "not moved and (h.declared, h.versions, h.code) == (item.spends, item.versions, item.code)",
+        "(h.declared, h.versions, h.code) == (item.spends, item.versions, item.code)",
         ("privacy/ledger/test_book.py",),
     ),
     Mutant(
@@ -1297,9 +1289,9 @@ check_within(held, concrete)""",
         "commit does not ask the lifetime",
         "privacy/ledger/book.py",
         "_commit.committed",
-        """check_within(held, concrete)
+        """check_within(held, concrete, job)
 check_lifetime(terms, state.charged(token), state.settled(concrete))""",
-        "check_within(held, concrete)",
+        "check_within(held, concrete, job)",
         (
             "privacy/ledger/test_book.py"
             "::test_a_version_that_adds_to_an_earlier_one_is_refused_at_commit_where_it_is_first"
@@ -1310,7 +1302,7 @@ check_lifetime(terms, state.charged(token), state.settled(concrete))""",
         "a plan does not ask the lifetime",
         "privacy/ledger/book.py",
         "admit",
-        "check_lifetime(terms, kept, asked)",
+        "check_lifetime(terms, state.charged(*replaced), asked)",
         "pass",
         ("privacy/ledger/test_book.py::test_all_of_a_plan_is_reserved_or_nothing",),
     ),
@@ -1971,20 +1963,9 @@ left = left & ~mask""",
         "a reservation stands for other code",
         "privacy/ledger/book.py",
         "admit",
-        "(h.declared, h.code) == (item.spends, item.code)",
+        "(h.declared, h.versions, h.code) == (item.spends, item.versions, item.code)",
         "h.declared == item.spends",
         ("jobs/test_reserved.py",),
-    ),
-    Mutant(
-        "tuning by hand is free",
-        "plan/plan.py",
-        "_earlier",
-        "(held.released or held.reserved) < planned",
-        "planned < (held.released or held.reserved)",
-        (
-            "plan/test_plan.py"
-            "::test_a_search_spends_its_total_and_once_changed_what_is_left_of_a_larger_one",
-        ),
     ),
     Mutant(
         "a statement may claim any total",
@@ -2049,6 +2030,151 @@ left = left & ~mask""",
         "_check_noise(work.meter.source, question, held[work.place])",
         "",
         (f"{STORE}::test_an_answer_with_the_noise_of_another_is_not_kept",),
+    ),
+    # Questions without names, and what stands in a figure.
+    Mutant(
+        "a name is in the question",
+        "plan/dag.py",
+        "question",
+        "question_of(known_by, job.rule, wildcards)",
+        "question_of(known_by, job.rule, {**wildcards, 'name': job.experiment})",
+        (f"{PLAN}::test_what_is_paid_for_costs_nobody_anything_under_any_name",),
+    ),
+    Mutant(
+        "a name is in the query",
+        "jobs/private.py",
+        "Asked._query_of",
+        "self.held.question",
+        "self.held.question + self.task.experiment",
+        ("month/test_found.py::test_a_name_is_free_there_and_back",),
+    ),
+    Mutant(
+        "a model's figure has nothing earlier in it",
+        "privacy/statement/build.py",
+        "_with_earlier",
+        "figure_of([*borne, *earlier], delta) if earlier else None",
+        "None",
+        (f"{STATED}::test_what_was_planned_after_results_is_stated_with_them",),
+    ),
+    Mutant(
+        "a choice among models costs no more than one of them",
+        "privacy/statement/build.py",
+        "chosen_among",
+        "len(models) > 1",
+        "len(models) > 99",
+        (f"{STATED}::test_a_choice_among_models_costs_what_all_of_them_do",),
+    ),
+    Mutant(
+        "a choice among models has not seen the retired ones",
+        "privacy/statement/build.py",
+        "_stated",
+        "chosen_among(everything, terms.delta)",
+        "chosen_among(lines, terms.delta)",
+        (f"{STATED}::test_a_choice_among_models_costs_what_all_of_them_do",),
+    ),
+    Mutant(
+        "what others planned after results leaves the guarantee",
+        "privacy/statement/build.py",
+        "_stated",
+        "released_before(everything)",
+        "released_before(lines)",
+        (f"{STATED}::test_what_others_planned_after_results_leaves_no_guarantee",),
+    ),
+    Mutant(
+        "one question reads two sources",
+        "plan/plan.py",
+        "make_plan",
+        "_refuse_two_sources(project, items)",
+        "",
+        (f"{PLAN}::test_one_question_of_two_sources_is_refused_until_versions_tell_them_apart",),
+    ),
+    Mutant(
+        "who asks last sets the price",
+        "plan/plan.py",
+        "make_plan",
+        "cost.final_costs(project, name, config, target, cost.flat(stood_on), priced)",
+        "cost.final_costs(project, name, config, target, cost.flat(stood_on), {})",
+        (f"{PLAN}::test_who_asks_first_in_the_config_prices_what_is_shared",),
+    ),
+    Mutant(
+        "a message names whoever asked first",
+        "privacy/ledger/book.py",
+        "_commit.committed",
+        "asked_by or held.job",
+        "held.job",
+        (f"{BOOK}::test_a_refusal_names_the_job_by_its_name_of_today",),
+    ),
+    Mutant(
+        "an edit pays again unsaid",
+        "plan/startup.py",
+        "refuse_new",
+        "edits.refuse_unsaid(project, plan, states)",
+        "",
+        ("plan/test_advice.py::test_what_a_refusal_advises_works",),
+    ),
+    Mutant(
+        "what an older plan chose stands, paid for or not",
+        "plan/settle.py",
+        "_is_paid",
+        "any((state.answer(question) for _, question in dag.questions(chosen, name)))",
+        "True",
+        ("plan/test_settle.py::test_a_choice_that_nobody_paid_for_is_made_anew",),
+    ),
+    Mutant(
+        "what was paid for is chosen anew",
+        "plan/settle.py",
+        "paid_choices",
+        "found[name] = own if own in paid else paid[-1]",
+        "pass",
+        ("plan/test_settle.py::test_a_choice_that_nobody_paid_for_is_made_anew",),
+    ),
+    Mutant(
+        "what is answered is planned as a charge",
+        "plan/table.py",
+        "_after",
+        "state.answer(item.question) is None",
+        "True",
+        ("month/test_found.py::test_a_new_name_asks_no_room_of_a_lifetime",),
+    ),
+    Mutant(
+        "what was cut off is answered by another version than is told",
+        "jobs/private.py",
+        "_check_versions",
+        "older and (cut_off or held.status == 'RESERVED')",
+        "older and held.status == 'RESERVED'",
+        ("month/test_found.py::test_what_was_cut_off_is_no_newer_versions_answer",),
+    ),
+    Mutant(
+        "an upgrade is charged",
+        "plan/kept.py",
+        "with_answers",
+        "replace(project, kept=kept, anew=anew)",
+        "replace(project, kept={}, anew=anew)",
+        ("month/test_found.py::test_an_upgrade_is_free",),
+    ),
+    Mutant(
+        "what an older version answered is not found again",
+        "jobs/private.py",
+        "Asked._query",
+        "(known_by, *older)",
+        "(known_by,)",
+        ("month/test_found.py::test_data_that_comes_back_has_the_answer_of_its_version",),
+    ),
+    Mutant(
+        "a rule that asks nothing is in the question",
+        "plan/dag.py",
+        "_static",
+        "STAGES[name].releases and name not in FREE",
+        "not STAGES[name].prepares",
+        ("plan/test_identity.py::test_a_rule_that_asks_nothing_comes_and_goes_unnoticed",),
+    ),
+    Mutant(
+        "a key that came later asks anew where it asks nothing",
+        "config/section.py",
+        "values_of",
+        "NeutralAt(getattr(section, name)) not in fields[name].metadata",
+        "True",
+        ("plan/test_identity.py::test_a_key_added_at_its_neutral_value_changes_no_question",),
     ),
     # Caps and views of learners: cells of the audit's grid.
     Mutant(
@@ -2191,33 +2317,6 @@ except DpladderError as error:
         ("workflow/test_newer.py",),
     ),
     Mutant(
-        "what an older plan chose stands, paid for or not",
-        "plan/settle.py",
-        "_paid",
-        "dag.asks(config, held.job, held)",
-        "True",
-        (
-            "workflow/test_day_two.py"
-            "::test_a_plan_of_before_says_only_what_was_left_open_and_paid_for",
-        ),
-    ),
-    Mutant(
-        "a choice among models costs no more than one of them",
-        "privacy/statement/build.py",
-        "chosen_among",
-        "2",
-        "99",
-        ("privacy/statement/test_statement.py",),
-    ),
-    Mutant(
-        "a choice among models has not seen what was there before",
-        "privacy/statement/build.py",
-        "chosen_among",
-        "[*released, *_seen_by(lines, beside)]",
-        "released",
-        ("privacy/statement/test_statement.py",),
-    ),
-    Mutant(
         "a model is stated at its own price",
         "privacy/statement/documents.py",
         "StatedModel.stated",
@@ -2243,17 +2342,17 @@ except DpladderError as error:
         "audit/engine/attack.py",
         "_audit",
         "[Finding(name, 'runs that the meter refused', 0, 0, 0, 0), Finding(name, 'draws made "
-        "twice', 0, _repeated(mechanism, used), 0, 0), _outside(mechanism, streams(job, 'outside', "
-        "'0')), _independence(name, scores, chance), _scale(name, scores, chance), "
-        "_distribution(name, scores, chance), _sensitivity(mechanism, norms[worst]), "
+        "twice', 0, _repeated(mechanism, used), 0, 0), _outside(mechanism, "
+        "streams(f'{name} outside', '0')), _independence(name, scores, chance), "
+        "_scale(name, scores, chance), _distribution(name, scores, chance), _sensitivity(mechanism, norms[worst]), "
         "_declared(mechanism, still), *_entering(mechanism, still), _epsilon(mechanism, streams, "
         "mechanism.neighbours[worst], shifts[worst], delta, chance) if (rate := "
         "_sampled_once(mechanism)) is None else _epsilon_of_sample(mechanism, streams, still, "
         "rate, delta, chance)]",
         "[Finding(name, 'runs that the meter refused', 0, 0, 0, 0), Finding(name, 'draws made "
-        "twice', 0, _repeated(mechanism, used), 0, 0), _outside(mechanism, streams(job, 'outside', "
-        "'0')), _independence(name, scores, chance), _scale(name, scores, chance), "
-        "_distribution(name, scores, chance), _sensitivity(mechanism, norms[worst]), "
+        "twice', 0, _repeated(mechanism, used), 0, 0), _outside(mechanism, "
+        "streams(f'{name} outside', '0')), _independence(name, scores, chance), "
+        "_scale(name, scores, chance), _distribution(name, scores, chance), _sensitivity(mechanism, norms[worst]), "
         "_declared(mechanism, still), _epsilon(mechanism, streams, mechanism.neighbours[worst], "
         "shifts[worst], delta, chance) if (rate := _sampled_once(mechanism)) is None else "
         "_epsilon_of_sample(mechanism, streams, still, rate, delta, chance)]",
@@ -2379,74 +2478,6 @@ _sweep(ledger, finished)""",
         ("month/test_found.py::test_a_models_figure_counts_what_was_tuned_by_hand_before_it",),
     ),
     Mutant(
-        "another's answer is paid for again",
-        "plan/kept.py",
-        "names_today",
-        "found[job] = same",
-        "found[job] = []",
-        (
-            "month/test_found.py"
-            "::test_what_another_experiment_no_longer_asks_for_is_read_from_there",
-            "plan/test_plan.py::test_a_renamed_experiment_keeps_what_it_paid_for",
-        ),
-    ),
-    Mutant(
-        "a new name chooses anew",
-        "plan/settle.py",
-        "taken_over",
-        "found[name, at] = remembered[other, inputs]",
-        "pass",
-        ("workflow/test_day_two.py::test_what_was_chosen_follows_its_questions_to_another_name",),
-    ),
-    Mutant(
-        "a new name is planned as a charge",
-        "plan/table.py",
-        "_after",
-        "state.by_name()",
-        "((held.job, held) for held in state.items.values())",
-        ("month/test_found.py::test_a_new_name_asks_no_room_of_a_lifetime",),
-    ),
-    Mutant(
-        "a name takes over what was answered of other records",
-        "plan/kept.py",
-        "_takes_over",
-        "before == now",
-        "True",
-        ("plan/test_plan.py::test_a_name_that_reads_another_source_takes_nothing_over",),
-    ),
-    Mutant(
-        "a new name takes what was tuned by hand off a total",
-        "privacy/ledger/book.py",
-        "note",
-        "state.family(name) != one",
-        "False",
-        (TUNED, FAMILY + "under_a_name_that_another_one_had"),
-    ),
-    Mutant(
-        "what is paid is a look of whoever had the name first",
-        "privacy/ledger/state.py",
-        "fold",
-        "state.family(job.experiment)",
-        "job.experiment",
-        (FAMILY + "under_a_name_that_another_one_had",),
-    ),
-    Mutant(
-        "a plan counts looks by today's names",
-        "plan/plan.py",
-        "make_plan",
-        "finished[job].family if job in finished else families[job.experiment]",
-        "job.experiment",
-        (FAMILY + "that_was_undone_under_another_name",),
-    ),
-    Mutant(
-        "who gets a name goes on with what was tuned under it",
-        "plan/kept.py",
-        "_families",
-        "last[name].token in moved",
-        "False",
-        ("plan/test_families.py::test_who_gets_a_name_begins_a_family",),
-    ),
-    Mutant(
         "terms are corrected under which something was committed",
         "privacy/ledger/state.py",
         "State.binding",
@@ -2461,22 +2492,6 @@ _sweep(ledger, finished)""",
         "h.status == 'RESERVED'",
         "False",
         (CORRECTED,),
-    ),
-    Mutant(
-        "who swaps names leaves what was tuned behind",
-        "plan/kept.py",
-        "_families",
-        "{job.experiment: held.family for job, held in asked}",
-        "{}",
-        ("plan/test_families.py::test_who_swaps_names_bears_what_it_tuned_itself",),
-    ),
-    Mutant(
-        "a new name takes what a model cost off a total",
-        "privacy/accounting/events.py",
-        "counts_for",
-        "_kind(job) in asked",
-        "False",
-        (TUNED,),
     ),
     Mutant(
         "features of another build are other features",
@@ -2533,62 +2548,6 @@ _sweep(ledger, finished)""",
         "path.read_bytes()",
         "found",
         ("month/test_found.py::test_what_is_found_of_a_sample_on_another_device_is_what_was_lost",),
-    ),
-    Mutant(
-        "a look at records of before is one by hand, and above the total",
-        "privacy/statement/build.py",
-        "borne_by",
-        "_version_of(line) in read",
-        "True",
-        ("month/test_found.py::test_new_data_is_no_look_by_hand_after_an_upgrade",),
-    ),
-    Mutant(
-        "a look at records of before leaves the plan no room",
-        "plan/plan.py",
-        "_earlier",
-        "spend.lineage == lineage and not spend.partition.version",
-        "spend.lineage == lineage",
-        ("month/test_found.py::test_new_data_is_no_look_by_hand_after_an_upgrade",),
-    ),
-    Mutant(
-        "who measures a model that was renamed pays again",
-        "plan/kept.py",
-        "assign",
-        "known == found",
-        "True",
-        ("month/test_found.py::test_whose_model_other_people_measure_may_have_another_name",),
-    ),
-    Mutant(
-        "what was cut off is answered by another version than is told",
-        "jobs/private.py",
-        "_check_versions",
-        "older and (cut_off or asks)",
-        "older and asks",
-        ("month/test_found.py::test_what_was_cut_off_is_no_newer_versions_answer",),
-    ),
-    Mutant(
-        "a question is another one under a new name",
-        "jobs/private.py",
-        "Asked.question",
-        "repr(named)",
-        "repr(self.held.job)",
-        ("month/test_found.py::test_a_name_is_free_there_and_back",),
-    ),
-    Mutant(
-        "the larger total that is advised is not enough",
-        "plan/plan.py",
-        "_raised",
-        "math.hypot(gdp.mu(target, delta), paid.mu)",
-        "math.hypot(0.0 * gdp.mu(target, delta), paid.mu)",
-        ("month/test_found.py::test_the_larger_total_that_is_named_is_enough",),
-    ),
-    Mutant(
-        "an upgrade is charged",
-        "plan/kept.py",
-        "_assigned",
-        "{job: Kept(held.versions, held.static) for job, held in used if not renews(project, job)}",
-        "{}",
-        ("month/test_found.py::test_an_upgrade_is_free",),
     ),
     Mutant(
         "research has a lifetime",

@@ -4,13 +4,14 @@ as it was."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 
 from dpladder.config import load
-from dpladder.config.learner_sections import SECTIONS, names
+from dpladder.config.learner_sections import SECTIONS, Descent, names
 from dpladder.config.section import NeutralAt, Section, values_of
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.plan import asked_of
@@ -20,7 +21,6 @@ ROOT = Path(__file__).parents[2]
 FIXED = Path(__file__).with_name("identities.json")
 EXAMPLES = sorted([ROOT / "config" / "config.yaml", *ROOT.glob("config/examples/*.yaml")])
 LEARNERS = sorted(name for section in SECTIONS for name in names(section))
-FIRST: dict[str, int] = {}
 
 
 @pytest.fixture(name="sources")
@@ -37,14 +37,13 @@ def _sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def identities(path: Path, overrides: dict[str, Any] | None = None) -> dict[str, str]:
-    """By experiment and rule, a digest of what its jobs are known by, all mechanisms at their first
-    version."""
+    """By experiment and rule, a digest of the questions of its jobs."""
     project = settled(load([path], overrides))
     found: dict[str, list[str]] = {}
     for job, config in asked_of(project).items():
         wildcards, of = dict(job.wildcards), dag.modelled(project, job.experiment)
         found.setdefault(f"{job.experiment} {job.rule}", []).append(
-            dag.static(config, job.rule, wildcards, of, FIRST)
+            dag.question_of(dag.static(config, job.rule, wildcards, of), job.rule, wildcards)
         )
     return {name: dag.digest(sorted(statics))[:12] for name, statics in sorted(found.items())}
 
@@ -84,6 +83,43 @@ def test_a_later_key_is_left_out_at_its_neutral_value() -> None:
     assert values_of(Later(inner=(Later(clip=2.0),))) == before
     asking = {"clip": 1.0, "warm": 0.5, "inner": [{"clip": 2.0, "warm": 0.1, "inner": []}]}
     assert values_of(Later(warm=0.5, inner=(Later(clip=2.0, warm=0.1),))) == asking
+
+
+class Longer(Descent):
+    """A learner's section that got a key."""
+
+    warm: Annotated[float, NeutralAt(0.0)] = 0.0
+
+
+def test_a_key_added_at_its_neutral_value_changes_no_question() -> None:
+    config = settled(load([EXAMPLES[0]])).main
+    trial = {"rung": "0", "trial": "0"}
+    given = config.learner.model_dump()
+    longer, asking = (
+        config.model_copy(update={"learner": Longer(**given, warm=warm)}) for warm in (0.0, 0.5)
+    )
+    known_by = [dag.static(one, "run_trial", trial) for one in (config, longer, asking)]
+    assert known_by[0] == known_by[1] != known_by[2]
+
+
+def test_a_rule_that_asks_nothing_comes_and_goes_unnoticed(monkeypatch) -> None:
+    """One that is always there, between two others."""
+    before = identities(EXAMPLES[0])
+    rung = stages.STAGES["select_rung"]
+    between = replace(rung, after=("select_rung",))
+    fit = replace(stages.STAGES["fit_radius"], after=("look_at_rung",))
+    with monkeypatch.context() as patch:
+        patch.setitem(stages.STAGES, "look_at_rung", between)
+        patch.setitem(stages.STAGES, "fit_radius", fit)
+        forget()
+        assert "look_at_rung" in stages.ancestry(settled(load([EXAMPLES[0]])).main, "train_final")
+        assert identities(EXAMPLES[0]) == before
+    forget()
+
+
+def forget() -> None:
+    for remembered in (stages._ancestry, dag._static, dag._content, dag._values):
+        remembered.cache_clear()
 
 
 def test_mechanisms_are_rules_learners_and_searches_by_their_names() -> None:

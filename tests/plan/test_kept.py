@@ -19,7 +19,7 @@ from dpladder.config.model import Resources
 from dpladder.jobs import compose_privacy as job
 from dpladder.jobs.task import Task, write_json
 from dpladder.plan import mechanisms, stages
-from dpladder.plan.kept import assign
+from dpladder.plan.kept import with_answers
 from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import settled
 from dpladder.plan.startup import known_states
@@ -46,7 +46,7 @@ def stated() -> tuple[str, str]:
     """The statement's page composed anew, and the card of the model."""
     project = settled(load(["config.yaml"]))
     states = known_states(project)
-    project, states = assign(project, states)
+    project, states = with_answers(project, states)
     document = declared(plan_document(make_plan(project, states), states, project))
     records = json.loads(Path("results/privacy.json").read_text())["records"]
     names = ("weights.safetensors", "metrics.json")
@@ -94,8 +94,12 @@ def test_other_code_of_the_same_version_is_told_as_well(old, monkeypatch, capsys
     fold = book.fold
 
     def with_codes(ledger, state, kind, body, by) -> None:
-        """This ledger is of before they held codes."""
-        items = [one | {"code": coded.get(one["job"]["rule"], "")} for one in body.get("items", ())]
+        """All others are by the code of now."""
+        rules = [one["job"]["rule"] for one in body.get("items", ())]
+        codes = [coded.get(rule) or stages.code_behind(rule, ["dp_gd"]) for rule in rules]
+        items = [
+            one | {"code": code} for one, code in zip(body.get("items", ()), codes, strict=True)
+        ]
         fold(ledger, state, kind, body | ({"items": items} if kind == "RESERVED" else {}), by)
 
     monkeypatch.setattr(book, "fold", with_codes)
@@ -124,7 +128,7 @@ def test_a_lineage_that_the_config_no_longer_has_is_stated_while_its_record_lies
 ) -> None:
     """The last experiment that measured a model on other people was taken out of the config."""
     job = Job("clinic", "evaluate_of", (("target", "1"),))
-    spend = Spend("clinic", "add_remove", Partition("all"), job, Gaussian(9.0))
+    spend = Spend("clinic", "add_remove", Partition("all"), Gaussian(9.0))
     terms = Terms("clinic", "add_remove", "record", 1, 1e-5, "all", lifetime_epsilon=8.0)
     ledger = book.open_ledger(open_home(), terms)
     [held] = book.reserve(ledger, [Item(job, "asked", (spend,))])

@@ -17,18 +17,18 @@ from dpladder.config.docs import DEMO
 from dpladder.config.learner_sections import OneStep
 from dpladder.config.load import overlay, resolve
 from dpladder.config.search_sections import SEARCHES
-from dpladder.errors import Refused
+from dpladder.errors import BadInput, Refused
 from dpladder.plan import dag, stages
 from dpladder.plan.cost import trial_budget
-from dpladder.plan.kept import assign, paid_again, refuse_replaced
+from dpladder.plan.kept import may_pay_again, with_answers
 from dpladder.plan.plan import Plan, artifact_cost, make_plan
 from dpladder.plan.settle import settled
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import compose, entry_of
-from dpladder.privacy.accounting.events import Job, mu
-from dpladder.privacy.ledger.book import Ledger, admit, finish, load, note, open_ledger, reserve
+from dpladder.privacy.accounting.events import Spend, mu
+from dpladder.privacy.ledger.book import Ledger, admit, finish, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.state import Item
 from dpladder.privacy.statement.documents import PlanDocument
@@ -282,9 +282,10 @@ OTHERS: dict[str, Any] = {
 def test_a_test_on_another_lineage_is_paid_by_that_lineage_alone() -> None:
     totals: dict[str, Any] = {"targets": [0.5, 1.0]}
     made = plan(final=totals, experiments={"others": OTHERS})
-    assert made.of_lineage("mnist5k") == plan(final=totals).of_lineage("mnist5k")
-    spends = made.of_lineage("others")
-    asked = [(spend.job.rule, spend.partition.parts, spend.relation) for spend in spends]
+    assert spends_of(made, "mnist5k") == spends_of(plan(final=totals), "mnist5k")
+    spends = spends_of(made, "others")
+    rules = [item.job.rule for item in made.items_of("others") for _ in item.spends]
+    asked = [(rule, s.partition.parts, s.relation) for rule, s in zip(rules, spends, strict=True)]
     assert asked == [("evaluate_of", ("test",), "replace_one")] * 2
     for artifact in made.artifacts:
         if artifact.lineage == "others":
@@ -334,14 +335,14 @@ def test_a_table_keeps_its_columns_apart_whatever_experiments_are_called() -> No
 
 def test_a_test_on_another_lineage_may_cost_less_than_its_total() -> None:
     made = plan(experiments={"others": overlay(OTHERS, {"evaluate": {"epsilon": 0.1}})})
-    (spend,) = made.of_lineage("others")
+    (spend,) = spends_of(made, "others")
     assert mu(spend.event) == pytest.approx(gdp.mu(0.1, 1e-4), rel=1e-9)
 
 
 def test_a_change_that_trains_a_model_anew_counts_it_anew_and_no_other_does() -> None:
     def counted(**changes: Any) -> str:
         made = plan(experiments={"others": OTHERS}, **changes)
-        (found,) = (item.static for job, item in made.items.items() if job.rule == "evaluate_of")
+        (found,) = (item.question for job, item in made.items.items() if job.rule == "evaluate_of")
         return found
 
     as_it_is = counted()
@@ -368,7 +369,7 @@ def test_counts_of_different_models_are_different_jobs_and_of_the_same_models_on
             "slowly": overlay(OTHERS, {"evaluate": {"of": "slow"}}),
         }
     )
-    assert {spend.job.experiment for spend in made.of_lineage("others")} == {"others", "slowly"}
+    assert {item.job.experiment for item in made.items_of("others")} == {"others", "slowly"}
 
 
 def test_counts_that_may_cost_more_are_other_jobs_unless_their_price_is_given() -> None:
@@ -378,25 +379,7 @@ def test_counts_that_may_cost_more_are_other_jobs_unless_their_price_is_given() 
     assert costs == pytest.approx({"others": 0.4, "more": 0.8}, rel=1e-4)
     given = {"evaluate": {"epsilon": 0.1}}
     priced = plan(experiments={"others": overlay(OTHERS, given), "more": overlay(more, given)})
-    assert len(priced.of_lineage("others")) == 1
-
-
-def test_counts_that_were_paid_for_in_full_are_not_made_anew_of_crumbs(tmp_path: Any) -> None:
-    """Of noise alone, that is: what is left of a total is a rounding error."""
-    edited = overlay(OTHERS, {"evaluate": {"measures": "classes"}})
-    made = plan(experiments={"others": OTHERS})
-    ledger = open_ledger(open_home(tmp_path / "home"), made.terms["others"])
-    spend_on(ledger, made.items_of("others"), "DONE")
-    states = {"others": load(ledger)}
-    with pytest.raises(
-        Refused,
-        match=r"others changed .*raise the total \(privacy.epsilon\) to "
-        r"0\.\d+",
-    ):
-        make_plan(project(experiments={"others": edited}, respend=True), states)
-    roomy = overlay(edited, {"privacy": {"epsilon": 0.8}})
-    again = make_plan(project(experiments={"others": roomy}, respend=True), states)
-    assert again.artifacts[-1].lineage == "others"
+    assert len(spends_of(priced, "others")) == 1
 
 
 def test_trainings_on_different_groups_add(tmp_path: Any) -> None:
@@ -413,10 +396,11 @@ def test_trainings_on_different_groups_add(tmp_path: Any) -> None:
     south = {"dataset": {"group": {"train": ["south"]}}}
     base: dict[str, Any] = {"dataset": dataset, "features": features, "sweep": {"rungs": []}}
     both = plan(**base, experiments={"south": south})
-    trained = [spend for spend in both.of(both.items) if spend.label == "weights"]
     # neither is the other's job
-    assert {spend.job.experiment for spend in trained} == {"main", "south"}
-    one, other = trained
+    trained = [item for item in both.items.values() if item.job.rule == "train_final"]
+    assert {item.job.experiment for item in trained} == {"main", "south"}
+    one, other = (spend for item in trained for spend in item.spends)
+    trained = [one, other]
     assert one.partition == other.partition
     alone = compose([one], 1e-5).epsilon
     assert compose(trained, 1e-5).epsilon == pytest.approx(
@@ -441,12 +425,12 @@ def test_without_a_ladder_the_final_training_gets_the_whole_total() -> None:
     (weights,) = next(item for job, item in made.items.items() if job.rule == "train_final").spends
     assert mu(weights.event) == pytest.approx(gdp.mu(1.0, 1e-5), rel=1e-9)
     other = bare.model_copy(update={"fit": bare.fit.model_copy(update={"degree": 2})})
-    statics = {
-        item.static
+    asked = {
+        item.question
         for one in (bare, other)
         for item in make_plan(Project({"main": one}), NOTHING).items.values()
     }
-    assert len(statics) == 2  # a fit that is not there changes nothing
+    assert len(asked) == 2  # a fit that is not there changes nothing
 
 
 def test_targets_share_one_sweep_and_each_keeps_its_total() -> None:
@@ -456,7 +440,7 @@ def test_targets_share_one_sweep_and_each_keeps_its_total() -> None:
     assert sum(job.rule == "run_trial" for job in made.items) == 6
     for artifact in made.artifacts:
         assert artifact_cost(made, artifact).epsilon == pytest.approx(artifact.target, rel=1e-6)
-    joint = compose(made.of_lineage("mnist5k"), 1e-5).epsilon
+    joint = compose(spends_of(made, "mnist5k"), 1e-5).epsilon
     assert joint == pytest.approx(9.87, abs=0.01)
 
 
@@ -464,7 +448,7 @@ def test_the_test_part_never_bears_more_than_the_training_part() -> None:
     made = plan(final={"targets": [0.5, 8.0]}, privacy={"lifetime": {"epsilon": 20.0}})
     parts = {
         part: figure.epsilon
-        for (_, part), figure in compose(made.of_lineage("mnist5k"), 1e-5).parts.items()
+        for (_, part), figure in compose(spends_of(made, "mnist5k"), 1e-5).parts.items()
     }
     assert parts["test"] <= parts["train"]
 
@@ -498,46 +482,33 @@ def test_a_fourth_trial_leaves_the_first_three_as_they_are() -> None:
             assert four.items[job] == item
 
 
-def test_finished_jobs_keep_what_they_cost_and_changed_ones_are_superseded(tmp_path: Any) -> None:
+def test_finished_jobs_keep_what_they_cost_and_changed_ones_are_asked_anew(tmp_path: Any) -> None:
     first = plan()
     state = spent_in_full(first, tmp_path)
     again = make_plan(project(), {"mnist5k": state})
     assert {job: item.spends for job, item in again.items.items()} == {
         job: item.spends for job, item in first.items.items()
     }
-    assert not again.superseded
 
-    with pytest.raises(Refused, match=r"changed .* after epsilon = 1.0000 was paid"):
-        make_plan(project(sweep={"search": {"eta": [0.02, 5.0]}}), {"mnist5k": state})
-    dearer = make_plan(project(privacy={"epsilon": 2.0}), {"mnist5k": state})
-    (artifact,) = dearer.artifacts
-    assert {spend.job.rule for spend in dearer.superseded} == {"train_final", "evaluate"}
-    assert 1.99 < artifact_cost(dearer, artifact).epsilon <= 2.0
+    edited = make_plan(project(sweep={"search": {"eta": [0.02, 5.0]}}), {"mnist5k": state})
+    (artifact,) = edited.artifacts
+    assert 0.99999 < artifact_cost(edited, artifact).epsilon <= 1.0
+    asked = {item.question for item in first.items.values()}
+    assert asked.isdisjoint(item.question for item in edited.items.values())
+
+
+@pytest.mark.parametrize("section", SEARCHES)
+def test_a_search_spends_its_total(section: Any) -> None:
+    made = plan(**overlay(SEARCHING, {"hpo": {"name": section().name}}))
+    (artifact,) = made.artifacts
+    assert {job.rule for job in artifact.jobs} == {"private_search", "evaluate"}
+    assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
 
 
 SEARCHING = {
     "sweep": {"rungs": []},
     "privacy": {"lifetime": {"epsilon": 20.0, "loss": 4.0, "weight": 1e4}},
 }
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("section", SEARCHES)
-def test_a_search_spends_its_total_and_once_changed_what_is_left_of_a_larger_one(
-    section: Any, tmp_path: Any
-) -> None:
-    changes = overlay(SEARCHING, {"hpo": {"name": section().name}})
-    first = plan(**changes)
-    (artifact,) = first.artifacts
-    assert {job.rule for job in artifact.jobs} == {"private_search", "evaluate"}
-    assert 0.99999 < artifact_cost(first, artifact).epsilon <= 1.0
-    state = spent_in_full(first, tmp_path)
-    wider = overlay(changes, {"sweep": {"search": {"eta": [0.02, 5.0]}}})
-    with pytest.raises(Refused, match=r"changed .* after epsilon = "):
-        make_plan(project(**wider), {"mnist5k": state})
-    dearer = make_plan(project(**overlay(wider, {"privacy": {"epsilon": 4.0}})), {"mnist5k": state})
-    (artifact,) = dearer.artifacts
-    assert 3.9 < artifact_cost(dearer, artifact).epsilon <= 4.0
 
 
 def test_research_has_no_budget_that_edits_could_use_up(tmp_path: Any) -> None:
@@ -552,147 +523,60 @@ def test_research_has_no_budget_that_edits_could_use_up(tmp_path: Any) -> None:
     made = make_plan(asked, {"mnist5k": state})
     (artifact,) = made.artifacts
     assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
-    assert paid_again(asked, made.items) == made.items.keys()
-    refuse_replaced(project(**overlay(edited, {"privacy": {"epsilon": 3.0}})), {"mnist5k": state})
-
-
-SHARED_COVARIANCE = {
-    "learner": {"name": "dp_fc", "covariance": {"epsilon": 0.8}},
-    "experiments": {"ridge": {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.8}}}},
-}
-OTHER_COVARIANCE = {
-    "learner": {"covariance": {"epsilon": 0.7}},
-    "experiments": {"ridge": {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.7}}}},
-}
-SHARED_STATISTICS = {"learner": STATISTICS, "experiments": {"finer": {"learner": {"alpha": 0.5}}}}
-OTHER_STATISTICS = {"learner": {"statistics": {"epsilon": 0.5}}}
-SHARED_TRIALS = {"experiments": {"mu-axis": {"fit": {"against": "mu"}}}}
-OTHER_TRIALS = {"sweep": {"search": {"eta": [0.02, 5.0]}}}
-
-
-@pytest.mark.parametrize(
-    ("shared", "change", "rule"),
-    [
-        (SHARED_COVARIANCE, OTHER_COVARIANCE, "estimate_covariance"),
-        (SHARED_STATISTICS, OTHER_STATISTICS, "estimate_statistics"),
-        (SHARED_TRIALS, OTHER_TRIALS, "run_trial"),
-    ],
-)
-def test_earlier_versions_of_a_shared_job_count_for_all_who_share_it(
-    shared: dict[str, Any], change: dict[str, Any], rule: str, tmp_path: Any
-) -> None:
-    before = overlay({"privacy": {"epsilon": 1.5, "lifetime": {"epsilon": 20.0}}}, shared)
-    state = spent_in_full(plan(**before), tmp_path)
-    again = overlay(overlay(before, change), {"privacy": {"epsilon": 4.0}})
-    made = make_plan(project(**again), {"mnist5k": state})
-    old = [spend for spend in made.superseded if spend.job.rule == rule]
-    assert old
-    assert {spend.job.experiment for spend in old} == {"main"}
-    for artifact in made.artifacts:
-        total = dict(artifact.jobs[-1].wildcards)["target"]
-        own = [
-            s
-            for s in made.superseded
-            if s.job.experiment == artifact.experiment
-            and s not in old
-            and dict(s.job.wildcards).get("target", total) == total
-        ]
-        whole = compose([*made.of(artifact.jobs), *own, *old], artifact.delta)
-        assert artifact_cost(made, artifact).epsilon == whole.epsilon
-        assert 3.999 < whole.epsilon <= 4.0
+    items = [*made.items.values()]
+    assert may_pay_again(asked, items) == {item.question for item in items}
 
 
 ROOM = {"privacy": {"epsilon": 2.0, "lifetime": {"epsilon": 20.0}}}
 RIDGE = {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.8}}}
 SOLVED = {"learner": STATISTICS, "sweep": {"rungs": [{"epsilon": 0.1, "trials": 4}]}}
 CENTRED = {"features": {"mean": {"epsilon": 0.3}}}
+MU_AXIS = {"fit": {"against": "mu"}}
 
 
 @pytest.mark.parametrize("own", [RIDGE, SOLVED, CENTRED], ids=["covariance", "statistics", "mean"])
 @pytest.mark.parametrize("ended", ["DONE", "COMMITTED"])
-def test_a_shared_release_stays_with_the_experiment_that_paid_for_it(
+def test_what_is_paid_for_costs_nobody_anything_under_any_name(
     own: dict[str, Any], ended: str, tmp_path: Any
 ) -> None:
-    """Another one that is put above it reads it for nothing."""
-    before = plan(**ROOM, experiments={"old": own})
+    """Renamed, swapped, or put above another one that asks it too."""
+    before = plan(**ROOM, experiments={"old": own, "other": CENTRED | MU_AXIS})
     states = {"mnist5k": spent_in_full(before, tmp_path, ended)}
-    new = overlay(own, {"privacy": {"epsilon": 3.0}})
-    both, states = assign(project(**ROOM, experiments={"new": new, "old": own}), states)
-    made = make_plan(both, states)
-    assert {(job.experiment, job.rule) for job in made.items.keys() - before.items.keys()} == {
-        ("new", "train_final"),
-        ("new", "evaluate"),
-    }
-    assert before.items.items() <= made.items.items()
-    assert not made.superseded
+    dearer = overlay(own, {"final": {"targets": [3.0]}})
+    for experiments, new in (
+        ({"new": own}, set()),
+        ({"other": own, "old": CENTRED | MU_AXIS}, set()),
+        ({"new": dearer, "old": own}, {("new", "train_final"), ("new", "evaluate")}),
+    ):
+        found, named = with_answers(project(**ROOM, experiments=experiments), states)
+        made = make_plan(found, named)
+        admitted, _ = admit(made.terms["mnist5k"], named["mnist5k"], [*made.items.values()])
+        assert {(item.job.experiment, item.job.rule) for item in admitted} == new
+        costs = [artifact_cost(made, one).epsilon for one in made.artifacts]
+        assert costs == pytest.approx([one.target for one in made.artifacts], rel=1e-4)
 
 
-SMALLER = {"features": {"image_size": 64}}
-MU_AXIS = {"fit": {"against": "mu"}}
-FREE = [
-    ("prepare_dataset", {}),
-    ("merge_features", {"part": "train"}),
-    ("select_rung", {"rung": "1"}),
-    ("fit_radius", {"target": "2"}),
-]
+def test_who_asks_first_in_the_config_prices_what_is_shared() -> None:
+    """Another experiment whose test eats of its own total may not set the price of a model that it
+    shares."""
+    given = {"dataset": {"split": {"rule": "given"}}}
+    (alone,) = (one for one in plan(**given).items.values() if one.job.rule == "train_final")
+    tested = {"tested": {"evaluate": {"epsilon": 0.5}}}
+    both = plan(**given, experiments=tested)
+    finals = [item for item in both.items.values() if item.job.rule == "train_final"]
+    assert finals == [alone]
 
 
-def owners(found: Project) -> dict[Any, str]:
-    """Who owns each job of each experiment."""
-    jobs = [*FREE, *((job.rule, dict(job.wildcards)) for job in make_plan(found, NOTHING).items)]
-    return {
-        (name, rule, *wildcards.items()): dag.owner(found, name, rule, wildcards)
-        for name, config in found.experiments.items()
-        for rule, wildcards in jobs
-        if stages.has(config, rule, wildcards)
-    }
-
-
-def test_free_work_stays_with_the_experiment_that_came_first(tmp_path: Any) -> None:
-    """And what stands on trials with whoever paid for those."""
-    ledger = open_ledger(open_home(tmp_path / "home"), plan(**ROOM).terms["mnist5k"])
-    before = plan(**ROOM, experiments={"bare": SMALLER, "old": SMALLER | RIDGE})
-    note(ledger, ["main", "bare", "old"])
-    spend_on(ledger, before.items.values(), "DONE")
-    again = project(
-        **ROOM,
-        experiments={
-            "new": SMALLER | RIDGE | MU_AXIS,
-            "old": SMALLER | RIDGE,
-            "bare": SMALLER | RIDGE,
-        },
-    )
-    found = owners(assign(again, {"mnist5k": load(ledger)})[0])
-    for name in ("new", "old", "bare"):
-        assert found[name, "merge_features", ("part", "train")] == "bare"
-        assert found[name, "select_rung", ("rung", "1")] == "old"
-    assert found["bare", "fit_radius", ("target", "2")] == "old"
-    assert found["new", "fit_radius", ("target", "2")] == "new"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("steps", [1, -1])
-def test_owners_stay_while_a_run_goes_on(steps: int, tmp_path: Any) -> None:
-    """Each job reads the config and the ledger anew: whatever was done by then, it must find the
-    same owners."""
-    given = project(
-        **ROOM,
-        experiments={
-            "b": RIDGE | SMALLER,
-            "a": SMALLER,
-            "c": RIDGE | MU_AXIS,
-            "d": RIDGE | SMALLER | MU_AXIS,
-        },
-    )
-    ledger = open_ledger(open_home(tmp_path / "home"), plan(**ROOM).terms["mnist5k"])
-    at_first = owners(assign(given, {"mnist5k": load(ledger)})[0])
-    note(ledger, given.experiments)
-    held = reserve(ledger, make_plan(given, NOTHING).items.values())
-    for item in [None, *held[::steps]]:
-        if item is not None:
-            commit(ledger, item.token, item.token, item.spends)
-            finish(ledger, item.token, "0" * 64)
-        assert owners(assign(given, {"mnist5k": load(ledger)})[0]) == at_first
+def test_one_question_of_two_sources_is_refused_until_versions_tell_them_apart() -> None:
+    elsewhere = overlay(RIDGE, {"dataset": {"source": "digits"}})
+    both = {"here": RIDGE, "there": elsewhere}
+    with pytest.raises(
+        BadInput, match=r"(?s)here/.* and there/.* same question .*dataset\.version"
+    ):
+        plan(**ROOM, experiments=both)
+    both["there"] = overlay(elsewhere, {"dataset": {"version": 2}})
+    asked = [item.question for item in plan(**ROOM, experiments=both).items.values()]
+    assert len(asked) == len(set(asked))
 
 
 def test_what_stands_on_other_views_is_shared_by_nobody() -> None:
@@ -734,59 +618,6 @@ def test_how_documents_are_cut_tells_manifests_apart_where_they_are() -> None:
     assert len(places(16) | places(16, **cut) | places(32, **cut)) == 3
 
 
-def test_without_a_ledger_the_first_experiment_owns_what_is_shared() -> None:
-    both = project(**ROOM, experiments={"new": RIDGE, "old": RIDGE})
-    assert owners(assign(both, NOTHING)[0]) == owners(both)
-    assert dag.owner(both, "old", "estimate_covariance", {}) == "new"
-
-
-def test_what_was_paid_under_another_config_owns_nothing(tmp_path: Any) -> None:
-    states = {"mnist5k": spent_in_full(plan(**ROOM, experiments={"old": RIDGE}), tmp_path)}
-    wider = overlay(RIDGE, {"learner": {"radius": 2.0}})
-    both, _ = assign(project(**ROOM, experiments={"new": wider, "old": wider}), states)
-    assert dag.owner(both, "old", "estimate_covariance", {}) == "new"
-
-
-def test_of_two_that_paid_the_one_that_finished_owns(tmp_path: Any) -> None:
-    ledger = open_ledger(open_home(tmp_path / "home"), plan(**ROOM).terms["mnist5k"])
-    for name, ended in (("begun", "COMMITTED"), ("ready", "DONE")):
-        items = plan(**ROOM, experiments={name: RIDGE}).items.values()
-        spend_on(ledger, [item for item in items if item.job.experiment == name], ended)
-    both, _ = assign(
-        project(**ROOM, experiments={"begun": RIDGE, "ready": RIDGE}), {"mnist5k": load(ledger)}
-    )
-    assert dag.owner(both, "begun", "estimate_covariance", {}) == "ready"
-
-
-@pytest.mark.parametrize("ended", ["DONE", "COMMITTED"])
-def test_a_renamed_experiment_keeps_what_it_paid_for(ended: str, tmp_path: Any) -> None:
-    before = plan(**ROOM, experiments={"old": RIDGE})
-    states = {"mnist5k": spent_in_full(before, tmp_path, ended)}
-    found, named = assign(project(**ROOM, experiments={"new": RIDGE}), states)
-    made = make_plan(found, named)
-    _, own = made.artifacts
-    assert [job.experiment for job in own.jobs] == ["new"] * len(own.jobs)
-    assert own.former == ("old",)
-    assert not made.superseded
-    assert artifact_cost(made, own) == artifact_cost(before, before.artifacts[1])
-    new, _ = admit(made.terms["mnist5k"], named["mnist5k"], [*made.items.values()])
-    assert new == []
-
-
-def test_a_name_that_reads_another_source_takes_nothing_over(tmp_path: Any) -> None:
-    """By its keys it asks the same, of other records."""
-    elsewhere = overlay(RIDGE, {"dataset": {"source": "digits"}})
-    paid = plan(**ROOM, experiments={"old": elsewhere})
-    states = {"mnist5k": spent_in_full(paid, tmp_path)}
-    edited = overlay(elsewhere, {"learner": {"radius": 2.0}})
-    found, named = assign(project(**ROOM, experiments={"new": RIDGE, "old": edited}), states)
-    assert not named["mnist5k"].of(Job("new", "estimate_covariance"))
-    both = {"new": elsewhere, "old": edited}
-    found, named = assign(project(**ROOM, experiments=both), states)
-    assert named["mnist5k"].of(Job("new", "estimate_covariance"))
-    assert found.former == {"new": ("old",)}, "its model was released under that name"
-
-
 def test_a_plan_within_its_totals_but_over_the_lifetime_is_not_feasible() -> None:
     document = document_of(final={"targets": [4.0, 8.0]})
     assert not document.feasible
@@ -796,8 +627,12 @@ def test_a_plan_within_its_totals_but_over_the_lifetime_is_not_feasible() -> Non
 
 def test_the_documents_figures_are_those_of_its_spends() -> None:
     document = document_of()
-    again = compose(plan().of_lineage("mnist5k"), document.delta)
+    again = compose(spends_of(plan(), "mnist5k"), document.delta)
     assert (document.epsilon, document.mu) == (again.epsilon, again.mu)
+
+
+def spends_of(made: Plan, lineage: str) -> list[Spend]:
+    return [spend for item in made.items_of(lineage) for spend in item.spends]
 
 
 def spent_in_full(made: Plan, home_path: Any, ended: str = "DONE") -> Any:

@@ -12,7 +12,7 @@ from support import commit
 from dpladder.config.learner_sections import guided
 from dpladder.config.load import overlay
 from dpladder.plan import dag, mechanisms, stages
-from dpladder.plan.kept import assign
+from dpladder.plan.kept import with_answers
 from dpladder.plan.plan import make_plan
 from dpladder.plan.startup import known_states, opened
 from dpladder.privacy.ledger import book
@@ -132,7 +132,9 @@ def release(project: Any, *rules: str) -> None:
     asked = [one for one in made.items.values() if one.job.rule in (rules or ("train_final",))]
     for lineage, terms in made.terms.items():
         ledger = book.open_ledger(open_home(), terms)
-        book.settle(ledger, project.settled)
+        book.settle(
+            ledger, [(one, chosen) for every, chosen in project.settled.values() for one in every]
+        )
         for item in asked:
             if project.experiments[item.job.experiment].dataset.lineage == lineage:
                 (held,) = book.reserve(ledger, [item])
@@ -148,6 +150,20 @@ def test_what_the_plan_chose_and_was_paid_for_is_remembered(changes: dict[str, A
     assert not guided(asked(changes, public("none")).main.learner)
 
 
+def test_a_choice_that_nobody_paid_for_is_made_anew() -> None:
+    """The same one is kept once something was answered under it."""
+    today = asked()
+    ((inputs, chosen),) = today.settled.values()
+    unguided = {key: value for key, value in chosen.items() if key != "public"}
+    terms = make_plan(today, {}).terms
+    for lineage in terms:
+        ledger = book.open_ledger(open_home(), terms[lineage])
+        book.settle(ledger, [(one, unguided) for one in inputs])
+    assert guided(asked().main.learner)
+    release(asked(public("none")))
+    assert not guided(asked().main.learner)
+
+
 def test_a_sample_that_takes_a_guides_place_and_has_other_classes_guides_nothing() -> None:
     """Labels are matched by place."""
     named = {"source": "torchvision:CIFAR10", "classes": None}
@@ -159,14 +175,18 @@ def test_a_sample_that_takes_a_guides_place_and_has_other_classes_guides_nothing
 
 
 def test_what_guides_a_descent_has_a_version_of_its_own(monkeypatch) -> None:
-    """Who follows no public records is asked nothing anew, and older releases are kept."""
-    monkeypatch.setitem(mechanisms.VERSIONS, mechanisms.GUIDE, 2)
+    """Who follows no public records is told nothing of it, and no version is part of a question."""
     plain, follows = asked(public("none")).main, asked().main
     for config, moved in ((plain, False), (follows, True)):
         names = stages.versions_of(config, "train_final")
         assert (mechanisms.GUIDE in names) == moved
-        before = dag.static(config, "train_final", FINAL, at={**names, mechanisms.GUIDE: 1})
-        assert (dag.static(config, "train_final", FINAL) != before) == moved
+        before = dag.static(config, "train_final", FINAL)
+        token = stages.identity_of(config, "train_final", names)
+        with monkeypatch.context() as patch:
+            patch.setitem(mechanisms.VERSIONS, mechanisms.GUIDE, 2)
+            now = stages.versions_of(config, "train_final")
+            assert (stages.identity_of(config, "train_final", now) != token) == moved
+            assert dag.static(config, "train_final", FINAL) == before
 
 
 CLOSED: dict[str, Any] = {
@@ -193,5 +213,11 @@ def test_what_measures_a_guided_model_is_asked_as_the_ledger_knows_it() -> None:
     release(asked(tester), "train_final", "evaluate_of")
     for changes in ({}, public("gradient")):
         found = asked(tester, changes)
-        kept, _ = assign(found, known_states(found))
-        assert {job.rule for job in kept.kept} == {"train_final", "evaluate_of"}
+        kept, _ = with_answers(found, known_states(found))
+        held = {
+            job.rule
+            for name in found.experiments
+            for job, question in dag.questions(found, name)
+            if question in kept.kept
+        }
+        assert held == {"train_final", "evaluate_of"}

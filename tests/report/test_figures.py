@@ -370,22 +370,6 @@ def test_what_reads_every_part_stands_in_every_bar(tmp_path):
     assert len(widths(svg, COLOURS["final training"])) == 2
 
 
-def test_earlier_versions_are_counted(tmp_path):
-    def supersede(line):
-        trial = line["rule"] == "run_trial"
-        return line | {
-            "superseded": trial,
-            "reserved": 1 if trial else 9,
-            "released": 2 if trial else 10,
-        }
-
-    svg = budget(tmp_path, DOCUMENTS["demo"], change=supersede)
-    share = DOCUMENTS["demo"]["targets"][0]["search_share"]
-    assert widths(svg, COLOURS["earlier versions"])[0] / whole(svg) == pytest.approx(
-        share, abs=1e-4
-    )
-
-
 def test_another_experiments_charges_stay_in_its_own_bars(tmp_path):
     other = summary(experiment="other", ladder=((0.3, 3),))
     svg = budget(tmp_path, DOCUMENTS["demo"], other)

@@ -80,6 +80,7 @@ LINE = {
     "reserved": 1,
     "released": 2,
     "spend": {},
+    "question": "asked",
 }
 
 

@@ -28,7 +28,7 @@ from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import gdp, selection
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.draws import gaussian, tie
-from dpladder.privacy.accounting.events import Job, Partition, Spend
+from dpladder.privacy.accounting.events import Partition, Spend
 from dpladder.privacy.accounting.selection import Lean
 from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.grid import Noise
@@ -58,7 +58,6 @@ def composed(events):
             "toy",
             "add_remove",
             Partition("given"),
-            Job("toy", "private_search"),
             one.event,
             one.count,
         )
@@ -71,7 +70,7 @@ def search(found_by, where, seed=0, asked=None, units=UNITS):
     """One search on a toy whose score is a hump around r = BEST; `asked` collects what it asks
     for."""
     terms = Terms("toy", "add_remove", "record", 1, 1e-5, "given", mode="research")
-    source = ResearchNoise(terms, Job("toy", "private_search"), seed)
+    source = ResearchNoise(terms, "toy", seed)
     declared = found_by.declare(where)
     tie(declared.events, declared.draws, where.constants.relation)
     meter = Meter(declared.draws, source)

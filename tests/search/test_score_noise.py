@@ -12,7 +12,6 @@ import pytest
 from dpladder.config.search_sections import DpHypo, LiuTalwar, NaiveComposition, ProposeTest
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Constants
-from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 from dpladder.research import ladder
@@ -29,7 +28,7 @@ def searched(found_by: Searcher, seed: int) -> tuple[int, int]:
     below its noise."""
     meter = Meter(
         found_by.declare(SETTING).draws,
-        SecretNoise(bytes(32), Job("toy", "private_search"), "", str(seed)),
+        SecretNoise(bytes(32), "", str(seed)),
     )
     numbers = count()
 
@@ -66,7 +65,7 @@ def test_every_trial_of_a_rung_has_noise_of_its_own(monkeypatch):
         found_by = LadderSearcher(((0.2, 3),))
         meter = Meter(
             found_by.declare(SETTING).draws,
-            SecretNoise(bytes(32), Job("toy", "ladder"), "", str(seed)),
+            SecretNoise(bytes(32), "", str(seed)),
         )
         alone(found_by.run(SETTING, meter, UNITS), lambda asks: [Answer((), 7) for _ in asks])
     scores = np.array([[trial.score for trial in trials] for trials in seen])
@@ -91,7 +90,7 @@ def test_no_record_set_aside_moves_a_utility_beyond_one():
     found_by, told = searcher_of(ProposeTest(parts=2, candidates=1)), []
     meter = Meter(
         found_by.declare(SETTING).draws,
-        SecretNoise(bytes(32), Job("toy", "private_search"), "", "0"),
+        SecretNoise(bytes(32), "", "0"),
     )
     publish = meter.publish
 

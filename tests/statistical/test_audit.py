@@ -26,7 +26,6 @@ from dpladder.audit.engine.built_in import (
 )
 from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release import noise
 from dpladder.privacy.release.grid import Noise
@@ -222,23 +221,16 @@ def test_a_broken_mechanism_fails_where_it_is_broken(broken, checks):
 # Broken sources of noise.
 
 
-class ForgetsTheJob(SecretNoise):
-    """One stream for two trials of the same query."""
-
-    def stream(self, name: str, index: int) -> bytes:
-        return SecretNoise(self.key, Job("any", "any"), self.query, self.nonce).stream(name, index)
-
-
 class ForgetsTheQuery(SecretNoise):
     def stream(self, name: str, index: int) -> bytes:
-        return SecretNoise(self.key, self.job, "", self.nonce).stream(name, index)
+        return SecretNoise(self.key, "", self.nonce).stream(name, index)
 
 
 class ForgetsTheNonce(SecretNoise):
     """The same noise whenever the job runs again."""
 
     def stream(self, name: str, index: int) -> bytes:
-        return SecretNoise(self.key, self.job, self.query, "").stream(name, index)
+        return SecretNoise(self.key, self.query, "").stream(name, index)
 
 
 class ForgetsTheStep(SecretNoise):
@@ -248,9 +240,7 @@ class ForgetsTheStep(SecretNoise):
 
 @pytest.mark.few(2)
 @pytest.mark.ci
-@pytest.mark.parametrize(
-    "source", [ForgetsTheJob, ForgetsTheQuery, ForgetsTheNonce, ForgetsTheStep]
-)
+@pytest.mark.parametrize("source", [ForgetsTheQuery, ForgetsTheNonce, ForgetsTheStep])
 def test_a_source_that_forgets_who_asks_repeats_itself(source):
     report = run_audit([gaussian_sum()], KEY, noise=source)
     assert {TWICE, CORRELATION} <= {finding.check for finding in report.findings if not finding.ok}

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from dpladder.audit import canaries
-from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
@@ -26,7 +25,7 @@ class HalfTheNoise(Meter):
 def attacked(seed: int, meter: type[Meter]) -> canaries.Bound:
     coins = np.random.default_rng(seed).random(canaries.CANARIES) < 0.5
     source, training = (
-        SecretNoise(bytes(32), Job("audit", "canaries"), "", str(seed)),
+        SecretNoise(bytes(32), "", str(seed)),
         canaries.demo(8.0),
     )
     return canaries.judge(training, canaries.released(training, coins, source, meter), coins)

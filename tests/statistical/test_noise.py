@@ -15,7 +15,6 @@ import pytest
 from scipy import stats
 
 from dpladder.privacy.accounting.draws import gaussian
-from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release import noise
 from dpladder.privacy.release.meter import Meter
@@ -83,8 +82,7 @@ def test_steps_classes_and_trials_are_independent() -> None:
     """Every pair of vectors among 4 trials × 5 steps × 10 classes, as a learner draws them."""
     vectors = []
     for trial in range(4):
-        job = Job("main", "run_trial", (("rung", "0"), ("trial", str(trial))))
-        source = SecretNoise(bytes(32), job, "the same query", "the same nonce")
+        source = SecretNoise(bytes(32), f"trial {trial}", "the same nonce")
         meter = Meter([gaussian("step", 1.0, 1.0, (10, 5_000), count=5)], source)
         vectors += [meter.noise("step", (10, 5_000)).values for _ in range(5)]
     rows = np.concatenate(vectors)

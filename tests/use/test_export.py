@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from use.test_model import saved
@@ -25,11 +26,14 @@ from dpladder.data.backbones import encoder
 from dpladder.data.cache import network_behind
 from dpladder.data.depths import depths_for, known_of
 from dpladder.data.sources import Source
+from dpladder.errors import BadInput
 from dpladder.jobs.evaluate import Groups, by_groups, metrics
 from dpladder.learn import weights
 from dpladder.learn.dp_finetune.cost import shapes
 from dpladder.learn.interface import Constants, Weights
+from dpladder.use import graph, standalone
 from dpladder.use.card import card
+from dpladder.use.export import export
 
 RANDOM = np.random.default_rng(0)
 
@@ -105,6 +109,39 @@ def test_an_exported_head_predicts_the_same_by_itself(
     found = alone(tmp_path / "out", f"c.classify({rows.tolist()})")
     wanted = dpladder.load(file).predict(rows).probabilities
     assert [[row["cat"], row["dog"]] for row in found] == pytest.approx(wanted, abs=1e-3)
+
+
+def test_an_exported_model_of_a_table_prepares_raw_rows_by_name(tmp_path: Path) -> None:
+    """Raw numbers under a head that was trained on scaled ones would name a class all the same."""
+    columns = [
+        {"name": "age", "range": [0.0, 100.0], "levels": []},
+        {"name": "sex", "levels": ["f", "m"], "range": None},
+        "height",
+    ]
+    people = pd.DataFrame({"height": [1.0, 2.0], "age": [30, 120], "sex": ["m", "x"]})
+    rows = np.array([[-0.4, 0, 1, 1.0], [1.0, 0, 0, 2.0]])
+    source = Source("features", lambda index: rows[index], (), width=4)
+    layers = [RANDOM.normal(size=(2, 5)).astype(np.float32)]
+    file = model_of(tmp_path, Features(model="none"), source, layers)
+    loaded = dpladder.load(file)
+    facts = {**loaded.facts, "inference": {**loaded.facts["inference"], "columns": columns}}
+    wanted = loaded.predict(rows).probabilities
+    described = replace(loaded, facts=facts)
+    assert np.array_equal(described.predict(people).probabilities, wanted)
+    with pytest.raises(BadInput, match="no column age"):
+        described.predict(people[["sex", "height"]])
+    export(described, tmp_path / "out", "torch")
+    given = people.to_dict("records")
+    found = alone(tmp_path / "out", f"c.classify({given})")
+    assert [[row["cat"], row["dog"]] for row in found] == pytest.approx(wanted, abs=1e-3)
+    raw = people[["age", "sex", "height"]].to_numpy().tolist()
+    assert alone(tmp_path / "out", f"c.classify({raw})") == found
+    assert standalone.rows_of(columns, people) == graph.rows_of(columns, people) == rows.tolist()
+    for some, said in (({"age": 1, "sex": "f"}, "no height"), ([1, 2], "takes 3")):
+        with pytest.raises(ValueError, match=said):
+            graph.rows_of(columns, [some])
+    with pytest.raises(ValueError, match="no number in age"):
+        graph.rows_of(columns, [[float("nan"), "f", 1.0]])
 
 
 @pytest.mark.ci
@@ -257,7 +294,7 @@ def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(
     }
     told = card(replace(dpladder.load(file), privacy=stated), with_header=False)
     assert "epsilon = 2.2500 (1.0000 only if it was chosen without looking at them)" in told
-    assert "published with it: epsilon = 2.5000" in told
+    assert "ever published of its lineage: epsilon = 2.5000" in told
     assert "If it was chosen among several of its lineage: epsilon = 2.3750." in told
     assert stated["told"][0] in told
 

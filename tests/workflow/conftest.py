@@ -15,7 +15,7 @@ import pytest
 from support import ROOT, Workspace, as_the_ledger_knows, enter
 
 from dpladder.plan import dag, digests, stages
-from dpladder.plan.kept import assign, paid_again
+from dpladder.plan.kept import may_pay_again, with_answers
 from dpladder.plan.plan import make_plan
 from dpladder.plan.startup import known_states, opened
 from dpladder.privacy.ledger import book as ledgers
@@ -121,12 +121,12 @@ def charges(jobs: set[Any]) -> Counter[str]:
     """What the ledgers would charge for these jobs, as the reservation at the start of a run
     computes it."""
     project = opened(["config.yaml"])
-    project, states = assign(project, known_states(project))
+    project, states = with_answers(project, known_states(project))
     plan = make_plan(project, states)
     charged: Counter[str] = Counter()
     for lineage, terms in plan.terms.items():
         items = [item for item in plan.items_of(lineage) if item.job in jobs]
-        new, _ = ledgers.admit(terms, states[lineage], items, paid_again(project, jobs))
+        new, _ = ledgers.admit(terms, states[lineage], items, may_pay_again(project, items))
         charged.update(item.job.rule for item in new)
     return charged
 

@@ -270,18 +270,13 @@ def gpu_of(wildcards):
 
 def privacy_records(wildcards):
     """The record of every job upstream of the statement."""
-    return outputs_of(lambda stage, name: name == "privacy")
+    return outputs_of(lambda name: name == "privacy")
 
 
 def published(wildcards):
-    """Every other output of these jobs: the statement names the bytes that it is about."""
-    return outputs_of(lambda stage, name: name != "privacy")
-
-
-def released(wildcards):
-    """Every release, so that one whose file is lost is due: the ledger has its bytes, and restores
-    them."""
-    return outputs_of(lambda stage, name: stage.releases and name != "privacy")
+    """Every other output of these jobs: the statement names the bytes that it is about, and one
+    whose file is lost is due. What was released is restored."""
+    return outputs_of(lambda name: name != "privacy")
 
 
 def outputs_of(wanted):
@@ -293,7 +288,7 @@ def outputs_of(wanted):
             for maker, stage in stages.STAGES.items()
             for job in (stages.jobs(config, maker) if stage.per is not None else [])
             for output in getattr(rules, maker).output.keys()
-            if wanted(stage, output)
+            if wanted(output)
         )
     )
 

@@ -29,7 +29,7 @@ from dpladder.jobs.train_final import of_prior
 from dpladder.learn.interface import Constants, Data
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.privacy.accounting.events import Composed, Job, mu
+from dpladder.privacy.accounting.events import Composed, mu
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter, Streams
 from dpladder.privacy.release.noise import SecretNoise, uniform
@@ -67,7 +67,7 @@ class Bound:
 
 def audit(key: bytes, epsilon: float = EPSILON) -> Bound:
     """One run, whose noise and coins hang on `key`."""
-    source = SecretNoise(key, Job("audit", "canaries"), "one run", "0")
+    source = SecretNoise(key, "audit canaries", "0")
     coins = uniform(source.stream("coins", 0), (CANARIES,)) < 0.5
     training = demo(epsilon)
     return judge(training, released(training, coins, source), coins)

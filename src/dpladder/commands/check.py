@@ -29,7 +29,7 @@ from dpladder.network.language import check_packages
 from dpladder.network.public import check_name
 from dpladder.plan import stages
 from dpladder.plan.clone import commit
-from dpladder.plan.kept import assign, told_of_kept
+from dpladder.plan.kept import told_of_kept, with_answers
 from dpladder.plan.plan import asked_of
 from dpladder.plan.startup import known_states, opened
 from dpladder.privacy.ledger.home import open_home
@@ -105,7 +105,7 @@ def _told(project: Project) -> Iterator[str]:
     """What a run would build on that other code, or older mechanisms, released; and whether this
     dpladder is any commit's."""
     states = known_states(project)
-    project, states = assign(project, states)
+    project, states = with_answers(project, states)
     yield from (f"kept: {told}" for told in told_of_kept(project, states, asked_of(project)))
     at = commit()
     if at is not None and at.endswith(MODIFIED):

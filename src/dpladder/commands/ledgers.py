@@ -117,9 +117,9 @@ def verify_statement(results: Path) -> tuple[list[str], str]:
                 f"lineage {lineage} has no ledger in {home.path}: checked against the records alone"
             )
     totals = [
-        f"{lineage} epsilon = {up(spent['epsilon'])} at delta = {up_short(dataset['delta'])}"
+        f"{lineage} epsilon = {up(dataset['lifetime_spent'])} at delta = "
+        f"{up_short(dataset['delta'])}"
         for lineage, dataset in statement["datasets"].items()
-        for spent in [dataset if dataset["spends"] else dataset["outside_this_dag"]]
     ]
     return problems, f"the statement follows from the records: {'; '.join(totals)}"
 
@@ -128,7 +128,9 @@ def _understated(statement: Mapping[str, Any], state: State) -> Iterator[str]:
     """The bugs by which the ledger charges more than a statement of before they were known
     counts."""
     stated = {
-        line.get("unsound") for one in statement["datasets"].values() for line in one["spends"]
+        line["unsound"]
+        for one in statement["datasets"].values()
+        for line in (*one["spends"], *one["outside_this_dag"]["spends"])
     }
     for why in dict.fromkeys(held.unsound for held in state.items.values() if held.unsound):
         if why not in stated:

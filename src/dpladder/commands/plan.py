@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpladder.errors import Refused
 from dpladder.plan import edits
-from dpladder.plan.kept import assign
+from dpladder.plan.kept import with_answers
 from dpladder.plan.plan import make_plan
 from dpladder.plan.startup import opened, refuse_new, states_here
 from dpladder.plan.table import plan_document, plan_table
@@ -20,7 +20,7 @@ def plan(configs: Sequence[Path], as_json: bool) -> bool:
     try:
         project = opened(configs)
         states = states_here(project)
-        project, states = assign(project, states)
+        project, states = with_answers(project, states)
         with edits.named(project):
             found = make_plan(project, states)
             document = plan_document(found, states, project)

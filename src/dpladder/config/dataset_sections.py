@@ -267,6 +267,11 @@ class Dataset(Section):
         "that is not closed takes all rows after it along; false: each line is a row, and one "
         "that does not parse counts as nothing by itself",
     )
+    version: Annotated[int | None, NeutralAt(None)] = Field(
+        None,
+        description="a number for this version of the data, a part of every question about it: "
+        "experiments of one lineage that ask the same of different sources give each its own",
+    )
     links: Links = Field(
         "none",
         description="of a folder: none follows no links, and a file that is one counts as nothing; "

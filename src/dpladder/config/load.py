@@ -58,43 +58,26 @@ MOST_CELLS = 200
 # far above any class list; a few nested aliases would otherwise expand without end
 MOST_ENTRIES = 100_000
 
-Wildcards = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A release that is kept: the versions of the mechanisms that made it, and what the ledger
-    knows its question by."""
-
-    versions: Mapping[str, int]
-    static: str
-
 
 @dataclass(frozen=True)
 class Project:
     """Every experiment of a config, resolved and checked. The base is called main and comes first.
     `repeats` names the further repeats of each experiment, which are experiments too; `grid` names,
     of each experiment that is a cell of the grid, its place on each axis; `choices` says of each
-    what was left to the plan; `settled`, what was chosen, under a digest of what that hung on.
-    `elders` are all of them as the ledger met them; `paid` names, by rule and wildcards, those
-    whose own job it holds as they ask for it; `kept` names each release of theirs that it holds as
-    they ask for it; `former`, the names that they had before; `families`, by lineage, whose
-    versions those of each name are; `measured`, whose models those
-    measure whose questions know these by a name of before; `owners`, whose each job is, as far as
-    it was asked."""
+    what was left to the plan; `settled`, what was chosen, under digests of what that hung on.
+    `kept`: of each question that the ledgers hold an answer to, the versions that answered it;
+    `anew`: the questions that respend asks once more; `owners`: memory of `dag.owner`."""
 
     experiments: dict[str, Config]
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
     grid: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     choices: Mapping[str, str] = field(default_factory=dict)
-    elders: Sequence[str] = ()
-    paid: Mapping[tuple[str, Wildcards], Sequence[str]] = field(default_factory=dict)
-    settled: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
-    kept: Mapping[Any, Kept] = field(default_factory=dict)
-    former: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    families: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    measured: Mapping[str, str] = field(default_factory=dict)
-    owners: dict[Any, str] = field(init=False, repr=False, compare=False, default_factory=dict)
+    settled: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = field(default_factory=dict)
+    kept: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    anew: frozenset[str] = frozenset()
+    owners: dict[Any, dict[str, str]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     @property
     def main(self) -> Config:
@@ -115,7 +98,7 @@ class Project:
 
     def modelled_by(self, name: str) -> str:
         """Whose models an experiment's are: another one's that it measures, or its own."""
-        return self.measured.get(name) or self.experiments[name].tested or name
+        return self.experiments[name].tested or name
 
     @property
     def testers(self) -> dict[str, Tester]:

@@ -21,9 +21,9 @@ Count = Annotated[int, Field(ge=1)]
 
 @dataclass(frozen=True)
 class NeutralAt:
-    """Marks a key that came after 1.0, in the annotation of its field: at this value it asks nothing
-    new, and is left out of what a job is known by. So it must be the field's default, or do what the
-    default does. Sections of other packages mark theirs in the same way."""
+    """Marks a key that came after 1.0, in the annotation of its field: at this value it asks
+    nothing new, and is left out of what a job is known by. So it must be the field's default, or do
+    what the default does. Sections of other packages mark theirs in the same way."""
 
     value: Any
 
@@ -41,20 +41,19 @@ class Section(BaseModel):
 
 def values_of(section: BaseModel) -> dict[str, Any]:
     """A section as plain JSON values, without keys at their neutral values."""
-    found: dict[str, Any] = _pruned(section, section.model_dump(mode="json"))
-    return found
+    fields = type(section).model_fields
+    return {
+        name: _plain(getattr(section, name), value)
+        for name, value in section.model_dump(mode="json").items()
+        if NeutralAt(getattr(section, name)) not in fields[name].metadata
+    }
 
 
-def _pruned(value: Any, dumped: Any) -> Any:
+def _plain(value: Any, dumped: Any) -> Any:
     if isinstance(value, BaseModel):
-        fields = type(value).model_fields
-        return {
-            name: _pruned(getattr(value, name), inner)
-            for name, inner in dumped.items()
-            if NeutralAt(getattr(value, name)) not in fields[name].metadata
-        }
+        return values_of(value)
     if isinstance(value, tuple | list):
-        return [_pruned(*both) for both in zip(value, dumped, strict=True)]
+        return [_plain(*both) for both in zip(value, dumped, strict=True)]
     return dumped
 
 

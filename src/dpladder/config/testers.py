@@ -34,6 +34,7 @@ OWN: tuple[KeyPath, ...] = (
             "new_lineage",
             "public_test",
             "rare",
+            "version",
         )
     ),
     ("privacy", "share"),

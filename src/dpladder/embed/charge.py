@@ -112,12 +112,8 @@ class Charge:
         with self._lock:
             step = self._take(lambda left: left.sample_rate == 1.0, "another Gaussian")
             index, self._drawn = self._drawn, self._drawn + 1
-        source = SecretNoise(
-            subkey(self._ledger.home, "noise"),
-            self._held.job,
-            str(self._held.query),
-            str(self._held.nonce),
-        )
+        key = subkey(self._ledger.home, "noise")
+        source = SecretNoise(key, str(self._held.query), str(self._held.nonce))
         exact = np.asarray(value, np.float64)
         drawn = noise.gaussian(source.stream("own", index), exact.shape)
         noised = on_grid(exact, drawn, step.noise_multiplier * sensitivity)

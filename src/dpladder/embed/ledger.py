@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
 import os
 import re
 import threading
@@ -18,7 +16,7 @@ from dpladder.embed.mechanisms import Mechanism, events_of
 from dpladder.embed.statement import write_statement
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import booking
-from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend, to_json
+from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend
 from dpladder.privacy.accounting.shown import down, up, up_short
 from dpladder.privacy.ledger import anchors, book
 from dpladder.privacy.ledger.book import OWN
@@ -109,10 +107,10 @@ class OpenLedger:
             )
         item = self._item(name, mechanism)
         with self._lock:
-            held = book.load(self._ledger).of(item.job)
+            held = book.load(self._ledger).of(item.question)
             if not again and any(one.status != "RESERVED" for one in held):
                 self._refuse_used(name)
-            (mine,) = book.reserve(self._ledger, [item], respend=again)
+            (mine,) = book.reserve(self._ledger, [item], {item.question} if again else ())
             if mine.status != "RESERVED":  # another process was quicker
                 self._refuse_used(name)
             return Charge(self._ledger, mine, self._lock, self._anchor)
@@ -151,12 +149,8 @@ class OpenLedger:
         self._own_process()
         try:
             with self._lock:
-                book.admit(
-                    self._terms,
-                    book.load(self._ledger),
-                    [self._item("asked", mechanism)],
-                    respend=True,
-                )
+                item = self._item("asked", mechanism)
+                book.admit(self._terms, book.load(self._ledger), [item], {item.question})
         except Refused:
             return False
         return True
@@ -174,7 +168,7 @@ class OpenLedger:
     def released(self, name: str) -> str | None:
         """The digest of what a spend released; None while it has not."""
         with self._lock:
-            held = book.load(self._ledger).of(_job(name))
+            held = book.load(self._ledger).of(_question(name))
         return next((one.output for one in reversed(held) if one.status == "DONE"), None)
 
     @property
@@ -222,15 +216,14 @@ class OpenLedger:
         )
 
     def _item(self, name: str, mechanism: Mechanism) -> Item:
-        terms, job = self._terms, _job(name)
+        terms = self._terms
         delta0 = terms.share * terms.delta / booking.TRIAL
         where = Partition(terms.split_rule)
         spends = tuple(
-            Spend(terms.lineage, terms.relation, where, job, event, label="release")
+            Spend(terms.lineage, terms.relation, where, event, label="release")
             for event in events_of(mechanism, terms.relation, delta0)
         )
-        static = hashlib.sha256(json.dumps(to_json(spends), sort_keys=True).encode()).hexdigest()
-        return Item(job, static, spends)
+        return Item(Job(OWN, name), _question(name), spends)
 
     def _anchor(self) -> None:
         anchors.keep(self.results, [book.head(self._ledger)])
@@ -249,5 +242,6 @@ class OpenLedger:
         )
 
 
-def _job(name: str) -> Job:
-    return Job(OWN, name)
+def _question(name: str) -> str:
+    """What the ledger knows a spend of own code by: its name. Those of the workflow are digests."""
+    return f"{OWN}/{name}"

@@ -35,14 +35,15 @@ def write_statement(ledger: Ledger, results: Path) -> str:
     try:
         paths = _records(state, results / RECORDS)
         (results / RECORDS).mkdir(parents=True, exist_ok=True)
+        records = {
+            path: record_of(held.job.rule, {}, held.spends, held.question)
+            for path, held in paths.items()
+        }
         for path, held in paths.items():
-            _write(path, record_of(held.job.rule, {}, held.spends) | {"released": held.output})
+            _write(path, records[path] | {"released": held.output})
         statement = build_own(
             state,
-            {
-                held.job: tuple(dataclasses.replace(spend, query=None) for spend in held.spends)
-                for held in paths.values()
-            },
+            [*records.values()],
             {str(path.relative_to(results.parent)): file_digest(path) for path in paths},
             book.head(ledger),
             Origin(

@@ -15,8 +15,8 @@ from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import starts_bought
 from dpladder.data import sealed
 from dpladder.data.cache import name_of, network_behind, open_cache
-from dpladder.data.centre import Map, Mapped, ball, shrunk
-from dpladder.data.depths import Depths, Known, depths_for, known_of, of_names
+from dpladder.data.centre import Map, Mapped, ball
+from dpladder.data.depths import Depths, Known, depths_for, known_of
 from dpladder.errors import Refused
 from dpladder.jobs import places
 from dpladder.jobs.places import job_home
@@ -45,18 +45,15 @@ from dpladder.privacy.statement.records import file_digest
 RELEASES = ("mean", "covariance", "statistics", "start", "weights")
 
 SAMPLE = "sample"  # the part that holds public records
-LAYERS = "layers"  # beside a public sample's mean: the depths that it chose
 
 
 @dataclass(frozen=True)
 class Reserved:
-    """A private job as the ledger knows it: what it may spend, by what the spend buys. `asked_as`:
-    the job that its question was asked as first; another one where its experiment was renamed."""
+    """A private job as the ledger knows it: what it may spend, by what the spend buys."""
 
     ledger: Ledger
-    job: Job
+    question: str
     spends: Mapping[str, Spend]
-    asked_as: Job
 
     def entry(self, label: str) -> Entry:
         """What may be spent on what a label names: a mu, and what it is booked at."""
@@ -133,18 +130,22 @@ def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved
     state = ledgers.load(ledger)
     anchors.check(ledger.home, stood, {ledger.lineage: state})
     _check_releases(task, ledger)
-    job = dag.job(task.experiment, task.rule, task.wildcards)
-    held = [h for h in state.of(job) if h.static == task.reads.static]
+    question = dag.question_of(task.reads.static, task.rule, task.wildcards)
+    held = state.of(question)
     if not held:
         raise Refused(
-            f"{called(job)} finds no reservation in {ledger.folder}. On a cluster, check "
+            f"{called(_job(task))} finds no reservation in {ledger.folder}. On a cluster, check "
             "that DPLADDER_HOME is mounted on this node and is the head node's; otherwise start "
             f"the workflow again, it reserves first.{advice()}"
         )
     _check_code(task, held)
-    used = [one for one in held if one.status != "RESERVED"]
     spends = {spend.label: spend for spend in held[-1].declared}
-    return Reserved(ledger, job, spends, used[0].job if used else job)
+    return Reserved(ledger, question, spends)
+
+
+def _job(task: Task[ReleaseReads]) -> Job:
+    """A job by its label."""
+    return dag.job(task.experiment, task.rule, task.wildcards)
 
 
 def _check_code(task: Task[ReleaseReads], held: Sequence[Held]) -> None:
@@ -169,11 +170,10 @@ def _check_versions(asked: Asked, question: Question) -> None:
     if state.done(question.query) is not None:
         return
     names = stages.mechanisms_of(task.reads, task.rule)
-    for held in state.of(question.job):
+    for held in state.of(question.question):
         older = [n for n in names if held.versions.get(n, 1) < mechanisms.VERSIONS.get(n, 1)]
         cut_off = held.status == "COMMITTED" and held.query == question.query
-        asks = held.status == "RESERVED" and held.static == question.static
-        if older and (cut_off or asks):
+        if older and (cut_off or held.status == "RESERVED"):
             then, now = held.versions.get(older[0], 1), mechanisms.VERSIONS[older[0]]
             raise Refused(
                 f"{called(question.job)} was {'cut off' if cut_off else 'released'} under "
@@ -231,24 +231,16 @@ def _mapped(task: Task[SeenReads], part: Part) -> Data:
 
 
 def depths_of(task: Task[ReleaseReads | FindMean], part: Part) -> Depths | None:
-    """The depths that are taken, of those that a part's features hold: those that a public sample
-    chose, where one did."""
+    """The depths that are taken, of those that a part's features hold."""
     reads = task.reads
     length = reads.typical if reads.length == "as_is" else reads.length
-    mean = task.input.get("mean")
-    if mean and LAYERS in (found := load_file(mean)):
-        names = [part.depths[place][0] for place in found[LAYERS]]
-        return of_names(names, part.depths, length)
     takes = Features(model=reads.model).takes
     return depths_for(reads.layers, part.depths, length, takes, reads.model)
 
 
 def map_of(task: Task[SeenReads], part: Part) -> Map:
     """From a part's stored rows to those that a training sees."""
-    found = load_file(task.input["mean"]) if task.input.get("mean") else {}
-    mean = found.get("mean")
-    if mean is not None and "noise" in found:
-        mean = shrunk(mean, float(found["noise"][0]))
+    mean = load_file(task.input["mean"])["mean"] if task.input.get("mean") else None
     bought, length = task.reads.mean, task.reads.length
     radius, exact = (None, False) if bought is None or mean is None else ball(bought.radius, length)
     shown = None if length == "as_is" else length
@@ -321,8 +313,7 @@ def _will_pass(state: State, question: Question) -> bool:
     """Whether COMMIT will let a question pass: its answer is out, or its reservation unused."""
     if state.done(question.query) is not None:  # asked beside it, and restored
         return True
-    own = (held for held in state.of(question.job) if held.static == question.static)
-    return any(held.status == "RESERVED" for held in own)
+    return any(held.status == "RESERVED" for held in state.of(question.question))
 
 
 def constants_of(task: Task[SeenReads], part: Part) -> Constants:
@@ -359,7 +350,7 @@ def stored_constants(task: Task[ReleaseReads], part: Part) -> Constants:
 @dataclass(frozen=True, eq=False)
 class Asked:
     """What a job asks, once ever. The query is every input: seals of private bytes, upstream
-    releases, every constant, the code, the job itself."""
+    releases, every constant, the versions of mechanisms, the question itself."""
 
     task: Task[ReleaseReads]
     held: Reserved
@@ -369,17 +360,35 @@ class Asked:
     outputs: Iterable[str]
 
     def question(self) -> Question:
-        task, named = self.task, self.held.asked_as
-        query = query_digest(
-            job=repr(named),
-            code=task.code,
-            cfg=task.public_cfg,
-            spends=repr([replace(spend, job=named) for spend in self.spends]),
-            **self.inputs,
-        )
-        outputs = {task.output[name].name: task.output[name] for name in self.outputs}
+        outputs = {self.task.output[name].name: self.task.output[name] for name in self.outputs}
         return Question(
-            self.held.job, task.reads.static, query, self.spends, tuple(self.draws), outputs
+            _job(self.task),
+            self.held.question,
+            self._query(),
+            self.spends,
+            tuple(self.draws),
+            outputs,
+        )
+
+    def _query(self) -> str:
+        """That of the versions which the job is known by; unless it was answered under others, and
+        the data is what it was then."""
+        task, state = self.task, self.held.ledger.state
+        known_by = self._query_of(task.code)
+        older = (
+            self._query_of(stages.identity_of(task.reads, task.rule, held.versions))
+            for held in reversed(state.of(self.held.question))
+            if held.status == "DONE"
+        )
+        return next((query for query in (known_by, *older) if state.done(query)), known_by)
+
+    def _query_of(self, code: str) -> str:
+        return query_digest(
+            question=self.held.question,
+            code=code,
+            cfg=self.task.public_cfg,
+            spends=repr(tuple(self.spends)),
+            **self.inputs,
         )
 
 
@@ -423,4 +432,4 @@ def release_once(release: Release) -> None:
     anchors.keep(stages.RESULTS, [ledgers.head(ledger)])
     _remember(task)  # what was released before home remembered features too
     for one, outcome in zip(release.asked, outcomes, strict=True):
-        write_record(one.task, outcome.spends, static=outcome.static)
+        write_record(one.task, outcome.spends, one.held.question, outcome.versions)

@@ -3,24 +3,29 @@ nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpladder.jobs.task import Task, write_json
 from dpladder.plan import dag
 from dpladder.privacy.accounting.events import Spend
-from dpladder.privacy.statement.records import record_of
+from dpladder.privacy.statement.records import NO_VERSIONS, record_of
 
 FROM_RELEASES = "drawn from releases alone"
 
 
 def write_record(
-    task: Task[Any], spends: Sequence[Spend] = (), free: str | None = None, static: str = ""
+    task: Task[Any],
+    spends: Sequence[Spend] = (),
+    question: str = "",
+    versions: Mapping[str, int] = NO_VERSIONS,
+    *,
+    free: str | None = None,
 ) -> None:
-    """`static`: what the ledger knows the release by. `basis` is what the output was made from, as
-    far as it is known before data is read."""
+    """`question`: what the ledger knows the release by, and `versions` those that made it. `basis`
+    is what the output was made from, as far as it is known before data is read."""
     if free is None:
-        record = record_of(task.rule, task.wildcards, spends, static)
+        record = record_of(task.rule, task.wildcards, spends, question, versions)
     else:
         record = {"rule": task.rule, "wildcards": task.wildcards, "free": free}
     write_json(task.output["privacy"], record | {"basis": dag.digest(task.cfg, task.code)})

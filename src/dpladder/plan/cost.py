@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from dpladder.config import Config, Project
 from dpladder.config.load import BASE
@@ -23,7 +23,6 @@ from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Booked, Counted, Gaussian, Job, Partition, Spend
 from dpladder.privacy.accounting.selection import largest
-from dpladder.privacy.ledger.state import Held
 from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.cost import price
 
@@ -94,16 +93,6 @@ def samples(config: Config) -> bool:
     return getattr(config.learner, "sampling_rate", 1.0) < 1.0
 
 
-def known(finished: Mapping[Job, Held], jobs: Iterable[Job]) -> Spends:
-    """Finished jobs at what they cost; an experiment that was renamed has them under its name of
-    today."""
-    return {
-        job: tuple(replace(spend, job=job) for spend in finished[job].declared)
-        for job in jobs
-        if job in finished
-    }
-
-
 def flat(spends: Spends) -> list[Spend]:
     return [spend for of_job in spends.values() for spend in of_job]
 
@@ -115,23 +104,23 @@ def sweep_costs(project: Project, name: str, config: Config) -> Spends:
     for rule, bought in stages.purchases(config):
         job = dag.owned_job(project, name, rule)
         mu = gdp.mu(bought.epsilon, config.privacy.delta)
-        jobs[job] = (_spend(config, job, TRAIN, mu, rule.removeprefix("estimate_")),)
+        jobs[job] = (_spend(config, TRAIN, mu, rule.removeprefix("estimate_")),)
     for wildcards in stages.jobs(config, "run_trial"):
         job = dag.owned_job(project, name, "run_trial", **wildcards)
-        if spends := _trial_spends(config, job, int(wildcards["rung"])):
+        if spends := _trial_spends(config, int(wildcards["rung"])):
             jobs[job] = spends
     return jobs
 
 
-def _trial_spends(config: Config, job: Job, rung: int) -> tuple[Spend, ...]:
+def _trial_spends(config: Config, rung: int) -> tuple[Spend, ...]:
     """Solving shared statistics and counting on a public source cost nothing."""
     cost = trial_budget(config, rung)
     found = []
     if cost.weights is not None:
         delta0 = _delta0(config, booking.TRIAL)
-        found.append(_spend(config, job, TRAIN, cost.weights, "weights", delta0))
+        found.append(_spend(config, TRAIN, cost.weights, "weights", delta0))
     if cost.score is not None:
-        found.append(_spend(config, job, config.sweep.select.part, cost.score, "score"))
+        found.append(_spend(config, config.sweep.select.part, cost.score, "score"))
     return tuple(found)
 
 
@@ -154,41 +143,39 @@ def final_costs(
     config: Config,
     target: float,
     before: list[Spend],
-    finished: Mapping[Job, Held],
+    priced: Mapping[Job, tuple[Spend, ...]],
 ) -> Spends:
     """What a final model and its tests cost, in the order in which a total is divided: what is done
-    already keeps its price; tests with an epsilon of their own come next; the training gets what
-    the total leaves."""
+    already, or another experiment's too, is `priced`; tests with an epsilon of their own come next;
+    the training gets what the total leaves."""
     final, *tests = final_jobs(project, name, config, target)
-    spends = known(finished, (final, *tests))
+    spends = {job: priced[job] for job in (final, *tests) if job in priced}
     if final.rule == "evaluate_of" and final not in spends:
         mu = _test_mu(config, config.promised(target), before, priced=True)
-        spends[final] = (_spend(config, final, TEST, mu, "test score"),)
+        spends[final] = (_spend(config, TEST, mu, "test score"),)
     if final.rule == "private_search" and final not in spends:
-        spends[final] = _search(config, final, target, before)
+        spends[final] = _search(config, target, before)
     for test in tests:
         if test not in spends:
             others = [*before, *flat(spends)]
             mu = _also_mu(config, test) or _test_mu(config, target, others, final in spends)
-            spends[test] = (_spend(config, test, TEST, mu, "test score"),)
+            spends[test] = (_spend(config, TEST, mu, "test score"),)
     if final not in spends:
         mu = _final_mu(config, target, [*before, *flat(spends)])
-        spends[final] = (
-            _spend(config, final, TRAIN, mu, "weights", _delta0(config, booking.FINAL)),
-        )
+        spends[final] = (_spend(config, TRAIN, mu, "weights", _delta0(config, booking.FINAL)),)
     return {job: spends[job] for job in (final, *tests)}
 
 
-def _search(config: Config, job: Job, target: float, before: Sequence[Spend]) -> tuple[Spend, ...]:
-    """A private search spends the whole total, or what earlier versions of its experiment left of
-    it. The test part is paid for beside it (config/check.py)."""
+def _search(config: Config, target: float, before: Sequence[Spend]) -> tuple[Spend, ...]:
+    """A private search spends the whole total, or what is bought before it left of it. The test
+    part is paid for beside it (config/check.py)."""
     hpo, delta = config.hpo, config.privacy.delta
     assert not isinstance(hpo, Ladder)
 
     def spends(epsilon: float) -> tuple[Spend, ...]:
         found = price(hpo, epsilon, delta, config.privacy.relation)
         return tuple(
-            _spend_of(config, job, TRAIN, one, label)
+            _spend_of(config, TRAIN, one, label)
             for one, label in zip(found, _labels(hpo, found), strict=True)
         )
 
@@ -299,13 +286,11 @@ def _nearest(config: Config, target: float) -> str:
     return remaining.sentence(remaining.nearest_feasible(target, delta, sweep, train, FINAL_SHARE))
 
 
-def _spend(
-    config: Config, job: Job, part: str, mu: float, label: str, delta0: float = 0.0
-) -> Spend:
+def _spend(config: Config, part: str, mu: float, label: str, delta0: float = 0.0) -> Spend:
     one = Counted(Gaussian(gdp.sigma(mu, 1)))
-    return _spend_of(config, job, part, Counted(Booked((one,), delta0)) if delta0 else one, label)
+    return _spend_of(config, part, Counted(Booked((one,), delta0)) if delta0 else one, label)
 
 
-def _spend_of(config: Config, job: Job, part: str, one: Counted, label: str) -> Spend:
+def _spend_of(config: Config, part: str, one: Counted, label: str) -> Spend:
     relation, where = config.privacy.relation, partition(config, part)
-    return Spend(config.dataset.lineage, relation, where, job, one.event, one.count, label)
+    return Spend(config.dataset.lineage, relation, where, one.event, one.count, label)

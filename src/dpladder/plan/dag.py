@@ -1,5 +1,5 @@
-"""Jobs in plain data: what Snakemake compares of one, how the ledger knows it, and which experiment
-owns it.
+"""Jobs in plain data: what Snakemake compares of one, by which question the ledger knows it, and
+which experiment owns it.
 
 All three follow from the one table of rules (plan/stages.py), so they cannot disagree.
 """
@@ -41,8 +41,10 @@ from dpladder.plan.stages import (
     identity_of,
     is_mechanism,
     is_public,
+    jobs,
     looks_back,
     measured_by,
+    mechanisms_of,
     nominal_size,
     reads_sample,
     records_of,
@@ -51,7 +53,6 @@ from dpladder.plan.stages import (
     versions_of,
 )
 from dpladder.privacy.accounting.events import Job
-from dpladder.privacy.ledger.state import Held
 
 Keys = dict[str, Any]
 Wildcards = Mapping[str, str]
@@ -71,14 +72,12 @@ UNREAD: Mapping[Takes, tuple[str, ...]] = {
 @dataclass(frozen=True)
 class JobAsked:
     """A job, as its facts are asked for. `of`: the experiment whose models it measures, if they are
-    another's. `at`: the versions that it is known by, where a release of it is kept; else today's.
-    """
+    another's."""
 
     config: Config
     rule: str
     wildcards: Wildcards
     of: Config | None = None
-    at: Versions | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -112,9 +111,8 @@ def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
     of_project = {
         name: find(project, wildcards.get("experiment", BASE)) for name, find in told.items()
     }
-    at = kept(project, rule, wildcards)
     of = modelled(project, wildcards.get("experiment", BASE))
-    asked = JobAsked(config, rule, wildcards, of, at)
+    asked = JobAsked(config, rule, wildcards, of)
     return _keys(config, kind) | _facts(asked, kind) | of_project
 
 
@@ -218,7 +216,7 @@ FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "manifests": _manifests,
     "features": _features,
     "cache": lambda asked: asked.config.paths.cache or str(asked.private / "cache"),
-    "static": lambda asked: static(asked.config, asked.rule, asked.wildcards, asked.of, asked.at),
+    "static": lambda asked: static(asked.config, asked.rule, asked.wildcards, asked.of),
     "public_parts": lambda asked: [part for part in asked.parts if is_public(asked.config, part)],
     "source": lambda asked: asked.source,
     "fingerprint": lambda asked: fingerprint(asked.source),
@@ -322,78 +320,84 @@ def modelled(project: Project, experiment: str) -> Config | None:
     return None if name == experiment else project.experiments[name]
 
 
-def static(
-    config: Config,
-    rule: str,
-    wildcards: Wildcards,
-    of: Config | None = None,
-    at: Versions | None = None,
-) -> str:
-    """All that is known about a job before data is read: config keys and mechanisms, its ancestors'
-    included, and those of the model that it measures, which may be `of` another experiment. `at`:
-    the versions of mechanisms; else today's.
+def static(config: Config, rule: str, wildcards: Wildcards, of: Config | None = None) -> str:
+    """All that is known about a job before data is read, with no name and no version: config keys
+    and mechanisms, its ancestors' included, and those of the model that it measures, which may be
+    `of` another experiment. The trials of a rung have one.
 
+    Only mechanisms that ask are named, so that a rule that asks nothing comes and goes unnoticed.
     What prepares data is left out: it may well make the same bytes as before, and a query names
     those.
     """
-    versions = versions_of(config, rule) if at is None else at
-    model = (
-        [static(of, final_rule(of), wildcards, at=at)]
-        if of is not None and rule == "evaluate_of"
-        else []
-    )
+    shared = {key: value for key, value in wildcards.items() if key != "trial"}
+    return _static(config, rule, _sorted(shared), of)
+
+
+@cache
+def _static(
+    config: Config, rule: str, wildcards: tuple[tuple[str, str], ...], of: Config | None
+) -> str:
+    given = dict(wildcards)
+    asking = [name for name in ancestry(config, rule) if STAGES[name].releases and name not in FREE]
+    measured = of is not None and rule == "evaluate_of"
     return digest(
-        identity(config, rule, wildcards),
-        [
-            identity_of(config, name, versions)
-            for name in ancestry(config, rule)
-            if not STAGES[name].prepares
-        ],
-        *model,
+        identity(config, rule, given),
+        [mechanisms_of(config, name) for name in asking],
+        static(of, final_rule(of), given) if of is not None and measured else "",
     )
 
 
-def asks_for(project: Project, own: Job, held: Held) -> bool:
-    """Whether an experiment asks, as this job of its own, what the ledger holds an answer to."""
-    config = project.experiments.get(own.experiment)
-    return config is not None and asks(config, own, held, modelled(project, own.experiment))
+def question_of(static: str, rule: str, wildcards: Wildcards) -> str:
+    """What the ledger knows a private job by: its content, and its place among the like."""
+    return digest(static, rule, _sorted(wildcards))
 
 
-def asks(config: Config, own: Job, held: Held, of: Config | None = None) -> bool:
-    """The same of an experiment that is so configured, and measures the models of another one."""
-    rule, wildcards = own.rule, dict(own.wildcards)
-    if rule not in STAGES or not has(config, rule, wildcards):
-        return False
-    return static(config, rule, wildcards, of, held.versions) == held.static
+def question(project: Project, job: Job) -> str:
+    """The same of a job of the project."""
+    of = modelled(project, job.experiment)
+    wildcards = dict(job.wildcards)
+    known_by = static(project.experiments[job.experiment], job.rule, wildcards, of)
+    return question_of(known_by, job.rule, wildcards)
+
+
+def questions(project: Project, name: str) -> Iterator[tuple[Job, str]]:
+    """All that an experiment may ask of private records, by the jobs that ask it."""
+    config = project.experiments[name]
+    for rule, stage in STAGES.items():
+        if stage.releases and rule not in FREE:
+            for wildcards in jobs(config, rule):
+                asked = job(name, rule, wildcards)
+                yield asked, question(project, asked)
 
 
 def code(project: Project, rule: str, wildcards: Wildcards) -> str:
     """What Snakemake compares of a job beside its config: its mechanisms at the versions that it is
     known by, or the code of what is free."""
     config = project.experiments[wildcards.get("experiment", BASE)]
-    at = kept(project, rule, wildcards)
-    return identity_of(config, rule, versions_of(config, rule) if at is None else at)
+    return identity_of(config, rule, versions(project, rule, wildcards))
 
 
-def kept(project: Project, rule: str, wildcards: Wildcards) -> Versions | None:
-    """The versions under which the ledger keeps a job's release; of a free job, those of a release
-    that stands on it."""
+def versions(project: Project, rule: str, wildcards: Wildcards) -> Versions:
+    """The versions of the mechanisms behind a job: of a release that is kept those that made it,
+    and of a free job those of a release that stands on it; else today's."""
     own = job(wildcards.get("experiment", BASE), rule, wildcards)
-    if own in project.kept or not is_mechanism(rule):
-        return project.kept[own].versions if own in project.kept else None
-    if issubclass(STAGES[rule].reads, reads.ReleaseReads) and rule not in FREE:
-        return None
     config = project.experiments[own.experiment]
-    return next(
-        (
-            kept.versions
-            for other, kept in project.kept.items()
-            if other.experiment == own.experiment
-            and rule in ancestry(config, other.rule)
-            and all(dict(other.wildcards).get(key, value) == value for key, value in own.wildcards)
-        ),
-        None,
-    )
+    if project.kept and is_mechanism(rule):
+        if STAGES[rule].releases and rule not in FREE:
+            behind = [question(project, own)]
+        else:
+            behind = [
+                asked
+                for other, asked in questions(project, own.experiment)
+                if rule in ancestry(config, other.rule)
+                and all(
+                    dict(other.wildcards).get(key, value) == value for key, value in own.wildcards
+                )
+            ]
+        found = next((project.kept[one] for one in behind if one in project.kept), None)
+        if found is not None:
+            return found
+    return versions_of(config, rule)
 
 
 def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
@@ -402,60 +406,42 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     behind, asked = ancestry(config, rule), JobAsked(config, rule, wildcards)
     keys = _present(values, (key for name in behind for key in STAGES[name].keys))
     seen = {name: FACTS[name](asked) for name in OF_VIEWS} if "extract_features" in behind else {}
-    also = {} if asked.further is None else {"also": _plain(asked.further)}
-    spans = {} if not config.dataset.spans else {"spans": _plain(asked.config.spans)}
-    return keys | seen | also | spans | _facts(asked, STAGES[rule].reads, OF_LADDER)
+    also: Keys = {} if asked.further is None else {"also": _plain(asked.further)}
+    if config.dataset.spans:
+        also["spans"] = _plain(asked.config.spans)
+    if config.dataset.version is not None:
+        also["dataset.version"] = config.dataset.version
+    return keys | seen | also | _facts(asked, STAGES[rule].reads, OF_LADDER)
 
 
 def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:
-    """The experiment whose job is the same one, and whose outputs the others read: one that has
-    paid for it, wherever it stands in the config; or for the trials below it; else the one that
-    came first. Of a hundred experiments each is compared with all, so it is found once."""
-    own = job(experiment, rule, wildcards)
-    if own not in project.owners:
-        project.owners[own] = _owner(project, experiment, rule, wildcards)
-    return project.owners[own]
-
-
-def _owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:
+    """Of all experiments with an identical job the first in the config, whose outputs the others
+    read."""
     asked = job(experiment, rule, wildcards).wildcards
-    wanted = _shared_by(project.experiments[experiment], rule, asked)
-    paid = project.paid.get((rule, asked), ())
-    for name in (
-        *paid,
-        *_owner_below(project, experiment, rule, wildcards),
-        *(project.elders or project.experiments),
-    ):
-        config = project.experiments[name]
-        if name == experiment or (
-            has(config, rule, wildcards) and _shared_by(config, rule, asked) == wanted
-        ):
-            return name
-    raise AssertionError("an experiment owns its own job at the latest")
+    if (rule, asked) not in project.owners:
+        firsts: dict[str, str] = {}
+        for name, config in project.experiments.items():
+            if has(config, rule, wildcards):
+                firsts.setdefault(_shared_by(project, name, rule, asked), name)
+        project.owners[rule, asked] = firsts
+    return project.owners[rule, asked].get(_shared_by(project, experiment, rule, asked), experiment)
+
+
+def _shared_by(project: Project, name: str, rule: str, asked: tuple[tuple[str, str], ...]) -> str:
+    """What experiments have in common whose job is the same one."""
+    of = modelled(project, name) if rule == "evaluate_of" else None
+    return _content(project.experiments[name], rule, asked, of)
 
 
 @cache
-def _shared_by(config: Config, rule: str, wildcards: tuple[tuple[str, str], ...]) -> str:
-    """What two experiments have in common whose job is the same one. Each job of an experiment is
-    compared with all others', so it is made out once."""
-    asked = dict(wildcards)
-    return digest(identity(config, rule, asked), sources_behind(config, rule, asked))
-
-
-def _owner_below(
-    project: Project, experiment: str, rule: str, wildcards: Wildcards
-) -> Iterator[str]:
-    """Who owns the trials that a job stands on."""
-    config = project.experiments[experiment]
-    if (
-        project.paid
-        and rule != "run_trial"
-        and config.sweep.rungs
-        and "run_trial" in ancestry(config, rule)
-    ):
-        yield owner(
-            project, experiment, "run_trial", {"rung": wildcards.get("rung", "0"), "trial": "0"}
-        )
+def _content(
+    config: Config, rule: str, asked: tuple[tuple[str, str], ...], of: Config | None
+) -> str:
+    wildcards = dict(asked)
+    known_by = (
+        identity(config, rule, wildcards) if of is None else static(config, rule, wildcards, of)
+    )
+    return digest(known_by, sources_behind(config, rule, wildcards))
 
 
 def sources_behind(config: Config, rule: str, wildcards: Wildcards) -> list[str]:
@@ -476,8 +462,12 @@ def owned_job(project: Project, experiment: str, rule: str, **wildcards: object)
 
 
 def job(experiment: str, rule: str, wildcards: Wildcards) -> Job:
-    others = {key: value for key, value in wildcards.items() if key != "experiment"}
-    return Job(experiment, rule, tuple(sorted(others.items())))
+    return Job(experiment, rule, _sorted(wildcards))
+
+
+def _sorted(wildcards: Wildcards) -> tuple[tuple[str, str], ...]:
+    """Wildcards but for the experiment's name."""
+    return tuple(sorted((key, value) for key, value in wildcards.items() if key != "experiment"))
 
 
 def own_trials(project: Project, experiment: str, rung: int) -> tuple[str, ...]:
@@ -494,13 +484,11 @@ def own_trials(project: Project, experiment: str, rung: int) -> tuple[str, ...]:
 
 def trials_by_versions(project: Project, experiment: str, rung: int) -> list[tuple[str, ...]]:
     """The same, those apart that are known by other versions of their mechanisms."""
-    now = versions_of(project.experiments[experiment], "run_trial")
     groups: dict[tuple[tuple[str, int], ...], list[str]] = {}
     for trial in own_trials(project, experiment, rung):
-        at = kept(
-            project, "run_trial", {"experiment": experiment, "rung": str(rung), "trial": trial}
-        )
-        groups.setdefault(tuple(raised(now, now if at is None else at).items()), []).append(trial)
+        own = {"experiment": experiment, "rung": str(rung), "trial": trial}
+        at = versions(project, "run_trial", own)
+        groups.setdefault(tuple(raised(at, at).items()), []).append(trial)
     return [tuple(trials) for trials in groups.values()]
 
 

@@ -1,17 +1,22 @@
-"""Which keys were edited since the last plan was carried out: what a refusal that an edit causes
-has to name."""
+"""What was edited since the last plan was carried out in this folder: what a refusal names, and
+what an edit may not pay for again unsaid."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from dpladder import formats
-from dpladder.config import Project
+from dpladder.config import Config, Project
 from dpladder.errors import Refused
 from dpladder.plan import dag, stages
+from dpladder.plan.plan import Plan
+from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.ledger.room import ever, over_lifetime
+from dpladder.privacy.ledger.state import Item, State, Terms, called
+from dpladder.privacy.statement.documents import FINALS
 
 PLAN = stages.RESULTS / "plan.json"
 ABSENT = "nothing"
@@ -34,7 +39,7 @@ def keys_of(project: Project) -> dict[str, dict[str, Any]]:
 def named(project: Project) -> Iterator[None]:
     """A refusal inside ends with the edits, where there are any and the plan before them is still
     there."""
-    before = _planned_keys()
+    before = _planned().get("keys", {})
     try:
         yield
     except Refused as refused:
@@ -50,9 +55,101 @@ def named(project: Project) -> Iterator[None]:
         ) from None
 
 
-def _planned_keys() -> Mapping[str, Any]:
-    """The keys that the last run in this folder planned with, by experiment; empty where there is
-    nothing to read."""
+def refuse_unsaid(project: Project, plan: Plan, states: Mapping[str, State]) -> None:
+    """Refuse an edit that pays again, unsaid, for what the last plan of this folder has finished.
+
+    This guards a purse and no privacy: what is spent stands in every figure, and the lifetime holds
+    it. So it knows experiments by their names, and sees nothing from another folder.
+    """
+    if project.main.mode == "research":
+        return
+    before = _finished(states)
+    again: list[Item] = []
+    for artifact in plan.artifacts:
+        state, name = states.get(artifact.lineage, State()), artifact.experiment
+        new = [
+            plan.items[job]
+            for job in artifact.jobs
+            if plan.items[job].question not in project.anew
+            and state.answer(plan.items[job].question) is None
+        ]
+        _refuse_another_total(project.experiments[name], name, new, before)
+        again += (item for item in new if (name, item.job.rule, item.job.wildcards) in before)
+    for lineage, terms in plan.terms.items():
+        items = {item.question: item for item in again if item.spends[0].lineage == lineage}
+        if items:
+            raise _paid_again(terms, states.get(lineage, State()), [*items.values()])
+
+
+def _finished(states: Mapping[str, State]) -> set[tuple[str, str, tuple[tuple[str, str], ...]]]:
+    """The jobs of the last plan of this folder that are done, each by the name of every experiment
+    whose models stand on it, its rule and its wildcards."""
+    planned = _planned()
+    done = {
+        held.question
+        for state in states.values()
+        for held in state.items.values()
+        if held.status == "DONE"
+    }
+    try:
+        asked = {
+            (spend["experiment"], spend["rule"], _pairs(spend)): spend["question"]
+            for spend in planned.get("spends", ())
+        }
+        return {
+            (artifact["experiment"], job["rule"], _pairs(job))
+            for artifact in planned.get("artifacts", ())
+            for job in artifact["jobs"]
+            if asked.get((job["experiment"], job["rule"], _pairs(job))) in done
+        }
+    except (LookupError, TypeError, AttributeError):  # edited by hand
+        return set()
+
+
+def _pairs(job: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(job["wildcards"].items()))
+
+
+def _refuse_another_total(
+    config: Config,
+    name: str,
+    new: Sequence[Item],
+    before: Collection[tuple[str, str, tuple[tuple[str, str], ...]]],
+) -> None:
+    """Refuse a total that takes a finished model's place, and is paid for beside it."""
+    done = {
+        dict(wildcards)["target"]
+        for experiment, rule, wildcards in before
+        if experiment == name and rule in FINALS
+    }
+    asked = {stages.target_name(total) for total in config.totals}
+    if not done or done & asked or not any(item.job.rule in FINALS for item in new):
+        return
+    both, finished, wanted = (", ".join(sorted(n, key=float)) for n in (done | asked, done, asked))
+    raise Refused(
+        f"experiment {name} has a finished model of total {finished}, and the config asks for "
+        f"{wanted} in its place, which is paid for beside it. To keep both, say final.targets: "
+        f"[{both}]; to replace it, respend: true; to keep what is there, go back to its total."
+    )
+
+
+def _paid_again(terms: Terms, state: State, items: Sequence[Item]) -> Refused:
+    """What an edit would pay again, and whether the lifetime has room for that."""
+    kept, asked = state.charged(), tuple(spend for item in items for spend in item.spends)
+    before, after = ever(terms, kept).epsilon, ever(terms, kept + asked).epsilon
+    accept = "or accept the price with respend: true"
+    if over := over_lifetime(terms, kept, asked):
+        accept = f"respend: true is no way out here, for {over}"
+    return Refused(
+        f"{called(items[0].job)} is done and paid for, and a changed config would pay again for "
+        f"{len(items)} such job(s): lineage {terms.lineage} would go from epsilon = {up(before)} "
+        f"to {up(after)}. Undo the change, and what was released is restored, free; {accept}."
+    )
+
+
+def _planned() -> Mapping[str, Any]:
+    """The plan that the last run in this folder carried out; empty where there is nothing to
+    read."""
     try:
         found = json.loads(PLAN.read_text("utf-8"))
     except (OSError, ValueError):
@@ -60,8 +157,7 @@ def _planned_keys() -> Mapping[str, Any]:
     if not isinstance(found, dict):
         return {}
     formats.check("plan", PLAN, found.get(formats.KEY))
-    keys = found.get("keys")
-    return keys if isinstance(keys, dict) else {}
+    return found
 
 
 def _edits(before: Mapping[str, Any], now: Mapping[str, Any], within: str = "") -> Iterator[str]:

@@ -17,7 +17,7 @@ from dpladder.config import learner_sections, search_sections
 Versions = Mapping[str, int]
 """Of mechanisms by their names; a name that is absent has version 1."""
 
-VERSIONS: dict[str, int] = {"estimate_head": 2, "estimate_mean": 2, "run_trial": 2}
+VERSIONS: dict[str, int] = {}
 """What this dpladder runs, beyond first versions. Each line here has one in CHANGELOG.md."""
 BROUGHT = {**learner_sections.OTHERS, **search_sections.OTHERS}
 """Those of other packages."""

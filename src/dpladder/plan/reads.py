@@ -257,7 +257,6 @@ class EstimateMean(ReleaseReads):
 class FindMean(NetworkReads, Private):
     places: Cached
     centre: Annotated[str, key("features.centre")]
-    labels: Annotated[Labels, key("dataset.labels")]
     layers: Annotated[Layers, key("features.layers")]
     length: Annotated[float | Literal["as_is"], key("features.length")]
     typical: Annotated[float, key("features.typical")]
@@ -374,7 +373,6 @@ class EvaluateFinal(EvaluateTest):
 class EvaluateOf(EvaluateFinal):
     """`total`: what its count may cost, where no epsilon says it; null where one does."""
 
-    of: Annotated[str, key("evaluate.of")]
     total: float | None
 
 

@@ -16,11 +16,10 @@ from dpladder.config.search_sections import Ladder
 from dpladder.config.section import restored, values_of
 from dpladder.config.sources import count_of_classes, labels_of
 from dpladder.config.sweep_sections import Rung, Sweep
-from dpladder.plan import dag, stages
-from dpladder.plan.about import depths_of
+from dpladder.plan import dag
 from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.ledger.state import Held, State
+from dpladder.privacy.ledger.state import State
 from dpladder.search.looking import Bought, bought, written
 from dpladder.search.prior import DEFAULT, expecting
 
@@ -29,12 +28,12 @@ KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")
 # A noised mean for this part of mu^2 gains from this n0 * mu on, whatever the width, and from the
 # second on also where the network's own mean is there for nothing: `tools/price_means.py`,
 # `compare_hpo.py --centre bought`.
-MEAN, PAYS, PAYS_AGAIN = 0.05, 100.0, 480.0
+MEAN, PAYS, PAYS_AGAIN = 0.05, 240.0, 480.0
 FEWEST = 12  # directions that features take up, of all data sets in docs/learners.md
 
 
-Remembered = Mapping[tuple[str, str], Mapping[str, Any]]
-"""What was chosen for an experiment, by its name and a digest of what the choice hung on."""
+Remembered = Mapping[str, Mapping[str, Any]]
+"""What was chosen for an experiment before, and paid for."""
 
 
 def divided(project: Project, known: Mapping[str, str] = MappingProxyType({})) -> Project:
@@ -69,21 +68,21 @@ def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> 
     """The project with nothing left to choose: the centring of features, whether public records
     guide steps, what a ladder left to the plan buys, the test part's share.
 
-    Choices hang on public facts alone. What was paid for under an earlier choice keeps it:
-    `remembered` holds choices under a digest of all that they hang on (`inputs`), so they are made
-    anew where that changes, and told where today's would be another (`choices`)."""
+    Choices hang on public facts alone. What was paid for under an earlier choice keeps it
+    (`remembered`, see paid_choices), which is told where today's would be another (`choices`)."""
     project = divided(project)
     asked = project.modelled
     experiments = {name: _expecting(_centred(_guiding(config))) for name, config in asked.items()}
     looks = {name: _look(config) for name, config in experiments.items()}
     today = {name: _swept(config, looks[name]) for name, config in experiments.items()}
-    inputs = {name: _hung_on(config) for name, config in asked.items()}
-    kept = {name: remembered.get((name, inputs[name]), {}) for name in asked}
-    found = {name: _as_chosen(asked[name], config, kept[name]) for name, config in today.items()}
+    found = {
+        name: _as_chosen(asked[name], config, remembered.get(name, {}))
+        for name, config in today.items()
+    }
     return replace(
         project,
         settled={
-            name: (inputs[name], chosen_in(config))
+            name: (_hung_on(asked[name]), chosen_in(config))
             for name, config in found.items()
             if chosen_in(config) != chosen_in(asked[name])
         },
@@ -96,7 +95,6 @@ def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> 
             for name, config in experiments.items()
             if (
                 words := [
-                    *_said_of_depths(config),
                     *_said_of_mean(project.experiments[name], config),
                     *_said(config, looks[name]),
                     *_said_of_kept(found[name], config, today[name]),
@@ -106,39 +104,40 @@ def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> 
     )
 
 
-def taken_over(
-    project: Project, remembered: Remembered, states: Mapping[str, State]
-) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """What was chosen for other names than those of a project's experiments, where the ledgers hold
-    a final release of just that: of an experiment that was renamed."""
-    asked = project.modelled
-    inputs_of = {name: _hung_on(one) for name, one in asked.items()}
-    left = {name: at for name, at in inputs_of.items() if (name, at) not in remembered}
-    others = [key for key in remembered if key[1] in left.values()]
-    today = settled(project).experiments if others else {}
-    found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for name, at in left.items():
-        for other, inputs in others:
-            if inputs == at and name in today:
-                config = _as_chosen(asked[name], today[name], remembered[other, inputs])
-                final = stages.final_rule(config)
-                held = (held for state in states.values() for held in state.items.values())
-                if any(one.job.rule == final and _paid(one, other, config) for one in held):
-                    found[name, at] = remembered[other, inputs]
+def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
+    """Of what ledgers remember of earlier plans, the choices whose questions were answered, for
+    each experiment that leaves the same to the plan: a total that is added keeps what was paid for.
+    The smallest total that has one decides, and today's choice comes first."""
+    found: dict[str, Mapping[str, Any]] = {}
+    if not any(state.choices for state in states.values()):
+        return found
+    today = settled(project)
+    for name, asked in project.modelled.items():
+        config, state = today.experiments[name], states[asked.dataset.lineage]
+        for inputs in _hung_on(asked):
+            paid = [
+                chosen
+                for chosen in state.choices.get(inputs, ())
+                if _is_paid(today, name, _as_chosen(asked, config, chosen), state)
+            ]
+            if paid:
+                own = chosen_in(config)
+                found[name] = own if own in paid else paid[-1]
+                break
     return found
 
 
-def _paid(held: Held, name: str, config: Config) -> bool:
-    """Whether a release of the ledger is one that an experiment asks for, so configured."""
-    return held.used and held.job.experiment == name and dag.asks(config, held.job, held)
+def _is_paid(project: Project, name: str, config: Config, state: State) -> bool:
+    """Whether something that an experiment asks, so configured, was answered."""
+    chosen = replace(project, experiments={**project.experiments, name: config})
+    return any(state.answer(question) for _, question in dag.questions(chosen, name))
 
 
-def _hung_on(config: Config) -> str:
-    """A digest of what automatic choices hang on, but for totals: a total that is added changes
-    nothing that was paid for."""
+def _hung_on(config: Config) -> tuple[str, ...]:
+    """Digests of what automatic choices hang on, one for each total, from the smallest on."""
     features, sweep = config.features, config.sweep
     told = [config.dataset.public_size] if pull(config) else []
-    return dag.digest(
+    basis = dag.digest(
         [values_of(config.learner), config.mode, config.hpo.name],
         features.model_dump(
             mode="json", include={"centre", "mean", "until", "model", "layers", "length"}
@@ -147,6 +146,7 @@ def _hung_on(config: Config) -> str:
         [config.dataset.nominal_size, config.dataset.public_sample is None, *told],
         [config.privacy.relation, config.privacy.delta, config.final.budget],
     )
+    return tuple(dag.digest(basis, total) for total in sorted(config.totals))
 
 
 def chosen_in(config: Config) -> dict[str, Any]:
@@ -316,12 +316,6 @@ def _swept(config: Config, look: Bought | None) -> Config:
     select = config.sweep.select.model_copy(update={"share": look.share})
     sweep = Sweep(rungs=rungs, search=config.sweep.search, select=select)
     return config.model_copy(update={"sweep": sweep})
-
-
-def _said_of_depths(config: Config) -> Iterator[str]:
-    features = config.features
-    if features.layers == "auto" and features.takes != "features" and features.until is None:
-        yield f"features are of {depths_of(config)} (features.layers)"
 
 
 def _said_of_mean(asked: Config, config: Config) -> Iterator[str]:

@@ -586,14 +586,14 @@ def versions_of(config: Config, rule: str) -> dict[str, int]:
     return {name: mechanisms.VERSIONS.get(name, 1) for name in sorted(names)}
 
 
-def identity_of(config: Config, rule: str, at: Versions) -> str:
-    """What stands for the mechanisms of a job in its identity, at these versions; for what is free,
-    a digest of its code."""
+def identity_of(told: Any, rule: str, at: Versions) -> str:
+    """What stands for the mechanisms of a job beside its config, at these versions; for what is
+    free, a digest of its code. `told`: as of mechanisms_of."""
     if not is_mechanism(rule):
         return rule_code(rule)
     if STAGES[rule].code:  # it runs every learner
         return mechanisms.token(rule, None, None, at)
-    return mechanisms.token(rule, *_methods(config, rule), at, _guide(config, rule))
+    return mechanisms.token(rule, *_methods(told, rule), at, _guide(told, rule))
 
 
 def code_behind(rule: str, names: Collection[str]) -> str:

@@ -22,21 +22,20 @@ from dpladder.config import Project, from_command_line, load
 from dpladder.config.check import unit_keys
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import dag, edits, outer, stages
-from dpladder.plan.kept import assign, check_names, names_today, paid_again, refuse_replaced
+from dpladder.plan.kept import check_names, may_pay_again, with_answers
 from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.reads import facts_of
-from dpladder.plan.settle import divided, settled, taken_over
+from dpladder.plan.settle import divided, paid_choices, settled
 from dpladder.plan.stages import RESULTS
 from dpladder.plan.table import declared, plan_document, plan_table
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
-from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.accounting.shown import spread
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home
-from dpladder.privacy.ledger.state import Held, State
+from dpladder.privacy.ledger.state import State
 from dpladder.privacy.statement.check import anchors_in, stated_anchors
 from dpladder.privacy.statement.documents import PlanDocument
 from dpladder.privacy.statement.page import closing_line
@@ -148,7 +147,7 @@ def opened(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = No
     return settled(*recalled(project))
 
 
-def recalled(project: Project) -> tuple[Project, dict[tuple[str, str], Mapping[str, Any]]]:
+def recalled(project: Project) -> tuple[Project, Mapping[str, Mapping[str, Any]]]:
     """A project split as its lineages were opened; and what was chosen for its experiments, and
     paid for, by the ledgers."""
     states = known_states(project)
@@ -156,10 +155,7 @@ def recalled(project: Project) -> tuple[Project, dict[tuple[str, str], Mapping[s
         name: one.split_rule for name, state in states.items() if (one := state.binding)
     }
     project = divided(project, opened_under)
-    found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for state in states.values():
-        found |= ledgers.remembered_choices(state)
-    return project, taken_over(project, found, states) | found
+    return project, paid_choices(project, states)
 
 
 def import_path(users: str) -> str:
@@ -183,7 +179,7 @@ def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
             from_command_line(workflow.config_settings.config),
         )
     states = (states_here if workflow.is_main_process else known_states)(project)
-    project, states = assign(project, states)
+    project, states = with_answers(project, states)
     with edits.named(project):
         plan = make_plan(project, states)
         document = plan_document(plan, states, project)
@@ -238,15 +234,13 @@ def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
 
 def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> None:
     """Only new charges can be refused: a finished DAG at its limit may always be looked at."""
-    refuse_replaced(project, states)
+    edits.refuse_unsaid(project, plan, states)
     home = open_home(create=False)
     for lineage, state in states.items():
-        known = {(job, held.static) for job, held in state.by_name() if held.status != "RESERVED"}
-        new = [item for item in plan.items_of(lineage) if (item.job, item.static) not in known]
+        new = [item for item in plan.items_of(lineage) if state.answer(item.question) is None]
         # A lineage that is yet to be opened has the terms that a run would open it under, for life.
         terms, units = plan.terms[lineage], _units_of(project, lineage)
-        again = paid_again(project, plan.items)
-        admitted, replaced = ledgers.admit(terms, state, new, again, units)
+        admitted, replaced = ledgers.admit(terms, state, new, units=units)
         ledgers.check_user(Ledger(home, lineage), terms, state, admitted, replaced)
         if admitted:
             unused = [h.token for h in state.items.values() if h.status == "RESERVED"]
@@ -275,12 +269,9 @@ def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]], execut
     }
     for lineage, ledger in opened.items():
         own = parsed.project.of_lineage(lineage)
-        names = names_today(parsed.project, lineage, ledger.state)
-        former = {name: old for name, old in parsed.project.former.items() if name in own}
-        families = parsed.project.families.get(lineage, {})
-        ledgers.note(ledger, own, names, former, families)
+        settled_here = (one for name, one in parsed.project.settled.items() if name in own)
         ledgers.settle(
-            ledger, {name: one for name, one in parsed.project.settled.items() if name in own}
+            ledger, [(inputs, chosen) for every, chosen in settled_here for inputs in every]
         )
         if any(config.dataset.new_lineage for config in own.values()):
             ledgers.confirm(ledger)
@@ -293,9 +284,9 @@ def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]], execut
         )
     for lineage, ledger in opened.items():
         items = [item for item in parsed.plan.items_of(lineage) if item.job in jobs]
-        again = paid_again(parsed.project, parsed.plan.items)
-        ledgers.refund(ledger, _left_behind(ledger.state, parsed, again))
-        ledgers.reserve(ledger, items, again, _units_of(parsed.project, lineage))
+        anew = may_pay_again(parsed.project, items)
+        ledgers.refund(ledger, _left_behind(ledger.state, parsed, anew))
+        ledgers.reserve(ledger, items, anew, _units_of(parsed.project, lineage))
     anchors.keep(RESULTS, [ledgers.head(ledger) for ledger in opened.values()])
 
 
@@ -334,26 +325,23 @@ def _accuracies(project: Project) -> Iterator[str]:
             )
 
 
-def _left_behind(state: State, parsed: Parsed, again: Collection[Job]) -> list[str]:
-    """Unused reservations that the plan asks for no longer, by names of before too."""
-    project = parsed.project
-    names = {*project.experiments, *(old for one in project.former.values() for old in one)}
+def _left_behind(state: State, parsed: Parsed, anew: Collection[str]) -> list[str]:
+    """Unused reservations of this project's experiments that the plan asks for no longer: no other
+    question, and none that has its answer and is not asked anew. Labels tell whose they are, and
+    may be of another clone that has an experiment of this name: it is told to start again."""
+    asked = {item.question for item in parsed.plan.items.values()}
+    waiting = {
+        question
+        for question in asked
+        if question in anew or not any(held.status == "DONE" for held in state.of(question))
+    }
     return [
         held.token
         for held in state.items.values()
         if held.status == "RESERVED"
-        and held.job.experiment in names
-        and not _is_planned(held, state, parsed.plan, again)
+        and held.question not in waiting
+        and (held.question in asked or held.job.experiment in parsed.project.experiments)
     ]
-
-
-def _is_planned(held: Held, state: State, plan: Plan, again: Collection[Job]) -> bool:
-    """Whether a reservation's job has this question, which has no answer yet or is asked anew."""
-    item = plan.items.get(held.job)
-    if item is None or item.static != held.static:
-        return False
-    answered = (h.status == "DONE" and h.static == held.static for h in state.of(held.job))
-    return held.job in again or not any(answered)
 
 
 def _read_json(path: Path) -> Any:

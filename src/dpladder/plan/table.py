@@ -11,14 +11,14 @@ from dpladder.config import Project
 from dpladder.formats import FORMATS
 from dpladder.plan import stages
 from dpladder.plan.edits import keys_of
-from dpladder.plan.kept import renews, told_of_kept
+from dpladder.plan.kept import told_of_kept
 from dpladder.plan.notes import notes
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
 from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Spend, to_json
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger.room import ever
-from dpladder.privacy.ledger.state import State
+from dpladder.privacy.ledger.state import Item, State
 from dpladder.privacy.statement.build import mu_of_spend
 from dpladder.privacy.statement.documents import (
     NamedJob,
@@ -69,9 +69,10 @@ def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> 
         artifacts=tuple(_model(plan, artifact) for artifact in plan.artifacts),
         datasets=lineages,
         spends=tuple(
-            _spend(s, plan.terms[lineage].delta)
+            _spend(item, spend, plan.terms[lineage].delta)
             for lineage in plan.terms
-            for s in plan.of_lineage(lineage)
+            for item in plan.items_of(lineage)
+            for spend in item.spends
         ),
         feasible=not problems,
         problems=tuple(problems),
@@ -98,10 +99,8 @@ def _renewed(plan: Plan, states: Mapping[str, State], project: Project) -> Itera
         again = tuple(
             spend
             for item in plan.items_of(lineage)
-            if renews(project, item.job)
-            and any(
-                held.status == "DONE" and held.static == item.static for held in state.of(item.job)
-            )
+            if item.question in project.anew
+            and any(held.status == "DONE" for held in state.of(item.question))
             for spend in item.spends
         )
         if again:
@@ -124,9 +123,6 @@ def _model(plan: Plan, artifact: Artifact) -> PlannedModel:
         lineage=artifact.lineage,
         target_epsilon=artifact.target,
         jobs=tuple(NamedJob(j.rule, j.experiment, dict(j.wildcards)) for j in artifact.jobs),
-        former=artifact.former,
-        shared_with=artifact.shared_with,
-        families=artifact.families,
     )
 
 
@@ -219,7 +215,7 @@ def _published(model: PlannedModel) -> str:
 
 def _lineage(plan: Plan, lineage: str) -> PlannedLineage:
     terms = plan.terms[lineage]
-    dag = compose(plan.of_lineage(lineage), terms.delta)
+    dag = compose([s for item in plan.items_of(lineage) for s in item.spends], terms.delta)
     return PlannedLineage(dag.epsilon, dag.mu, terms.relation, terms.delta, terms.lifetime_epsilon)
 
 
@@ -244,24 +240,23 @@ def _lifetime(plan: Plan, lineage: str, state: State) -> PlannedLifetime:
 
 def _after(plan: Plan, lineage: str, state: State) -> Composition:
     """Everything ever charged on the lineage once the plan is done."""
-    known = {(job, h.static) for job, h in state.by_name() if h.used}
     new = tuple(
-        s
-        for item in plan.items.values()
-        if (item.job, item.static) not in known
-        for s in item.spends
-        if s.lineage == lineage
+        spend
+        for item in plan.items_of(lineage)
+        if state.answer(item.question) is None
+        for spend in item.spends
     )
     used = (h for h in state.items.values() if h.used)
     kept = tuple(s for h in used for s in state.settled(h.spends))
     return ever(plan.terms[lineage], (*kept, *new))
 
 
-def _spend(spend: Spend, delta: float) -> PlannedSpend:
+def _spend(item: Item, spend: Spend, delta: float) -> PlannedSpend:
     return PlannedSpend(
-        rule=spend.job.rule,
-        experiment=spend.job.experiment,
-        wildcards=dict(spend.job.wildcards),
+        rule=item.job.rule,
+        experiment=item.job.experiment,
+        wildcards=dict(item.job.wildcards),
+        question=item.question,
         label=spend.label,
         dataset=spend.lineage,
         partition=",".join(spend.partition.parts) or "all",

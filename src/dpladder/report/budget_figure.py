@@ -44,7 +44,6 @@ COLOURS = {
     "private search": VERMILLION,
     "test count": PURPLE,
     "further test counts": "#E8B8D4",
-    "earlier versions": GREY,
     "this workflow": INK,
     "outside this workflow": GREY,
 }
@@ -121,8 +120,6 @@ def _mu(figures: Cost | StatedSpend, delta: float) -> float:
 
 
 def _name(line: StatedSpend) -> str:
-    if line.superseded:
-        return "earlier versions"
     if line.rule == "run_trial":
         return "trial scores" if line.label == "score" else f"rung {line.wildcards['rung']}"
     return {

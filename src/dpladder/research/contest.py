@@ -20,7 +20,7 @@ from dpladder.learn.interface import Constants, Data, Declaration, Weights
 from dpladder.learn.registry import method
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Shape, tie
-from dpladder.privacy.accounting.events import Counted, Gaussian, Job
+from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Draw, Meter
@@ -111,8 +111,7 @@ class PublicMeter(Meter):
 
     def __init__(self, draws: Sequence[Draw], arena: Arena, name: str) -> None:
         super().__init__(draws, self)
-        job = Job("contest", "search", (("name", name),))
-        self._stem = ResearchNoise(arena.terms, job, arena.seed).stream("contest", 0)
+        self._stem = ResearchNoise(arena.terms, f"contest {name}", arena.seed).stream("contest", 0)
 
     def stream(self, name: str, index: int) -> bytes:
         return hmac.digest(self._stem, f"{name} {index}".encode(), "sha256")

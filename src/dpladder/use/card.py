@@ -194,8 +194,8 @@ def _figure(stated: Mapping[str, Any]) -> str:
     )
     return (
         f"Of this model: {own}, at delta = {up_short(stated['delta'])}, for someone who sees "
-        f"nothing else.{among} Everything that was published with it: epsilon = {joint}. The run's "
-        "results/privacy.md says what this rests on."
+        f"nothing else.{among} Everything ever published of its lineage: epsilon = {joint}. The "
+        "run's results/privacy.md says what this rests on."
     )
 
 

@@ -221,6 +221,7 @@ def _config(model: Model) -> dict[str, Any]:
         "pooled": model.pooled,
         "bias": model.bias,
         "width": sum(widths),
+        "columns": [*model.facts["inference"].get("columns", ())],
         "layers": layers,
         "widths": widths,
         "each": depths.each if depths is not None else None,

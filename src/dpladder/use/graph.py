@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 def classify(folder: str | Path, records: Sequence[Any]) -> list[dict[str, float]]:
     """The probability of each class, for each image, by its path or opened by Pillow; each text; or
-    each row of numbers. Findings are told each by itself."""
+    each row of numbers, of a table raw rows. Findings are told each by itself."""
     config, odds = _opened(Path(folder))
     # a graph of people takes whatever it is given as one person's
     given = [[record] for record in records] if config["pooled"] else [records]
@@ -59,7 +60,52 @@ def _opened(
 
 
 def _rows(_: Path, config: dict[str, Any], records: Sequence[Any]) -> dict[str, NDArray[Any]]:
-    return {"inputs": np.asarray(records, np.float32)}
+    rows = rows_of(config["columns"], records) if config["columns"] else records
+    return {"inputs": np.asarray(rows, np.float32)}
+
+
+# model.py has the same function: either file works by itself.
+def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
+    """Rows of a table as training prepared them: numbers cut at their range and scaled to -1 to 1,
+    and for each level of a column of words 1 or 0.
+
+    Args:
+        columns: as config.json lists them, in training's order.
+        records: a DataFrame, or for each record a value by each column's name, or all its values
+            in that order.
+    """
+    table = records.to_dict("records") if hasattr(records, "to_dict") else records
+    return [
+        [number for column in columns for number in _cell(column, columns, row)] for row in table
+    ]
+
+
+def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
+    told: dict[str, Any] = {"name": column} if isinstance(column, str) else column
+    name = told["name"]
+    if isinstance(row, Mapping):
+        if name not in row:
+            raise ValueError(f"a record has no {name}, which this model was trained on")
+        value = row[name]
+    elif len(row) == len(columns):
+        value = row[columns.index(column)]
+    else:
+        raise ValueError(f"a record has {len(row)} values, and this model takes {len(columns)}")
+    if told.get("levels"):
+        return [float(_level(value) == _level(level)) for level in told["levels"]]
+    number = float(value)
+    if number != number:
+        raise ValueError(f"a record has no number in {name}, which this model was trained on")
+    if told.get("range"):
+        low, high = told["range"]
+        number = 2.0 * (min(max(number, low), high) - low) / (high - low) - 1.0
+    return [number]
+
+
+def _level(value: Any) -> str:
+    """3.0 is 3, as pandas makes one of the other where a value is missing."""
+    whole = isinstance(value, float) and value.is_integer()
+    return unicodedata.normalize("NFC", str(int(value) if whole else value)).strip()
 
 
 def _images(_: Path, config: dict[str, Any], records: Sequence[Any]) -> dict[str, NDArray[Any]]:

@@ -464,7 +464,7 @@ def _models(statement: Statement, results: Path, file: Path) -> Iterator[Mapping
                     "mode": statement.mode,
                     "delta": dataset.delta,
                     "statement": first_line(statement, lineage),
-                    "joint_epsilon": dataset.epsilon,
+                    "joint_epsilon": dataset.lifetime_spent,
                     "chosen": dataset.chosen and dataset.chosen.epsilon,
                     "told": (*_told(model, dataset), *modified(statement)),
                 }

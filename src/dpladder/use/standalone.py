@@ -12,6 +12,7 @@ training data.
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,7 @@ class Classifier(nn.Module):
     @torch.inference_mode()
     def classify(self, records: Sequence[Any]) -> list[dict[str, float]]:
         """The probability of each class, for each image, by its path or opened by Pillow; each
-        text; or each row of numbers. Findings are told each by itself."""
+        text; or each row of numbers, of a table raw rows. Findings are told each by itself."""
         return self._odds(self.logits(records))
 
     @torch.inference_mode()
@@ -125,8 +126,53 @@ class Classifier(nn.Module):
         return self(*self.read(records))
 
     def read(self, records: Sequence[Any]) -> tuple[Tensor, ...]:
-        """Records as `forward` takes them."""
+        """Records as `forward` takes them: of a table, raw rows."""
+        if self.config["columns"]:
+            return (torch.tensor(rows_of(self.config["columns"], records), dtype=torch.float64),)
         return (torch.stack([torch.as_tensor(record) for record in records]),)
+
+
+def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
+    """Rows of a table as training prepared them: numbers cut at their range and scaled to -1 to 1,
+    and for each level of a column of words 1 or 0.
+
+    Args:
+        columns: as config.json lists them, in training's order.
+        records: a DataFrame, or for each record a value by each column's name, or all its values
+            in that order.
+    """
+    table = records.to_dict("records") if hasattr(records, "to_dict") else records
+    return [
+        [number for column in columns for number in _cell(column, columns, row)] for row in table
+    ]
+
+
+def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
+    told: dict[str, Any] = {"name": column} if isinstance(column, str) else column
+    name = told["name"]
+    if isinstance(row, Mapping):
+        if name not in row:
+            raise ValueError(f"a record has no {name}, which this model was trained on")
+        value = row[name]
+    elif len(row) == len(columns):
+        value = row[columns.index(column)]
+    else:
+        raise ValueError(f"a record has {len(row)} values, and this model takes {len(columns)}")
+    if told.get("levels"):
+        return [float(_level(value) == _level(level)) for level in told["levels"]]
+    number = float(value)
+    if number != number:
+        raise ValueError(f"a record has no number in {name}, which this model was trained on")
+    if told.get("range"):
+        low, high = told["range"]
+        number = 2.0 * (min(max(number, low), high) - low) / (high - low) - 1.0
+    return [number]
+
+
+def _level(value: Any) -> str:
+    """3.0 is 3, as pandas makes one of the other where a value is missing."""
+    whole = isinstance(value, float) and value.is_integer()
+    return unicodedata.normalize("NFC", str(int(value) if whole else value)).strip()
 
 
 class Images(Classifier):

@@ -45,7 +45,6 @@ from dpladder.privacy.accounting.events import (
     Event,
     Exponential,
     Gaussian,
-    Job,
     Laplace,
     Nothing,
     Partition,
@@ -467,8 +466,8 @@ def test_the_stated_figure_of_mixed_plans_is_never_below_a_direct_composition_an
     seed: int, relation: Relation
 ) -> None:
     plan, inside = random_plan(random.Random(seed))
-    job, everybody = Job("main", "run_trial"), Partition("hash", ("train",))
-    spends = [Spend("toy", relation, everybody, job, event) for event in plan]
+    everybody = Partition("hash", ("train",))
+    spends = [Spend("toy", relation, everybody, event) for event in plan]
     stated, composed = compose(spends, DELTA).epsilon, direct(inside, relation)
     assert composed * 0.999 <= stated <= composed * 1.03  # the library's own grid is rounded up too
 

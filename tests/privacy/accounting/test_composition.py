@@ -23,7 +23,6 @@ from dpladder.privacy.accounting.events import (
     Event,
     Exponential,
     Gaussian,
-    Job,
     Laplace,
     Nothing,
     Partition,
@@ -37,7 +36,7 @@ DELTA = 1e-5
 def spend(
     event: Event, *parts: str, rule: str = "hash", relation: Any = "add_remove", count: int = 1
 ) -> Spend:
-    return Spend("digits", relation, Partition(rule, parts), Job("main", "run_trial"), event, count)
+    return Spend("digits", relation, Partition(rule, parts), event, count)
 
 
 def spend_mu(mu: float, *parts: str, **where: Any) -> Spend:
@@ -171,7 +170,7 @@ def test_a_mixed_plan_takes_the_worst_choice_of_parts() -> None:
 
 
 def test_two_lineages_or_two_relations_are_refused() -> None:
-    other = Spend("faces", "add_remove", Partition("hash"), Job("main", "run_trial"), Gaussian(1.0))
+    other = Spend("faces", "add_remove", Partition("hash"), Gaussian(1.0))
     with pytest.raises(Refused, match="digits, faces"):
         compose([spend_mu(0.1), other], DELTA)
     with pytest.raises(Refused, match=r"digits.*add_remove and replace_one"):

@@ -93,7 +93,6 @@ spends = st.builds(
         names,
         st.lists(names, unique=True, max_size=2).map(tuple).filter(lambda p: "*" not in p),
     ),
-    job=st.builds(Job, names, names, st.lists(st.tuples(names, names), max_size=2).map(tuple)),
     event=events,
     count=st.integers(1, 10**9),
     label=st.text(max_size=8),
@@ -149,7 +148,6 @@ def make_spend(**changes: Any) -> Spend:
         "lineage": "digits",
         "relation": "add_remove",
         "partition": PARTITION,
-        "job": JOB,
         "event": GAUSSIAN,
     }
     return Spend(**(given | changes))

@@ -18,7 +18,6 @@ from dpladder.privacy.accounting.events import (
     Counted,
     Event,
     Gaussian,
-    Job,
     Laplace,
     Partition,
     RepeatAndSelect,
@@ -36,7 +35,7 @@ EVERYONE = Partition("hash")
 
 
 def spend(event: Event, partition: Partition = EVERYONE, relation: Any = "add_remove") -> Spend:
-    return Spend("digits", relation, partition, Job("main", "run_trial"), event)
+    return Spend("digits", relation, partition, event)
 
 
 def sweep(factor: float = 1.0) -> list[Spend]:

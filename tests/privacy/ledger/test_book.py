@@ -47,7 +47,6 @@ from dpladder.privacy.ledger.book import (
     head,
     lineages,
     load,
-    note,
     open_ledger,
     refund,
     reserve,
@@ -71,7 +70,7 @@ def spends(
     trial: int, mu: float = MU, event: Event | None = None, **facts: Any
 ) -> tuple[Spend, ...]:
     event = event or Gaussian(gdp.sigma(mu, 1))
-    spend = Spend("toy", "add_remove", Partition("hash", ("train",)), job(trial), event)
+    spend = Spend("toy", "add_remove", Partition("hash", ("train",)), event)
     return (dataclasses.replace(spend, **facts),)
 
 
@@ -79,8 +78,8 @@ def job(trial: int) -> Job:
     return Job("main", "run_trial", (("trial", str(trial)),))
 
 
-def item(trial: int, static: str = "static", **facts: Any) -> Item:
-    return Item(job(trial), static, spends(trial, **facts))
+def item(trial: int, question: str = "", **facts: Any) -> Item:
+    return Item(job(trial), question or f"trial {trial}", spends(trial, **facts))
 
 
 def reserve_one(ledger: Ledger, trial: int = 0, **facts: Any) -> Held:
@@ -130,7 +129,7 @@ def test_trials_add_up_as_gaussians(ledger: Ledger) -> None:
 
 
 def test_a_job_that_spends_the_same_twice_is_charged_twice(ledger: Ledger) -> None:
-    reserve(ledger, [Item(job(0), "static", spends(0) + spends(0))])
+    reserve(ledger, [Item(job(0), "trial 0", spends(0) + spends(0))])
     assert spent(ledger, load(ledger)).mu == pytest.approx(math.sqrt(2) * MU)
 
 
@@ -193,9 +192,9 @@ def test_what_was_priced_too_low_is_charged_at_what_it_costs(
     assert compose(low.spends, TERMS.delta).mu == pytest.approx(2 * MU)
 
 
-def test_a_plan_made_anew_takes_back_the_unused_reservation(ledger: Ledger) -> None:
+def test_a_price_that_changed_takes_back_the_unused_reservation(ledger: Ledger) -> None:
     first = reserve_one(ledger)
-    second = reserve_one(ledger, static="changed", mu=2 * MU)
+    second = reserve_one(ledger, mu=2 * MU)
     assert load(ledger).items[first.token].status == "REFUNDED"
     assert spent(ledger, load(ledger)).mu == pytest.approx(2 * MU)
     with pytest.raises(Refused, match="REFUNDED"):
@@ -203,30 +202,29 @@ def test_a_plan_made_anew_takes_back_the_unused_reservation(ledger: Ledger) -> N
     commit(ledger, second.token, "query", second.spends)
 
 
-def test_going_back_to_finished_work_takes_back_the_unused_reservation(ledger: Ledger) -> None:
+def test_a_question_has_one_answer_under_every_name(ledger: Ledger) -> None:
+    """Renaming, swapping and bringing back experiments has no code of its own."""
     done = finish_one(ledger)
-    reserve(ledger, [item(0, "changed")], respend=True)
-    assert reserve_one(ledger) == done
-    assert spent(ledger, load(ledger)).mu == pytest.approx(MU)
+    renamed = dataclasses.replace(item(0), job=Job("another", "run_trial"))
+    assert reserve(ledger, [renamed]) == (done,)
+    assert load(ledger).answer(renamed.question) == done
+    assert len(load(ledger).charged()) == 1
 
 
-def test_paying_again_for_finished_work_needs_consent_and_names_the_price(ledger: Ledger) -> None:
-    finish_one(ledger)
-    with pytest.raises(
-        Refused,
-        match=r"main/run_trial trial=0 .* from epsilon = 0\.1000 to 0\.1461.*Undo .*free.*respend: "
-        r"true",
-    ):
-        reserve_one(ledger, static="changed")
-    (held,) = reserve(ledger, [item(0, "changed")], respend=True)
-    assert held.status == "RESERVED"
-    assert spent(ledger, load(ledger)).mu == pytest.approx(math.sqrt(2) * MU)
+def test_a_refusal_names_the_job_by_its_name_of_today(ledger: Ledger) -> None:
+    """Whoever asked first may be another experiment by now, and its advice would be wrong."""
+    held = finish_one(ledger)
+    asking = Job("swapped", "run_trial", (("trial", "0"),))
+    with pytest.raises(Refused, match=r"^swapped/run_trial trial=0 is DONE"):
+        book.commit(
+            ledger, held.token, "other", held.spends, noise_for(held.spends), asked_by=asking
+        )
 
 
 def test_with_consent_finished_work_is_reserved_once_more_and_once_only(ledger: Ledger) -> None:
     finish_one(ledger)
-    (first,) = reserve(ledger, [item(0)], respend=True)
-    (second,) = reserve(ledger, [item(0)], respend=True)
+    (first,) = reserve(ledger, [item(0)], {item(0).question})
+    (second,) = reserve(ledger, [item(0)], {item(0).question})
     assert first.status == "RESERVED"
     assert second == first
 
@@ -285,7 +283,7 @@ def test_without_a_limit_or_in_research_nothing_is_refused(tmp_path: Path) -> No
         dataclasses.replace(TERMS, lineage="open", mode="research"),
     ):
         ledger = open_ledger(made, terms)
-        held = reserve(ledger, [Item(job(0), "static", spends(0, mu=50.0, lineage=terms.lineage))])
+        held = reserve(ledger, [Item(job(0), "trial 0", spends(0, mu=50.0, lineage=terms.lineage))])
         assert held[0].status == "RESERVED"
 
 
@@ -379,7 +377,7 @@ def test_ids_that_come_or_go_move_units_to_other_parts(
         return spends(trial, gdp.mu(0.9, 1e-5), partition=Partition("hash", (part,), version))
 
     train, test = reserve(
-        ledger, [Item(job(0), "static", on("train", 0)), Item(job(1), "static", on("test", 1))]
+        ledger, [Item(job(0), "trial 0", on("train", 0)), Item(job(1), "trial 1", on("test", 1))]
     )
     commit(ledger, train.token, "train", on("train", 0, versions[0]))
     with pytest.raises(Refused, match="lifetime limit"):
@@ -393,7 +391,10 @@ def test_what_is_reserved_counts_as_of_the_ids_that_came_last(ledger: Ledger) ->
 
     first, second, _ = reserve(
         ledger,
-        [Item(job(t), "static", on(part, t)) for t, part in enumerate(("train", "test", "train"))],
+        [
+            Item(job(t), f"trial {t}", on(part, t))
+            for t, part in enumerate(("train", "test", "train"))
+        ],
     )
     commit(ledger, first.token, "one", on("train", 0, "content"))
     commit(ledger, second.token, "two", on("test", 1))
@@ -413,10 +414,10 @@ def test_the_filter_holds_for_a_unit_that_is_not_the_dearest(tmp_path: Path) -> 
         return spends(trial, event=event, partition=Partition("hash", (part,), version))
 
     for trial, (part, version) in enumerate((("train", "v1"), ("test", "v1"), ("train", "v2"))):
-        (held,) = reserve(ledger, [Item(job(trial), "static", on(part, trial))])
+        (held,) = reserve(ledger, [Item(job(trial), f"trial {trial}", on(part, trial))])
         book.commit_elsewhere(ledger, held.token, f"{trial}", on(part, trial, version))
     with pytest.raises(Refused, match="lifetime limit"):
-        reserve(ledger, [Item(job(3), "static", on("test", 3))])
+        reserve(ledger, [Item(job(3), "trial 3", on("test", 3))])
 
 
 def test_units_that_are_known_by_another_column_are_refused(ledger: Ledger) -> None:
@@ -558,14 +559,6 @@ def test_a_refused_query_is_told_the_free_way_before_the_dear_one(ledger: Ledger
     with pytest.raises(Refused, match=r"REFUNDED.*Start the workflow again") as refusal:
         commit(ledger, held.token, "query", held.spends)
     assert "respend" not in str(refusal.value)
-
-
-def test_a_refusal_names_an_experiment_as_it_was_called_and_as_it_is(ledger: Ledger) -> None:
-    held = finish_one(ledger)
-    renamed = dataclasses.replace(held.job, experiment="second")
-    note(ledger, ["second"], {renamed: [held.token]})
-    with pytest.raises(Refused, match=r"^main/run_trial trial=0 \(also of second\) is DONE"):
-        commit(ledger, held.token, "another query", held.spends)
 
 
 def test_a_query_that_was_released_is_not_asked_again(ledger: Ledger) -> None:
@@ -721,23 +714,21 @@ def test_impossible_terms_are_bad_input(change: dict[str, Any]) -> None:
 def test_spends_of(ledger: Ledger, facts: dict[str, str]) -> None:
     before = head(ledger)
     with pytest.raises(Refused, match="own ledger"):
-        reserve(ledger, [Item(job(0), "static", spends(0, **facts))])
+        reserve(ledger, [Item(job(0), "trial 0", spends(0, **facts))])
     assert head(ledger) == before
 
 
-def test_a_job_is_declared_once_and_only_with_its_own_spends(ledger: Ledger) -> None:
+def test_a_question_is_declared_once(ledger: Ledger) -> None:
     with pytest.raises(BadInput, match="twice"):
-        reserve(ledger, [item(0), item(0, "other")])
-    with pytest.raises(BadInput, match="own job"):
-        reserve(ledger, [Item(job(0), "static", spends(1))])
+        reserve(ledger, [item(0), item(1, item(0).question)])
 
 
 def test_a_new_version_of_the_data_gets_no_new_budget(ledger: Ledger) -> None:
-    """The version is part of the query and the static key, never of the lineage."""
+    """The version is part of the query and the question, never of the lineage."""
     finish_one(ledger, query="version 1", mu=gdp.mu(0.9, 1e-5))
     again = open_ledger(ledger.home, TERMS)
     with pytest.raises(Refused, match="lifetime"):
-        reserve(again, [item(0, "version 2", mu=gdp.mu(0.9, 1e-5))], respend=True)
+        reserve(again, [item(0, "version 2", mu=gdp.mu(0.9, 1e-5))])
 
 
 def test_two_lineages_have_two_ledgers(ledger: Ledger) -> None:
@@ -761,14 +752,6 @@ def test_the_operators_word_on_a_lineage_is_noted_once(ledger: Ledger) -> None:
         confirm(ledger)
     assert load(fresh(ledger)).confirmed
     assert len(entries(ledger)) == 2
-    assert verify(ledger) == []
-
-
-def test_experiments_are_noted_once_and_in_order(ledger: Ledger) -> None:
-    for names in (["main", "b"], ["a", "b", "main"], ["b"]):
-        note(ledger, names)
-    assert load(fresh(ledger)).experiments == ["main", "b", "a"]
-    assert len(entries(ledger)) == 3
     assert verify(ledger) == []
 
 
@@ -1223,7 +1206,7 @@ def test_a_version_that_adds_to_an_earlier_one_is_refused_at_commit_where_it_is_
         return spends(trial, gdp.mu(0.9, 1e-5), partition=Partition("hash", (part,), version))
 
     train, test = reserve(
-        ledger, [Item(job(0), "static", on("train", 0)), Item(job(1), "static", on("test", 1))]
+        ledger, [Item(job(0), "trial 0", on("train", 0)), Item(job(1), "trial 1", on("test", 1))]
     )
     commit(ledger, train.token, "train", on("train", 0, "first"))
     with pytest.raises(Refused, match="lifetime limit"):

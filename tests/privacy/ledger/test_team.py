@@ -24,7 +24,7 @@ TERMS = Terms("shared", "add_remove", "record", 1, 1e-5, "hash", 2.0)
 def item(name: str, sigma: float) -> Item:
     job = Job(name, "estimate_mean", ())
     part = Partition("hash", ("train",))
-    return Item(job, "static", (Spend("shared", "add_remove", part, job, Gaussian(sigma)),))
+    return Item(job, str(job), (Spend("shared", "add_remove", part, Gaussian(sigma)),))
 
 
 @pytest.fixture(name="home")

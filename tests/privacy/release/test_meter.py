@@ -13,14 +13,12 @@ import pytest
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import selection
 from dpladder.privacy.accounting.draws import Draw, gaussian
-from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.release import noise
 from dpladder.privacy.release.grid import on_grid
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 
-JOB = Job("main", "run_trial", (("trial", "0"),))
-SOURCE = SecretNoise(bytes(32), JOB, "query", "nonce")
+SOURCE = SecretNoise(bytes(32), "query", "nonce")
 IDS = np.arange(160, dtype=np.uint8).reshape(10, 16)
 DRAWS = (
     gaussian("step", 3.0, 1.0, (4, 5), count=2),
@@ -169,7 +167,7 @@ def test_refusals_name_what_was_declared_never_what_private_data_asked_for() -> 
 
 
 def test_steps_and_identical_trials_get_their_own_noise() -> None:
-    other = dataclasses.replace(SOURCE, job=Job("main", "run_trial", (("trial", "1"),)))
+    other = dataclasses.replace(SOURCE, query="of another trial")
     draws = [gaussian("step", 1.0, 1.0, (100,), count=20)]
     meters = [Meter(draws, source) for source in (SOURCE, other)]
     vectors = [meter.noise("step", (100,)).values for meter in meters for _ in range(20)]

@@ -16,14 +16,12 @@ from hypothesis import strategies as st
 from mpmath import cos, log, mpf, pi, sin, sqrt, workdps
 
 from dpladder.errors import BadInput, Refused
-from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release import noise
 from dpladder.privacy.release.noise import BLOCK, ResearchNoise, SecretNoise, encode
 
 KEY = bytes(range(32))
-JOB = Job("main", "run_trial", (("rung", "0"), ("trial", "1")))
-SOURCE = SecretNoise(KEY, JOB, "query", "nonce")
+SOURCE = SecretNoise(KEY, "query", "nonce")
 IDS = np.random.default_rng(7).integers(0, 256, (5_000, 16), dtype=np.uint8)
 
 scalars = (
@@ -103,11 +101,6 @@ def test_what_has_no_canonical_form_is_refused(value: object) -> None:
 
 def test_streams_differ_in_everything_that_names_a_draw() -> None:
     others = [
-        dataclasses.replace(SOURCE, job=dataclasses.replace(JOB, experiment="other")),
-        dataclasses.replace(SOURCE, job=dataclasses.replace(JOB, rule="train_final")),
-        dataclasses.replace(
-            SOURCE, job=dataclasses.replace(JOB, wildcards=(("rung", "0"), ("trial", "2")))
-        ),
         dataclasses.replace(SOURCE, query="other"),
         dataclasses.replace(SOURCE, nonce="other"),
         dataclasses.replace(SOURCE, key=bytes(32)),
@@ -314,13 +307,11 @@ def terms(mode: Any) -> Terms:
 
 def test_seeded_noise_cannot_be_made_for_a_release() -> None:
     with pytest.raises(Refused, match="research"):
-        ResearchNoise(terms("release"), JOB, 0)
+        ResearchNoise(terms("release"), "asked", 0)
 
 
 def test_seeded_noise_repeats_and_follows_its_seed_and_job() -> None:
-    make = ResearchNoise(terms("research"), JOB, 0).stream
-    assert make("noise", 3) == ResearchNoise(terms("research"), JOB, 0).stream("noise", 3)
-    assert make("noise", 3) != ResearchNoise(terms("research"), JOB, 1).stream("noise", 3)
-    assert make("noise", 3) != ResearchNoise(terms("research"), Job("main", "other"), 0).stream(
-        "noise", 3
-    )
+    make = ResearchNoise(terms("research"), "asked", 0).stream
+    assert make("noise", 3) == ResearchNoise(terms("research"), "asked", 0).stream("noise", 3)
+    assert make("noise", 3) != ResearchNoise(terms("research"), "asked", 1).stream("noise", 3)
+    assert make("noise", 3) != ResearchNoise(terms("research"), "other", 0).stream("noise", 3)

@@ -30,7 +30,7 @@ from dpladder.privacy.release.store import Outcome, is_kept, query_digest
 
 TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)
 JOB = Job("main", "run_trial", (("trial", "0"),))
-SPENDS = (Spend("toy", "add_remove", Partition("hash", ("train",)), JOB, Gaussian(20.0)),)
+SPENDS = (Spend("toy", "add_remove", Partition("hash", ("train",)), Gaussian(20.0)),)
 DRAWS = (gaussian("noise", 20.0, 1.0, (4,)),)
 QUERY = query_digest(data="version 1")
 
@@ -65,7 +65,7 @@ def ask(ledger: Ledger, outputs: dict[str, Path]) -> Ask:
         given = {
             "ledger": Ledger(ledger.home, ledger.lineage),
             "job": JOB,
-            "static": "static",
+            "question": "static",
             "query": QUERY,
             "spends": SPENDS,
             "draws": DRAWS,
@@ -109,7 +109,7 @@ def test_the_noise_is_that_of_the_committed_nonce(
     ask()
     (held,) = load(ledger).items.values()
     key = store.subkey(ledger.home, "noise")
-    expected = Meter(DRAWS, store.SecretNoise(key, JOB, QUERY, str(held.nonce))).publish(
+    expected = Meter(DRAWS, store.SecretNoise(key, QUERY, str(held.nonce))).publish(
         "noise", np.zeros(4)
     )
     np.testing.assert_array_equal(np.frombuffer(outputs["weights"].read_bytes()[:32]), expected)
@@ -123,11 +123,11 @@ def both(ledger: Ledger, tmp_path: Path) -> list[store.Question]:
     """Two questions that are committed together."""
     found = []
     for trial, job in enumerate((JOB, SECOND)):
-        spends = tuple(dataclasses.replace(spend, job=job) for spend in SPENDS)
-        reserve(ledger, [Item(job, "static", spends)])
+        asked = f"trial {trial}"
+        reserve(ledger, [Item(job, asked, SPENDS)])
         outputs = {"weights": tmp_path / f"weights {trial}"}
         query = query_digest(data="version 1", trial=trial)
-        found.append(store.Question(job, "static", query, spends, DRAWS, outputs))
+        found.append(store.Question(job, asked, query, SPENDS, DRAWS, outputs))
     return found
 
 
@@ -141,8 +141,9 @@ def test_questions_committed_together_have_each_its_own_noise(
 ) -> None:
     store.release_together(ledger, both, noise_alone)
     key = store.subkey(ledger.home, "noise")
-    for question, held in zip(both, load(ledger).items.values(), strict=True):
-        source = store.SecretNoise(key, question.job, question.query, str(held.nonce))
+    for question in both:
+        (held,) = load(ledger).of(question.question)
+        source = store.SecretNoise(key, question.query, str(held.nonce))
         np.testing.assert_array_equal(
             np.frombuffer(question.outputs["weights"].read_bytes()),
             Meter(DRAWS, source).publish("noise", np.zeros(4)),
@@ -162,7 +163,8 @@ def test_an_answer_with_the_noise_of_another_is_not_kept(
     monkeypatch.setattr(store, "_work", with_the_first_ones_noise)
     with pytest.raises(Refused, match="noise of another"):
         store.release_together(ledger, both, noise_alone)
-    assert {held.status for held in load(ledger).items.values()} == {"COMMITTED"}
+    found = [held.status for question in both for held in load(ledger).of(question.question)]
+    assert found == ["COMMITTED", "COMMITTED"]
     assert not any(question.outputs["weights"].exists() for question in both)
 
 
@@ -197,7 +199,7 @@ def test_another_clone_is_given_the_same_bytes(
 
 def test_a_reservation_that_proves_needless_is_given_back(ledger: Ledger, ask: Ask) -> None:
     ask()
-    (again,) = reserve(ledger, [Item(JOB, "static", SPENDS)], respend=True)
+    (again,) = reserve(ledger, [Item(JOB, "static", SPENDS)], {"static"})
     assert ask(produce=never).restored
     assert load(ledger).items[again.token].status == "REFUNDED"
 
@@ -211,7 +213,7 @@ def test_new_data_is_a_new_query_and_needs_a_new_reservation(
     with pytest.raises(Refused, match="respend: true"):
         ask(query=changed)
     assert read(outputs) == published
-    reserve(ledger, [Item(JOB, "static", SPENDS)], respend=True)
+    reserve(ledger, [Item(JOB, "static", SPENDS)], {"static"})
     assert not ask(query=changed).restored
     assert len(load(ledger).charged()) == 2
     assert read(outputs)["weights"][:32] != published["weights"][:32]
@@ -224,9 +226,8 @@ def test_identical_trials_get_independent_noise(
     ask()
     first = outputs["weights"].read_bytes()[:32]
     other = dataclasses.replace(JOB, wildcards=(("trial", "1"),))
-    spends = tuple(dataclasses.replace(spend, job=other) for spend in SPENDS)
-    reserve(ledger, [Item(other, "static", spends)])
-    ask(job=other, spends=spends, query=query_digest(data="version 1", trial=1))
+    reserve(ledger, [Item(other, "another", SPENDS)])
+    ask(job=other, question="another", query=query_digest(data="version 1", trial=1))
     assert outputs["weights"].read_bytes()[:32] != first
 
 
@@ -236,14 +237,12 @@ def test_what_is_left_keeps_its_place_beside_what_is_restored(
 ) -> None:
     """A trial that is added to a rung must not be another's once more."""
     jobs = [Job("main", "run_trial", (("trial", str(number)),)) for number in range(3)]
-    spends = [(dataclasses.replace(SPENDS[0], job=job),) for job in jobs]
-    items = [Item(*one) for one in zip(jobs, itertools.repeat("static"), spends, strict=False)]
-    reserve(ledger, items)
+    reserve(ledger, [Item(job, f"{job}", SPENDS) for job in jobs])
     questions = [
         store.Question(
-            job, "static", query_digest(of=place), paid, DRAWS, {"of": tmp_path / f"{place}"}
+            job, f"{job}", query_digest(of=place), SPENDS, DRAWS, {"of": tmp_path / f"{place}"}
         )
-        for place, (job, paid) in enumerate(zip(jobs, spends, strict=True))
+        for place, job in enumerate(jobs)
     ]
     asked: list[list[int]] = []
 
@@ -260,7 +259,7 @@ def test_what_is_left_keeps_its_place_beside_what_is_restored(
 
 def test_nothing_runs_without_a_reservation(ask: Ask, outputs: dict[str, Path]) -> None:
     with pytest.raises(Refused, match="holds no reservation"):
-        ask(static="other", produce=never)
+        ask(question="other", produce=never)
     assert not outputs["score"].exists()
 
 

@@ -26,7 +26,7 @@ from dpladder.audit.engine.bounds import at_least, at_most, epsilon_bound, mu_bo
 from dpladder.audit.engine.findings import FAMILY_ERROR, Finding, Report
 from dpladder.audit.engine.mechanism import (
     Mechanism,
-    SourceOfJob,
+    SourceOfQuery,
     claimed_shift,
     kind_of_noise,
     norm_of,
@@ -37,7 +37,6 @@ from dpladder.privacy.accounting.draws import in_sample
 from dpladder.privacy.accounting.events import (
     Counted,
     Event,
-    Job,
     Relation,
 )
 from dpladder.privacy.arrays import Floats
@@ -48,6 +47,7 @@ from dpladder.privacy.release.noise import SecretNoise
 CHANCE_CHECKS = 4
 ROUNDS = 400  # rounds of runs whose noise is compared
 RUNS = 4000  # runs on either side of the bound on epsilon, where it must come near the claim
+QUERIES = 4  # of each round
 FEW_RUNS = 1000  # and where it only must not exceed it
 SLACK = 1e-5  # what float32 arithmetic inside a chunk may add
 INSIDE = 0.01  # how far inside its bound a tight mechanism may clip, to pay for such arithmetic
@@ -57,7 +57,7 @@ def run_audit(
     mechanisms: Sequence[Mechanism],
     key: bytes,
     delta: float = 1e-5,
-    noise: Callable[[bytes, Job, str, str], Streams] = SecretNoise,
+    noise: Callable[[bytes, str, str], Streams] = SecretNoise,
     among: int | None = None,
 ) -> Report:
     """Audit each mechanism with noise under `key`: home's subkey for audits, never the one for
@@ -79,19 +79,18 @@ def run_audit(
 
 
 def _audit(
-    mechanism: Mechanism, streams: SourceOfJob, delta: float, chance: float
+    mechanism: Mechanism, streams: SourceOfQuery, delta: float, chance: float
 ) -> list[Finding]:
     name = mechanism.name
-    job = Job("audit", name, (("trial", "0"),))
     scores, used = _noise(mechanism, streams)
-    still = Still(mechanism, streams(job, "shift", "0"))
+    still = Still(mechanism, streams(f"{name} shift", "0"))
     shifts = [still.shift(pair) for pair in mechanism.neighbours]
     norms = [float(np.linalg.norm(shift, ord=norm_of(mechanism))) for _, shift in shifts]
     worst = int(np.argmax(norms))  # the first NaN if there is one, and it fails
     return [
         Finding(name, "runs that the meter refused", 0, 0, 0, 0),
         Finding(name, "draws made twice", 0, _repeated(mechanism, used), 0, 0),
-        _outside(mechanism, streams(job, "outside", "0")),
+        _outside(mechanism, streams(f"{name} outside", "0")),
         _independence(name, scores, chance),
         _scale(name, scores, chance),
         _distribution(name, scores, chance),
@@ -104,24 +103,15 @@ def _audit(
     ]
 
 
-def _noise(mechanism: Mechanism, streams: SourceOfJob) -> tuple[Floats, list[Used]]:
-    """Normal scores of the published noise: a row per round, with one run of each identity that
-    must not share noise.
+def _noise(mechanism: Mechanism, streams: SourceOfQuery) -> tuple[Floats, list[Used]]:
+    """Normal scores of the published noise: a row per round, with one run of each query, which must
+    not share noise.
 
-    The noise is the release with noise less the release without. Rounds differ in their nonce; the
-    runs of a round differ in one other ingredient of the stream each.
+    The noise is the release with noise less the release without. Rounds differ in their nonce.
     """
-    trial = (("trial", "0"),)
-    identities = (
-        (Job("audit", mechanism.name, trial), "query"),
-        (Job("audit", mechanism.name, (("trial", "1"),)), "query"),
-        (Job("another", mechanism.name, trial), "query"),
-        (Job("audit", mechanism.name, trial), "another"),
-    )
+    queries = [f"{mechanism.name} {number}" for number in range(QUERIES)]
     data, rounds = mechanism.neighbours[0][0], round(ROUNDS * mechanism.effort)
-    sources = [
-        streams(job, query, str(nonce)) for nonce in range(rounds) for job, query in identities
-    ]
+    sources = [streams(query, str(nonce)) for nonce in range(rounds) for query in queries]
     meters = [Meter(mechanism.draws, source, audit=True) for source in sources]
     noised = releases(mechanism, data, meters)
     # A bare meter keeps noise and masks to itself: where nothing else is drawn, one run without
@@ -283,7 +273,7 @@ def _moved(draw: Draw, one: Sequence[Floats], other: Sequence[Floats]) -> list[F
 
 def _epsilon(
     mechanism: Mechanism,
-    streams: SourceOfJob,
+    streams: SourceOfQuery,
     pair: tuple[Any, Any],
     shift: tuple[Floats, Floats],
     delta: float,
@@ -301,8 +291,8 @@ def _epsilon(
     runs = round((RUNS if mechanism.tight else FEW_RUNS) * mechanism.effort)
 
     def guessed_second(data: Any, which: str) -> int:
-        job = Job("audit", mechanism.name, (("trial", which),))
-        meters = [Meter(mechanism.draws, streams(job, "bound", str(run))) for run in range(runs)]
+        query = f"{mechanism.name} bound {which}"
+        meters = [Meter(mechanism.draws, streams(query, str(run))) for run in range(runs)]
         return sum(
             bool(released @ direction > middle) for released in releases(mechanism, data, meters)
         )
@@ -324,7 +314,7 @@ def _sampled_once(mechanism: Mechanism) -> float | None:
 
 def _epsilon_of_sample(
     mechanism: Mechanism,
-    streams: SourceOfJob,
+    streams: SourceOfQuery,
     still: Still,
     rate: float,
     delta: float,
@@ -355,8 +345,8 @@ def _epsilon_of_sample(
         return np.asarray(np.logaddexp(*parts))
 
     def bound(data: Any, other: Any, which: str) -> float:
-        job = Job("audit", mechanism.name, (("trial", which),))
-        meters = [Meter(mechanism.draws, streams(job, "bound", str(run))) for run in range(runs)]
+        query = f"{mechanism.name} bound {which}"
+        meters = [Meter(mechanism.draws, streams(query, str(run))) for run in range(runs)]
         released = np.array(releases(mechanism, data, meters))
         ratios = np.sort(likelihood(data, released) - likelihood(other, released))
         shares = [share for share in (2, 4, 10, 20, 40) if runs > share]

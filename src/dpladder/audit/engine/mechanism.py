@@ -15,7 +15,6 @@ from dpladder.privacy.accounting.events import (
     Composed,
     Counted,
     Event,
-    Job,
     Laplace,
     Relation,
     Sampled,
@@ -23,7 +22,7 @@ from dpladder.privacy.accounting.events import (
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Draw, Meter, Streams
 
-SourceOfJob = Callable[[Job, str, str], Streams]
+SourceOfQuery = Callable[[str, str], Streams]
 Run = Callable[[Any, Meter], Floats]
 
 

@@ -1,11 +1,10 @@
-"""What a mechanism costs: events, and the spend that pins an event to a lineage, a partition and a
-job."""
+"""What a mechanism costs: events, and the spend that pins an event to a lineage and a partition."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -200,7 +199,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class Job:
-    """A job of the workflow: the same job in another clone, or run again, has the same identity."""
+    """A job of the workflow by its label, for display alone: the ledger knows questions."""
 
     experiment: str
     rule: str
@@ -218,49 +217,13 @@ class Job:
             )
 
 
-def families_of(experiment: str, paid: Mapping[Job, str]) -> set[str]:
-    """The families that paid for what one of an experiment's totals alone asks. `paid`: the
-    family of each job of the total."""
-    return {
-        family for job, family in paid.items() if job.experiment == experiment and of_total(job)
-    }
-
-
-def counts_for(
-    families: Collection[str], paid: Mapping[Job, str], shared_with: Collection[str] = ()
-) -> Callable[[str, Job], bool]:
-    """Whether an artifact bears what a family spent on another answer: its own `families` on all
-    but other totals, and those that `paid` for what it shares, or had paid before (`shared_with`),
-    on a rung, a mean, a covariance or statistics. What one total trained, or counted, is no earlier
-    version of another's."""
-    asked = {_kind(job) for job, family in paid.items() if family in families and of_total(job)}
-    shared = {(family, _kind(job)) for job, family in paid.items() if family not in families}
-    shared |= {(family, kind) for family in shared_with for _, kind in shared}
-
-    def counts(family: str, job: Job) -> bool:
-        own = family in families and (not of_total(job) or _kind(job) in asked)
-        return own or (family, _kind(job)) in shared
-
-    return counts
-
-
-def _kind(job: Job) -> tuple[object, ...]:
-    """What jobs have in common of which one may be an earlier version of the other."""
-    return job.rule, job.wildcards if of_total(job) else dict(job.wildcards).get("rung")
-
-
-def of_total(job: Job) -> bool:
-    return any(name == "target" for name, _ in job.wildcards)
-
-
 @dataclass(frozen=True)
 class Spend:
-    """One mechanism's event, `count` times, on one lineage, declared or made by one job."""
+    """One mechanism's event, `count` times, on one lineage."""
 
     lineage: str
     relation: Relation
     partition: Partition
-    job: Job
     event: Event
     count: int = 1
     label: str = ""  # what it buys, for the reader: "weights", "score"
@@ -274,7 +237,6 @@ class Spend:
                 f"{', '.join(get_args(Relation))}."
             )
         _check_type("Spend.partition", self.partition, Partition)
-        _check_type("Spend.job", self.job, Job)
         _check_type("Spend.event", self.event, Event)
         _check_count("Spend.count", self.count)
         _check_type("Spend.label", self.label, str)

@@ -26,7 +26,6 @@ from dpladder.privacy.ledger.room import (
     check_spends,
     check_within,
     ever,
-    over_lifetime,
 )
 from dpladder.privacy.ledger.state import (
     Anchor,
@@ -45,7 +44,6 @@ from dpladder.privacy.ledger.team import limits, user
 # the experiment that mechanisms outside the workflow are booked under (embed/); no config's may
 # have a space
 OWN = "own code"
-NOTHING: Mapping[Any, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -94,58 +92,20 @@ def confirm(ledger: Ledger) -> None:
     _append(ledger, confirmed)
 
 
-def note(
-    ledger: Ledger,
-    experiments: Iterable[str],
-    names: Mapping[Job, Sequence[str]] = NOTHING,
-    former: Mapping[str, Sequence[str]] = NOTHING,
-    families: Mapping[str, str] = NOTHING,
-) -> None:
-    """Note a config's experiments, in its order: of several that share free work the one that came
-    first does it, wherever others are put later. `names`: jobs that what others were charged for
-    answers too, by its tokens; `former`: the names that experiments had before; `families`: of
-    which each is."""
-    given = list(experiments)
-
-    def noted(state: State) -> Step:
-        body = {
-            "experiments": [name for name in given if name not in state.experiments],
-            "names": [
-                {"job": to_json(job), "tokens": new}
-                for job, tokens in names.items()
-                if (new := [one for one in tokens if one not in state.tokens.get(job, ())])
-            ],
-            "former": {
-                name: new
-                for name, known in former.items()
-                if (new := [one for one in known if one not in state.former.get(name, ())])
-            },
-            "families": {name: one for name, one in families.items() if state.family(name) != one},
-        }
-        return ("PLANNED", body) if any(body.values()) else None
-
-    _append(ledger, noted)
-
-
-def settle(ledger: Ledger, chosen: Mapping[str, tuple[str, Mapping[str, Any]]]) -> None:
-    """Remember what a plan chose for its experiments, under a digest of what each choice hung on,
-    before it is paid for."""
+def settle(ledger: Ledger, chosen: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+    """Remember what a plan chose, under a digest of what each choice hung on, before it is paid
+    for."""
+    given = list(chosen)
 
     def remembered(state: State) -> Step:
         new = [
-            {"experiment": name, "inputs": inputs, "chosen": dict(values)}
-            for name, (inputs, values) in chosen.items()
-            if state.choices.get((name, inputs)) != values
+            {"inputs": inputs, "chosen": dict(values)}
+            for inputs, values in given
+            if values not in state.choices.get(inputs, ())
         ]
         return ("SETTLED", {"choices": new}) if new else None
 
     _append(ledger, remembered)
-
-
-def remembered_choices(state: State) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """Those of experiments for which something was committed: the others may be chosen anew."""
-    paid = {held.job.experiment for held in state.items.values() if held.used}
-    return {key: chosen for key, chosen in state.choices.items() if key[0] in paid}
 
 
 def check_terms(fixed: Terms, given: Terms) -> None:
@@ -161,15 +121,16 @@ def check_terms(fixed: Terms, given: Terms) -> None:
 def reserve(
     ledger: Ledger,
     items: Iterable[Item],
-    respend: bool | Collection[Job] = False,
+    anew: Collection[str] = (),
     units: Units | None = None,
 ) -> tuple[Held, ...]:
     """Charge the items that are new, all or none, in one entry; each item's place in the ledger
-    comes back. `units`: by what they are known, where their parts hang on it."""
+    comes back. `anew`: questions that are to be asked once more; `units`: by what they are known,
+    where their parts hang on it."""
     wanted = tuple(items)
 
     def reserved(state: State) -> Step:
-        new, replaced = admit(terms_of(ledger, state), state, wanted, respend, units)
+        new, replaced = admit(terms_of(ledger, state), state, wanted, anew, units)
         check_user(ledger, terms_of(ledger, state), state, new, replaced)
         if new:
             check_units(ledger, state, units, replaced)
@@ -242,9 +203,9 @@ def _continued(state: State, items: Iterable[Item], replaced: Sequence[str]) -> 
     return [
         held.token
         for item in items
-        for held in state.of(item.job)
+        for held in state.of(item.question)
         if held.status in ("RESERVED", "COMMITTED") and held.token not in replaced
-        if held.static == item.static and (held.continued or held.reserved) < last
+        if (held.continued or held.reserved) < last
     ]
 
 
@@ -252,85 +213,69 @@ def admit(
     terms: Terms,
     state: State,
     items: Sequence[Item],
-    respend: bool | Collection[Job] = False,
+    anew: Collection[str] = (),
     units: Units | None = None,
 ) -> tuple[list[Item], list[str]]:
     """The items that would be new charges, and the tokens of unused reservations that they replace.
     Writes nothing.
 
-    A job has one unused reservation at most. What it holds under the same `static` stands, unused
-    only while `units` are known as they were; with `respend`, of all jobs or of some, even what is
-    used is reserved once more, and a job that proves unchanged when it runs is restored and gives
-    that back.
+    A question has one unused reservation at most. It stands at the same price, versions and code,
+    while `units` are known as they were; of questions that are asked `anew`, even what is used is
+    reserved once more, and a job that proves unchanged when it runs is restored and gives that
+    back.
     """
     moved = None not in (units, state.units) and units != state.units
-    if len({item.job for item in items}) < len(items):
+    if len({item.question for item in items}) < len(items):
         raise BadInput(
-            "a job is declared twice in one reservation. Declare each job once, with all its "
+            "a question is declared twice in one reservation. Declare each once, with all its "
             "spends."
         )
     new: list[Item] = []
     replaced: list[str] = []
-    paid_again: list[Job] = []
     for item in items:
         check_spends(terms, item.job, item.spends)
-        held = state.of(item.job)
-        # What earlier versions left may have changed a price that nobody has paid yet.
+        held = state.of(item.question)
         stands = [
             h
             for h in held
-            if h.static == item.static
-            and (
-                h.status != "RESERVED"
-                or (not moved and (h.declared, h.code) == (item.spends, item.code))
+            if h.used
+            or (
+                not moved
+                and (h.declared, h.versions, h.code) == (item.spends, item.versions, item.code)
             )
         ]
-        replaced += [h.token for h in held if h.status == "RESERVED" and h not in stands]
-        again = respend if isinstance(respend, bool) else item.job in respend
-        if any(h.status == "RESERVED" or not again for h in stands):
-            continue
-        new.append(item)
-        if any(h.status == "DONE" for h in held) and not again:
-            paid_again.append(item.job)
-    kept = state.charged(*replaced)
-    asked = tuple(spend for item in new for spend in item.spends)
-    if paid_again:
-        raise _paid_again(terms, paid_again, kept, asked)
+        replaced += [h.token for h in held if h not in stands]
+        if item.question in anew:
+            stands = [h for h in stands if h.status == "RESERVED"]
+        if not stands:
+            new.append(item)
     if new:
-        check_lifetime(terms, kept, asked)
+        asked = tuple(spend for item in new for spend in item.spends)
+        check_lifetime(terms, state.charged(*replaced), asked)
     return new, replaced
 
 
-def _paid_again(
-    terms: Terms, jobs: Sequence[Job], kept: tuple[Spend, ...], asked: tuple[Spend, ...]
-) -> Refused:
-    """What a change would cost that pays again, and whether the lifetime has room for that."""
-    before, after = ever(terms, kept).epsilon, ever(terms, kept + asked).epsilon
-    accept = "or accept the price with respend: true"
-    if over := over_lifetime(terms, kept, asked):
-        accept = f"respend: true is no way out here, for {over}"
-    return Refused(
-        f"{called(jobs[0])} is done and paid for, and a changed config would pay again for "
-        f"{len(jobs)} such job(s): lineage {terms.lineage} would go from epsilon = {up(before)} to "
-        f"{up(after)}. Undo the change, and what was released is restored, free; {accept}."
-    )
-
-
 def commit(
-    ledger: Ledger, token: str, query: str, spends: Iterable[Spend], draws: Sequence[Draw]
+    ledger: Ledger,
+    token: str,
+    query: str,
+    spends: Iterable[Spend],
+    draws: Sequence[Draw],
+    asked_by: Job | None = None,
 ) -> Held:
     """Bind a reservation to its query, before the job's first private read. Its nonce is good for
     this query alone. Refused unless the declared draws cost exactly what is charged.
 
     An attempt that died before DONE published nothing: the same query gets the same nonce again,
-    free.
+    free. `asked_by`: the job by its name of today, for messages; the ledger's label may be an older
+    one's, or by now another experiment's.
     """
     concrete = tuple(dataclasses.replace(spend, query=query) for spend in spends)
     replaced = any(spend.relation == "replace_one" for spend in concrete)
     charged = [Counted(spend.event, spend.count) for spend in concrete]
     tie(charged, draws, "replace_one" if replaced else "add_remove")
     declared_draws = json.loads(json.dumps([to_json_draw(draw) for draw in draws]))
-    return _commit(ledger, token, query, concrete, declared_draws)
+    return _commit(ledger, token, query, concrete, declared_draws, asked_by)
 
 
 def commit_elsewhere(ledger: Ledger, token: str, query: str, spends: Iterable[Spend]) -> Held:
@@ -343,10 +288,16 @@ def commit_elsewhere(ledger: Ledger, token: str, query: str, spends: Iterable[Sp
 
 
 def _commit(
-    ledger: Ledger, token: str, query: str, concrete: tuple[Spend, ...], draws: Draws | None
+    ledger: Ledger,
+    token: str,
+    query: str,
+    concrete: tuple[Spend, ...],
+    draws: Draws | None,
+    asked_by: Job | None = None,
 ) -> Held:
     def committed(state: State) -> Step:
         terms, held = terms_of(ledger, state), _held(ledger, state, token)
+        job = asked_by or held.job
         again = draws is not None and (held.query, held.spends, held.draws) == (
             query,
             concrete,
@@ -356,15 +307,15 @@ def _commit(
             return None
         if held.status != "RESERVED":
             raise Refused(
-                f"{state.called(held)} is {held.status} in the ledger and {_NOT_AGAIN[held.status]}"
+                f"{called(job)} is {held.status} in the ledger and {_NOT_AGAIN[held.status]}"
             )
         if state.done(query):
             raise Refused(
-                f"{state.called(held)} asks what was released before. Restore the stored bytes: "
+                f"{called(job)} asks what was released before. Restore the stored bytes: "
                 "they are free."
             )
-        check_spends(terms, held.job, concrete)
-        check_within(held, concrete)
+        check_spends(terms, job, concrete)
+        check_within(held, concrete, job)
         check_lifetime(terms, state.charged(token), state.settled(concrete))
         body = {"token": token, "query": query, "spends": to_json(concrete), "draws": draws or []}
         return "COMMITTED", body | {"nonce": secrets.token_hex(16)}
@@ -507,7 +458,7 @@ def _journal(ledger: Ledger) -> Journal:
 
 
 def _to_json(item: Item) -> Body:
-    body = {"job": to_json(item.job), "static": item.static, "spends": to_json(item.spends)}
+    body = {"job": to_json(item.job), "question": item.question, "spends": to_json(item.spends)}
     return body | {"versions": dict(item.versions), "code": item.code}
 
 
@@ -518,8 +469,8 @@ def _held(ledger: Ledger, state: State, token: str) -> Held:
 
 
 def _place(state: State, item: Item) -> Held:
-    """The job's unused reservation if it has one, else its last use under the same `static`."""
-    held = [h for h in state.of(item.job) if h.static == item.static]
+    """The question's unused reservation if it has one, else its last use."""
+    held = state.of(item.question)
     return next((h for h in held if h.status == "RESERVED"), held[-1])
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dpladder.errors import BadInput, Refused
+from dpladder.errors import Refused
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import FREE, Entry
 from dpladder.privacy.accounting.composition import Composition, compose, entry_of, most
@@ -39,11 +39,6 @@ def ever(terms: Terms, spends: Sequence[Spend]) -> Composition:
 
 def check_spends(terms: Terms, job: Job, spends: Iterable[Spend]) -> None:
     for spend in spends:
-        if spend.job != job:
-            raise BadInput(
-                f"a spend of {called(spend.job)} is declared under {called(job)}. Declare it under "
-                "its own job."
-            )
         if (spend.lineage, spend.relation) != (terms.lineage, terms.relation):
             raise Refused(
                 f"{called(job)} spends on lineage {spend.lineage} under {spend.relation}; this is "
@@ -52,13 +47,13 @@ def check_spends(terms: Terms, job: Job, spends: Iterable[Spend]) -> None:
             )
 
 
-def check_within(held: Held, concrete: Iterable[Spend]) -> None:
+def check_within(held: Held, concrete: Iterable[Spend], job: Job) -> None:
     """What a job really spends on each part may cost no more than it reserved, component by
     component."""
     declared, asked = _by_parts(held.spends), _by_parts(concrete)
     if any(not entry.within(declared.get(parts, FREE)) for parts, entry in asked.items()):
         raise Refused(
-            f"{called(held.job)} would spend more than it reserved, or something else. Derive its "
+            f"{called(job)} would spend more than it reserved, or something else. Derive its "
             "noise from the reserved mu (gdp.sigma rounds to the safe side), or plan the job again."
         )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -76,12 +76,12 @@ class Terms:
 
 @dataclass(frozen=True)
 class Item:
-    """One job's declared spends. `static` digests everything about the job that is known before
-    data is read: config keys, and the `versions` of the mechanisms that it stands on. `code`: a
-    digest of the code that runs it, told and no identity."""
+    """What a question is to cost. `question` digests everything about it that is known before data
+    is read, and no name: mechanisms, config keys, wildcards. Beside it stand the `versions` of the
+    mechanisms behind it, and `code`, a digest of the code that runs it. `job` is a label."""
 
     job: Job
-    static: str
+    question: str
     spends: tuple[Spend, ...]
     versions: Mapping[str, int] = field(default_factory=dict)
     code: str = ""
@@ -95,8 +95,8 @@ class Held:
     outside the meter, may show what it likes from COMMITTED on, and so counts as released there."""
 
     token: str
-    job: Job
-    static: str
+    job: Job  # a label, of who asked first
+    question: str
     declared: tuple[Spend, ...]
     spends: tuple[Spend, ...]
     status: Status = "RESERVED"
@@ -112,7 +112,6 @@ class Held:
     # the entry of the last run that took it up again, after something else was released
     continued: int | None = None
     by: str = ""  # who asked
-    family: str = ""  # of which its experiment was then
 
     @property
     def used(self) -> bool:
@@ -138,16 +137,12 @@ class State:
     entries: int = 0
     terms: Terms | None = None
     items: dict[str, Held] = field(default_factory=dict)
-    tokens: dict[Job, list[str]] = field(default_factory=dict)
+    tokens: dict[str, list[str]] = field(default_factory=dict)  # by question, oldest first
     nonces: set[str] = field(default_factory=set)
-    experiments: list[str] = field(default_factory=list)  # oldest first
-    # names of experiments before today's
-    former: dict[str, list[str]] = field(default_factory=dict)
-    # by the name of an experiment, where it is not that name
-    families: dict[str, str] = field(default_factory=dict)
     # by the operator: the lineage is about other people than those before it
     confirmed: bool = False
-    choices: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    # what plans chose, by a digest of what that hung on, oldest first
+    choices: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     # of the data that was read last: empty where parts hang on ids, None before anything was read
     version: str | None = None
     # what the config said of how units are known, when something was reserved last; None before
@@ -192,45 +187,14 @@ class State:
         """A version as plans know it."""
         return "" if self.version in (None, version) else version or BY_IDS
 
-    def named(self, names: Mapping[Job, Sequence[str]]) -> State:
-        """The same, where these jobs have these answers too, by their tokens."""
-        tokens = {job: [*known] for job, known in self.tokens.items()}
-        for job, more in names.items():
-            tokens.setdefault(job, []).extend(more)
-        return replace(self, tokens=tokens)
-
-    def by_name(self) -> Iterator[tuple[Job, Held]]:
-        """Every item under each job that it answers: its own, and those of experiments that were
-        renamed since."""
-        for job, tokens in self.tokens.items():
-            yield from ((job, self.items[token]) for token in tokens)
-
-    def of(self, job: Job) -> list[Held]:
-        """What was charged for a job, oldest first."""
-        held = [self.items[token] for token in self.tokens.get(job, ())]
+    def of(self, question: str) -> list[Held]:
+        """What was charged for a question, oldest first."""
+        held = [self.items[token] for token in self.tokens.get(question, ())]
         return [h for h in held if h.status != "REFUNDED"]
 
-    def family(self, name: str) -> str:
-        """The family of an experiment of this name: its versions, under all names."""
-        return self.families.get(name, name)
-
-    def formerly(self, name: str) -> set[str]:
-        """The names that an experiment had before this one."""
-        found, left = set[str](), [name]
-        while left:
-            new = {*self.former.get(left.pop(), ())} - found
-            found |= new
-            left += new
-        return found
-
-    def called(self, held: Held) -> str:
-        """The job of an item as messages call it, with the experiment's names since."""
-        also = [
-            job.experiment
-            for job, tokens in self.tokens.items()
-            if held.token in tokens and job != held.job
-        ]
-        return called(held.job) + (f" (also of {', '.join(also)})" if also else "")
+    def answer(self, question: str) -> Held | None:
+        """The last of a question's items for which private records may have been read."""
+        return next((held for held in reversed(self.of(question)) if held.used), None)
 
     def done(self, query: str) -> Held | None:
         """The item that released `query`."""
@@ -266,16 +230,9 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             state.terms = terms
         case "CONFIRMED":
             state.confirmed = True
-        case "PLANNED":
-            state.experiments += body["experiments"]
-            for one in body["names"]:
-                state.tokens.setdefault(from_json(one["job"]), []).extend(one["tokens"])
-            for name, names in body["former"].items():
-                state.former.setdefault(name, []).extend(names)
-            state.families |= body["families"]
         case "SETTLED":
             for one in body["choices"]:
-                state.choices[one["experiment"], one["inputs"]] = one["chosen"]
+                state.choices.setdefault(one["inputs"], []).append(one["chosen"])
         case "RESERVED":
             for token in body["replaces"]:
                 _move(state, token, "REFUNDED")
@@ -284,21 +241,19 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             state.units = body.get("units", state.units)
             for item in body["items"]:
                 declared = from_json(item["spends"])
-                job, entry = from_json(item["job"]), state.entries
-                known = {"versions": item["versions"], "code": item["code"]}
                 held = Held(
                     item["token"],
-                    job,
-                    item["static"],
+                    from_json(item["job"]),
+                    item["question"],
                     declared,
                     declared,
-                    reserved=entry,
+                    reserved=state.entries,
+                    versions=item["versions"],
+                    code=item["code"],
                     by=by,
-                    family=state.family(job.experiment),
-                    **known,
                 )
                 state.items[held.token] = held
-                state.tokens.setdefault(held.job, []).append(held.token)
+                state.tokens.setdefault(held.question, []).append(held.token)
         case "COMMITTED":
             if body["nonce"] in state.nonces:
                 raise Refused("uses a nonce that was used before")

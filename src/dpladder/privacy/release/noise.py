@@ -34,7 +34,6 @@ from numpy.typing import NDArray
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.draws import Shape
-from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.ledger.state import Terms
 
@@ -46,18 +45,15 @@ BLOCK = 1 << 13  # samples made at a time: the work arrays stay in cache
 
 @dataclass(frozen=True)
 class SecretNoise:
-    """The noise of one committed query: PRF(key, job identity, query digest, nonce, name of the
-    draw, index)."""
+    """The noise of one committed query: PRF(key, query digest, nonce, name of the draw, index)."""
 
     key: bytes = field(repr=False)  # home's subkey for this purpose
-    job: Job
     query: str
     nonce: str = field(repr=False)
 
     def stream(self, name: str, index: int) -> bytes:
         """The key of one draw's own stream."""
-        job = [self.job.experiment, self.job.rule, self.job.wildcards]
-        return hmac.digest(self.key, encode([job, self.query, self.nonce, name, index]), "sha256")
+        return hmac.digest(self.key, encode([self.query, self.nonce, name, index]), "sha256")
 
 
 @dataclass(frozen=True)
@@ -73,10 +69,11 @@ class DerivedNoise:
 
 @dataclass(frozen=True)
 class ResearchNoise:
-    """Repeatable noise for data declared public. It protects nobody."""
+    """Repeatable noise for data declared public: that of a question, whatever bytes it reads, at a
+    seed. It protects nobody."""
 
     terms: Terms
-    job: Job
+    question: str
     seed: int
 
     def __post_init__(self) -> None:
@@ -89,7 +86,7 @@ class ResearchNoise:
 
     def stream(self, name: str, index: int) -> bytes:
         """The key of one draw's own stream."""
-        return SecretNoise(b"research", self.job, "", str(self.seed)).stream(name, index)
+        return SecretNoise(b"research", self.question, str(self.seed)).stream(name, index)
 
 
 def encode(value: object) -> bytes:

@@ -15,7 +15,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from functools import partial
 from pathlib import Path
@@ -32,14 +32,14 @@ from dpladder.privacy.release.noise import ResearchNoise, SecretNoise, encode
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job released, what that cost, and whether it had been released before: then under the
-    `static` of that time, which may be of older mechanisms behind it."""
+    """What a job released, what that cost, by which versions of mechanisms, and whether it had been
+    released before."""
 
     restored: bool
     query: str
     output: str
     spends: tuple[Spend, ...]
-    static: str = ""
+    versions: Mapping[str, int] = field(default_factory=dict)
 
 
 def query_digest(**parts: object) -> str:
@@ -55,10 +55,11 @@ def query_digest(**parts: object) -> str:
 @dataclass(frozen=True, eq=False)
 class Question:
     """What a job asks of private data, what that costs and draws, and where its answer goes: which
-    file of it to which path."""
+    file of it to which path. `question` is known before data is read, `query` names the data
+    too."""
 
     job: Job
-    static: str
+    question: str
     query: str
     spends: Sequence[Spend]
     draws: Sequence[Draw]
@@ -146,7 +147,9 @@ def _answer(
     if ready is not None:
         ready()
     held = [
-        ledgers.commit(ledger, one.token, question.query, _own(one, question), question.draws)
+        ledgers.commit(
+            ledger, one.token, question.query, question.spends, question.draws, question.job
+        )
         for one, question in zip(found, questions, strict=True)
     ]
     due = [
@@ -176,22 +179,22 @@ def _seeded(ledger: Ledger, held: Held, seed: int | None) -> ResearchNoise | Non
     return (
         None
         if seed is None
-        else ResearchNoise(ledgers.terms_of(ledger, ledger.state), held.job, seed)
+        else ResearchNoise(ledgers.terms_of(ledger, ledger.state), held.question, seed)
     )
 
 
 def _concluded(ledger: Ledger, question: Question, finished: Held, restored: bool) -> Outcome:
-    """Publish a finished answer. What was reserved for the same job and not used is given back
+    """Publish a finished answer. What was reserved for the same question and not used is given back
     (respend reserves once more even where nothing changed); other attempts' files go."""
     unused = [
-        held.token
-        for held in ledger.state.of(question.job)
-        if held.static == question.static and held.status == "RESERVED"
+        held.token for held in ledger.state.of(question.question) if held.status == "RESERVED"
     ]
     ledgers.refund(ledger, [token for token in unused if token != finished.token])
     _sweep(ledger, finished)
-    _publish(ledger, finished, question.outputs)
-    return Outcome(restored, question.query, str(finished.output), finished.spends, finished.static)
+    _publish(ledger, finished, question)
+    return Outcome(
+        restored, question.query, str(finished.output), finished.spends, finished.versions
+    )
 
 
 def is_kept(home: Home, path: Path, lineage: str | None) -> bool:
@@ -205,23 +208,16 @@ def is_kept(home: Home, path: Path, lineage: str | None) -> bool:
 
 def _held(ledger: Ledger, question: Question) -> Held:
     """What the job may spend: first what an attempt at this very query left behind, else its
-    reservation."""
-    held = ledger.state.of(question.job)
-    resumed = [h for h in held if h.status == "COMMITTED" and h.query == question.query]
-    mine = [h for h in held if h.static == question.static]
-    unused = [h for h in mine if h.status == "RESERVED"]
-    if not (resumed or mine):
+    question's unused reservation."""
+    held = ledger.state.of(question.question)
+    if not held:
         raise Refused(
             f"{called(question.job)} holds no reservation on lineage {ledger.lineage}, or it "
             "was taken back by a later plan. Start the workflow again: it reserves before it runs."
         )
-    return (resumed or unused or mine)[-1]  # commit refuses what is used
-
-
-def _own(held: Held, question: Question) -> list[Spend]:
-    """A question's spends as those of the job that pays, which had another name if its experiment
-    was renamed."""
-    return [replaced(spend, job=held.job) for spend in question.spends]
+    resumed = [h for h in held if h.status == "COMMITTED" and h.query == question.query]
+    unused = [h for h in held if h.status == "RESERVED"]
+    return (resumed or unused or held)[-1]  # commit refuses what is used
 
 
 def _produce(
@@ -258,9 +254,7 @@ def _produce(
 
 def _work(ledger: Ledger, place: int, question: Question, held: Held, seed: int | None) -> Work:
     noise = _seeded(ledger, held, seed)
-    source = noise or SecretNoise(
-        subkey(ledger.home, "noise"), held.job, question.query, str(held.nonce)
-    )
+    source = noise or SecretNoise(subkey(ledger.home, "noise"), question.query, str(held.nonce))
     staging = ledger.home.staging / f"{held.token}.{secrets.token_hex(8)}"
     return Work(place, Meter(question.draws, source), staging)
 
@@ -302,7 +296,7 @@ def _kept(ledger: Ledger, query: str) -> str | None:
     return next((folder.name for folder in folders if _digest(folder) == folder.name), None)
 
 
-def _publish(ledger: Ledger, held: Held, outputs: Mapping[str, Path]) -> None:
+def _publish(ledger: Ledger, held: Held, question: Question) -> None:
     """Copy the release to where it is wanted. Each file appears whole, in place of whatever was
     there."""
     folder = _query_folder(ledger, str(held.query)) / str(held.output)
@@ -312,10 +306,10 @@ def _publish(ledger: Ledger, held: Held, outputs: Mapping[str, Path]) -> None:
             "computed twice. Restore the folder from a backup, or pay for a new release with "
             "respend: true."
         )
-    for name, path in outputs.items():
+    for name, path in question.outputs.items():
         if not (folder / name).is_file():
             raise Refused(
-                f"{called(held.job)} released no {name}. Ask for what it released, or change "
+                f"{called(question.job)} released no {name}. Ask for what it released, or change "
                 "the query."
             )
         with _writing(path.parent):

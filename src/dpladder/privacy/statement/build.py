@@ -20,15 +20,9 @@ from typing import Any, TypeVar
 from dpladder.errors import Refused
 from dpladder.formats import FORMATS
 from dpladder.privacy.accounting.composition import compose, entry_of
-from dpladder.privacy.accounting.events import (
-    Job,
-    Spend,
-    counts_for,
-    from_json,
-    to_json,
-)
+from dpladder.privacy.accounting.events import Job, Spend, from_json, to_json
 from dpladder.privacy.accounting.shown import up, up_short
-from dpladder.privacy.ledger.book import NOTHING, OWN
+from dpladder.privacy.ledger.book import OWN
 from dpladder.privacy.ledger.room import caps, ever
 from dpladder.privacy.ledger.state import Anchor, Held, State, Terms, called
 from dpladder.privacy.statement.documents import (
@@ -49,7 +43,6 @@ from dpladder.privacy.statement.records import Document, job_of, spends_of
 Lines = Sequence[StatedSpend]
 MODIFIED = " with uncommitted changes"  # beside a commit
 Value = TypeVar("Value")
-NO_STATICS: Mapping[Job, str | None] = {}
 FINAL = ("train_final", "evaluate", "evaluate_also", "evaluate_of")  # what all else is a search for
 
 
@@ -66,13 +59,11 @@ def build(
     """The statement of a finished DAG. Refused when a record, the ledger and the plan do not tell
     one story. `made_by`: how a release was made, where that is to be told. `digests`, `files`: of
     records and of all else that was published, by path."""
-    paid = [record for record in records.values() if "spends" in record]
-    recorded = {job_of(record): spends_of(record) for record in paid}
-    statics = {job_of(record): record.get("static") for record in paid}
-    experiments = _experiments(plan)
+    recorded = [record for record in records.values() if "spends" in record]
+    planned = {spend.question: spend.job for spend in plan.spends}
     datasets = {
         anchor.lineage: _stated(
-            plan.artifacts, experiments, anchor, states[anchor.lineage], recorded, statics, made_by
+            plan.artifacts, planned, anchor, states[anchor.lineage], recorded, made_by
         )
         for anchor in anchors
     }
@@ -93,7 +84,7 @@ def build(
 
 def build_own(
     state: State,
-    recorded: Mapping[Job, tuple[Spend, ...]],
+    recorded: Sequence[Document],
     digests: Mapping[str, str],
     anchor: Anchor,
     origin: Origin,
@@ -102,12 +93,13 @@ def build_own(
     behind them, and no model."""
     terms = state.terms
     assert terms is not None, "a lineage is opened before it is stated"
+    own = {h.question: h.job for h in state.items.values() if h.job.experiment == OWN}
     return Statement(
         mode=terms.mode,
         relation=terms.relation,
         delta=terms.delta,
         target_epsilon=terms.lifetime_epsilon or 0.0,
-        datasets={anchor.lineage: _stated((), {OWN}, anchor, state, recorded)},
+        datasets={anchor.lineage: _stated((), own, anchor, state, recorded)},
         records=dict(sorted(digests.items())),
         origin=origin,
         config="",
@@ -141,18 +133,10 @@ def guarantee_of(dataset: Stated) -> Cost | None:
         return None
     if dataset.lifetime_epsilon is not None:
         return Cost(dataset.lifetime_epsilon, dataset.lifetime_mu)
-    if dataset.outside_this_dag.jobs or not dataset.planned:
+    if not dataset.planned:
         return None
-    return Cost(dataset.epsilon, dataset.mu if dataset.accountant == "exact" else None)
-
-
-def _experiments(plan: PlanDocument) -> set[str]:
-    """The DAG's experiments, also by the names that they had before."""
-    return {
-        name
-        for artifact in plan.artifacts
-        for name in (artifact.experiment, *artifact.former, *artifact.shared_with)
-    }
+    exact = dataset.accountant == "exact" and not dataset.outside_this_dag.jobs
+    return Cost(dataset.lifetime_spent, dataset.mu if exact else None)
 
 
 def seal(statement: Mapping[str, Any], key: bytes) -> Document:
@@ -173,56 +157,36 @@ def _canonical(statement: Mapping[str, Any]) -> bytes:
 
 def _stated(
     artifacts: Sequence[Promise],
-    experiments: set[str],
+    names: Mapping[str, Job],
     anchor: Anchor,
     state: State,
-    recorded: Mapping[Job, tuple[Spend, ...]],
-    statics: Mapping[Job, str | None] = NO_STATICS,
+    records: Sequence[Document],
     made_by: Callable[[Job, Held], str] = lambda job, held: "",
 ) -> Stated:
     """What the statement says of one lineage.
 
     Three sets of the ledger's items matter: `current`, whose results lie here as their records say;
-    `lines`, all that this project's experiments were ever charged for, which also holds what was
-    superseded; and `beside`, what other projects spent on the same people. The lifetime counts all
-    three."""
+    `lines`, all that was charged for questions that are asked or recorded here (`names`, with their
+    labels); and `beside`, what else was spent on the same people. The lifetime counts all three."""
     terms, lineage = state.terms, anchor.lineage
     assert terms is not None, "a lineage with finished jobs has an opened ledger"
-    charged = [held for held in state.items.values() if held.status != "REFUNDED"]
-    named = [(job, held) for job, held in state.by_name() if job.experiment in experiments]
-    current = {
-        job: held
-        for job, held in sorted(named, key=lambda one: _is_of(one[1], recorded.get(one[0])))
-        if held.status == "DONE" and job in recorded and _records(held, statics.get(job))
-    }
-    _agree(recorded, current, lineage)
-    promises = [artifact for artifact in artifacts if artifact.lineage == lineage]
-    asked = {one.job for promise in promises for one in promise.jobs}
-    # Of several names the one that states it counts, then the one that the plan has, and has for
-    # the same question.
-    names = {
-        held.token: job
-        for job, held in sorted(
-            named, key=lambda one: (one[0] in asked, statics.get(one[0]) == one[1].static)
-        )
-    }
-    names |= {held.token: job for job, held in current.items()}
+    current = _current(records, state, lineage)
+    names = {**names, **{held.question: job for job, held in current.items()}}
     told = {held.token: made_by(job, held) for job, held in current.items()}
-    lines = [
-        replace(
-            _line(spend, names[held.token], held, current, terms.delta),
-            made=told.get(held.token, ""),
+    lines: list[StatedSpend] = []
+    beside: list[StatedSpend] = []
+    charged = [held for held in state.items.values() if held.status != "REFUNDED"]
+    for held in charged:
+        ours = held.question in names
+        job = names.get(held.question, held.job)
+        superseded = ours and current.get(job) is not held
+        (lines if ours else beside).extend(
+            _line(spend, job, held, superseded, terms.delta, told.get(held.token, ""))
+            for spend in held.spends
         )
-        for held in charged
-        if held.token in names
-        for spend in held.spends
-    ]
-    outside = [held for held in charged if held.token not in names]
-    beside = [
-        _line(spend, held.job, held, {held.job: held}, terms.delta)
-        for held in outside
-        for spend in held.spends
-    ]
+    outside = [held for held in charged if held.question not in names]
+    promises = [artifact for artifact in artifacts if artifact.lineage == lineage]
+    everything = [*lines, *beside]
     return Stated(
         **vars(figures_of(lines, terms.delta)),
         relation=terms.relation,
@@ -233,27 +197,46 @@ def _stated(
         lifetime_epsilon=terms.lifetime_epsilon,
         lifetime_mu=limit_mu(terms),
         lifetime_spent=ever(terms, state.charged()).epsilon,
-        planned=not released_before(lines, [*lines, *beside]),
+        planned=not released_before(everything),
         artifacts=models_of(promises, lines, beside, terms.delta, limited=terms.mode != "research"),
         outside_this_dag=Outside(
             **vars(figure_of(beside, terms.delta)), jobs=len(outside), spends=tuple(beside)
         ),
         spends=tuple(lines),
         ledger=anchor,
-        chosen=chosen_among(lines, beside, terms.delta),
+        chosen=chosen_among(everything, terms.delta),
     )
 
 
-def _is_of(held: Held, spends: tuple[Spend, ...] | None) -> bool:
-    """Whether a record is of this release, of several answers to one question on versions of the
-    data."""
+def _current(records: Iterable[Document], state: State, lineage: str) -> dict[Job, Held]:
+    """The release that each record here is of. Refused where the ledger does not bear it out: every
+    record must be an item that is done, at the price that the record tells."""
+    found: dict[Job, Held] = {}
+    for record in records:
+        job, spends = job_of(record), spends_of(record)
+        if spends[0].lineage != lineage:
+            continue
+        done = [held for held in state.of(record["question"]) if held.status == "DONE"]
+        # of several answers, on versions of the data, the last that the record may be of
+        done.sort(key=lambda held: (_is_of(held, spends), held.versions == record["versions"]))
+        if not done:
+            raise Refused(
+                f"{called(job)} has a privacy record, and the ledger of lineage {lineage} does not "
+                "hold it as done. What the ledger lacks was spent all the same, and would be "
+                "charged and answered anew: set DPLADDER_HOME to the home that these results were "
+                "made under, as it was last."
+            )
+        if not (_is_of(done[-1], spends) or done[-1].unsound):
+            raise Refused(
+                f"the privacy record of {called(job)} disagrees with the ledger of lineage "
+                f"{lineage}. Delete its outputs and run again: what was released is restored, free."
+            )
+        found[job] = done[-1]
+    return found
+
+
+def _is_of(held: Held, spends: tuple[Spend, ...]) -> bool:
     return tuple(replace(spend, query=None) for spend in held.spends) == spends
-
-
-def _records(held: Held, static: str | None) -> bool:
-    """Whether a record is of this release of its job. One that does not name its question is of the
-    last."""
-    return static is None or static == held.static
 
 
 def limit_mu(terms: Terms) -> float | None:
@@ -263,31 +246,8 @@ def limit_mu(terms: Terms) -> float | None:
     )
 
 
-def _agree(
-    recorded: Mapping[Job, tuple[Spend, ...]], current: Mapping[Job, Held], lineage: str
-) -> None:
-    """Refuse to state what the ledger does not bear out: every record here must be an item that is
-    done, at the price that the record tells."""
-    for job, spends in recorded.items():
-        if spends and spends[0].lineage != lineage:
-            continue
-        held = current.get(job)
-        if held is None:
-            raise Refused(
-                f"{called(job)} has a privacy record, and the ledger of lineage {lineage} does not "
-                "hold it as done. What the ledger lacks was spent all the same, and would be "
-                "charged and answered anew: set DPLADDER_HOME to the home that these results were "
-                "made under, as it was last."
-            )
-        if not (_is_of(held, spends) or held.unsound):
-            raise Refused(
-                f"the privacy record of {called(job)} disagrees with the ledger of lineage "
-                f"{lineage}. Delete its outputs and run again: what was released is restored, free."
-            )
-
-
 def _line(
-    spend: Spend, job: Job, held: Held, current: Mapping[Job, Held], delta: float
+    spend: Spend, job: Job, held: Held, superseded: bool, delta: float, made: str
 ) -> StatedSpend:
     return StatedSpend(
         rule=job.rule,
@@ -298,14 +258,14 @@ def _line(
         mu=mu_of_spend(spend),
         epsilon=compose([spend], delta).epsilon,
         count=spend.count,
-        superseded=current.get(job) is not held,
+        superseded=superseded,
         reserved=held.reserved,
         released=held.released,
         spend=to_json(replace(spend, query=None)),
-        static=held.static,
+        question=held.question,
         unsound=held.unsound,
         continued=held.continued,
-        family=held.family,
+        made=made,
     )
 
 
@@ -328,13 +288,11 @@ def figures_of(lines: Iterable[StatedSpend], delta: float) -> Costs:
     )
 
 
-def released_before(
-    lines: Iterable[StatedSpend], among: Iterable[StatedSpend]
-) -> list[StatedSpend]:
-    """What was released before the last of these jobs was reserved, and so may have been a reason
-    for it."""
+def released_before(lines: Sequence[StatedSpend]) -> list[StatedSpend]:
+    """What was released before the last of all jobs was reserved, and so may have been a reason for
+    it."""
     last = max((line.reserved for line in lines), default=0)
-    return [line for line in among if line.released is not None and line.released < last]
+    return [line for line in lines if line.released is not None and line.released < last]
 
 
 def told_of(lines: Iterable[StatedSpend]) -> list[str]:
@@ -358,9 +316,9 @@ def models_of(
 def _model_of(
     promise: Promise, lines: Lines, beside: Lines, delta: float, limited: bool
 ) -> StatedModel:
-    """One final model: what it bears itself, and beside it what was released earlier from the same
-    people, as contract line 15 wants both. Under a budget it may not bear more than its total; a
-    plan that held makes that impossible, so this is a second look and not the gate."""
+    """One final model: its price, and beside it what was released earlier from the same people, as
+    contract line 15 wants both. Under a budget the price may not exceed its total; a plan that held
+    makes that impossible, so this is a second look and not the gate."""
     borne = borne_by(promise, lines)
     spends = _spends(borne)
     cost = compose(spends, delta)
@@ -374,30 +332,24 @@ def _model_of(
             f"{up_short(promise.target_epsilon)}. The statement is not written; `dpladder ledger "
             "show` lists what was spent."
         )
-    search = [spend for spend in spends if spend.job.rule not in FINAL]
     return StatedModel(
         epsilon=cost.epsilon,
         mu=cost.mu,
         experiment=promise.experiment,
         target_epsilon=promise.target_epsilon,
         with_earlier=_with_earlier(borne, [*lines, *beside], delta),
-        search_share=_share(search, spends),
+        search_share=_search_share(borne),
         jobs=promise.jobs,
-        former=promise.former,
-        shared_with=promise.shared_with,
-        families=promise.families,
     )
 
 
-def chosen_among(lines: Lines, beside: Lines, delta: float) -> Cost | None:
-    """What the choice of one final model among several costs, whichever it is: all that the DAG
-    ever released, and what else was out before its last plan. Whoever goes back to an earlier model
-    has seen the later ones too."""
-    released = [line for line in lines if line.released is not None]
-    models = {(line.job, line.reserved) for line in released if line.rule in FINALS}
-    if len(models) < 2:
-        return None
-    return figure_of([*released, *_seen_by(lines, beside)], delta)
+def chosen_among(everything: Lines, delta: float) -> Cost | None:
+    """What the choice of one final model among several costs, whichever it is: all that was ever
+    released about the lineage. Whoever goes back to an earlier model has seen the later ones
+    too."""
+    released = [line for line in everything if line.released is not None]
+    models = {(line.question, line.reserved) for line in released if line.rule in FINALS}
+    return figure_of(released, delta) if len(models) > 1 else None
 
 
 def _seen_by(borne: Iterable[StatedSpend], among: Iterable[StatedSpend]) -> list[StatedSpend]:
@@ -423,48 +375,17 @@ def mu_of_spend(spend: Spend) -> float | None:
 
 
 def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> list[StatedSpend]:
-    """The lines of a statement that count against a final model's total: its own and its
-    ancestors', and other answers to the same questions that were released before it was planned, as
-    whoever tunes by hand pays for. What read another version of the data, as far as that is known,
-    is stated with what was released earlier."""
-    lines, jobs = list(lines), {named.job for named in promise.jobs}
-    own = [line for line in lines if line.job in jobs and not line.superseded]
-    statics = {line.job: line.static for line in own}
-    read = {_version_of(line) for line in own} | {""}
-    planned = max((line.reserved for line in own), default=0)
-    paid = {line.job: line.family for line in own}
-    counts = counts_for(promise.families, paid)
-
-    def tuned(line: StatedSpend) -> bool:
-        other = line.superseded or line.job not in jobs
-        edited = statics.get(line.job) != line.static
-        return (
-            other
-            and edited
-            and counts(line.family, line.job)
-            and (line.released or line.reserved) < planned
-            and _version_of(line) in read
-        )
-
-    return [*own, *filter(tuned, lines)]
+    """The lines of a statement that are a final model's price: its own and its ancestors'."""
+    jobs = {named.job for named in promise.jobs}
+    return [line for line in lines if line.job in jobs and not line.superseded]
 
 
-def _version_of(line: StatedSpend) -> str:
-    """Of the data that a line is about; empty where its parts do not hang on that."""
-    partition: Mapping[str, Any] = line.spend.get("partition", NOTHING)
-    return str(partition.get("version", ""))
-
-
-def _share(some: Iterable[Spend], of: Sequence[Spend]) -> float | None:
-    """Share of mu squared among the spends that read the training part; none of a private search,
-    whose training and search are one."""
-    if any(spend.job.rule == "private_search" for spend in of):
+def _search_share(borne: Iterable[StatedSpend]) -> float | None:
+    """The search's share of mu squared among what reads the training part; none of a private
+    search, whose training and search are one."""
+    training = [line for line in borne if line.partition != "test"]
+    if any(line.rule == "private_search" for line in training):
         return None
-
-    def squares(spends: Iterable[Spend]) -> float:
-        return math.fsum(
-            (mu_of_spend(s) or 0.0) ** 2 for s in spends if s.partition.parts != ("test",)
-        )
-
-    total = squares(of)
-    return squares(some) / total if total else 0.0
+    total = math.fsum((line.mu or 0.0) ** 2 for line in training)
+    search = math.fsum((line.mu or 0.0) ** 2 for line in training if line.rule not in FINAL)
+    return search / total if total else 0.0

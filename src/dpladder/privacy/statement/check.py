@@ -186,15 +186,15 @@ def _is_counted(record: Mapping[str, Any], statement: Mapping[str, Any]) -> bool
     """Whether a record is of a release that the statement counts, though the config no longer asks
     for it, or its experiment has another name by now."""
     try:
-        lines = [
-            line["spend"]
+        counted = {
+            line["question"]
             for dataset in statement["datasets"].values()
             for line in (*dataset["spends"], *dataset["outside_this_dag"]["spends"])
             if line["superseded"]
             or line not in dataset["spends"]
             or line["experiment"] != record["wildcards"].get("experiment", line["experiment"])
-        ]
-        return bool(record["spends"]) and all(spend in lines for spend in record["spends"])
+        }
+        return record["question"] in counted
     except _UNREADABLE:
         return False
 
@@ -206,23 +206,26 @@ def _owned(path: str, model: Mapping[str, Any]) -> str:
     return path.replace(f"results/{model['experiment']}/", f"results/{owner}/", 1)
 
 
-def _recorded(statement: Mapping[str, Any], results: Path) -> tuple[list[Spend], list[str]]:
-    """The spends of all records, and the records that cannot be read."""
-    spends: list[Spend] = []
+def _recorded(
+    statement: Mapping[str, Any], results: Path
+) -> tuple[list[tuple[str, Spend]], list[str]]:
+    """The spends of all records with their questions, and the records that cannot be read."""
+    spends: list[tuple[str, Spend]] = []
     problems = []
     for path in statement["records"]:
         file = results.parent / path
         if file.is_file():
             try:
                 record = json.loads(file.read_text("utf-8"))
-                spends += spends_of(record) if "spends" in record else ()
+                if "spends" in record:
+                    spends += ((record["question"], spend) for spend in spends_of(record))
             except _UNREADABLE as error:
                 problems.append(f"{path}: cannot be read as a privacy record ({error})")
     return spends, problems
 
 
 def _check_dataset(
-    lineage: str, dataset: Stated, recorded: Sequence[Spend], limited: bool
+    lineage: str, dataset: Stated, recorded: Sequence[tuple[str, Spend]], limited: bool
 ) -> list[str]:
     """Compute each figure of one lineage again from the spends under it, and these from the
     records: a reader who trusts neither needs the ledger (`dpladder ledger verify`)."""
@@ -232,10 +235,10 @@ def _check_dataset(
     outside = dataset.outside_this_dag
     # A record of what a bug had priced too low still holds that price: the statement's is the
     # ledger's.
-    low = {from_json(line.spend).job for line in lines if line.unsound}
-    own = [spend for spend in recorded if spend.lineage == lineage and spend.job not in low]
-    stated = [from_json(line.spend) for line in lines if not line.superseded]
-    counted = [spend for spend in stated if spend.job not in low]
+    low = {line.question for line in lines if line.unsound}
+    own = [one for one in recorded if one[1].lineage == lineage and one[0] not in low]
+    stated = [(line.question, from_json(line.spend)) for line in lines if not line.superseded]
+    counted = [one for one in stated if one[0] not in low]
     problems = []
     if sorted(map(repr, own)) != sorted(map(repr, counted)):
         problems.append(f"{where}: its spends are not those of the records")
@@ -246,12 +249,12 @@ def _check_dataset(
     ]
     if not _same(figure_of(outside.spends, delta), Cost(outside.epsilon, outside.mu)):
         problems.append(f"{where}: what is outside this workflow does not compose to its figure")
-    if dataset.planned != (not released_before(lines, [*lines, *outside.spends])):
+    if dataset.planned != (not released_before([*lines, *outside.spends])):
         problems.append(
             f"{where}: whether all was planned beforehand does not follow from its spends"
         )
     problems += [
-        f"{where}: the figures of {called(spend.job)} are not those of its event"
+        f"{where}: the figures of {called(line.job)} are not those of its event"
         for line in (*lines, *outside.spends)
         for spend in [from_json(line.spend)]
         if not _same(line.mu, mu_of_spend(spend))
@@ -265,7 +268,7 @@ def _check_totals(lineage: str, dataset: Stated) -> Iterator[str]:
     where = f"privacy.json: dataset {lineage}"
     lines = dataset.spends
     outside = dataset.outside_this_dag.spends
-    if not _same(chosen_among(lines, outside, dataset.delta), dataset.chosen):
+    if not _same(chosen_among([*lines, *outside], dataset.delta), dataset.chosen):
         yield f"{where}: the figure of a model chosen among several does not follow from its spends"
     spends = [from_json(line.spend) for line in (*lines, *outside)]
     if not any(_same(dataset.lifetime_spent, total) for total in _totals(spends, dataset.delta)):
@@ -287,16 +290,7 @@ def _totals(spends: Sequence[Spend], delta: float) -> Iterator[float]:
 
 def _check_models(where: str, lineage: str, dataset: Stated, limited: bool) -> list[str]:
     promises = [
-        Promise(
-            path,
-            model.experiment,
-            lineage,
-            model.target_epsilon,
-            model.jobs,
-            former=model.former,
-            shared_with=model.shared_with,
-            families=model.families,
-        )
+        Promise(path, model.experiment, lineage, model.target_epsilon, model.jobs)
         for path, model in dataset.artifacts.items()
     ]
     try:

@@ -36,18 +36,13 @@ class NamedJob:
 @dataclass(frozen=True)
 class Promise:
     """A final model, or counts of another lineage's, the total it was promised at, and all jobs
-    that its figure composes. `families`: those whose looks count against it, empty in documents
-    of before these were noted; `former`: other names that they paid under; `shared_with`:
-    names that those paid under who paid for some of its jobs, and are gone."""
+    that its price composes."""
 
     path: str
     experiment: str
     lineage: str
     target_epsilon: float
     jobs: tuple[NamedJob, ...]
-    former: tuple[str, ...] = field(default=(), kw_only=True)
-    shared_with: tuple[str, ...] = field(default=(), kw_only=True)
-    families: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 FINALS = ("train_final", "private_search")  # the one or the other puts out final models
@@ -84,6 +79,9 @@ class PlannedLineage(Cost):
 
 @dataclass(frozen=True)
 class PlannedSpend(NamedJob):
+    """`question`: what the ledger knows it by."""
+
+    question: str
     label: str
     dataset: str
     partition: str
@@ -141,14 +139,13 @@ class PlanDocument:
 
 @dataclass(frozen=True)
 class StatedSpend(NamedJob):
-    """`experiment`: by its name of today; `spend` has the one that it was paid under. `mu`,
-    `epsilon`: of this spend alone. `superseded`: of another version of its job than the
-    one that is stated. `reserved`, `released`: entries of the ledger. `static`: what the ledger
-    knows its question by; null in statements of before mechanisms had versions. `unsound`: why it
-    costs more than was booked for it, where a bug that is mended made it so. `continued`: the entry
-    of the last run that took a standing reservation up again, after something was released. `made`:
-    how, where whoever composed the statement would make it otherwise: by older versions or other
-    code; else empty. `family`: the one that paid, empty in statements of before."""
+    """`rule`, `experiment`, `wildcards`: a label, by the config of today or, of what it no longer
+    asks, by that of who asked first; `question`: what the ledger knows it by. `mu`, `epsilon`: of
+    this spend alone. `superseded`: of another answer to the question than the one that is stated.
+    `reserved`, `released`: entries of the ledger. `unsound`: why it costs more than was booked for
+    it, where a bug that is mended made it so. `continued`: the entry of the last run that took it
+    up again, after something was released. `made`: how, where whoever composed the statement would
+    make it otherwise: by older versions or other code; else empty."""
 
     label: str
     partition: str
@@ -159,28 +156,24 @@ class StatedSpend(NamedJob):
     reserved: int
     released: int | None
     spend: dict[str, Any]
-    static: str | None = None
+    question: str
     unsound: str = ""
     continued: int | None = None
     made: str = ""
-    family: str = ""
 
 
 @dataclass(frozen=True)
 class StatedModel(Cost):
-    """`with_earlier`: together with what was released before it was planned, null where there was
-    nothing. `search_share`: of mu squared; null of a private search, whose training and search are
-    one. Its own `epsilon` and `mu` are its price. `former`, `shared_with`, `families`: as in the
-    plan."""
+    """`with_earlier`: together with what was released before it was planned, or taken up again,
+    null where there was nothing: then that is its figure. `epsilon` and `mu` are its price, which
+    its total bounds. `search_share`: of mu squared; null of a private search, whose training and
+    search are one."""
 
     experiment: str
     target_epsilon: float
     with_earlier: Cost | None
     search_share: float | None
     jobs: tuple[NamedJob, ...]
-    former: tuple[str, ...] = ()
-    shared_with: tuple[str, ...] = ()
-    families: tuple[str, ...] = ()
 
     @property
     def stated(self) -> Cost:
@@ -190,7 +183,7 @@ class StatedModel(Cost):
 
 @dataclass(frozen=True)
 class Outside(Cost):
-    """What other DAGs spent on the lineage."""
+    """What else was spent on the lineage: by others, and on what this config asks no longer."""
 
     jobs: int
     spends: tuple[StatedSpend, ...]
@@ -207,10 +200,10 @@ class Costs(Cost):
 @dataclass(frozen=True)
 class Stated(Costs):
     """One lineage, under its own relation and at its own delta. `lifetime_mu`: the limit as a
-    Gaussian's, null where other events may be charged beside it. `planned`: whether all of it was
-    planned before its first release. `confirmed`: whether the operator said that it is about other
-    people than the lineages before it. `chosen`: of whichever model is chosen among several of this
-    DAG, retired ones included; null where there are no two."""
+    Gaussian's, null where other events may be charged beside it. `planned`: whether nothing about
+    the lineage was planned after its first release. `confirmed`: whether the operator said that it
+    is about other people than the lineages before it. `chosen`: of whichever model is chosen among
+    all that were ever released; null where there are no two."""
 
     relation: Relation
     delta: float

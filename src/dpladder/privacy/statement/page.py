@@ -236,7 +236,7 @@ def first_line(statement: Statement, lineage: str) -> str:
         return (
             f"Lineage {lineage}: research mode, NOT A RELEASE. Its data is declared public and its "
             "noise may be seeded, so nothing is guaranteed; a release would have cost epsilon = "
-            f"{up(dataset.epsilon)} at delta = {delta}."
+            f"{spent} at delta = {delta}."
         )
     if limit is not None and broken(dataset):
         return (
@@ -327,7 +327,7 @@ def _page_of(lineage: str, dataset: Stated, here: str) -> list[str]:
         f"{up(dataset.lifetime_spent)}.",
         "",
         f"This {here}'s releases together: epsilon = {up(dataset.epsilon)}{_mu_of(dataset)}. "
-        "Elsewhere: "
+        "What else was spent, by others or on what is asked no longer: "
         + (
             f"epsilon = {up(beside.epsilon)}{_mu_of(beside)} over {beside.jobs} jobs."
             if beside.jobs

@@ -6,28 +6,39 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from dpladder.privacy.accounting.events import Job, Spend, from_json, to_json
+from dpladder.privacy.ledger.book import OWN
 
 Document = dict[str, Any]
+NO_VERSIONS: Mapping[str, int] = MappingProxyType({})
 
 
 def record_of(
-    rule: str, wildcards: Mapping[str, str], spends: Sequence[Spend], static: str | None = None
+    rule: str,
+    wildcards: Mapping[str, str],
+    spends: Sequence[Spend],
+    question: str,
+    versions: Mapping[str, int] = NO_VERSIONS,
 ) -> Document:
-    """The record of a job that spent, under what the ledger knows its question by. Nothing in it
-    depends on the data."""
-    lines = [to_json(replace(spend, query=None)) for spend in spends]
-    named = {} if static is None else {"static": static}
-    return {"rule": rule, "wildcards": dict(wildcards), "spends": lines, **named}
+    """The record of a job that spent, under what the ledger knows its question by, and the versions
+    of the mechanisms that answered it. Nothing in it depends on the data."""
+    return {
+        "rule": rule,
+        "wildcards": dict(wildcards),
+        "question": question,
+        "versions": dict(versions),
+        "spends": [to_json(replace(spend, query=None)) for spend in spends],
+    }
 
 
 def job_of(record: Mapping[str, Any]) -> Job:
-    """The job that left a record. Its spends name the one that paid, under whichever name its
-    experiment had then."""
-    paid = spends_of(record)[0].job
-    return replace(paid, experiment=record["wildcards"].get("experiment", paid.experiment))
+    """The job that left a record."""
+    wildcards = dict(record["wildcards"])
+    experiment = wildcards.pop("experiment", OWN)
+    return Job(experiment, record["rule"], tuple(sorted(wildcards.items())))
 
 
 def spends_of(record: Mapping[str, Any]) -> tuple[Spend, ...]:
