@@ -2145,12 +2145,15 @@ left = left & ~mask""",
         ("month/test_found.py::test_what_was_cut_off_is_no_newer_versions_answer",),
     ),
     Mutant(
-        "an upgrade is charged",
+        "an upgrade makes finished work due",
         "plan/kept.py",
         "with_answers",
         "replace(project, kept=kept, anew=anew)",
         "replace(project, kept={}, anew=anew)",
-        ("month/test_found.py::test_an_upgrade_is_free",),
+        (
+            "workflow/test_invalidation.py"
+            "::test_a_version_that_rises_keeps_what_was_released_until_it_is_asked_anew",
+        ),
     ),
     Mutant(
         "what an older version answered is not found again",
