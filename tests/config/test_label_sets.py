@@ -90,6 +90,19 @@ def test_findings_come_out_as_they_went_in(wanted: list[list[int]]) -> None:
             assert known.tolist() == [state != UNKNOWN for state in states]
 
 
+@given(st.integers(1, 20), st.lists(st.integers(-(2**62), -1), min_size=1, max_size=5))
+def test_what_is_below_zero_is_of_no_class_and_has_no_finding(count: int, below: list[int]) -> None:
+    """Whatever made such a label: a record that it stands for counts as nothing."""
+    numbers = np.array([*below, 0], np.int64)
+    for kind in (numbers, torch.from_numpy(numbers)):
+        for label in range(count):
+            assert not are_of(kind, label, count)[:-1].any()
+        assert not any((own[:-1] >= 0).any() for own in each_label(kind, count))
+        for present, known in each_finding(kind, count):
+            assert not present[:-1].any()
+            assert not known[:-1].any()
+
+
 def test_of_whom_nothing_is_known_counts_as_nothing() -> None:
     assert number_of_findings([UNKNOWN] * 5) == -1
     assert number_of_findings([0] * 5) == 0

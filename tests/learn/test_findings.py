@@ -3,6 +3,7 @@ what is told of each finding."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import product
 
@@ -247,6 +248,22 @@ def test_a_record_counts_a_share_whatever_its_findings_and_logits_are(states, lo
     assert 0.0 <= share <= score.FULL < 1.0
     if labels[0] < 0:
         assert share == 0.0
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf, 1e308])
+def test_a_logit_that_is_no_number_moves_no_count_further_than_another(odd: float) -> None:
+    """Of nan the model says nothing, as of 0."""
+    logits, none = np.full((3, CLASSES), odd), np.zeros((3, CLASSES))
+    labels = np.array([number_of_findings([state] * CLASSES) for state in (0, PRESENT, UNKNOWN)])
+    found = score.shares_of_findings(logits, labels)
+    assert np.isfinite(found).all()
+    assert ((found >= 0.0) & (found <= score.FULL)).all()
+    if math.isnan(odd):
+        assert np.array_equal(found, score.shares_of_findings(none, labels))
+    edges = np.tile([-1.0, 0.5, 2.0], (CLASSES, 1))
+    for counts in (measures.by_finding(logits, labels), measures.by_logit(logits, labels, edges)):
+        assert np.isfinite(counts).all()
+        assert (counts.reshape(CLASSES, -1).sum(axis=1) == 2).all(), "each is in one count"
 
 
 def test_a_share_is_one_less_the_mean_square_of_what_is_wrong():

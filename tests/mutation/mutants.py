@@ -1755,6 +1755,33 @@ left = left & ~mask""",
         ("data/test_hostile.py::test_cells_hold_line_ends_where_a_key_says_so",),
     ),
     Mutant(
+        "what is below -1 is of every class",
+        "config/label_sets.py",
+        "are_of",
+        "numbers != numbers",
+        "numbers < -1",
+        ("config/test_label_sets.py::test_what_is_below_zero_is_of_no_class_and_has_no_finding",),
+    ),
+    Mutant(
+        "what is below -1 has findings",
+        "config/label_sets.py",
+        "each_finding",
+        "(state == PRESENT) & (numbers >= 0)",
+        "state == PRESENT",
+        ("config/test_label_sets.py::test_what_is_below_zero_is_of_no_class_and_has_no_finding",),
+    ),
+    Mutant(
+        "a logit that is no number makes a share that is none",
+        "learn/score.py",
+        "shares_of_findings",
+        "np.nan_to_num(logits[:, place])",
+        "logits[:, place]",
+        (
+            "learn/test_findings.py"
+            "::test_a_logit_that_is_no_number_moves_no_count_further_than_another",
+        ),
+    ),
+    Mutant(
         "verify looks at no file that a statement is about",
         "privacy/statement/check.py",
         "_changed",

@@ -41,11 +41,11 @@ def number_of_findings(states: Sequence[int]) -> int:
 
 
 def each_finding(numbers: Any, count: int) -> Iterator[tuple[Any, Any]]:
-    """Of each class, which records have it, and of which records that is known. Every digit of -1
-    is unknown."""
+    """Of each class, which records have it, and of which records that is known; of what is below 0
+    nothing is."""
     for place in range(count):
         state = numbers // len(STATES) ** place % len(STATES)
-        yield state == PRESENT, state != UNKNOWN
+        yield (state == PRESENT) & (numbers >= 0), (state != UNKNOWN) & (numbers >= 0)
 
 
 def each_class(numbers: Any, count: int, most: Labels) -> Iterator[Any]:
@@ -67,8 +67,9 @@ def most_labels(count: int) -> int:
 
 
 def each_label(numbers: Any, count: int) -> Iterator[Any]:
-    """Of each record one of its classes after the other, and -1 where it has no more."""
-    rest = numbers + 1
+    """Of each record one of its classes after the other, and -1 where it has no more; what is below
+    0 has none."""
+    rest = (numbers + 1) * (numbers >= 0)
     while (rest > 0).any():
         yield rest % (count + 1) - 1
         rest = rest // (count + 1)
@@ -76,7 +77,7 @@ def each_label(numbers: Any, count: int) -> Iterator[Any]:
 
 def are_of(numbers: Any, label: Any, count: int) -> Any:
     """Whether each record is of a class; of its own one, where there is one for each."""
-    found = numbers < -1  # none
+    found = numbers != numbers  # none
     for own in each_label(numbers, count):
         found = found | (own == label)
     return found
