@@ -95,6 +95,39 @@ def search(found_by, where, seed=0, asked=None, units=UNITS):
     return found
 
 
+class Telling(Meter):
+    """Notes the totals that noise is added to, and adds it to none of them."""
+
+    def __init__(self, draws, source):
+        super().__init__(draws, source)
+        self.totals = []
+
+    def publish(self, name, total):
+        self.totals.append((name, np.array(total).tolist()))
+        return super().publish(name, np.zeros(np.shape(total)))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_nothing_follows_from_how_many_records_there_are(name):
+    """Neither what a training is asked for nor what noise is added to: each counts 20, and how
+    many records lie in a subset is known to nobody."""
+
+    def followed(units):
+        found_by, where = METHODS[name], setting(name=name)
+        terms = Terms("toy", "add_remove", "record", 1, 1e-5, "given", mode="research")
+        source = ResearchNoise(terms, "toy", 0)
+        meter, asked = Telling(found_by.declare(where).draws, source), []
+
+        def answer(asks):
+            asked.extend((one.r, one.mu, one.share, one.within, one.delta0) for one in asks)
+            return [Answer((np.full((10, 4), one.r, np.float32),), 20) for one in asks]
+
+        found = alone(found_by.run(where, meter, units), answer)
+        return asked, meter.totals, found.r, found.mu
+
+    assert followed(UNITS[:100]) == followed(UNITS[:437]) == followed(UNITS)
+
+
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("epsilon", [0.5, 8.0])
 def test_the_whole_method_costs_the_total_and_no_more(name, epsilon):
