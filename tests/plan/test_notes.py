@@ -46,6 +46,15 @@ def test_scores_that_tell_something_are_not() -> None:
     assert told({"sweep": {"rungs": []}}) == ()
 
 
+@pytest.mark.parametrize(("limit", "found"), [(10.5, "66.9 %"), (90.0, "100.0"), (1e9, "100.0")])
+def test_what_a_large_epsilon_protects_is_told(limit: float, found: str) -> None:
+    large = {"dataset": {"nominal_size": 60_000}, "privacy": {"lifetime": {"epsilon": limit}}}
+    [words] = told(large)
+    assert f"epsilon = {limit:g} protects little" in words
+    assert f"may find {found}" in words
+    assert told(large, {"privacy": {"lifetime": {"epsilon": 10.0}}}) == ()
+
+
 def test_a_user_of_several_records_moves_a_score_further() -> None:
     users = {"dataset": {"nominal_size": 6_000, "unit": {"by": "user", "cap": 20}}}
     assert told({"dataset": {"nominal_size": 6_000}}) == ()

@@ -17,11 +17,16 @@ from dpladder.plan.cost import trial_budget
 from dpladder.plan.mechanisms import BROUGHT, WORD
 from dpladder.plan.settle import pull
 from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.shown import up_short
+from dpladder.privacy.statement.documents import Cost
+from dpladder.privacy.statement.page import found_at_most
 from dpladder.search.looking import ceiling
 
 # deviations of a score's noise that should lie between the worst and the best trial there can be
 ROOM = 4.0
 LITTLE = 0.1  # of accuracy
+LOOSE = 10.0  # an epsilon above which the plan says what that protects
+VAST = 500.0  # an epsilon above which no mu has to be found
 # of mu^2, for the head that a network starts from (docs/learners.md)
 HEAD_SHARES = {"images": 0.6, "texts": 0.9}
 
@@ -37,6 +42,7 @@ def notes(project: Project) -> tuple[str, ...]:
             *_head(config),
             *_student(config),
             *_totals(config),
+            *_loose(config),
             *_scores(config),
             *_test(config),
             *_rarest(config),
@@ -157,6 +163,20 @@ def _totals(config: Config) -> Iterator[str]:
         yield (
             f"final.targets goes up to {most:g}, above privacy.epsilon: "
             f"{config.privacy.epsilon:g}, which it replaces; privacy.lifetime alone limits it."
+        )
+
+
+def _loose(config: Config) -> Iterator[str]:
+    """What a large limit protects, in words. YAML reads 1:30 as 90, a number of seconds."""
+    limit = config.privacy.lifetime.epsilon if config.privacy.lifetime else None
+    most = limit or max(config.promised(target) for target in config.totals)
+    if config.mode == "release" and most > LOOSE:
+        mu = gdp.mu(most, config.privacy.delta) if most < VAST else None
+        found = found_at_most(Cost(most, mu), config.privacy.delta)
+        yield (
+            f"epsilon = {up_short(most)} protects little: whoever accuses 5 % wrongly may find "
+            f"{found} of those who are in the data. Up to 1 is strong, above {up_short(LOOSE)} is "
+            "for people to defend."
         )
 
 
