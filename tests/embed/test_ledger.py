@@ -192,6 +192,13 @@ def test_no_home_lies_among_what_is_published(place):
         assert not home.exists(), "its key was made before it was refused"
 
 
+@pytest.mark.parametrize("name", [None, 3, b"patients", Path("patients")])
+def test_a_lineage_is_a_name(name, place):
+    with pytest.raises(BadInput, match="name for life, as text"):
+        dpladder.Ledger(name, 1.0, 1e-5)
+    assert not (place / "home").exists()
+
+
 # --- noise ----------------------------------------------------------------------------------------
 
 

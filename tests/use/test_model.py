@@ -358,6 +358,19 @@ def test_a_folder_of_results_names_its_only_model(matrix: Any, tmp_path: Path, c
     assert "Name one file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("odd", [np.nan, np.inf])
+def test_weights_that_are_no_numbers_predict_nothing(tmp_path: Path, odd: float) -> None:
+    cache, _ = extracted(
+        tmp_path, {"features": RANDOM.normal(size=(11, 2))}, Features(model="none")
+    )
+    file = model_of(tmp_path, cache)
+    (head,), mean, facts = weights.load_with_mean(file)
+    head[0, 0] = odd
+    weights.save(file, (head,), facts, mean)
+    with pytest.raises(BadInput, match="no numbers, so it predicts nothing"):
+        dpladder.load(file)
+
+
 def test_weights_of_a_trial_are_no_model(tmp_path: Path) -> None:
     weights.save(tmp_path / "weights.safetensors", (np.zeros((2, 2), np.float32),), {})
     with pytest.raises(BadInput, match="is no final model"):

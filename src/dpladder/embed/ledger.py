@@ -63,6 +63,11 @@ class OpenLedger:
         results: Path | str = "results",
         home: Path | str | None = None,
     ) -> None:
+        if not isinstance(lineage, str):
+            raise BadInput(
+                f"the lineage is {lineage!r}. Give the data's name for life, as text: letters, "
+                "digits, - and _."
+            )
         self.results = Path(results)
         self._process, self._lock = os.getpid(), threading.RLock()
         place = None if home is None else Path(home)

@@ -381,6 +381,11 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
             f"{file} is no final model: give "
             "results/<experiment>/final/<epsilon>/weights.safetensors."
         )
+    if not all(np.isfinite(layer).all() for layer in weights):
+        raise BadInput(
+            f"{file} holds weights that are no numbers, so it predicts nothing: its training ran "
+            "away. Train again, at a smaller step size."
+        )
     told, mapped = facts["inference"]["network"], facts["inference"]["map"]
     name, own = _network_at(told, network)
     if told["weights"] == "local" and network is None:
