@@ -28,7 +28,7 @@ from dpladder.privacy.release import noise
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter, Within
 
-NETWORKS = {"dp_finetune", "hyfree_finetune", "prodigy_finetune"}
+SLOW = {"dp_finetune", "hyfree_finetune", "prodigy_finetune", "dp_mlp", "dp_hypo"}
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def scenes() -> Iterator[SceneFolder]:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.ci] if name in NETWORKS else []) for name in LEARNERS],
+    [pytest.param(name, marks=[pytest.mark.ci] if name in SLOW else []) for name in LEARNERS],
 )
 def test_no_learner_follows_from_how_many_records_there_are(name: str) -> None:
     for mechanism in learners.mechanisms(name):
@@ -137,7 +137,13 @@ def test_the_room_for_rounding_is_by_declaration() -> None:
     assert room(10) == room(40_000)
 
 
-@pytest.mark.parametrize("name", searches.ATTACKED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.ci] if name in SLOW else [])
+        for name in searches.ATTACKED
+    ],
+)
 def test_no_search_follows_from_how_many_records_there_are(name: str, scenes: SceneFolder) -> None:
     for mechanism in searches.attacks(scenes, name):
         check(mechanism)
