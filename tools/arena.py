@@ -17,7 +17,7 @@ from dpladder.config.features_sections import Features, Layers
 from dpladder.config.model import Resources
 from dpladder.config.sources import Takes
 from dpladder.data.backbones import encoder
-from dpladder.data.centre import Map, network_mean, noised_mean, plain_mean
+from dpladder.data.centre import Map, network_mean, noised_mean, plain_mean, shrunk
 from dpladder.data.datasets import open_source
 from dpladder.data.depths import depths_for, known_of
 from dpladder.learn.interface import Constants, Data
@@ -79,8 +79,10 @@ def less_own_mean(arena: Arena, mu: float, part: float, length: float = 32.0) ->
     mean = None
     if part:
         source = ResearchNoise(arena.terms, "price mean", arena.seed)
-        meter = Meter([gaussian("mean", gdp.sigma(mu * part**0.5, 1), length, (width,))], source)
+        sigma = gdp.sigma(mu * part**0.5, 1)
+        meter = Meter([gaussian("mean", sigma, length, (width,))], source)
         mean = noised_mean(np.asarray(train.features), train.labels, length, n0, meter, exact=True)
+        mean = shrunk(mean, sigma * length / n0)
     seen = Map(mean, length if part else None, length, Features().constant, exact=True)
     constants = replace(arena.constants, dimension=seen.width(width), length=length)
 

@@ -56,6 +56,22 @@ def resolve_layers(
     return tuple(layers)
 
 
+def alternatives(known: Sequence[str], takes: Takes, model: str) -> list[tuple[str, ...]]:
+    """What public records choose among, the default first: of images each of the last three stages
+    with up to two before it, of texts one more layer beside the last one; and the last alone."""
+    usual = resolve_layers("auto", known, takes, model)
+    stages = [name for name in known if name != LAST]
+    found: list[tuple[str, ...]]
+    if takes == "texts":
+        found = [(name, LAST) for name in stages]
+    else:
+        ends = range(max(1, len(stages) - STAGES + 1), len(stages) + 1)
+        found = [
+            tuple(stages[start:end]) for end in ends for start in range(max(0, end - STAGES), end)
+        ]
+    return list(dict.fromkeys([usual, *found, (LAST,)]))
+
+
 def in_words(features: Features) -> str:
     """Which depths features are of, as far as a config tells."""
     if features.model in OF_BUNDLED:

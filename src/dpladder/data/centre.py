@@ -125,6 +125,16 @@ def noised_mean(
     return meter.publish("mean", total) / n0
 
 
+def shrunk(mean: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+    """A released mean, of this deviation of noise in each coordinate, nearer to zero by as much of
+    its squared length as noise is expected to be: the positive-part James-Stein estimate (James and
+    Stein 1961; Efron and Morris 1973, eq. 1.2 with d in place of d - 2). It follows from the
+    release."""
+    squared = float(mean @ mean)
+    kept = 1.0 - len(mean) * noise**2 / squared if squared > 0 else 0.0
+    return mean * max(0.0, kept)
+
+
 def _shares(units: NDArray[np.uint8], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Of each record that counts, one over how many of its unit's do."""
     shares = np.zeros(len(counted))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from safetensors.numpy import save_file
 
 from dpladder.data import centre
@@ -39,6 +40,7 @@ def release_of(task: Task[EstimateMean]) -> Release:
     assert task.reads.mean is not None, "a rule of configs that buy a mean"
     radius, exact = centre.ball(task.reads.mean.radius, task.reads.length)
     sigma = gdp.sigma(held.mu("mean"), 1)
+    moved = constants.moves(radius)
     seen = Map(depths=depths_of(task, train))
 
     several = task.reads.unit.cap > 1
@@ -54,8 +56,9 @@ def release_of(task: Task[EstimateMean]) -> Release:
             exact,
             data.units if several else None,
         )
-        save_file({"mean": found}, folder / "mean.safetensors")
+        told = {"mean": found, "noise": np.array([sigma * moved / constants.n0])}
+        save_file(told, folder / "mean.safetensors")
 
-    draws = [gaussian("mean", sigma, constants.moves(radius), (seen.width(train.dimension),))]
+    draws = [gaussian("mean", sigma, moved, (seen.width(train.dimension),))]
     spends = held.concrete("mean", [Counted(Gaussian(sigma))], train)
     return single(task, held, spends, draws, {"train": train.known_as}, ("mean",), produce)

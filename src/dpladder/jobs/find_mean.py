@@ -1,26 +1,80 @@
-"""The mean that centres features for nothing: of a sample declared public, or the network's own."""
+"""The mean that centres features for nothing: of a sample declared public, or the network's own; and
+the depths of the network that a sample's labels choose."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
+from dpladder.config.depths import alternatives
+from dpladder.config.features_sections import Features
 from dpladder.data import centre
-from dpladder.jobs.private import depths_of, part_of, read_raw, save_found
+from dpladder.data.centre import Map, Mapped, plain_mean
+from dpladder.data.depths import Depths, of_names
+from dpladder.jobs.private import LAYERS, Part, depths_of, part_of, read_raw, save_found
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
-from dpladder.learn.interface import plain
+from dpladder.learn.interface import Data, plain
+from dpladder.learn.public_head import cross_validated
 from dpladder.plan.reads import FindMean
+from dpladder.privacy.arrays import Floats
+
+SURE = 1.0  # standard errors by which another choice must beat the default
 
 
 def find_mean(task: Task[FindMean]) -> None:
     if task.reads.centre == "public":
-        sample = part_of(task, "sample")
-        seen = centre.Map(depths=depths_of(task, sample))
-        found = centre.plain_mean(centre.Mapped(plain(read_raw(sample).features), seen))
-        save_found(task, "mean", {"mean": found})
+        save_found(task, "mean", _of_sample(task, part_of(task, "sample")))
         free = "the mean of a source that the config declares public"
     else:
         network = task.reads.features.model_copy(update={"layers": task.reads.layers})
         save_file({"mean": centre.network_mean(network)}, task.output["mean"])
         free = "computed from a public network alone"
     write_record(task, free=free)
+
+
+def _of_sample(task: Task[FindMean], sample: Part) -> dict[str, NDArray[Any]]:
+    """Its mean; and beside it, where the config leaves them open and the sample is labelled, the
+    depths that it chose, by their places among those that were kept."""
+    data, depths, reads = read_raw(sample), depths_of(task, sample), task.reads
+    length = None if reads.length == "as_is" else reads.length
+    found: dict[str, NDArray[Any]] = {}
+    if depths is not None and reads.layers == "auto" and reads.labels == 1:
+        names = [name for name, _ in sample.depths]
+        among = alternatives(names, reads.features.takes, reads.model)
+        candidates = [of_names(one, sample.depths, depths.length) for one in among]
+        depths = best_depths(data, candidates, length, sample.classes)
+        found[LAYERS] = np.array([names.index(name) for name in depths.names])
+    mean = centred(data, depths, length).map.mean
+    assert mean is not None
+    return {"mean": mean, **found}
+
+
+def centred(data: Data, depths: Depths | None, length: float | None) -> Mapped:
+    """A sample's features at these depths, less their mean."""
+    features = plain(data.features)
+    mean = plain_mean(Mapped(features, Map(depths=depths)))
+    return Mapped(features, Map(mean, None, length, Features().constant, depths=depths))
+
+
+def best_depths(
+    sample: Data, candidates: Sequence[Depths], length: float | None, classes: int
+) -> Depths:
+    """Of the candidates the one whose public heads lose least on records that they were not fitted
+    to, if it beats the default, which is the first of them, by more than chance; else the
+    default."""
+    losses: list[Floats] = []
+    for depths in candidates:
+        told = cross_validated(replace(sample, features=centred(sample, depths, length)), classes)
+        if told is None:
+            return candidates[0]
+        losses.append(told)
+    best = int(np.argmin([loss.sum() for loss in losses]))
+    gains = losses[0] - losses[best]
+    error = float(gains.std(ddof=1)) / len(gains) ** 0.5
+    return candidates[best if gains.mean() > SURE * error else 0]

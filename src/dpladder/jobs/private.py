@@ -15,8 +15,8 @@ from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import starts_bought
 from dpladder.data import sealed
 from dpladder.data.cache import name_of, network_behind, open_cache
-from dpladder.data.centre import Map, Mapped, ball
-from dpladder.data.depths import Depths, Known, depths_for, known_of
+from dpladder.data.centre import Map, Mapped, ball, shrunk
+from dpladder.data.depths import Depths, Known, depths_for, known_of, of_names
 from dpladder.errors import Refused
 from dpladder.jobs import places
 from dpladder.jobs.places import job_home
@@ -45,6 +45,7 @@ from dpladder.privacy.statement.records import file_digest
 RELEASES = ("mean", "covariance", "statistics", "start", "weights")
 
 SAMPLE = "sample"  # the part that holds public records
+LAYERS = "layers"  # beside a public sample's mean: the depths that it chose
 
 
 @dataclass(frozen=True)
@@ -231,16 +232,24 @@ def _mapped(task: Task[SeenReads], part: Part) -> Data:
 
 
 def depths_of(task: Task[ReleaseReads | FindMean], part: Part) -> Depths | None:
-    """The depths that are taken, of those that a part's features hold."""
+    """The depths that are taken, of those that a part's features hold: those that a public sample
+    chose, where one did."""
     reads = task.reads
     length = reads.typical if reads.length == "as_is" else reads.length
+    mean = task.input.get("mean")
+    if mean and LAYERS in (found := load_file(mean)):
+        names = [part.depths[place][0] for place in found[LAYERS]]
+        return of_names(names, part.depths, length)
     takes = Features(model=reads.model).takes
     return depths_for(reads.layers, part.depths, length, takes, reads.model)
 
 
 def map_of(task: Task[SeenReads], part: Part) -> Map:
     """From a part's stored rows to those that a training sees."""
-    mean = load_file(task.input["mean"])["mean"] if task.input.get("mean") else None
+    found = load_file(task.input["mean"]) if task.input.get("mean") else {}
+    mean = found.get("mean")
+    if mean is not None and "noise" in found:
+        mean = shrunk(mean, float(found["noise"][0]))
     bought, length = task.reads.mean, task.reads.length
     radius, exact = (None, False) if bought is None or mean is None else ball(bought.radius, length)
     shown = None if length == "as_is" else length

@@ -43,18 +43,37 @@ def fitted(data: Data, classes: int, seen_of: SeenByHead) -> tuple[NDArray[np.fl
     return head.astype(np.float16).astype(np.float32), claim
 
 
+def cross_validated(data: Data, classes: int) -> Floats | None:
+    """Of each labelled record, the loss of a head that was not fitted to it, at the strength that is
+    best for all; None where too few classes are labelled."""
+    rows = np.flatnonzero((data.labels >= 0) & (data.labels < classes))
+    x, labels = np.asarray(plain(data.features, rows), np.float64), np.asarray(data.labels)[rows]
+    if len(np.unique(labels)) < 2:
+        return None
+    tried = [_held_out(x, labels, strength, classes)[0] for strength in STRENGTHS]
+    return min(tried, key=lambda losses: float(losses.sum()))
+
+
 def _cross_validated(
     x: Floats, labels: NDArray[np.int64], strength: float, classes: int
 ) -> tuple[float, int]:
     """The loss over all records, each by a head that was not fitted to it, and how many are
     right."""
-    loss, right, part = 0.0, 0, np.arange(len(labels)) % FOLDS
+    losses, right = _held_out(x, labels, strength, classes)
+    return float(losses.sum()), int(right.sum())
+
+
+def _held_out(
+    x: Floats, labels: NDArray[np.int64], strength: float, classes: int
+) -> tuple[Floats, NDArray[np.bool_]]:
+    losses, right = np.empty(len(labels)), np.empty(len(labels), np.bool_)
+    part = np.arange(len(labels)) % FOLDS
     for held in (part == fold for fold in range(FOLDS)):
         logits = x[held] @ _fit(x[~held], labels[~held], strength, classes).T
         own = logits[np.arange(len(logits)), labels[held]]
-        loss += float(np.sum(np.logaddexp.reduce(logits, axis=1) - own))
-        right += int((logits.argmax(axis=1) == labels[held]).sum())
-    return loss, right
+        losses[held] = np.logaddexp.reduce(logits, axis=1) - own
+        right[held] = logits.argmax(axis=1) == labels[held]
+    return losses, right
 
 
 def seen(learner: Descending, constants: Constants, features: Any) -> Floats:

@@ -74,9 +74,17 @@ def _network(config: Config) -> str:
     elif name.startswith(FOLDER):
         name = Path(name.removeprefix(FOLDER)).name
     cut = "" if features.until is None else f", trained above {features.until}"
-    depths = "" if features.until is not None else f", depths: {in_words(features)}"
+    depths = "" if features.until is not None else f", depths: {depths_of(config)}"
     size = "" if features.image_size is None else f" at {features.image_size} pixels"
     return f"{name}{size}, weights: {weights}{cut}{depths}"
+
+
+def depths_of(config: Config) -> str:
+    """Which depths of a network features are of, as far as it is known before they are made."""
+    features = config.features
+    by_sample = features.layers == "auto" and features.centre == "public"
+    told = " or others, whichever the labels of dataset.public_sample are for"
+    return in_words(features) + (told if by_sample and config.dataset.labels == 1 else "")
 
 
 def _data(config: Config) -> str:

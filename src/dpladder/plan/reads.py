@@ -257,6 +257,7 @@ class EstimateMean(ReleaseReads):
 class FindMean(NetworkReads, Private):
     places: Cached
     centre: Annotated[str, key("features.centre")]
+    labels: Annotated[Labels, key("dataset.labels")]
     layers: Annotated[Layers, key("features.layers")]
     length: Annotated[float | Literal["as_is"], key("features.length")]
     typical: Annotated[float, key("features.typical")]

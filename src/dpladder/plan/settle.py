@@ -17,6 +17,7 @@ from dpladder.config.section import restored, values_of
 from dpladder.config.sources import count_of_classes, labels_of
 from dpladder.config.sweep_sections import Rung, Sweep
 from dpladder.plan import dag
+from dpladder.plan.about import depths_of
 from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
@@ -28,7 +29,7 @@ KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")
 # A noised mean for this part of mu^2 gains from this n0 * mu on, whatever the width, and from the
 # second on also where the network's own mean is there for nothing: `tools/price_means.py`,
 # `compare_hpo.py --centre bought`.
-MEAN, PAYS, PAYS_AGAIN = 0.05, 240.0, 480.0
+MEAN, PAYS, PAYS_AGAIN = 0.05, 100.0, 480.0
 FEWEST = 12  # directions that features take up, of all data sets in docs/learners.md
 
 
@@ -95,6 +96,7 @@ def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> 
             for name, config in experiments.items()
             if (
                 words := [
+                    *_said_of_depths(config),
                     *_said_of_mean(project.experiments[name], config),
                     *_said(config, looks[name]),
                     *_said_of_kept(found[name], config, today[name]),
@@ -316,6 +318,12 @@ def _swept(config: Config, look: Bought | None) -> Config:
     select = config.sweep.select.model_copy(update={"share": look.share})
     sweep = Sweep(rungs=rungs, search=config.sweep.search, select=select)
     return config.model_copy(update={"sweep": sweep})
+
+
+def _said_of_depths(config: Config) -> Iterator[str]:
+    features = config.features
+    if features.layers == "auto" and features.takes != "features" and features.until is None:
+        yield f"features are of {depths_of(config)} (features.layers)"
 
 
 def _said_of_mean(asked: Config, config: Config) -> Iterator[str]:

@@ -1,0 +1,90 @@
+"""Which depths of a network are worth most? The default (`features.layers: auto`) beside the last
+output alone, on public data.
+
+python tools/depths.py [mnist5k digits clothes objects bible] [--repeats 5] [--cache FOLDER]
+[--totals 0.1 0.3 1 2 4 8]
+
+One training with the whole total and kappa by the prior, everything charged: features are centred
+as the plan would have it, by the network's own mean, by a noised one, or not at all. Prints mean
+test accuracy. Objects are the first 600 of each class of CIFAR-10's training images, as JPEG in a
+folder for each class (data/cifar10/train).
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from arena import DELTA, LAST_OUTPUT, less_own_mean, stored
+
+from dpladder.config.learner_sections import Descent
+from dpladder.config.sweep_sections import Search
+from dpladder.data.centre import Map, network_mean
+from dpladder.plan.settle import MEAN, PAYS, PAYS_AGAIN
+from dpladder.privacy.accounting import gdp
+from dpladder.research.contest import Arena, bench_of
+from dpladder.search.asking import Ask
+from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.prior import belief, expecting
+from dpladder.search.space import Space
+
+LAST = {"mnist5k": "mnist5k", "digits": "digits-1280", "clothes": "clothes"}
+LAST |= {"objects": "objects", "bible": "bible"}
+TOTALS = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("problems", nargs="*", default=[*LAST], metavar="data")
+    parser.add_argument("--totals", type=float, nargs="+", default=TOTALS)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
+    asked = parser.parse_args()
+    print("| data | depths | " + " | ".join(f"ε = {total:g}" for total in asked.totals) + " |")
+    print("|---|---|" + "---|" * len(asked.totals))
+    for name in asked.problems:
+        for which, data in (("last", LAST[name]), ("auto", f"{name}-auto")):
+            arena = stored(data, asked.cache, asked.threads, 0)
+            free = which == "last" and name != "bible"
+            found = [accuracy(arena, total, free, asked.repeats) for total in asked.totals]
+            shown = " | ".join(f"{one:.3f}" for one in found)
+            print(f"| {name} | {which} | {shown} |", flush=True)
+
+
+def accuracy(arena: Arena, total: float, free: bool, repeats: int) -> float:
+    """Mean test accuracy over noise, centred as the plan has it. `free`: whether the network's own
+    mean is there for nothing."""
+    mu = gdp.mu(total, DELTA)
+    bought = arena.constants.n0 * mu >= (PAYS_AGAIN if free else PAYS)
+    found = [_trained(replace(arena, seed=seed), mu, free, bought) for seed in range(repeats)]
+    return float(np.mean(found))
+
+
+def _trained(arena: Arena, mu: float, free: bool, bought: bool) -> float:
+    part = MEAN if bought else 0.0
+    network = free and not bought
+    arena = _less_network_mean(arena) if network else less_own_mean(arena, mu, part)
+    learner, left = Descent(), mu * (1 - part) ** 0.5
+    search = expecting(Search(), learner, free or bought)
+    r = Space(search, learner, arena.constants).r(belief(learner.name, search).median, left)
+    [found], _ = answers(bench_of(arena), [NamedAsk("one", Ask(r, left), learner, search)])
+    return float(correct([found.weights], arena.test)[0] / len(arena.test.labels))
+
+
+def _less_network_mean(arena: Arena) -> Arena:
+    seen = Map(network_mean(LAST_OUTPUT), None, 32.0, LAST_OUTPUT.constant)
+    width = seen.width(arena.constants.dimension)
+    train, test = (
+        replace(data, features=seen(data.features)) for data in (arena.train, arena.test)
+    )
+    constants = replace(arena.constants, dimension=width, length=32.0)
+    return replace(arena, train=train, test=test, constants=constants)
+
+
+if __name__ == "__main__":
+    main()
