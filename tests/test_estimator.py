@@ -1,4 +1,5 @@
-"""A private classifier in three lines of Python: scikit-learn's manners, and the workflow's books."""
+"""A private classifier in three lines of Python: scikit-learn's manners, and the workflow's
+books."""
 
 from __future__ import annotations
 

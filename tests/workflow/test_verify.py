@@ -1,4 +1,5 @@
-"""`dpladder verify` on a finished run: whatever was published is what the run wrote, or is named."""
+"""`dpladder verify` on a finished run: whatever was published is what the run wrote, or is
+named."""
 
 from __future__ import annotations
 

@@ -68,7 +68,8 @@ class Features(Section):
     )
     pooling: Pooling = Field(
         "mean",
-        description="of a text's tokens in the last layer (others are means): their mean, the first, or the last one; "
+        description="of a text's tokens in the last layer (others are means): their mean, the "
+        "first, or the last one; "
         "none, which task: language_model sets: each token is followed by the next; each, which "
         "task: question_answering sets: each is told by itself",
     )

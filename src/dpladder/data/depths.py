@@ -1,4 +1,5 @@
-"""The depths that a training sees, of all that were kept of each record: each a range of columns."""
+"""The depths that a training sees, of all that were kept of each record: each a range of
+columns."""
 
 from __future__ import annotations
 

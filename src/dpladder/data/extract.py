@@ -271,9 +271,9 @@ def _finish(
     features: Features,
     spans: Sequence[tuple[int, int]],
 ) -> tuple[Rows, NDArray[np.uint8]]:
-    """Rows as they are stored. Those that failed a check are zero; a depth that is finite and beyond
-    the type's range is scaled down as a whole, so that it keeps its direction and nobody else's row
-    is touched."""
+    """Rows as they are stored. Those that failed a check are zero; a depth that is finite and
+    beyond the type's range is scaled down as a whole, so that it keeps its direction and nobody
+    else's row is touched."""
     if features.stored in ("uint8", "int32"):
         return rows * (checks == Check.FINE)[:, None].astype(rows.dtype), checks
     rows = rows.astype(np.float64)

@@ -107,8 +107,8 @@ def cut(tokenizer: Any, text: str, span: int = 0) -> Rows:
 
 
 def depths_of(model: Any) -> tuple[str, ...]:
-    """The depths that are kept: the word embeddings, as they enter the first layer, the layers below
-    the last one, and the pooled output itself."""
+    """The depths that are kept: the word embeddings, as they enter the first layer, the layers
+    below the last one, and the pooled output itself."""
     count = int(getattr(model.config.get_text_config(), "num_hidden_layers", 0))
     layers = candidates([f"{LAYER}{layer}" for layer in range(1, count + 1)])
     return (EMBEDDINGS, *layers[:-1], LAST)

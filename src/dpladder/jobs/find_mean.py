@@ -1,5 +1,5 @@
-"""The mean that centres features for nothing: of a sample declared public, or the network's own; and
-the depths of the network that a sample's labels choose."""
+"""The mean that centres features for nothing: of a sample declared public, or the network's own;
+and the depths of the network that a sample's labels choose."""
 
 from __future__ import annotations
 

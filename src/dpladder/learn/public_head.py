@@ -44,8 +44,8 @@ def fitted(data: Data, classes: int, seen_of: SeenByHead) -> tuple[NDArray[np.fl
 
 
 def cross_validated(data: Data, classes: int) -> Floats | None:
-    """Of each labelled record, the loss of a head that was not fitted to it, at the strength that is
-    best for all; None where too few classes are labelled."""
+    """Of each labelled record, the loss of a head that was not fitted to it, at the strength that
+    is best for all; None where too few classes are labelled."""
     rows = np.flatnonzero((data.labels >= 0) & (data.labels < classes))
     x, labels = np.asarray(plain(data.features, rows), np.float64), np.asarray(data.labels)[rows]
     if len(np.unique(labels)) < 2:
