@@ -272,8 +272,8 @@ class Model:
                 )
         if known_of(found.facts) != known_of(self.network):
             raise BadInput(
-                f"this version of dpladder or timm keeps other depths of {self.features.model} than "
-                "the one that this model was trained with. Use that version."
+                f"this version of dpladder or timm keeps other depths of {self.features.model} "
+                "than the one that this model was trained with. Use that version."
             )
         return found
 
