@@ -81,9 +81,9 @@ def test_opacus_steps_beyond_what_was_reserved_move_nothing(tmp_path):
     import torch
     from opacus import PrivacyEngine
 
-    charge = Ledger("x", epsilon=8.0, delta=1e-5, home=tmp_path / "home", results=tmp_path).spend(
-        "a", [(1.0, 0.5, 2)]
-    )
+    charge = Ledger(
+        "x", epsilon=8.0, delta=1e-5, home=tmp_path / "home", results=tmp_path / "results"
+    ).spend("a", [(1.0, 0.5, 2)])
     model = torch.nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     data = torch.utils.data.TensorDataset(torch.randn(64, 4), torch.randint(0, 2, (64,)))
