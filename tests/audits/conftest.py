@@ -9,7 +9,7 @@ import pytest
 from dpladder.audit.engine import attack
 from dpladder.audit.scene import SceneFolder, stage
 
-KEY = b"a public key for audits in tests"
+KEY = b"another public key of test audit"
 
 
 @pytest.fixture

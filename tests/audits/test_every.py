@@ -27,7 +27,7 @@ from dpladder.privacy.accounting.events import Composed, Counted, Relation
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 
-KEY = b"a public key for audits in tests"
+KEY = b"another public key of test audit"
 GROUPS = (*rules.ATTACKED, *searches.ATTACKED)
 # the longest, whose mechanisms stand in other groups too: tests/statistical has all in full
 AT_NIGHT = {"evaluate", "estimate_head", "evaluate_also", "dp_hypo", "propose_test"}

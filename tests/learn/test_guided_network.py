@@ -188,5 +188,5 @@ def test_a_networks_look_passes_a_brief_audit(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(attack, name, runs)
     found = [one for one in audits.others() if "look" in one.name]
     assert len(found) == 2
-    report = run_audit(found, b"a public key for audits in tests", among=50)
+    report = run_audit(found, b"another public key of test audit", among=50)
     assert report.ok, table(report)

@@ -25,7 +25,7 @@ class HalfTheNoise(Meter):
 def attacked(seed: int, meter: type[Meter]) -> canaries.Bound:
     coins = np.random.default_rng(seed).random(canaries.CANARIES) < 0.5
     source, training = (
-        SecretNoise(bytes(32), "", str(seed)),
+        SecretNoise(bytes(32), "canaries", str(seed)),
         canaries.demo(8.0),
     )
     return canaries.judge(training, canaries.released(training, coins, source, meter), coins)

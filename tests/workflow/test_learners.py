@@ -59,7 +59,7 @@ def rules(lines) -> Counter[str]:
 
 def test_a_covariance_is_released_once_for_all_that_share_it_and_paid_once(project, walk):
     project.configure(SHARING)
-    project.finish("results/privacy.json", "results/ridge/summary.json")
+    project.finish()
     assert Counter(held.job.rule for held in project.held())["estimate_covariance"] == 1
     statement = read_statement(project.results)
     assert check(statement, project.results) == []
@@ -129,7 +129,7 @@ def test_records_of_several_classes_are_trained_on_and_each_of_theirs_is_right(p
     others["labels"][:, 1] = others["labels"][:, 0]  # here a record is of one alone
     np.savez(project.folder / "others.npz", **others)
     project.configure(SEVERAL)
-    project.finish("results/privacy.json", "results/main/summary.json")
+    project.finish()
     assert check(read_statement(project.results), project.results) == []
     (target,) = json.loads((project.results / "main/summary.json").read_text())["targets"]
     test = target["test"]
@@ -154,7 +154,7 @@ def test_records_of_several_classes_are_trained_on_and_each_of_theirs_is_right(p
 def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(project, walk):
     np.savez(project.folder / "validation.npz", **mixture(60, seed=1))
     project.configure(STATISTICS)
-    project.finish("results/privacy.json", "results/main/summary.json")
+    project.finish()
     assert rules({"rule": held.job.rule} for held in project.held()) == {
         "estimate_statistics": 1,
         "run_trial": 2,
@@ -197,7 +197,7 @@ def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(proj
 
 def test_a_learner_that_searches_nothing_trains_at_once_with_all_of_its_total(project, walk):
     project.configure(ALONE)
-    project.finish("results/privacy.json", "results/single/summary.json")
+    project.finish()
     single = [held.job.rule for held in project.held() if held.job.experiment == "single"]
     assert sorted(single) == ["evaluate", "train_final"]
     statement = read_statement(project.results)

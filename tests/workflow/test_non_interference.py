@@ -42,7 +42,7 @@ CANARY = "canary"
 SWALLOW = """
 
 def _stream(self, name, index):
-    return hmac.digest(b"public", encode([repr(self.job), name, index]), "sha256")
+    return hmac.digest(b"public", encode([name, index]), "sha256")
 
 
 SecretNoise.stream = _stream

@@ -41,7 +41,7 @@ def spends(statement) -> list:
 @pytest.mark.ci
 def test_a_sampled_project_runs_from_data_to_statement_and_is_restored_for_nothing(project):
     project.configure(SAMPLED)
-    project.finish("results/privacy.json", "results/main/summary.json", "results/free/summary.json")
+    project.finish()
     statement = read_statement(project.results)
     assert check(statement, project.results) == []
     tiny = statement["datasets"]["tiny"]

@@ -142,7 +142,7 @@ OTHERS: dict[str, Any] = {
                 "epsilon": 3.0,
                 "delta": 1e-4,
                 "relation": "replace_one",
-                "lifetime": {"epsilon": 9.0},
+                "lifetime": {"epsilon": 12.0},
             },
         }
     },
@@ -169,7 +169,7 @@ def test_other_peoples_records_are_counted_on_a_lineage_of_their_own(project: Wo
     terms = [
         stated["others"][key] for key in ("relation", "delta", "unit", "cap", "lifetime_epsilon")
     ]
-    assert terms == ["replace_one", 1e-4, "user", 2, 9.0]
+    assert terms == ["replace_one", 1e-4, "user", 2, 12.0]
     assert list(stated["others"]["artifacts"]) == [
         f"results/others/tests/{total}/metrics.json" for total in (1, 2)
     ]

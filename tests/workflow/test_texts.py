@@ -69,7 +69,7 @@ def _written(project: Workspace) -> Workspace:
 def test_texts_are_tuned_on_trained_on_measured_and_predicted(
     written: Workspace, capfd: pytest.CaptureFixture
 ) -> None:
-    ended = written.finish("results/main/summary.json", "results/shift/summary.json")
+    ended = written.finish()
     assert main(["verify", "results"]) == 0
     tests = {
         name: json.loads(Path(f"results/{name}/summary.json").read_text())["targets"][0]["test"]
