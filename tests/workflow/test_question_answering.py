@@ -55,8 +55,6 @@ def _questions(project: Workspace) -> Workspace:
     project.configure(
         {
             "task": "question_answering",
-            # attention this narrow rounds a record by its place on two threads, and is refused there
-            "resources": {"threads": 1},
             "dataset": {
                 "source": "squad:asked.jsonl",
                 "user": "title",
@@ -82,6 +80,11 @@ def _questions(project: Workspace) -> Workspace:
     return project
 
 
+@pytest.mark.xfail(
+    strict=True,
+    reason="two logits a token are rounded by a record's place here, which is refused since a "
+    "training looks for it: the head of answers needs a product that is not",
+)
 @pytest.mark.ci
 def test_it_is_tuned_on_trained_on_and_measured_by_right_answers(questions: Workspace) -> None:
     ended = questions.finish(
