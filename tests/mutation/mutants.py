@@ -424,8 +424,8 @@ MUTANTS = (
         "a network that rounds a record by its place is not refused",
         "learn/dp_finetune/probing.py",
         "refuse_mixing",
-        "torch.equal(each, each[:1].expand_as(each))",
-        "torch.equal(each[:1], each[:1])",
+        "torch.equal(logits, logits[:1].expand_as(logits))",
+        "torch.equal(logits[:1], logits[:1])",
         ("learn/test_finetune.py::test_a_network_that_rounds_a_record_by_its_place_is_refused",),
     ),
     Mutant(

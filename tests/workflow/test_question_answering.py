@@ -80,11 +80,6 @@ def _questions(project: Workspace) -> Workspace:
     return project
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="two logits a token are rounded by a record's place here, which is refused since a "
-    "training looks for it: the head of answers needs a product that is not",
-)
 @pytest.mark.ci
 def test_it_is_tuned_on_trained_on_and_measured_by_right_answers(questions: Workspace) -> None:
     ended = questions.finish(
