@@ -48,7 +48,8 @@ def refuse_mixing(owners: Ownership, chunk: int, views: int, width: int, classes
             "features.model, or cut above the layer that mixes them."
         )
     copies = (x[:1].expand_as(x).contiguous(), labels[:1].expand_as(labels).contiguous())
-    logits, *parts = _shown(owners, *(one.to(device) for one in copies))
+    logits, *shown = _shown(owners, *(one.to(device) for one in copies))
+    parts = [part.double() for part in shown]  # tokens are whole numbers, without a norm
     near = all((part - part[:1]).norm() <= ROUNDED * part.norm() for part in parts)
     if not (torch.equal(logits, logits[:1].expand_as(logits)) and near):
         raise Refused(
