@@ -21,7 +21,9 @@ from dpladder.data.census import (
     looked_into,
     report,
 )
+from dpladder.data.equal_rows import most_different_rows, refuse_too_few_different_rows
 from dpladder.data.prepare import Keys, survey
+from dpladder.errors import BadInput
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 
@@ -255,3 +257,43 @@ def test_groups_are_counted_by_part_and_those_not_trained_on_are_none_of_it(tmp_
     assert "\ngroups" not in report(
         census(survey(dataset.model_copy(update={"group": None}), KEYS))
     )
+
+
+ANSWERS = ({"name": "a", "levels": ("x", "y")}, {"name": "b", "levels": ("x", "y")})
+
+
+def answers(folder: Path, rows: int, ids: bool = False, more: str = "") -> str:
+    told = [f"{'xy'[i % 2]},{'xy'[i // 2 % 2]},{i % 2}" for i in range(rows)]
+    header = "a,b,label" + (",id" if ids else "") + more
+    lines = [line + (f",{place}" if ids else "") for place, line in enumerate(told)]
+    (folder / "answers.csv").write_text("\n".join([header, *lines]) + "\n")
+    return f"csv:{folder / 'answers.csv'}"
+
+
+def test_equal_rows_without_ids_are_told_with_two_ways_out(tmp_path: Path) -> None:
+    few = {"columns": ANSWERS, "classes": 2}
+    told = report(counted(answers(tmp_path, 100), **few)[0])
+    assert "96 of 100 rows equal another one" in told
+    assert "dataset.id" in told
+    assert "dataset.equal_rows: one_record" in told
+    said = counted(answers(tmp_path, 100), equal_rows="one_record", **few)[0]
+    named = counted(answers(tmp_path, 100, ids=True), **few)[0]
+    assert said.equal == named.equal == 0
+    accident = counted(answers(tmp_path, 53), **few)[0]
+    assert "equal another one" not in report(accident)
+
+
+def test_header_and_levels_say_how_many_rows_can_differ(tmp_path: Path) -> None:
+    few = {"columns": ANSWERS, "classes": 3}
+    _, found = counted(answers(tmp_path, 10), **few)
+    assert most_different_rows(found) == 2 * 2 * 3
+    refuse_too_few_different_rows(found, 12)
+    with pytest.raises(BadInput, match=r"allow 12 different rows.*dataset\.equal_rows"):
+        refuse_too_few_different_rows(found, 13)
+    for table, said in (
+        ({"ids": True}, {}),
+        ({"more": ",note"}, {}),  # any text may stand there
+        ({}, {"equal_rows": "one_record"}),
+    ):
+        source = answers(tmp_path, 10, **table)
+        assert most_different_rows(counted(source, **few, **said)[1]) is None

@@ -187,7 +187,7 @@ def test_lines_have_the_ids_and_users_that_the_config_names(declared: bool, tmp_
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) for line in lines))
     named = (("id", "case"), ("user", "user")) if declared else ()
     source = open_source(f"jsonl:{tmp_path / 't.jsonl'}", Layout(named=named))
-    assert (source.ids, source.users) == (([1], ["u"]) if declared else (None, None))
+    assert (source.ids, source.users) == (([1], ["u"]) if declared else ([None], None))
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

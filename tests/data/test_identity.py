@@ -117,3 +117,29 @@ def test_rows_that_differ_only_beside_what_is_read_are_different_records(tmp_pat
     path = tmp_path / "table.csv"
     table().to_csv(path, index=False)
     assert len(manifest(tmp_path, f"csv:{path}", columns=("a",)).labels) == COUNT
+
+
+def lines_of(path: Path, *rows: dict[str, object]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return f"jsonl:{path}"
+
+
+def test_equal_lines_of_json_are_two_records_where_each_has_an_id(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    same = {"text": "yes", "label": 1}
+    unasked = manifest(tmp_path, lines_of(path, {"id": "a", **same}, {"id": "b", **same}))
+    assert (unasked.labels == 1).sum() == 2
+    declared = manifest(tmp_path, f"jsonl:{path}", id="id")
+    assert where(unasked) == where(declared)
+    assert (unasked.identity, declared.identity) == ("content", "id")
+
+
+def test_a_line_of_json_without_an_id_decides_nothing_about_others(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    rows = [{"text": f"text {place}", "label": 1, "id": place} for place in range(5)]
+    before = where(manifest(tmp_path, lines_of(path, *rows)))
+    mixed = manifest(tmp_path, lines_of(path, *rows, {"text": "text 5", "label": 2}))
+    assert {place: found for place, found in where(mixed).items() if place < 5} == before
+    assert (mixed.labels >= 0).sum() == 6
+    declared = manifest(tmp_path, f"jsonl:{path}", id="id")
+    assert (declared.labels >= 0).sum() == 5

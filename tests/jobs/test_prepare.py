@@ -11,7 +11,7 @@ import pytest
 from support import Workspace, enter, mixture
 
 from dpladder.config import load
-from dpladder.errors import Refused
+from dpladder.errors import BadInput, Refused
 from dpladder.jobs.prepare_dataset import prepare_dataset
 from dpladder.jobs.prepare_public import prepare_public
 from dpladder.jobs.task import Task
@@ -85,6 +85,18 @@ def test_a_public_test_that_holds_the_private_data_is_refused_and_no_number_is_t
     ) as refusal:
         prepare(project, PUBLIC)
     assert not any(digit in str(refusal.value) for digit in "0123456789")
+
+
+def test_a_table_of_few_answers_without_ids_is_refused_before_anything_is_spent(
+    project: Workspace,
+) -> None:
+    """Header and config decide: three thousand people would be 64 records at most."""
+    answers = [{"name": name, "levels": ["1", "2", "3", "4"]} for name in "ab"]
+    Path("few.csv").write_text("a,b,label\n1,2,0\n")
+    few = {"dataset": {"lineage": "few", "source": "csv:few.csv", "columns": answers}}
+    with pytest.raises(BadInput, match=r"different rows at most.*dataset\.id.*equal_rows"):
+        prepare(project, few)
+    prepare(project, few, {"dataset": {"equal_rows": "one_record", "few_usable": True}})
 
 
 def lineage(name: str, source: str, **more: Any) -> dict[str, Any]:

@@ -46,6 +46,9 @@ PLAN = "plan/test_plan.py"
 STATED = "privacy/statement/test_statement.py"
 
 
+IDENTITY = "data/test_identity.py"
+
+
 def attack(*groups: str) -> tuple[str, ...]:
     return tuple(f"{ATTACK}[{group}]" for group in groups)
 
@@ -59,6 +62,23 @@ def recorded(*cases: str) -> tuple[str, ...]:
 
 
 MUTANTS = (
+    # Who is who.
+    Mutant(
+        "lines of JSON that may have ids have them",
+        "data/prepare.py",
+        "_identity",
+        "source.ids is not None and not source.some_have_ids",
+        "source.ids is not None",
+        (f"{IDENTITY}::test_equal_lines_of_json_are_two_records_where_each_has_an_id",),
+    ),
+    Mutant(
+        "what is reserved for records without ids may be read by ids",
+        "privacy/ledger/book.py",
+        "check_units",
+        "not spend.partition.version",
+        "held.used and (not spend.partition.version)",
+        (f"{BOOK}::test_ids_may_be_declared_after_records_had_none_and_what_was_spent_adds",),
+    ),
     # Sensitivities, of the rules.
     Mutant(
         "a replaced unit counts once",

@@ -16,6 +16,7 @@ from dpladder.config.wording import printable
 from dpladder.data import told_columns
 from dpladder.data.backbones import check_kind
 from dpladder.data.census import contact_sheet, looked_into, report
+from dpladder.data.equal_rows import refuse_too_few_different_rows
 from dpladder.data.files import write_private
 from dpladder.data.folders import Tangled
 from dpladder.data.layout import Layout, layout_of
@@ -91,6 +92,8 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         print(report(counted))
         layout = layout_of(looked.dataset, found.grouping)
         _print_columns(told_columns.columns_of(found.source, layout), layout)
+        if looked.part is None and looked.dataset.equal_rows is None:
+            refuse_too_few_different_rows(found, looked.dataset.nominal_size)
         check_kind(config.features, found.source)
         if sheet:
             print(f"contact sheet: {_write_sheet(config, found, looked.name)}\n")

@@ -292,6 +292,12 @@ class Dataset(Section):
         description="true: confirms that a lineage as large as a known one is about other people, "
         "not the same data renamed or in another encoding",
     )
+    equal_rows: Annotated[Literal["one_record"] | None, NeutralAt(None)] = Field(
+        None,
+        description="of a table without ids, one_record: confirms that equal rows are one record, "
+        "stored several times; empty: refused where the declared levels allow fewer different rows "
+        "than nominal_size",
+    )
     few_usable: bool = Field(
         False,
         description="true: confirms that it is right when most records count as nothing, or nearly "

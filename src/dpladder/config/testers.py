@@ -28,6 +28,7 @@ OWN: tuple[KeyPath, ...] = (
         ("dataset", key)
         for key in (
             "declared_public",
+            "equal_rows",
             "few_usable",
             "group",
             "majority",

@@ -31,6 +31,7 @@ from dpladder.config.features_sections import LARGEST_IMAGE
 from dpladder.config.label_sets import MANY, Labels, are_of, each_class, each_finding
 from dpladder.config.wording import printable
 from dpladder.data import texts
+from dpladder.data.equal_rows import WAYS_OUT, equal_rows, many_equal
 from dpladder.data.findings import Findings
 from dpladder.data.images import decode
 from dpladder.data.parallel import cores, in_order
@@ -112,6 +113,7 @@ class Census:
     # the same of each part by group, where groups are declared
     groups: Mapping[str, Mapping[str, int]]
     sizes: str = "not looked at"
+    equal: int = 0  # rows that are lost as copies of another one, though nobody said that they are
     stops: bool = False  # whether a run would stop before it spends anything
     shut: Sequence[Place] = ()  # links that are not followed
     unnamed: Sequence[Place] = ()  # images that no row of a table is about
@@ -143,6 +145,7 @@ def census(found: Survey, lost: Collection[int] = ()) -> Census:
             (check, place_of(source, index))
             for index, check in (*((row, UNREAD) for row in source.unread), *found.problems)
         ),
+        equal=equal_rows(found),
         shut=tuple(map(str, source.shut)),
         unnamed=tuple(map(str, source.unnamed)),
     )
@@ -267,6 +270,11 @@ def lines(found: Census) -> Iterator[str]:
         yield (
             "warning  a run with this config stops before it spends anything: most units count as "
             "nothing, or nearly all of one class (dataset.rare, dataset.few_usable)"
+        )
+    if many_equal(found.rows, found.equal):
+        yield (
+            f"warning  {found.equal:,} of {found.rows:,} rows equal another one, and a run counts "
+            f"equal rows as one record. {WAYS_OUT}"
         )
     for part, counts in found.parts.items():
         told = ", ".join(f"{name} {count:,}" for name, count in counts.items())

@@ -81,6 +81,7 @@ SPELLINGS = {
     "test": 2,
 }
 ID_BYTES = 16
+COPY = "copy of another record"
 TOO_MANY = "label is not in dataset.classes, or it has more than dataset.labels"
 WRONG_LABEL: dict[Labels, str] = {
     1: "label is not in dataset.classes",
@@ -419,13 +420,13 @@ def _rows(
         if part < 0:
             problems.append((index, "split names no part"))
             continue
-        if source.ids is not None and not given:
+        if source.ids is not None and not (given or source.some_have_ids):
             problems.append((index, "id is missing"))
             label = -1
         if by_user and not user:
             problems.append((index, "user is missing"))
             label = -1
-        elif label < 0 and not lost and (given or source.ids is None):
+        elif label < 0 and not lost and (given or source.ids is None or source.some_have_ids):
             problems.append((index, WRONG_LABEL.get(dataset.labels, TOO_MANY)))
         if sorter is not None and group < 0:
             problems.append((index, "group is none of the declared ones"))
@@ -463,7 +464,8 @@ def _blank(source: Source, key: bytes) -> bytes | None:
 def _identity(source: Source, dataset: Dataset) -> Identity:
     """By the columns that the source has and the unit that the config names, never by what is in a
     row."""
-    return "id" if source.ids is not None or dataset.unit.by == "user" else "content"
+    every_row = source.ids is not None and not source.some_have_ids
+    return "id" if every_row or dataset.unit.by == "user" else "content"
 
 
 def _digests(source: Source, key: bytes, batch: int = 256) -> Iterator[bytes]:
@@ -561,7 +563,7 @@ def _chosen(
                 ]
                 continue
             records.append(first)
-            problems += [(row.index, "copy of another record") for row in others]
+            problems += [(row.index, COPY) for row in others]
         if not records:
             continue
         records.sort(key=_by_key)

@@ -69,6 +69,9 @@ class Source:
     # all that stands with a record in its table or folder, whatever a config reads of it
     line: Callable[[int], bytes] | None = None
     line_is_all: bool = False  # whether that holds the record itself
+    # whether `ids` holds those of some rows alone, and a row without one is known by what it says
+    some_have_ids: bool = False
+    names: Sequence[str] = ()  # of a table's columns
 
 
 def text_bytes(value: Any) -> bytes:

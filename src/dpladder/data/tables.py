@@ -94,6 +94,7 @@ def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
         width=matrix.shape[1],
         line=partial(_line, rows),
         line_is_all=True,
+        names=names,
         unread=_unread(rows),
     )
 
@@ -200,8 +201,11 @@ def _cells_of(line: str, delimiter: str) -> list[str] | None:
 
 def from_jsonl(path: Path, layout: Layout = PLAIN) -> Source:
     """An object a line with text and label, and what else the config says that lines have: a file
-    without a header says nowhere what it holds. A line that is no object is one bad record."""
-    return _texts(objects_in(path), layout.of_lines(), path)
+    without a header says nowhere what it holds. An id is read where a line has one, for it decides
+    about its own line alone. A line that is no object is one bad record."""
+    names = layout.of_lines()
+    found = _texts(objects_in(path), {"id": "id", **names}, path)
+    return replace(found, some_have_ids="id" not in names)
 
 
 def objects_in(path: Path) -> list[dict[str, Any]]:
@@ -271,6 +275,7 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
         width=matrix.shape[1],
         line=partial(_cells_at, lines),
         line_is_all=True,
+        names=[name for name in held if name not in index],
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.data.census import census, report
+from dpladder.data.equal_rows import refuse_too_few_different_rows
 from dpladder.data.files import write_private
 from dpladder.data.prepare import Keys, prepare, read_manifest
 from dpladder.data.spans import Cutter, cutter
@@ -27,6 +28,7 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     manifest = places.manifest(task, "train")
     diagnostics = places.diagnostics(task, "prepare_dataset")
     found = prepare(task.reads.dataset, keys, manifest, diagnostics, cutting=cutter_of(task))
+    refuse_too_few_different_rows(found, task.reads.different_rows)
     made = read_manifest(manifest, keys.cache)
     write_private(places.census(task), report(census(found)).encode())
     stop_if_few_usable(task, made.units, made.labels, len(found.units), made.attrs)

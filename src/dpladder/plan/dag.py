@@ -157,6 +157,11 @@ def _few_usable(asked: JobAsked) -> bool | str:
     return dataset.few_usable or ("lopsided" if dataset.lopsided else False)
 
 
+def _different_rows(asked: JobAsked) -> int:
+    dataset = asked.config.dataset
+    return 0 if dataset.equal_rows == "one_record" else dataset.nominal_size
+
+
 def _network(asked: JobAsked) -> Keys:
     found: Keys = _values(asked.config)["learner"]
     return found
@@ -221,6 +226,7 @@ FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "source": lambda asked: asked.source,
     "fingerprint": lambda asked: fingerprint(asked.source),
     "few_usable": _few_usable,
+    "different_rows": _different_rows,
     "spans": lambda asked: _plain(asked.config.spans),
     "network": _network,
     "scored": _scored,

@@ -200,12 +200,14 @@ class TotalReads(Reads):
 @dataclass(frozen=True)
 class PrepareDataset(LineageReads, Private):
     """`fingerprint` changes when the source's files do. `few_usable` is a word of the operator's,
-    which no release hangs on. `spans`: how documents are cut, where they are."""
+    which no release hangs on. `different_rows`: how many a table without ids must be able to have;
+    0 where equal rows are one record by declaration. `spans`: how documents are cut, where they are."""
 
     places: Manifests
     source: str
     fingerprint: str
     few_usable: FewUsable
+    different_rows: int
     spans: Spans | None
     links: Annotated[Links, key("dataset.links")] = field(default="none", kw_only=True)
 

@@ -435,6 +435,26 @@ def test_units_that_are_known_by_another_column_are_refused(ledger: Ledger) -> N
     assert load(ledger).units == case
 
 
+def test_ids_may_be_declared_after_records_had_none_and_what_was_spent_adds(
+    ledger: Ledger,
+) -> None:
+    """By its content a record lies in one part, by its id perhaps in another."""
+
+    def on(part: str, trial: int, version: str = "") -> tuple[Spend, ...]:
+        return spends(trial, partition=Partition("hash", (part,), version))
+
+    (before,) = reserve(ledger, [Item(job(0), "before", on("train", 0))], units={})
+    with pytest.raises(Refused, match="knows its units by"):  # it may yet be read by content
+        reserve(ledger, [Item(job(1), "after", on("test", 1))], units={"dataset.id": "case"})
+    commit(ledger, before.token, "before", on("train", 0, "content"))
+    after = Item(job(1), "after", on("test", 1))
+    (held,) = reserve(ledger, [after], units={"dataset.id": "case"})
+    commit(ledger, held.token, "after", on("test", 1))
+    assert compose(load(ledger).charged(), TERMS.delta).mu == pytest.approx(math.sqrt(2) * MU)
+    with pytest.raises(Refused, match="case, and the config says alt"):
+        reserve(ledger, [item(2)], units={"dataset.id": "alt"})
+
+
 def test_what_was_reserved_for_units_by_another_column_reads_none_by_this_one(
     ledger: Ledger,
 ) -> None:

@@ -149,9 +149,13 @@ def check_units(
     ledger: Ledger, state: State, units: Units | None, without: Collection[str] = ()
 ) -> None:
     """Refuse units that are known by something else than those of what is charged already: a
-    person's part would be another, and parts compose as if nobody were in two of them."""
+    person's part would be another, and parts compose as if nobody were in two of them. What was
+    charged where records had no ids names the version of the data, and adds to all that follows."""
     stands = any(
-        held.status != "REFUNDED" and held.token not in without and spend.partition.parts
+        held.status != "REFUNDED"
+        and held.token not in without
+        and spend.partition.parts
+        and not spend.partition.version
         for held in state.items.values()
         for spend in held.spends
     )

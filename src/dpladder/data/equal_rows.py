@@ -1,0 +1,71 @@
+"""Rows of a table without ids that are equal: one record each time, though they may be different
+people. Two questions decide whether that is so: what the config allows (public), and what the rows
+are (private)."""
+
+from __future__ import annotations
+
+from math import prod
+
+from dpladder.config.dataset_sections import Dataset
+from dpladder.data.columns import levels_of, name_of
+from dpladder.data.layout import layout_of
+from dpladder.data.prepare import COPY, Survey
+from dpladder.data.sources import Source
+from dpladder.errors import BadInput
+
+LEAST = 50  # rows: fewer say nothing
+SHARE = 0.05  # of all rows
+WAYS_OUT = (
+    "If equal rows are different people, add a column with an id for each and name it in "
+    "dataset.id; if they are one record, set dataset.equal_rows: one_record"
+)
+
+
+def rows_can_be_equal(source: Source, dataset: Dataset) -> bool:
+    """Whether equal rows of a source are one record: texts or numbers without ids. Images of two
+    people do not agree in every byte."""
+    without_ids = source.ids is None or source.some_have_ids
+    return (
+        source.kind in ("features", "texts")
+        and without_ids
+        and not (dataset.unit.by == "user" or dataset.equal_rows == "one_record")
+    )
+
+
+def most_different_rows(found: Survey) -> int | None:
+    """How many different rows a table can have by its header and the config, where each of its
+    columns has declared levels or is the label; None: any number."""
+    source, layout = found.source, layout_of(found.dataset, found.grouping)
+    levels = {name_of(column): len(levels_of(column)) for column in layout.columns}
+    roles = {name: role for role, name in layout.beside(source.names).items()}
+    sizes = [
+        len(found.names) if roles.get(name) == "label" else levels.get(name, 0)
+        for name in source.names
+        if name  # an unnamed column numbers rows, and is no part of a record
+    ]
+    certain = sizes and all(sizes) and rows_can_be_equal(source, found.dataset)
+    return prod(sizes) if certain else None
+
+
+def refuse_too_few_different_rows(found: Survey, nominal_size: int) -> None:
+    """Refuse a table in which nominal_size rows cannot all differ. Header and config decide, and
+    no record."""
+    allowed = most_different_rows(found)
+    if allowed is not None and allowed < nominal_size:
+        raise BadInput(
+            f"the table has no id column, and its declared levels allow {allowed:,} different rows "
+            f"at most, for a dataset.nominal_size of {nominal_size:,}. Equal rows would count as "
+            f"one record. Nothing was spent. {WAYS_OUT}."
+        )
+
+
+def equal_rows(found: Survey) -> int:
+    """How many rows would be lost as copies of another one, where they may be other people."""
+    if not rows_can_be_equal(found.source, found.dataset):
+        return 0
+    return sum(problem == COPY for _, problem in found.problems)
+
+
+def many_equal(rows: int, copies: int) -> bool:
+    """Whether so many of these rows equal another one that people were lost. Private."""
+    return copies >= LEAST and copies >= SHARE * rows
