@@ -297,41 +297,6 @@ def _mlflow(given: argparse.Namespace) -> int:
 
 
 @command(
-    "crate",
-    "describe a finished run as an RO-Crate, for repositories",
-    RESULTS,
-    takes("--license", default="", help="address of the licence that the results are under"),
-)
-def _crate(given: argparse.Namespace) -> int:
-    from dpladder.commands.crate import crate
-
-    print(f"wrote {crate(given.results, given.license)}")
-    return 0
-
-
-@command(
-    "croissant",
-    "describe the inputs that a config declares public, in Croissant's format",
-    CONFIGS,
-    takes(
-        "--folder",
-        type=Path,
-        help="where the descriptions are written; none: results/croissant, where `dpladder crate` "
-        "lists them",
-    ),
-)
-def _croissant(given: argparse.Namespace) -> int:
-    from dpladder.commands.croissant import croissant
-    from dpladder.commands.project import entered
-
-    folder = given.folder and given.folder.absolute()
-    with entered(given.config) as configs:
-        for path in croissant(configs, folder):
-            print(f"wrote {path}")
-    return 0
-
-
-@command(
     "register",
     "an entry for OpenDP's registry of deployments, NIST SP 800-226 hazard by hazard, and a data "
     "protection impact assessment (GDPR, Article 35) to be filled in",

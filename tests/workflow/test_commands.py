@@ -24,7 +24,6 @@ ELSEWHERE = {
     'dpladder generate MODEL "To be," --tokens 40 --samples 3': "another model: "
     "tests/workflow/test_language_model.py",
     "dpladder run --slurm": "a cluster: tests/slurm",
-    "dpladder croissant CONFIG": "public inputs: tests/test_croissant.py",
     "dpladder home init --group imaging": "a group: tests/crash/test_team.py",
     "dpladder tune network.safetensors --until blocks.3": "public images: tests/test_tune.py",
     "dpladder register results": "a deployment: tests/privacy/statement/test_registry.py",

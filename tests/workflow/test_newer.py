@@ -78,7 +78,6 @@ COMMANDS = {
     "ledger verify results": ("ledger", "home", "results", "statement"),
     "compare results": ("results", "statement"),
     "register results": ("results", "statement"),
-    "crate results": ("results", "statement"),
     f"predict {MODEL} data.npz": ("results", "statement", "weights"),
     f"export {MODEL} out": ("results", "statement", "weights"),
     "cache ls": ("cache",),

@@ -201,7 +201,8 @@ class TotalReads(Reads):
 class PrepareDataset(LineageReads, Private):
     """`fingerprint` changes when the source's files do. `few_usable` is a word of the operator's,
     which no release hangs on. `different_rows`: how many a table without ids must be able to have;
-    0 where equal rows are one record by declaration. `spans`: how documents are cut, where they are."""
+    0 where equal rows are one record by declaration. `spans`: how documents are cut, where they
+    are."""
 
     places: Manifests
     source: str

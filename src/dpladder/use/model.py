@@ -421,14 +421,6 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
     )
 
 
-def network_behind_file(path: Path) -> Mapping[str, Any] | None:
-    """The public network that a final model reads records through, as its file tells; None where it
-    reads features."""
-    _, _, facts = files.load_with_mean(path)
-    found: Mapping[str, Any] = facts["inference"]["network"]
-    return None if found["model"] == "none" else found
-
-
 def _stated(file: Path) -> Mapping[str, Any] | None:
     """What the statement of the run says of this very file, where the file still lies in the run's
     results. What was put in its place is refused: the statement says nothing of it."""
