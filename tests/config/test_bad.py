@@ -719,7 +719,7 @@ BETWEEN = {
     ),
     "rows of several lines in what is no table": bad(
         "dataset.multiline",
-        "given True",
+        "given true",
         "only CSV tables have rows of several lines",
         dataset=a_dataset("multiline: true"),
     ),

@@ -3,11 +3,12 @@ what it promised holds."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import yaml
 from support import Workspace, commit
 from workflow.test_formats import unpacked
 
+from dpladder import formats
 from dpladder.cli import main
 from dpladder.errors import Refused
 from dpladder.plan import startup
@@ -109,6 +111,12 @@ def larger_total(told: str) -> Changes:
     return targets(float(found[-1].rstrip(".")))
 
 
+def priced(told: str) -> Changes:
+    found = re.search(r"respend: \{up_to: ([\d.]+)\}", told)
+    assert found is not None, told
+    return {"respend": {"up_to": float(found[1])}}
+
+
 def paid_for(told: str) -> Changes:
     found = re.search(r"would cost epsilon = ([\d.]+),", told)
     assert found is not None, told
@@ -122,6 +130,7 @@ REFUSED: dict[str, tuple[Changes, str, tuple[Way, ...]]] = {
         (
             UNDO,
             (lambda told: AGAIN, ALL),
+            (priced, ALL),
             (lambda told: {"learner": {"clip": 1.0}, "experiments": {"named": CLIP}}, ALL),
         ),
     ),
@@ -202,6 +211,42 @@ def test_what_a_refusal_advises_works(name: str, place: int, finished: Workspace
     configure(base, *([] if way is None else [change, way]))
     assert main(["plan"]) == 0, capsys.readouterr().err
     assert charged() == Counter(cost)
+
+
+def test_a_price_is_used_up_by_what_it_was_given_for(finished: Workspace, capsys) -> None:
+    base = yaml.safe_load(Path("config.yaml").read_text())
+    configure(base, CLIP)
+    assert main(["plan"]) == 1
+    price = priced("".join(capsys.readouterr()))
+    configure(base, CLIP, price)
+    edited = parsed()
+    assert main(["plan"]) == 0
+    for _ in range(2):  # a run that is cut off, and the one that goes on
+        reserve(edited, due_of(edited), "local")
+        assert main(["plan"]) == 0
+    ledger = Ledger(open_home(), "tiny")
+    for one in [held for held in finished.held() if held.status == "RESERVED"]:
+        found = book.commit_elsewhere(ledger, one.token, one.token, one.spends)
+        book.finish(ledger, found.token, "output")
+    assert main(["plan"]) == 0
+    capsys.readouterr()
+    plan = {"format": formats.FORMATS["plan"], **asdict(edited.document)}
+    Path("results/plan.json").write_text(json.dumps(plan))
+    configure(base, {"learner": {"clip": 3.0}}, price)
+    assert main(["plan"]) == 1
+    assert "would pay again for 8 such job" in capsys.readouterr().err
+
+
+def test_a_respend_without_a_price_stands_open_and_the_plan_says_so(
+    finished: Workspace, capsys
+) -> None:
+    base = yaml.safe_load(Path("config.yaml").read_text())
+    configure(base, AGAIN)
+    assert main(["plan"]) == 0
+    assert "respend: true stands open" in capsys.readouterr().out
+    configure(base, {"respend": {"up_to": 3.0}})
+    assert main(["plan"]) == 0
+    assert "stands open" not in capsys.readouterr().out
 
 
 def parsed() -> Parsed:

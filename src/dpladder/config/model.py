@@ -136,6 +136,14 @@ class Deployment(Section):
     dynamic: bool = Field(False, description="true: new data comes in over time")
 
 
+class Consent(Section):
+    """A price up to which edits may pay again. Whatever is paid uses it up."""
+
+    up_to: Positive = Field(
+        description="the most that the lineage may ever have spent once an edit is paid for"
+    )
+
+
 class Config(Section):
     """One experiment, fully resolved."""
 
@@ -153,10 +161,12 @@ class Config(Section):
         "or prodigy_finetune from its tokens on; or where in a text the answer to a question "
         "stands, by the same learners, on source squad:<path>",
     )
-    respend: bool | tuple[Name, ...] = Field(
+    respend: bool | tuple[Name, ...] | Consent = Field(
         False,
-        description="true: allow a change that pays again for something already released; or the "
-        "names of the mechanisms, rules or experiments that may",
+        description="{up_to: 1.1}: allow edits of the config that pay again for something already "
+        "released, until the lineage has spent an epsilon of 1.1 in all; true: all such edits, and "
+        "changed data, for as long as it stands here; or the names of the mechanisms, rules or "
+        "experiments that may",
     )
     dataset: Dataset = Field(description=Dataset.__doc__)
     features: Features = Field(default_factory=Features, description=Features.__doc__)

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from dpladder import formats
 from dpladder.config import Config, Project
+from dpladder.config.model import Consent
 from dpladder.errors import Refused
 from dpladder.plan import dag, stages
 from dpladder.plan.plan import Plan
@@ -64,24 +66,35 @@ def refuse_unsaid(project: Project, plan: Plan, states: Mapping[str, State]) -> 
     if project.main.mode == "research":
         return
     before = _finished(states)
-    again: list[Item] = []
+    again: dict[str, dict[str, Item]] = defaultdict(dict)  # by lineage and question
+    consents: dict[str, list[float]] = defaultdict(list)
     for artifact in plan.artifacts:
         state, name = states.get(artifact.lineage, State()), artifact.experiment
+        respend = project.experiments[name].respend
         new = [
             plan.items[job]
             for job in artifact.jobs
             if plan.items[job].question not in project.anew
             and state.answer(plan.items[job].question) is None
         ]
-        _refuse_another_total(project.experiments[name], name, new, before)
-        again += (item for item in new if (name, item.job.rule, item.job.wildcards) in before)
+        paid = [item for item in new if (name, item.job.rule, item.job.wildcards) in before]
+        if _another_total(project.experiments[name], name, new, before):
+            if not isinstance(respend, Consent):
+                raise _in_its_place(project.experiments[name], name, before)
+            paid = new
+        for item in paid:
+            again[item.spends[0].lineage][item.question] = item
+        if paid:
+            consents[artifact.lineage].append(
+                respend.up_to if isinstance(respend, Consent) else 0.0
+            )
     for lineage, terms in plan.terms.items():
-        items = {item.question: item for item in again if item.spends[0].lineage == lineage}
-        if items:
-            raise _paid_again(terms, states.get(lineage, State()), [*items.values()])
+        if items := [*again[lineage].values()]:
+            allowed = min(consents[lineage], default=0.0)
+            _refuse_paying_again(terms, states.get(lineage, State()), items, allowed)
 
 
-def _finished(states: Mapping[str, State]) -> set[tuple[str, str, tuple[tuple[str, str], ...]]]:
+def _finished(states: Mapping[str, State]) -> Finished:
     """The jobs of the last plan of this folder that are done, each by the name of every experiment
     whose models stand on it, its rule and its wildcards."""
     planned = _planned()
@@ -110,37 +123,59 @@ def _pairs(job: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(job["wildcards"].items()))
 
 
-def _refuse_another_total(
-    config: Config,
-    name: str,
-    new: Sequence[Item],
-    before: Collection[tuple[str, str, tuple[tuple[str, str], ...]]],
-) -> None:
-    """Refuse a total that takes a finished model's place, and is paid for beside it."""
-    done = {
+Finished = Collection[tuple[str, str, tuple[tuple[str, str], ...]]]
+
+
+def _totals_of(name: str, before: Finished) -> set[str]:
+    """The totals of an experiment's finished models."""
+    return {
         dict(wildcards)["target"]
         for experiment, rule, wildcards in before
         if experiment == name and rule in FINALS
     }
-    asked = {stages.target_name(total) for total in config.totals}
-    if not done or done & asked or not any(item.job.rule in FINALS for item in new):
-        return
-    both, finished, wanted = (", ".join(sorted(n, key=float)) for n in (done | asked, done, asked))
-    raise Refused(
-        f"experiment {name} has a finished model of total {finished}, and the config asks for "
-        f"{wanted} in its place, which is paid for beside it. To keep both, say final.targets: "
+
+
+def _another_total(config: Config, name: str, new: Sequence[Item], before: Finished) -> bool:
+    """Whether a total takes a finished model's place, and is paid for beside it."""
+    finished = _totals_of(name, before)
+    wanted = {stages.target_name(total) for total in config.totals}
+    trains = any(item.job.rule in FINALS for item in new)
+    return bool(finished) and not finished & wanted and trains
+
+
+def _in_its_place(config: Config, name: str, before: Finished) -> Refused:
+    finished = _totals_of(name, before)
+    wanted = {stages.target_name(total) for total in config.totals}
+    both, there, other = (
+        ", ".join(sorted(n, key=float)) for n in (finished | wanted, finished, wanted)
+    )
+    return Refused(
+        f"experiment {name} has a finished model of total {there}, and the config asks for "
+        f"{other} in its place, which is paid for beside it. To keep both, say final.targets: "
         f"[{both}]; to replace it, respend: true; to keep what is there, go back to its total."
     )
 
 
-def _paid_again(terms: Terms, state: State, items: Sequence[Item]) -> Refused:
-    """What an edit would pay again, and whether the lifetime has room for that."""
-    kept, asked = state.charged(), tuple(spend for item in items for spend in item.spends)
+def _refuse_paying_again(terms: Terms, state: State, items: Sequence[Item], allowed: float) -> None:
+    """Refuse what an edit would pay again, unless the lineage comes to no more than the epsilon
+    that was allowed; with the price, and whether the lifetime has room for that."""
+    reserved = [
+        held.token
+        for item in items
+        for held in state.of(item.question)
+        if held.status == "RESERVED"  # by a run that was cut off, of these very items
+    ]
+    kept, asked = state.charged(*reserved), tuple(spend for item in items for spend in item.spends)
     before, after = ever(terms, kept).epsilon, ever(terms, kept + asked).epsilon
-    accept = "or accept the price with respend: true"
+    if after <= allowed:
+        return
+    accept = (
+        f"or accept this price, and no other, with respend: {{up_to: {up(after)}}} (respend: true "
+        "accepts every later one as well)"
+    )
     if over := over_lifetime(terms, kept, asked):
         accept = f"respend: true is no way out here, for {over}"
-    return Refused(
+    raise Refused(
         f"{called(items[0].job)} is done and paid for, and a changed config would pay again for "
         f"{len(items)} such job(s): lineage {terms.lineage} would go from epsilon = {up(before)} "
         f"to {up(after)}. Undo the change, and what was released is restored, free; {accept}."

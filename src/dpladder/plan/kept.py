@@ -48,7 +48,7 @@ def check_names(project: Project) -> None:
         behind = {name for one in configs for name in stages.versions_of(one, _last_rule(one))}
         raise BadInput(
             f"config: respend names {', '.join(map(shown, wrong))}; "
-            f"{did_you_mean(wrong[0], known)}allowed: true, false, or names of experiments "
+            f"{did_you_mean(wrong[0], known)}allowed: true, false, {{up_to: epsilon}}, or names of experiments "
             f"({', '.join(project.experiments)}) and of what is behind their models "
             f"({', '.join(sorted(behind))})"
         )
@@ -61,8 +61,8 @@ def _last_rule(config: Config) -> str:
 def _renews(config: Config, job: Job) -> bool:
     """Whether an experiment asks for a job anew, if something about it is new: all of them, or by
     the name of the experiment, the rule, the learner or the search."""
-    if isinstance(config.respend, bool):
-        return config.respend
+    if not isinstance(config.respend, tuple):
+        return config.respend is True
     return bool(
         {job.experiment, job.rule, *stages.versions_of(config, job.rule)} & {*config.respend}
     )
