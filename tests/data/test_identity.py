@@ -11,7 +11,14 @@ import pandas as pd
 import pytest
 
 from dpladder.config.dataset_sections import Dataset, TrainedGroup
-from dpladder.data.prepare import Keys, Manifest, prepare, read_manifest
+from dpladder.data.prepare import (
+    Keys,
+    Manifest,
+    numbered_units,
+    prepare,
+    read_manifest,
+    survey,
+)
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 COUNT = 60
@@ -143,3 +150,19 @@ def test_a_line_of_json_without_an_id_decides_nothing_about_others(tmp_path: Pat
     assert (mixed.labels >= 0).sum() == 6
     declared = manifest(tmp_path, f"jsonl:{path}", id="id")
     assert (declared.labels >= 0).sum() == 5
+
+
+@pytest.mark.parametrize(
+    ("ids", "count"),
+    [
+        (["1", "2.0", "row-17", "P00017", "999999"], 5),
+        (["1234567", "a1b2", "anna", "0001234567", "2019-04-11"], 0),
+    ],
+)
+def test_ids_that_any_table_may_have_are_numbered(
+    ids: list[str], count: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "table.csv"
+    pd.DataFrame({"id": ids, "x": range(len(ids)), "label": 1}).to_csv(path, index=False)
+    dataset = Dataset(lineage="x", source=f"csv:{path}", nominal_size=1, classes=10, columns=("x",))
+    assert len(numbered_units(survey(dataset, KEYS))) == count

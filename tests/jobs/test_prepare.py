@@ -138,7 +138,7 @@ def test_the_same_data_under_another_name_is_refused_whatever_the_operator_says(
     project: Workspace,
 ) -> None:
     prepare(project)
-    with pytest.raises(Refused, match="lineages renamed and tiny share units"):
+    with pytest.raises(Refused, match="lineages renamed and tiny share records"):
         prepare(project, lineage("renamed", "data.npz", new_lineage=True))
 
 
@@ -188,3 +188,11 @@ def test_the_word_changes_no_job(project: Workspace) -> None:
             ]
         )
     assert told[0] == told[1]
+
+
+def test_two_tables_with_row_numbers_for_ids_share_a_home(project: Workspace) -> None:
+    for name, shift in (("one", 0), ("two", 1000)):
+        rows = [f"{place},{place + shift},{place % 3}" for place in range(300)]
+        Path(f"{name}.csv").write_text("\n".join(["id,x,label", *rows]) + "\n")
+        table = {"source": f"csv:{name}.csv", "columns": ["x"], "lineage": name}
+        prepare(project, {"dataset": table | {"new_lineage": name == "two"}})

@@ -1119,6 +1119,17 @@ return found""",
         ),
     ),
     Mutant(
+        "the operator's word gives equal records a second budget",
+        "privacy/ledger/units.py",
+        "_refuse_shared",
+        "same_data(own.contents, other.contents)",
+        "not apart and same_data(own.contents, other.contents)",
+        (
+            "privacy/ledger/test_units.py"
+            "::test_ids_that_agree_by_accident_need_a_word_which_equal_records_do_not_take",
+        ),
+    ),
+    Mutant(
         "known records under other ids, whose parts would not be disjoint",
         "privacy/ledger/units.py",
         "register_units",

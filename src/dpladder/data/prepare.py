@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -323,6 +324,30 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
         attrs=file.attrs,
         **file.arrays,
     )
+
+
+# Letters, then up to six digits: 17, row-17, P00017.
+NUMBER_OF_A_ROW = re.compile(r"\D{0,8}0*\d{1,6}(\.0)?")
+
+
+def numbered_units(found: Survey) -> set[bytes]:
+    """The units whose id could be the number of a row in any table, which says nothing of who they
+    are."""
+    source = found.source
+    column = source.users if found.dataset.unit.by == "user" else source.ids
+    return {
+        row.unit
+        for row in found.kept
+        if NUMBER_OF_A_ROW.fullmatch(_given(column, row.index)) is not None
+    }
+
+
+def kind_of_records(source: Source) -> str:
+    """Texts, a table's rows, or images, whose encodings may be pixels and features: the same data
+    stays within one of them."""
+    if source.kind == "texts":
+        return "texts"
+    return "tables" if source.names else "images"
 
 
 def content_digest(content: Any, key: bytes) -> bytes:

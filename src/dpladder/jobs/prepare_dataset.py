@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from dpladder.data.census import census, report
 from dpladder.data.equal_rows import refuse_too_few_different_rows
 from dpladder.data.files import write_private
-from dpladder.data.prepare import Keys, prepare, read_manifest
+from dpladder.data.prepare import (
+    Keys,
+    kind_of_records,
+    numbered_units,
+    prepare,
+    read_manifest,
+)
 from dpladder.data.spans import Cutter, cutter
 from dpladder.jobs import places
 from dpladder.jobs.checking import stop_if_few_usable
@@ -39,7 +45,16 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     by_ids = made.identity == "id" and task.reads.split.rule == "hash" and not public
     counted = made.labels >= 0
     owned = zip(each(made.contents[counted]), each(made.units[counted]), strict=True)
-    register_units(home, lineage, rows(made.units), [*owned], confirmed, by_ids)
+    register_units(
+        home,
+        lineage,
+        rows(made.units),
+        [*owned],
+        confirmed,
+        by_ids,
+        kind=kind_of_records(found.source),
+        numbered=numbered_units(found),
+    )
     write_record(
         task, free="the manifest stays in the private folder; nothing about a record leaves it"
     )

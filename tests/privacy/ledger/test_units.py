@@ -60,7 +60,7 @@ def test_an_overlap_that_no_accident_explains_is_refused_until_it_is_gone_and_no
     shared, own = [*MANY[:LEAST], 7], [8]
     units, contents = (shared, own) if by == "units" else (own, shared)
     with pytest.raises(Refused, match="lineages two and one share") as refusal:
-        register_units(home, "two", ids(*units), owned(contents, units), True)
+        register_units(home, "two", ids(*units), owned(contents, units), False)
     assert not any(digit in str(refusal.value) for digit in "0123456789")
     register(home, "two", 7)
     register(home, "one", 100)
@@ -68,9 +68,10 @@ def test_an_overlap_that_no_accident_explains_is_refused_until_it_is_gone_and_no
 
 def test_contents_hide_no_shared_units(home: Home) -> None:
     """The same people with other records, of which there are many more."""
-    register_units(home, "one", ids(*MANY), owned(range(2_000, 22_000), MANY), True)
+    register_units(home, "one", ids(*MANY), owned(range(2_000, 22_000), MANY), False)
     with pytest.raises(Refused, match="share"):
-        register_units(home, "two", ids(*MANY), owned(range(30_000, 50_000), MANY), True)
+        records = owned(range(30_000, 50_000), MANY)
+        register_units(home, "two", ids(*MANY), records, False, kind="another")
 
 
 def test_copies_that_are_few_for_their_data_are_an_accident() -> None:
@@ -154,7 +155,37 @@ def test_ids_of_another_length_are_refused(home: Home) -> None:
         register_units(home, "one", [b"short"], [], True)
 
 
+def test_numbers_of_rows_are_nobodys_names(home: Home) -> None:
+    """Most tables have them."""
+    for lineage, contents in (("one", MANY), ("two", range(5000, 5100))):
+        records = owned(contents, MANY)
+        register_units(home, lineage, ids(*MANY), records, True, numbered=ids(*MANY))
+    with pytest.raises(Refused, match="share records"):
+        register_units(home, "three", ids(*MANY), owned(MANY, MANY), True, numbered=ids(*MANY))
+
+
+def test_ids_that_agree_by_accident_need_a_word_which_equal_records_do_not_take(
+    home: Home,
+) -> None:
+    register_units(home, "one", ids(*MANY), owned(MANY, MANY), False)
+    others = owned(range(5000, 5100), MANY)
+    with pytest.raises(Refused, match=r"share units.*dataset\.new_lineage: true"):
+        register_units(home, "two", ids(*MANY), others, False, kind="tables")
+    register_units(home, "two", ids(*MANY), others, True, kind="tables")
+    register_units(home, "one", ids(*MANY), owned(MANY, MANY), False)  # the word is for both
+    with pytest.raises(Refused, match="share records"):
+        register_units(home, "three", ids(*MANY), owned(MANY, MANY), True)
+
+
 # A lineage under another name
+
+
+def test_sizes_are_compared_within_a_kind_of_records(home: Home) -> None:
+    register_units(home, "one", ids(*MANY), owned(MANY, MANY), False, kind="images")
+    anew = encoded_anew(*MANY)
+    register_units(home, "two", ids(*anew), owned(anew, anew), False, kind="tables")
+    with pytest.raises(Refused, match="as large as one"):
+        register_units(home, "three", ids(*MANY[:95]), [], False, kind="images")
 
 
 def encoded_anew(*numbers: int) -> list[int]:

@@ -23,20 +23,37 @@ ALIKE = 0.1  # by how much the sizes of two versions of one lineage may differ
 
 @dataclass(frozen=True)
 class Known:
-    """What home knows of a lineage: all that it ever held, how large its versions were, and whether
-    ids of their own decided where its units lie."""
+    """What home knows of a lineage.
+
+    Args:
+        units: All that it ever held.
+        numbered: Those of them that are known by a number such as a row has in any table.
+        contents: Those of its records that ever counted.
+        sizes: How many units its versions had, each beside the kind of their records.
+        by_ids: Whether ids of their own decided where its units lie.
+        apart: The lineages that are about other people, by the operator's word.
+    """
 
     units: frozenset[bytes] = frozenset()
+    numbered: frozenset[bytes] = frozenset()
     contents: frozenset[bytes] = frozenset()
-    sizes: frozenset[int] = frozenset()
+    sizes: frozenset[tuple[str, int]] = frozenset()
     by_ids: bool = False
+    apart: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> frozenset[bytes]:
+        """The units that another lineage holds only where it is about the same people."""
+        return self.units - self.numbered
 
     def __or__(self, other: Known) -> Known:
         return Known(
             self.units | other.units,
+            self.numbered | other.numbered,
             self.contents | other.contents,
             self.sizes | other.sizes,
             self.by_ids or other.by_ids,
+            self.apart | other.apart,
         )
 
 
@@ -47,29 +64,34 @@ def register_units(
     records: Collection[tuple[bytes, bytes]],
     confirmed: bool,
     by_ids: bool = False,
+    kind: str = "",
+    numbered: Iterable[bytes] = (),
 ) -> None:
     """Remember a version of a lineage by ids keyed with home's "units" subkey: its units, and the
     contents of its records that count, each with its unit, by which the same data under other ids
-    is found. Refuse it where another lineage holds the same; where it is new, not `confirmed`, and
-    as large as one that may be its older self in another encoding; or where this lineage's own
-    records come under other ids.
+    is found. Refuse it where another lineage holds the same records; where it is not `confirmed`,
+    and another one holds the same units, or it is new and as large as one of the same `kind` that
+    may be its older self in another encoding; or where this lineage's own records come under other
+    ids. `numbered`: units whose ids are numbers such as rows have, which agree by accident.
 
     What a lineage once held it keeps. It is written before the others are read: of two lineages
     that register at once, one sees the other.
     """
-    own = Known(frozenset(units), frozenset(content for content, _ in records))
+    own = Known(frozenset(units), frozenset(numbered), frozenset(content for content, _ in records))
     if any(len(identity) != ID_BYTES for identity in own.units | own.contents):
         raise BadInput(f"keyed unit ids must have {ID_BYTES} bytes each.")
-    own = own | Known(sizes=frozenset([len(own.units)]), by_ids=by_ids)
+    own = own | Known(sizes=frozenset([(kind, len(own.units))]), by_ids=by_ids)
     with _alone(home):
         before = _read(home, lineage)
+        if confirmed:
+            own = own | Known(apart=frozenset(_others(home, lineage)))
         if own.by_ids and before.by_ids:
             _refuse_other_ids(lineage, records, before)
         if not (confirmed or before.units):
             _refuse_renamed(lineage, own, _others(home, lineage))
         _write(home, lineage, before | own)
         try:
-            _refuse_shared(lineage, own, _others(home, lineage))
+            _refuse_shared(lineage, before | own, own, _others(home, lineage))
         except Refused:
             _write(home, lineage, before)
             raise
@@ -81,18 +103,32 @@ def same_data(one: Set[object], other: Set[object]) -> bool:
     return shared >= LEAST and shared > ACCIDENT * min(len(one), len(other))
 
 
-def _refuse_shared(lineage: str, own: Known, others: dict[str, Known]) -> None:
+def _refuse_shared(lineage: str, whole: Known, own: Known, others: dict[str, Known]) -> None:
+    """The operator's word that a lineage is about other people makes equal ids an accident, and
+    never equal records."""
     for name, other in others.items():
-        if same_data(own.units, other.units) or same_data(own.contents, other.contents):
+        apart = name in whole.apart or lineage in other.apart
+        if same_data(own.contents, other.contents):
+            raise Refused(
+                f"lineages {lineage} and {name} share records, and a person in both would have two "
+                "budgets. Make them one lineage, or take the shared records out of one of them."
+            )
+        if not apart and same_data(own.names, other.names):
             raise Refused(
                 f"lineages {lineage} and {name} share units, and a person in both would have two "
-                "budgets. Make them one lineage, or take the shared units out of one of them."
+                "budgets. Make them one lineage, or take the shared units out of one of them. If "
+                "their ids agree by accident and they are about other people, say so with "
+                "dataset.new_lineage: true."
             )
 
 
 def _refuse_renamed(lineage: str, own: Known, others: dict[str, Known]) -> None:
     for name, other in others.items():
-        if any(_alike(len(own.units), size) for size in other.sizes):
+        if any(
+            kind == known and _alike(len(own.units), size)
+            for kind, _ in own.sizes
+            for known, size in other.sizes
+        ):
             raise Refused(
                 f"lineage {lineage} is new, and about as large as {name}, which this home knows. "
                 "The same data renamed, or in another encoding, is the same lineage and has one "
@@ -156,10 +192,17 @@ def _read(home: Home, lineage: str) -> Known:
 
     return Known(
         _split(data("units")),
+        _split(data("numbered")),
         _split(data("contents")),
-        frozenset(map(int, data("sizes").split())),
+        frozenset(_size(line) for line in data("kinds").decode().splitlines()),
         bool(data("by_ids")),
+        frozenset(data("apart").decode().split()),
     )
+
+
+def _size(line: str) -> tuple[str, int]:
+    kind, _, size = line.rpartition(" ")
+    return kind, int(size)
 
 
 def _write(home: Home, lineage: str, known: Known) -> None:
@@ -167,8 +210,11 @@ def _write(home: Home, lineage: str, known: Known) -> None:
     make_folder(folder)
     replace(folder / "units", b"".join(sorted(known.units)))
     replace(folder / "contents", b"".join(sorted(known.contents)))
-    replace(folder / "sizes", " ".join(map(str, sorted(known.sizes))).encode())
+    replace(folder / "numbered", b"".join(sorted(known.numbered)))
+    sizes = "".join(f"{kind} {size}\n" for kind, size in sorted(known.sizes))
+    replace(folder / "kinds", sizes.encode())
     replace(folder / "by_ids", b"yes" if known.by_ids else b"")
+    replace(folder / "apart", " ".join(sorted(known.apart)).encode())
 
 
 def _split(data: bytes) -> frozenset[bytes]:
