@@ -69,8 +69,8 @@ def test_an_overlap_that_no_accident_explains_is_refused_until_it_is_gone_and_no
 def test_contents_hide_no_shared_units(home: Home) -> None:
     """The same people with other records, of which there are many more."""
     register_units(home, "one", ids(*MANY), owned(range(2_000, 22_000), MANY), False)
+    records = owned(range(30_000, 50_000), MANY)
     with pytest.raises(Refused, match="share"):
-        records = owned(range(30_000, 50_000), MANY)
         register_units(home, "two", ids(*MANY), records, False, kind="another")
 
 
