@@ -3,6 +3,7 @@ decides."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -297,3 +298,15 @@ def test_header_and_levels_say_how_many_rows_can_differ(tmp_path: Path) -> None:
     ):
         source = answers(tmp_path, 10, **table)
         assert most_different_rows(counted(source, **few, **said)[1]) is None
+
+
+def test_files_of_other_suffixes_are_told_and_a_phones_with_the_command(tmp_path: Path) -> None:
+    root = folders(tmp_path / "photos", ["cat", "dog"], 3)
+    for name in ("a.HEIC", "b.heic", "notes.txt", ".DS_Store"):
+        (root / "cat" / name).write_bytes(b"x")
+    (root / "__MACOSX").mkdir()
+    (root / "__MACOSX" / "c.heic").write_bytes(b"x")
+    found, _ = counted(f"folder:{root}", classes=("cat", "dog"))
+    assert found.skipped == {".heic": 2, ".txt": 1}
+    assert re.search(r"skipped  2 files \(\.heic\).*heif-convert", report(found))
+    assert "skipped  1 files (.txt)" in report(found)

@@ -25,7 +25,7 @@ from dpladder.data.datasets import open_source
 from dpladder.data.inputs import open_inputs
 from dpladder.data.layout import Layout
 from dpladder.data.sources import text
-from dpladder.data.told_columns import columns_of, lines
+from dpladder.data.told_columns import columns_of, hint_at_encoding, lines
 from dpladder.errors import BadInput
 
 EXAMPLES = ROOT / "config" / "examples" / "tables"
@@ -337,3 +337,36 @@ def test_what_cannot_be_a_feature_is_not_proposed(tmp_path: Path) -> None:
     told = "\n".join(lines(columns_of(source, Layout()), declared=False))
     assert "nothing: no column looks like a feature: " in told
     assert told.endswith("Texts are read from a column that is called text")
+
+
+SEMICOLONS = "größe;label\n1,5;1\n-2;0\n1,25e1;1\n1.000,5;0\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_spreadsheets_table_is_read_with_its_commas_and_its_encoding(
+    encoding: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(SEMICOLONS.encode(encoding))
+    source = open_source(f"csv:{path}", Layout(("größe",)))
+    found = [float(source.read(place)[0]) for place in range(4)]
+    assert found[:3] == [1.5, -2.0, 12.5]
+    assert np.isnan(found[3])
+    told = [*lines(columns_of(source, Layout(("größe",))), True)]
+    assert any("1 records count as nothing" in line for line in told)
+
+
+def test_a_comma_is_no_decimal_where_commas_part_cells(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('x,label\n"1,5",1\n')
+    source = open_source(f"csv:{tmp_path / 't.csv'}", Layout(("x",)))
+    assert np.isnan(source.read(0)[0])
+
+
+def test_a_table_that_is_no_utf_8_is_told_with_the_command_that_makes_it(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("sex,label\nmännlich,1\nweiblich,0\n".encode("cp1252"))
+    source = open_source(f"csv:{path}", Layout(("sex",)))
+    assert "1 lines are no UTF-8" in hint_at_encoding(source)
+    assert "iconv -f WINDOWS-1252 -t UTF-8" in hint_at_encoding(source)
+    path.write_text("sex,label\nmännlich,1\n", "utf-8")
+    assert hint_at_encoding(open_source(f"csv:{path}", Layout(("sex",)))) == ""

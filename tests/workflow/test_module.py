@@ -14,6 +14,7 @@ import yaml
 from support import ROOT, TINY, mixture
 
 from dpladder.cli import main
+from dpladder.plan.outer import config_of
 from dpladder.plan.startup import import_path
 
 MODULE = """
@@ -145,3 +146,42 @@ def test_jobs_import_the_clones_own_package_first_and_then_what_its_user_has() -
     own = str(ROOT / "src")
     assert import_path("") == own
     assert import_path(f"/mine:{own}::/more") == f"{own}:/mine:/more"
+
+
+FIRST = """
+use rule prepare_dataset from dpladder as dpladder_prepare_dataset with:
+    input:
+        "cleaned.flag",
+
+
+rule clean:
+    output:
+        touch("cleaned.flag"),
+    shell:
+        "mv raw.npz data.npz"
+"""
+
+
+@pytest.mark.ci
+def test_a_source_that_an_outer_rule_is_yet_to_write_stops_no_parse(outer):
+    write()
+    Path("data.npz").rename("raw.npz")
+    Path("Snakefile").write_text(Path("Snakefile").read_text("utf-8") + FIRST, "utf-8")
+    ended = snakemake("clean", "-n")
+    assert ended.returncode == 0, ended.stderr
+    ended = snakemake("results/main/data/privacy.json")
+    assert ended.returncode == 0, ended.stderr
+    assert Path("data.npz").exists()
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], ["0", "1"], ["null", "1.5"]])
+def test_quoted_words_of_an_outer_config_are_words(classes):
+    given = {"dataset": {"classes": classes, "nominal_size": 7, "lineage": "1"}}
+    assert config_of(given, {}) == given
+
+
+def test_what_the_command_line_says_inside_braces_is_typed():
+    """Snakemake hands it on as text."""
+    given = {"privacy": {"epsilon": "2"}, "dataset": {"classes": ["2", "true"]}}
+    overrides = {"dpladder": {"privacy": {"epsilon": "2"}}, "other": "2"}
+    assert config_of(given, overrides) == given | {"privacy": {"epsilon": 2}}

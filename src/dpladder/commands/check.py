@@ -90,6 +90,8 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         if look.spared:
             print(f"spared   {look.spared:,} files have not changed since they were looked into")
         print(report(counted))
+        if hint := told_columns.hint_at_encoding(found.source):
+            print(printable(hint))
         layout = layout_of(looked.dataset, found.grouping)
         _print_columns(told_columns.columns_of(found.source, layout), layout)
         if looked.part is None and looked.dataset.equal_rows is None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 from dpladder.config.apart import apart_of
@@ -12,6 +14,19 @@ from dpladder.config.dataset_sections import Group
 from dpladder.config.rules import Messages, Table
 from dpladder.config.sources import FORMS, SourceKind, kind_of
 from dpladder.config.wording import did_you_mean, shown
+
+_TO_COME: ContextVar[bool] = ContextVar("sources that are yet to be written", default=False)
+
+
+@contextlib.contextmanager
+def sources_to_come() -> Iterator[None]:
+    """Inside, a source may be missing: a rule of an outer workflow writes it before a job reads
+    it."""
+    token = _TO_COME.set(True)
+    try:
+        yield
+    finally:
+        _TO_COME.reset(token)
 
 
 def wrong_with_source(source: str | None) -> Messages:
@@ -30,6 +45,8 @@ def wrong_with_path(path: str, folder: bool = False) -> Messages:
     try:
         found_folder = stat.S_ISDIR(os.stat(path).st_mode)
     except FileNotFoundError:
+        if _TO_COME.get():
+            return
         start = "check the path" if os.path.isabs(path) else f"paths are relative to {Path.cwd()}"
         yield f"nothing is there; {start}"
         return

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,10 @@ LEAST = 50  # units
 UNREAD = (
     "row does not parse: a quote that is not closed, or more cells than the header has "
     "(dataset.multiline: true where cells hold line ends)"
+)
+HEIF = (
+    '. Convert them first: for f in *.heic; do heif-convert "$f" "${f%.*}.jpg"; done (libheif), or '
+    "on macOS: sips -s format jpeg *.heic --out converted"
 )
 SHOWN = 3  # examples of each problem
 LABELS = 20  # unknown labels that are listed
@@ -116,6 +120,7 @@ class Census:
     equal: int = 0  # rows that are lost as copies of another one, though nobody said that they are
     stops: bool = False  # whether a run would stop before it spends anything
     shut: Sequence[Place] = ()  # links that are not followed
+    skipped: Mapping[str, int] = field(default_factory=dict)  # files of other suffixes
     unnamed: Sequence[Place] = ()  # images that no row of a table is about
 
 
@@ -148,6 +153,7 @@ def census(found: Survey, lost: Collection[int] = ()) -> Census:
         equal=equal_rows(found),
         shut=tuple(map(str, source.shut)),
         unnamed=tuple(map(str, source.unnamed)),
+        skipped=source.skipped,
     )
 
 
@@ -287,6 +293,9 @@ def lines(found: Census) -> Iterator[str]:
         yield f"label    and {len(found.labels) - LABELS:,} more that are not in dataset.classes"
     for check, places in found.problems.items():
         yield f"problem  {check}: {_some(places)}"
+    for suffix, count in found.skipped.items():
+        how = HEIF if suffix in (".heic", ".heif", ".hif") else ""
+        yield f"skipped  {count:,} files ({suffix}) are no records: that is not read{how}"
     if found.unnamed:
         yield f"images   no row of the table is about them: {_some(found.unnamed)}"
     if found.shut:

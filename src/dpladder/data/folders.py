@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,7 +68,16 @@ def _folder(
     def line(index: int) -> bytes:
         return "/".join(ways[index][:-1]).encode("utf-8", "surrogateescape")
 
-    return Source(kind, read, labels, files=files, groups=groups, shut=tree.shut, line=line)
+    return Source(
+        kind,
+        read,
+        labels,
+        files=files,
+        groups=groups,
+        shut=tree.shut,
+        line=line,
+        skipped=tree.skipped,
+    )
 
 
 def from_apart(says: Apart, layout: Layout = PLAIN) -> Source:
@@ -119,6 +129,7 @@ def from_apart(says: Apart, layout: Layout = PLAIN) -> Source:
         # a row is found by its line, of which the first is the header
         files=[file or f"{table}:{row + 2}" for (row, _), file in zip(pairs, about, strict=True)],
         shut=tree.shut,
+        skipped=tree.skipped,
         unnamed=[file for place, file in enumerate(files) if place not in named],
         width=width,
         unread=[place for place, (row, _) in enumerate(pairs) if row in unread],
@@ -188,14 +199,15 @@ class Tangled(BadInput):
 
 @dataclass
 class Tree:
-    """All files of these suffixes under a folder, and the links among them and on the way that were
-    not followed."""
+    """All files of these suffixes under a folder, how many there are of others, and the links among
+    them and on the way that were not followed."""
 
     root: Path
     suffixes: Collection[str]
     links: Links
     files: list[Path] = field(default_factory=list)
     shut: list[Path] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
     _entered: dict[Path, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -229,6 +241,8 @@ class Tree:
                     self.shut += (
                         [file] if file.is_symlink() and not self._leads_inside(file) else []
                     )
+                elif not (_aside(file.name) or any(map(_aside, file.relative_to(self.root).parts))):
+                    self.skipped[file.suffix.lower() or "no suffix"] += 1
             for link in (Path(here, name) for name in sorted(folders)):
                 if link.is_symlink():
                     self._follow(link, (*way, Path(here).resolve()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,6 +64,7 @@ class Source:
     name: str = ""  # as config calls it
     shut: Sequence[Path] = ()  # links that were not followed
     unnamed: Sequence[Path] = ()  # images that no row of a table is about
+    skipped: Mapping[str, int] = field(default_factory=dict)  # files of other suffixes, by suffix
     unread: Sequence[int] = ()  # rows of a table that do not parse, and count as nothing
     bags: bool = False  # whether a row of features is the mean of a file's rows
     # all that stands with a record in its table or folder, whatever a config reads of it

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpladder.config.dataset_sections import Chosen
 from dpladder.config.extras import need
-from dpladder.data.columns import matrix_of, name_of
+from dpladder.data.columns import levels_of, matrix_of, name_of
 from dpladder.data.layout import PLAIN, ROLES, Layout
 from dpladder.data.sources import (
     BROKEN,
@@ -86,7 +86,14 @@ def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
     chosen = features_in(path, [name for name in names if name], layout)
     rows = _rows_of(path, layout.multiline)
     found = beside(printables(rows, taken), path, len(rows))
-    matrix = matrix_of(chosen, lambda name: [row[name] for row in rows])
+    numbers = {name_of(column) for column in chosen if not levels_of(column)}
+    decimals = with_points if delimiter_in(path) == ";" else list
+
+    def cells(name: str) -> list[Any]:
+        column = [row[name] for row in rows]
+        return decimals(column) if name in numbers else column
+
+    matrix = matrix_of(chosen, cells)
     return Source(
         "features",
         lambda index: matrix[index],
@@ -97,6 +104,17 @@ def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
         names=names,
         unread=_unread(rows),
     )
+
+
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+
+
+def with_points(cells: Sequence[Any]) -> list[Any]:
+    """Numbers as Python writes them, where cells stand between semicolons so that a comma can begin
+    decimals."""
+    return [
+        cell.replace(",", ".") if cell and DECIMAL_COMMA.fullmatch(cell) else cell for cell in cells
+    ]
 
 
 def features_in(path: Path, names: Sequence[str], layout: Layout) -> Sequence[Chosen]:
@@ -137,9 +155,16 @@ def delimiter_in(path: Path) -> str:
     return max(",;\t", key=_first_line(path).count)
 
 
+def _encoding_of(path: Path) -> str:
+    """UTF-16 where a file begins with its mark, as spreadsheets write it; else UTF-8."""
+    with path.open("rb") as file:
+        marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return "utf-16" if marked else "utf-8-sig"
+
+
 def _first_line(path: Path) -> str:
     try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        with path.open(encoding=_encoding_of(path), errors="replace", newline="") as file:
             return file.readline()
     except OSError:
         raise _no_table(path) from None
@@ -162,7 +187,9 @@ def _rows_of(path: Path, multiline: bool) -> list[dict[str, Any]]:
     names, delimiter = header_of(path), delimiter_in(path)
     rows: list[dict[str, Any]] = []
     try:
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        encoding = _encoding_of(path)
+        errors = "replace" if encoding == "utf-16" else "surrogateescape"
+        with path.open(encoding=encoding, errors=errors, newline="") as file:
             if multiline:
                 return list(csv.DictReader(file, delimiter=delimiter))
             next(file, None)

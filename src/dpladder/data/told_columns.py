@@ -3,6 +3,7 @@ missing, what a run makes of it, and what to declare where that is not what was 
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -75,6 +76,8 @@ def columns_of(source: Source, layout: Layout) -> list[Told]:
 def columns_at(path: Path, layout: Layout) -> list[Told]:
     """The same of a table at a path."""
     table, _ = tables.columns_in(path, layout.multiline)
+    if path.suffix != ".parquet" and tables.delimiter_in(path) == ";":
+        table = {name: tables.with_points(cells) for name, cells in table.items()}
     roles = {name: role for role, name in layout.beside(table).items()}
     chosen = {name_of(one): one for one in tables.features_in(path, [*table], layout)}
     if [*chosen] == ["features"] and any(isinstance(row, list) for row in table["features"]):
@@ -109,6 +112,31 @@ def _unfit(here: Sequence[str], words: float, missing: float) -> str | None:
         return "names or free text" if len({*here}) > MOST_LEVELS else None
     numbered = len(here) > MOST_LEVELS and len({*here}) == len(here)
     return "a number for each row" if numbered and all(map(str.isdigit, here)) else None
+
+
+def hint_at_encoding(source: Source) -> str:
+    """What to do with a file of text that is no UTF-8; empty where it is."""
+    kind, path = kind_of(source.name), Path(source.name.partition(":")[2]).expanduser()
+    if kind is None or source.name.partition(":")[0] not in ("csv", "jsonl"):
+        return ""
+    content = path.read_bytes()
+    if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return ""
+    wrong = sum(not _is_utf8(line) for line in content.split(b"\n"))
+    return (
+        f"encoding {wrong:,} lines are no UTF-8, so that their letters name other levels and "
+        f"classes. Write the file anew: iconv -f WINDOWS-1252 -t UTF-8 {path} > new{path.suffix}"
+        if wrong
+        else ""
+    )
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def lines(found: Sequence[Told], declared: bool) -> Iterator[str]:

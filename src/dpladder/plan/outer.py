@@ -4,9 +4,11 @@ are not run by themselves."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from dpladder.config import from_command_line
+from dpladder.config.wording import KeyPath
 from dpladder.errors import BadInput
 
 VARIABLE = "DPLADDER_MODULE"  # for the jobs: the module's name, and what its rules are called
@@ -32,19 +34,45 @@ def enter(workflow: Any) -> bool:
             "results/. Make them one module with `experiments:` in its config, or run them in "
             "folders of their own."
         )
-    os.environ[VARIABLE] = f"{modifier.namespace} {modifier.modify_rulename('*')}"
+    pattern = modifier.modify_rulename("*")
+    if "*" in pattern:
+        os.environ[VARIABLE] = f"{modifier.namespace} {pattern}"
+    else:  # `use rule` of a single one, beside `use rule *`
+        os.environ.setdefault(VARIABLE, f"{modifier.namespace} *")
     return True
 
 
-def config_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The config that the outer workflow gives."""
+def config_of(values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Any:
+    """The config that the outer workflow gives. What `overrides`, Snakemake's --config, say there
+    is text where they stand inside braces; what files say is typed, and quoted words stay words."""
     if not values:
         raise BadInput(
             "this module has no config. Give it one: `module dpladder:` with `snakefile:` and "
             '`config: config["dpladder"]`, the '
             "keys of config/README.md below that key of the outer config."
         )
-    return values
+    said = {(path[place:], text) for path, text in _texts(overrides) for place in range(len(path))}
+    return _typed(values, (), said)
+
+
+def _texts(values: Any, at: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Each text in a config, with the way to it."""
+    if isinstance(values, str):
+        yield at, values
+    elif isinstance(values, Mapping):
+        for key, value in values.items():
+            yield from _texts(value, (*at, str(key)))
+    elif isinstance(values, list):
+        for place, value in enumerate(values):
+            yield from _texts(value, (*at, place))
+
+
+def _typed(values: Any, at: KeyPath, said: Collection[tuple[KeyPath, str]]) -> Any:
+    if isinstance(values, Mapping):
+        return {key: _typed(value, (*at, str(key)), said) for key, value in values.items()}
+    if isinstance(values, list):
+        return [_typed(value, (*at, place), said) for place, value in enumerate(values)]
+    return from_command_line(values) if (at, values) in said else values
 
 
 def own_name(rule: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 
 from dpladder.config import Project, from_command_line, load
 from dpladder.config.check import unit_keys
+from dpladder.config.source_rules import sources_to_come
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import dag, edits, outer, stages
 from dpladder.plan.kept import check_names, may_pay_again, with_answers
@@ -52,6 +53,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 SHARE = SOURCE / "dpladder" / "share"  # what an installed dpladder carries of the clone
 INSTALLED = SHARE.is_dir()
 ROOT = SHARE if INSTALLED else SOURCE.parent
+PARSED = "dpladder_parsed"
 DEMO = ROOT / "config" / "config.yaml"
 
 
@@ -171,8 +173,14 @@ def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
     another workflow; elsewhere the files are, which know their lines."""
     if not INSTALLED:
         os.environ["PYTHONPATH"] = import_path(os.environ.get("PYTHONPATH", ""))
-    if outer.enter(workflow):
-        project = opened([], from_command_line(outer.config_of(config)))
+    module = outer.enter(workflow)
+    if module and PARSED in vars(workflow):  # each `use rule` of the outer workflow parses again
+        parsed_before: Parsed = vars(workflow)[PARSED]
+        return parsed_before
+    if module:
+        overrides = workflow.config_settings.config
+        with sources_to_come():
+            project = opened([], outer.config_of(config, overrides))
     else:
         project = opened(
             workflow.overwrite_configfiles or [DEMO],
@@ -192,6 +200,8 @@ def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
                     "undo the change, and what was released is restored, free."
                 )
     parsed = Parsed(project, plan, document)
+    if module:
+        vars(workflow)[PARSED] = parsed
     if workflow.is_main_process and (changed := _changed(parsed)):
         say(
             f"Changed since {STATEMENT} was written: {', '.join(changed)}. Snakemake runs them "
