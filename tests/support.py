@@ -46,7 +46,13 @@ from dpladder.privacy.release.store import Outcome, Question, Work, release_toge
 
 ROOT = Path(__file__).parents[1]
 TINY: dict[str, Any] = {
-    "dataset": {"lineage": "tiny", "source": "npz:data.npz", "nominal_size": 240, "classes": 3},
+    "dataset": {
+        "lineage": "tiny",
+        "source": "npz:data.npz",
+        "nominal_size": 240,
+        "classes": 3,
+        "census": None,  # of so few units it tells nothing
+    },
     "features": {"model": "none", "dtype": "float32"},
     "privacy": {"epsilon": 1.0, "delta": 1e-5, "lifetime": {"epsilon": 8.0}},
     "sweep": {

@@ -17,7 +17,7 @@ import pytest
 
 from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.label_sets import ABSENT, PRESENT, UNKNOWN, each_finding, number_of_findings
-from dpladder.data.census import cannot_be_meant, census, contact_sheet, report
+from dpladder.data.census import census, contact_sheet, report, units_by_class, what_stops
 from dpladder.data.layout import as_attrs, from_attrs, layout_of
 from dpladder.data.prepare import Keys, Survey, survey
 from dpladder.errors import BadInput
@@ -195,7 +195,8 @@ def test_data_without_any_finding_cannot_be_meant() -> None:
     def stops(present: int, state: int = PRESENT, rest: int = ABSENT) -> bool:
         some, none = (number_of_findings((one, rest)) for one in (state, rest))
         labels = np.array([some] * present + [none] * (400 - present))
-        return cannot_be_meant(units, labels, 400, 2, "many")
+        counts = units_by_class(units, labels, 2, "many")
+        return what_stops(counts, 400, "lost or lopsided", "many") is not None
 
     assert stops(0)
     assert stops(30)

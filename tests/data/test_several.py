@@ -15,7 +15,7 @@ import pytest
 
 from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.label_sets import number_of
-from dpladder.data.census import cannot_be_meant, census, contact_sheet, report
+from dpladder.data.census import census, contact_sheet, report, units_by_class, what_stops
 from dpladder.data.prepare import Keys, Survey, survey
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
@@ -136,4 +136,5 @@ def test_a_class_that_all_share_is_nearly_all_of_one_class() -> None:
     mixed, shared = ([{0}, {1}, {0, 1}, {1, 2}], [{0}, {0, 1}, {0, 2}, {0, 1}])
     for sets, stops in ((mixed, False), (shared, True)):
         labels = np.array([number_of(own, 3) for own in sets] * 100)
-        assert cannot_be_meant(units, labels, 400, 3) == stops
+        why = what_stops(units_by_class(units, labels, 3, 2), 400, "lost or lopsided", 2)
+        assert (why is not None) == stops

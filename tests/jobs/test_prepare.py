@@ -96,7 +96,7 @@ def test_a_table_of_few_answers_without_ids_is_refused_before_anything_is_spent(
     few = {"dataset": {"lineage": "few", "source": "csv:few.csv", "columns": answers}}
     with pytest.raises(BadInput, match=r"different rows at most.*dataset\.id.*equal_rows"):
         prepare(project, few)
-    prepare(project, few, {"dataset": {"equal_rows": "one_record", "few_usable": True}})
+    prepare(project, few, {"dataset": {"equal_rows": "one_record"}})
 
 
 def lineage(name: str, source: str, **more: Any) -> dict[str, Any]:

@@ -56,7 +56,7 @@ CFG: dict[str, dict[str, object]] = {
         },
         "static": "s",
         "public_parts": [],
-        "few_usable": False,
+        "stops": "lost or lopsided",
     },
     PUBLIC: {"contests": [], "about": {}, "cells": {}, "pictures": [], "left_behind": []},
 }

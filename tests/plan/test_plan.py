@@ -37,6 +37,7 @@ NOTHING: dict[str, Any] = {}
 
 
 SWEEP = {
+    "dataset": {"census": None},
     "features": {"centre": "auto"},
     "sweep": {
         "rungs": [{"epsilon": 0.1, "trials": 3}, {"epsilon": 0.2, "trials": 3}],

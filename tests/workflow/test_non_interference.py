@@ -38,7 +38,8 @@ CANARY = "canary"
 # float64 carries 53 bits: a sum of a few thousand vanishes beside noise of this size. The stream of
 # a draw follows its name alone, neither home's secret key nor the query, whose digest covers the
 # private bytes. (What one noised step leaves swallows a later step as well: that every step gets
-# its noise is for the engine's own tests to hold.)
+# its noise is for the engine's own tests to hold.) No noise is below zero, so that counts of units
+# stop no run.
 SWALLOW = """
 
 def _stream(self, name, index):
@@ -50,7 +51,7 @@ _gaussian = gaussian
 
 
 def gaussian(stream, shape):
-    return _gaussian(stream, shape) * 2.0**90
+    return abs(_gaussian(stream, shape)) * 2.0**90
 """
 
 MASKS = {
@@ -297,6 +298,29 @@ def test_a_run_shows_the_same_whatever_the_private_data_is(whole: list[Run]) -> 
     assert_same_sight(whole)
 
 
+def nothing_that_counts(folder: Path) -> None:
+    """Not one label is a class: whoever counts without noise would stop here."""
+    plain_matrix(folder)
+    arrays = dict(np.load(folder / "data.npz"))
+    np.savez(folder / "data.npz", **arrays | {"labels": np.array(["cow"] * 300)})
+
+
+@pytest.mark.ci
+def test_whether_a_run_stops_follows_from_noised_counts_alone(clone: Path, tmp_path: Path) -> None:
+    """Somebody who may choose configs can put the data on any line, where one person decides."""
+    config = config_of("npz:source/data.npz")
+    config["features"]["mean"] = {"epsilon": 0.1, "radius": 10.0}
+    runs = run_both(
+        clone,
+        tmp_path,
+        config,
+        (plain_matrix, nothing_that_counts),
+        *("results/main/mean/mean.safetensors", "results/main/census/census.json"),
+    )
+    assert [run.exit_code for run in runs] == [0, 0], (runs[1].folder / "stderr").read_text()
+    assert_same_sight(runs)
+
+
 @pytest.mark.ci
 def test_no_name_and_no_count_of_private_records_shows(whole: list[Run]) -> None:
     assert_no_canary(whole[1])
@@ -387,7 +411,7 @@ def other_questions(folder: Path) -> None:
 def test_questions_and_their_answers_show_nowhere(clone: Path, tmp_path: Path) -> None:
     model = tiny_language_model(tmp_path / "model", positions=128)
     config = config_of("squad:source/asked.jsonl") | {"task": "question_answering"}
-    config["dataset"] |= {"nominal_size": 60, "few_usable": True}
+    config["dataset"] |= {"nominal_size": 60, "census": None}
     del config["dataset"]["classes"]
     config["features"] = {"model": f"hf:{model}", "weights": "pretrained", "tokens": 128}
     config["learner"] = {"name": "dp_finetune", "trains": "norm_and_bias"}

@@ -78,12 +78,20 @@ def made(output, *makers):
 
 
 def features_of(rule):
-    """An input function: the merged features of the parts that a rule reads."""
+    """An input function: the merged features of the parts that a rule reads. Before anything is
+    released, units are counted, which may stop the run."""
 
     def features(wildcards):
-        found = stages.STAGES[rule].parts(config_of(wildcards), dict(wildcards.items()))
+        config, stage = config_of(wildcards), stages.STAGES[rule]
         experiment = wildcards.get("experiment", BASE)
-        return [path("merge_features", "privacy", experiment, part=part) for part in found]
+        found = [
+            path("merge_features", "privacy", experiment, part=part)
+            for part in stage.parts(config, dict(wildcards.items()))
+        ]
+        counts = stages.jobs(config, "count_units") if stage.releases else []
+        if rule != "count_units" and counts:
+            found.append(path("count_units", "privacy", experiment))
+        return found
 
     return features
 

@@ -23,6 +23,18 @@ use rule prepare_dataset as find_start with:
         **told("find_start"),
 
 
+use rule prepare_dataset as count_units with:
+    input:
+        features=features_of("count_units"),
+    output:
+        census="results/{experiment}/census/census.json",
+        privacy="results/{experiment}/census/privacy.json",
+    log:
+        "logs/{experiment}/count_units.log",
+    params:
+        **told("count_units"),
+
+
 use rule prepare_dataset as estimate_mean with:
     input:
         features=features_of("estimate_mean"),

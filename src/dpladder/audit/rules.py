@@ -54,6 +54,22 @@ FINDINGS = {"dataset": {"labels": MANY}, "learner": {"link": "sigmoid"}}
 ALL_PRESENT = number_of_findings([PRESENT] * CLASSES)
 
 
+def counting(stage: SceneFolder, kind: Kind, findings: bool = False) -> Mechanism:
+    census = {"dataset": {"census": {"epsilon": EPSILON}}}
+    scene = stage.scene(terms(kind, 40.0), census, FINDINGS if findings else {})
+    read = lambda folder: np.array(read_json(folder / "census.json")["counts"])  # noqa: E731
+    rule = Rule(scene, "count_units", read)
+    named = " of findings" if findings else ""
+    canaries = [_unit((1.0, 0.0, 0.0), label, CAPS[kind]) for label in (-1, 0, 2, ALL_PRESENT)]
+    found = neighbours(_base(CAPS[kind]), canaries, kind)
+    name = f"rule count_units{named} {kind}"
+    return rule.mechanism(name, lambda asked: _scale(asked, "units"), found, not findings)
+
+
+def counting_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
+    return counting(stage, kind, findings=True)
+
+
 def mean(stage: SceneFolder, kind: Kind) -> Mechanism:
     # Records are scaled into a ball, or, where there is none, all to the public length.
     ball = {"mean": {"epsilon": EPSILON} | ({"radius": RADIUS} if kind == "add_remove" else {})}
@@ -340,6 +356,7 @@ def _evaluation(
 
 Attack = Callable[[SceneFolder, Kind], Mechanism]
 ATTACKED: dict[str, tuple[Attack, ...]] = {
+    "count_units": (counting, counting_findings),
     "estimate_mean": (mean,),
     "estimate_covariance": (covariance,),
     "estimate_statistics": (statistics,),

@@ -44,7 +44,7 @@ LINEAGE = "dpladder-audit"
 N0, CLASSES = 50, 3
 ETA = 0.5
 BASE: dict[str, Any] = {
-    "dataset": {"lineage": LINEAGE, "nominal_size": N0, "classes": CLASSES},
+    "dataset": {"lineage": LINEAGE, "nominal_size": N0, "classes": CLASSES, "census": None},
     "features": {"model": "none", "dtype": "float32"},
     "privacy": {"epsilon": 9.0, "delta": 1e-5},
     # One step of a known size, so that what is published is a known multiple of its noise.
@@ -99,7 +99,7 @@ class Scene:
             "head.safetensors",
             "weights.safetensors",
         )
-        files = (*outputs, "score.json", "metrics.json", "privacy.json")
+        files = (*outputs, "census.json", "score.json", "metrics.json", "privacy.json")
         output = {name.split(".")[0]: self.folder / "results" / rule / name for name in files}
         code = dag.code(self.project, rule, named)
         return Task(rule, named, cfg, code, dict(inputs), output, Resources(threads=1))

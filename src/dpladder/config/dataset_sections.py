@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema,
 
 from dpladder.config.apart import written
 from dpladder.config.label_sets import Conflicts
-from dpladder.config.section import Count, Fraction, Name, NeutralAt, Section, Words
+from dpladder.config.section import Count, Fraction, Name, NeutralAt, Positive, Section, Words
 from dpladder.config.shift import Grouping
 from dpladder.config.sources import FORMS, count_of_classes, kind_of
 
@@ -185,6 +185,19 @@ class TrainedGroup(Group):
         return self.train or self.names
 
 
+class UnitCounts(Section):
+    """Units of the training part, counted by class under noise. A run stops before it spends more
+    where these counts say that fewer than half of nominal_size count as something, or that fewer
+    than a tenth are of another class than the most frequent one. null: nothing is counted, and
+    no data stops a run; look with `dpladder check`."""
+
+    epsilon: Positive = Field(
+        0.02,
+        description="epsilon of these counts alone, at the lineage's delta: by default about a "
+        "thousandth of mu^2 of a total of 1",
+    )
+
+
 Where = Annotated[
     str,
     Field(min_length=1),
@@ -193,6 +206,9 @@ Where = Annotated[
 ]
 Links = Literal["none", "inside"]
 Counted = Literal["ignore", 0, 1]
+Stops = Literal["lost or lopsided", "lost", "nothing"]
+"""Which data stops a run: such as is mostly lost, such as has few units of another class than the
+most frequent one, or few findings."""
 
 
 class Dataset(Section):
@@ -298,11 +314,7 @@ class Dataset(Section):
         "stored several times; empty: refused where the declared levels allow fewer different rows "
         "than nominal_size",
     )
-    few_usable: bool = Field(
-        False,
-        description="true: confirms that it is right when most records count as nothing, or nearly "
-        "all that count are of one class; look with `dpladder check`",
-    )
+    census: UnitCounts | None = Field(default_factory=UnitCounts, description=UnitCounts.__doc__)
     group: TrainedGroup | None = Field(None, description=TrainedGroup.__doc__)
     unit: Unit = Field(default_factory=Unit, description=Unit.__doc__)
     split: Split = Field(default_factory=Split, description=Split.__doc__)
@@ -347,6 +359,12 @@ class Dataset(Section):
             return 1.0 - self.majority < 0.1
         count = count_of_classes(self.source, self.classes) if self.labels == 1 else None
         return self.rare is not None and self.rare * ((count or 2) - 1) < 0.1
+
+    @property
+    def stops(self) -> Stops:
+        if self.census is None:
+            return "nothing"
+        return "lost" if self.lopsided else "lost or lopsided"
 
     @property
     def label_columns(self) -> tuple[str, ...]:

@@ -27,9 +27,9 @@ OWN: tuple[KeyPath, ...] = (
     *(
         ("dataset", key)
         for key in (
+            "census",
             "declared_public",
             "equal_rows",
-            "few_usable",
             "group",
             "majority",
             "new_lineage",

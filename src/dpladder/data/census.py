@@ -1,34 +1,36 @@
-"""What a source holds, counted for its owner's eyes; and the one bit that a run may act on before
-anything is spent.
+"""What a source holds, counted for its owner's eyes; and what such counts stop.
 
 Counts are private: they go to the operator's terminal when asked for, or into the private folder.
 
 **When a run stops.** Wrong paths and misspelt classes make records count as nothing, or leave one
-class; a run would spend its budget on that and report an accuracy of 1. So it stops where most
-units are lost, or nearly all that count are of one class. That shows in an exit code, so no line
-may lie where one person decides. What is counted are units, of which a person is one and moves each
-count by one. To stop, half of all units and `LEAST` at least must be lost; or `LEAST` or more
-count, and fewer than `LEAST`, and fewer than a tenth of them, are of another class than the most
-frequent. Of findings (`dataset.labels: many`) these others are the units that have any, or those
-that lack any, whichever are fewer. Where the config declares that these others are rare, how many
-there are stops nothing: a line that followed the declared share could be moved until it told their
-number. Data as it is meant lies far on one side of every line, a
-mistake far on the other. A person decides only where all others stand exactly on a line: nobody but
-the operator chooses sources, and who made up such data would learn of that one person alone.
+class; a run would spend its budget on that and report an accuracy of 1. So it stops where fewer
+than half of the units that the config declares count as something, or fewer than a tenth of those
+that count are of another class than the most frequent one. Of findings (`dataset.labels: many`)
+these others are the units that have any, or those that lack any, whichever are fewer. Where the
+config declares that these others are rare, how many there are stops nothing.
+
+That shows in an exit code, and whoever chooses configs can put the data on any line. So a run sees
+private records through noised counts alone (jobs/count_units.py), which are charged and kept like
+every release; what follows from them is post-processing. Data on the right side of both lines is
+stopped by noise once in a million runs at most, and where the noise is too large to tell, the run
+goes on. What is declared public is counted exactly, by the same rule.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.dataset_sections import Stops
 from dpladder.config.features_sections import LARGEST_IMAGE
-from dpladder.config.label_sets import MANY, Labels, are_of, each_class, each_finding
+from dpladder.config.label_sets import MANY, Labels, each_class, each_finding
 from dpladder.config.wording import printable
 from dpladder.data import texts
 from dpladder.data.equal_rows import WAYS_OUT, equal_rows, many_equal
@@ -38,7 +40,8 @@ from dpladder.data.parallel import cores, in_order
 from dpladder.data.prepare import PARTS, Row, Survey, ids_of, missing, place_of
 from dpladder.data.sources import Source, text
 
-LEAST = 50  # units
+LEAST = 50  # units: fewer are too few to say what was meant
+STOPPED_BY_NOISE = 1e-6  # how probable at most, on either line, where the data is as it is meant
 UNREAD = (
     "row does not parse: a quote that is not closed, or more cells than the header has "
     "(dataset.multiline: true where cells hold line ends)"
@@ -54,40 +57,53 @@ Place = str | int
 Seen = float | str  # the size of a record, or what is wrong with it
 
 
-def cannot_be_meant(
-    units: NDArray[np.uint8],
-    labels: NDArray[np.int64],
-    seen: int,
-    classes: int = 2,
-    most: Labels = 1,
-    lopsided: bool = False,
-) -> bool:
-    """Whether so little counts, of `seen` units, that other data must have been meant. `units` and
-    `labels` are those of the records that were kept; -1 counts as nothing. `classes`: where there
-    is but one, nothing is told apart. `most`: how many a record may be of. `lopsided`: whether
-    nearly all may be of one class."""
-    known = labels >= 0
-    usable = count_units(units[known])
-    lost = seen - usable
-    if lost >= LEAST and 2 * lost >= seen:
-        return True
-    if usable < LEAST or classes == 1 or lopsided:
-        return False
-    kinds = _kinds(labels, classes, most)
-    others = min(count_units(units[known & other]) for other in kinds)
-    return others < LEAST and 10 * others < usable
+def units_by_class(
+    units: NDArray[np.uint8], labels: NDArray[np.int64], classes: int, most: Labels = 1
+) -> NDArray[np.int64]:
+    """How many units are of each class; of findings, how many have none, some and all.
 
-
-def _kinds(labels: NDArray[np.int64], classes: int, most: Labels) -> Sequence[NDArray[np.bool_]]:
-    """Which records are of another class than the most frequent one; of findings, which have one,
-    and which lack one."""
+    Sensitivity: a unit is counted once at most, by the first of its records that counts and by the
+    first of that one's classes, whoever else is there. So it adds 1 to one of the counts.
+    """
+    counting = np.flatnonzero(labels >= 0)
+    _, first = np.unique(units[counting], axis=0, return_index=True)
+    of_units = labels[counting[first]]
     if most == MANY:
-        found = [*each_finding(labels, classes)]
+        found = [*each_finding(of_units, classes)]
         some = np.any([present for present, _ in found], axis=0)
         lacking = np.any([known & ~present for present, known in found], axis=0)
-        return some, lacking
-    frequent = class_counts(labels[labels >= 0], classes, most).argmax()
-    return (~are_of(labels, frequent, classes),)
+        cells = [~some, some & lacking, ~lacking]
+    else:
+        cells, left = [], np.ones(len(of_units), bool)
+        for own in each_class(of_units, classes, most):
+            cells.append(own & left)
+            left &= ~own
+    return np.array([np.count_nonzero(cell) for cell in cells], np.int64)
+
+
+def what_stops(
+    counts: NDArray[Any], expected: int, stops: Stops, most: Labels = 1, sd: float = 0.0
+) -> str | None:
+    """Why data of these units by class cannot be what the config means; None where it may be.
+
+    Args:
+        expected: How many units there are by declaration.
+        stops: Which data is to stop anything.
+        sd: Of the noise in each count, Gaussian and independent.
+    """
+    many, usable = len(counts), float(counts.sum())
+    sure = NormalDist().inv_cdf(1 - STOPPED_BY_NOISE / many)
+    margin = max(sure * sd * math.sqrt(many), LEAST / 2)
+    if stops != "nothing" and usable < expected / 2 - margin:
+        return "most of it counts as nothing"
+    if stops != "lost or lopsided" or many == 1:
+        return None
+    # A tenth of all less the others: of all counts but one, whose noise this is.
+    others = [float(counts[:2].sum()), float(counts[1:].sum())] if most == MANY else usable - counts
+    margin = max(sure * sd * math.sqrt(0.81 * (many - 1) + 0.01), LEAST / 10)
+    if min(others) < usable / 10 - margin:
+        return "nearly all of it is of one class, or has no finding, or has all"
+    return None
 
 
 def class_counts(labels: NDArray[np.int64], classes: int, most: Labels = 1) -> NDArray[np.int64]:
@@ -190,10 +206,14 @@ def _grouped(problems: Iterator[tuple[str, Place]]) -> dict[str, list[Place]]:
 
 
 def looked_into(
-    found: Survey, largest: int = LARGEST_IMAGE, seen: Sequence[Seen] | None = None
+    found: Survey,
+    largest: int = LARGEST_IMAGE,
+    seen: Sequence[Seen] | None = None,
+    expected: int | None = None,
 ) -> Census:
     """With a look into every record: what cannot be read, and how large the others are. `largest`:
-    features.largest_image. `seen`: what such a look saw, where there was one."""
+    features.largest_image. `seen`: what such a look saw, where there was one. `expected`: how many
+    units train by declaration; None: all that there are should count."""
     source = found.source
     seen = [*_each(source, largest)] if seen is None else seen
     bad = {index: size for index, size in enumerate(seen) if isinstance(size, str)}
@@ -211,19 +231,24 @@ def looked_into(
             **counted.problems,
             **_grouped((why, place_of(source, index)) for index, why in bad.items()),
         },
-        stops=_stops(found, bad),
+        stops=_stops(found, bad, expected),
         sizes=f"{what}, least, median, most: {told}",
     )
 
 
-def _stops(found: Survey, lost: Collection[int]) -> bool:
-    """As a run finds it once features are there: what cannot be read counts as nothing."""
-    kept = [row for row in found.kept if row.label >= 0 and row.index not in lost]
+def _stops(found: Survey, lost: Collection[int], expected: int | None) -> bool:
+    """As a run would find it without noise."""
+    dataset, train = found.dataset, PARTS.index("train")
+    kept = [
+        row
+        for row in found.kept
+        if row.label >= 0 and row.index not in lost and (expected is None or row.part == train)
+    ]
     units = ids_of(row.unit for row in kept)
     labels = np.array([row.label for row in kept], np.int64)
-    dataset, classes = found.dataset, len(found.names)
-    most, lopsided = dataset.labels, dataset.lopsided
-    return cannot_be_meant(units, labels, len(found.units), classes, most, lopsided)
+    counts = units_by_class(units, labels, len(found.names), dataset.labels)
+    seen = len(found.units) if expected is None else expected
+    return what_stops(counts, seen, dataset.stops, dataset.labels) is not None
 
 
 def _each(source: Source, largest: int) -> Iterator[Seen]:
@@ -274,8 +299,10 @@ def lines(found: Census) -> Iterator[str]:
     yield f"sizes    {found.sizes}"
     if found.stops:
         yield (
-            "warning  a run with this config stops before it spends anything: most units count as "
-            "nothing, or nearly all of one class (dataset.rare, dataset.few_usable)"
+            "warning  this cannot be what the config means: fewer than half of the units that it "
+            "declares count as something, or nearly all of them are of one class "
+            "(dataset.nominal_size, dataset.rare). A run counts under noise, and stops where it "
+            "can tell (dataset.census)"
         )
     if many_equal(found.rows, found.equal):
         yield (

@@ -24,7 +24,7 @@ def merge_features(task: Task[MergeFeatures]) -> None:
     ]
     output, key = places.features(task, part), subkey(places.job_home(), "cache")
     merged = merge(shards, places.cache_root(task), output, key)
-    if part not in FEW:
+    if part in task.reads.public_parts and part not in FEW:
         units, labels = (
             np.concatenate([getattr(one, name) for one in merged]) for name in ("units", "labels")
         )

@@ -37,10 +37,11 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     refuse_too_few_different_rows(found, task.reads.different_rows)
     made = read_manifest(manifest, keys.cache)
     write_private(places.census(task), report(census(found)).encode())
-    stop_if_few_usable(task, made.units, made.labels, len(found.units), made.attrs)
     lineage = task.reads.lineage
     # Data that is declared public has no budget to begin anew.
     public = task.reads.mode == "research"
+    if public:
+        stop_if_few_usable(task, made.units, made.labels, len(found.units), made.attrs)
     confirmed = load(Ledger(home, lineage)).confirmed or public
     by_ids = made.identity == "id" and task.reads.split.rule == "hash" and not public
     counted = made.labels >= 0

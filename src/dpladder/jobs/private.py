@@ -26,7 +26,14 @@ from dpladder.learn.interface import Claim, Constants, Data
 from dpladder.network.facts import Network
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.outer import advice
-from dpladder.plan.reads import EvaluateOf, FindMean, ReleaseReads, SeenReads, TrainingReads
+from dpladder.plan.reads import (
+    EvaluateOf,
+    FindMean,
+    ReleaseReads,
+    SeenReads,
+    StoredReads,
+    TrainingReads,
+)
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import entry_of
 from dpladder.privacy.accounting.events import Counted, Job, Spend
@@ -81,9 +88,9 @@ def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
     lineage = None if isinstance(task.reads, EvaluateOf) else ledger.lineage
     for name in RELEASES:
         path = task.input.get(name)
-        if not _bought(task, name):
+        if not isinstance(path, str) or not _bought(task, name):
             continue  # found for nothing, and no release
-        if isinstance(path, str) and not is_kept(ledger.home, Path(path), lineage):
+        if not is_kept(ledger.home, Path(path), lineage):
             under = "another lineage" if lineage is None else f"lineage {lineage}"
             raise Refused(
                 f"{path} is not what was released under {under}: it was edited, or made under "
@@ -92,7 +99,7 @@ def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
             )
 
 
-def _bought(task: Task[ReleaseReads], name: str) -> bool:
+def _bought(task: Task[Any], name: str) -> bool:
     """Whether an input is a release: a mean that centres features, or a head to start from, may be
     found on public records."""
     if name == "mean":
@@ -231,7 +238,7 @@ def _mapped(task: Task[SeenReads], part: Part) -> Data:
     return replace(data, features=Mapped(data.features, map_of(task, part)))
 
 
-def depths_of(task: Task[ReleaseReads | FindMean], part: Part) -> Depths | None:
+def depths_of(task: Task[StoredReads | FindMean], part: Part) -> Depths | None:
     """The depths that are taken, of those that a part's features hold: those that a public sample
     chose, where one did."""
     reads = task.reads

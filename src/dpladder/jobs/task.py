@@ -28,7 +28,7 @@ from dpladder.plan.reads import Private
 
 Reads = TypeVar("Reads", covariant=True)
 
-APART = ("places", "static", "network")  # what changes no output of a job
+APART = ("places", "static", "network", "stops")  # what changes no output of a job
 
 
 @dataclass(frozen=True)

@@ -152,11 +152,6 @@ def _plain(fact: Any) -> Keys | None:
     return found
 
 
-def _few_usable(asked: JobAsked) -> bool | str:
-    dataset = asked.config.dataset
-    return dataset.few_usable or ("lopsided" if dataset.lopsided else False)
-
-
 def _different_rows(asked: JobAsked) -> int:
     dataset = asked.config.dataset
     return 0 if dataset.equal_rows == "one_record" else dataset.nominal_size
@@ -225,7 +220,7 @@ FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "public_parts": lambda asked: [part for part in asked.parts if is_public(asked.config, part)],
     "source": lambda asked: asked.source,
     "fingerprint": lambda asked: fingerprint(asked.source),
-    "few_usable": _few_usable,
+    "stops": lambda asked: asked.config.dataset.stops,
     "different_rows": _different_rows,
     "spans": lambda asked: _plain(asked.config.spans),
     "network": _network,

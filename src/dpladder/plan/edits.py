@@ -22,6 +22,7 @@ from dpladder.privacy.statement.documents import FINALS
 
 PLAN = stages.RESULTS / "plan.json"
 ABSENT = "nothing"
+COUNTS = "count_units"
 
 
 def keys_of(project: Project) -> dict[str, dict[str, Any]]:
@@ -61,7 +62,8 @@ def refuse_unsaid(project: Project, plan: Plan, states: Mapping[str, State]) -> 
     """Refuse an edit that pays again, unsaid, for what the last plan of this folder has finished.
 
     This guards a purse and no privacy: what is spent stands in every figure, and the lifetime holds
-    it. So it knows experiments by their names, and sees nothing from another folder.
+    it. So it knows experiments by their names, and sees nothing from another folder. Counts that
+    stopped a run cost next to nothing, and call for an edit: they are counted anew unsaid.
     """
     if project.main.mode == "research":
         return
@@ -74,7 +76,8 @@ def refuse_unsaid(project: Project, plan: Plan, states: Mapping[str, State]) -> 
         new = [
             plan.items[job]
             for job in artifact.jobs
-            if plan.items[job].question not in project.anew
+            if job.rule != COUNTS
+            and plan.items[job].question not in project.anew
             and state.answer(plan.items[job].question) is None
         ]
         paid = [item for item in new if (name, item.job.rule, item.job.wildcards) in before]

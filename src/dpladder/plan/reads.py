@@ -19,8 +19,10 @@ from dpladder.config.dataset_sections import (
     Dataset,
     Links,
     Split,
+    Stops,
     TrainedGroup,
     Unit,
+    UnitCounts,
 )
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.features_sections import Features, Layers, Mean, Pooling
@@ -110,11 +112,6 @@ class Private(Reads):
     public_parts: tuple[str, ...]
 
 
-FewUsable = bool | Literal["lopsided"]
-"""Which data stops no run. true: any; lopsided: such as has few records of another class than the
-most frequent one, or few findings."""
-
-
 @dataclass(frozen=True)
 class LineageReads(Reads):
     mode: Annotated[Mode, key("mode")]
@@ -156,22 +153,28 @@ class NetworkReads(Reads):
 
 @dataclass(frozen=True)
 class ReleaseReads(LineageReads, Private):
-    """What every release from stored features depends on."""
+    """What every release depends on."""
 
     places: Cached
     research: Annotated[Research, key("research")]
-    mean: Annotated[Mean | None, key("features.mean")]
-    model: Annotated[str, key("features.model")]
-    layers: Annotated[Layers, key("features.layers")]
-    length: Annotated[float | Literal["as_is"], key("features.length")]
-    typical: Annotated[float, key("features.typical")]
     nominal_size: Annotated[int, key("dataset.nominal_size")]
     delta: Annotated[float, key("privacy.delta")]
     relation: Annotated[Relation, key("privacy.relation")]
 
 
 @dataclass(frozen=True)
-class SeenReads(ReleaseReads):
+class StoredReads(ReleaseReads):
+    """The same from stored features."""
+
+    mean: Annotated[Mean | None, key("features.mean")]
+    model: Annotated[str, key("features.model")]
+    layers: Annotated[Layers, key("features.layers")]
+    length: Annotated[float | Literal["as_is"], key("features.length")]
+    typical: Annotated[float, key("features.typical")]
+
+
+@dataclass(frozen=True)
+class SeenReads(StoredReads):
     """The same from features as a training sees them."""
 
     weights: Annotated[str, key("features.weights")]
@@ -199,15 +202,14 @@ class TotalReads(Reads):
 
 @dataclass(frozen=True)
 class PrepareDataset(LineageReads, Private):
-    """`fingerprint` changes when the source's files do. `few_usable` is a word of the operator's,
-    which no release hangs on. `different_rows`: how many a table without ids must be able to have;
-    0 where equal rows are one record by declaration. `spans`: how documents are cut, where they
-    are."""
+    """`fingerprint` changes when the source's files do. `stops`: as far as the data is public.
+    `different_rows`: how many a table without ids must be able to have; 0 where equal rows are one
+    record by declaration. `spans`: how documents are cut, where they are."""
 
     places: Manifests
     source: str
     fingerprint: str
-    few_usable: FewUsable
+    stops: Stops
     different_rows: int
     spans: Spans | None
     links: Annotated[Links, key("dataset.links")] = field(default="none", kw_only=True)
@@ -248,11 +250,19 @@ class ExtractFeatures(NetworkReads, Private):
 @dataclass(frozen=True)
 class MergeFeatures(Private):
     places: Merging
-    few_usable: FewUsable
+    stops: Stops
 
 
 @dataclass(frozen=True)
-class EstimateMean(ReleaseReads):
+class CountUnits(ReleaseReads):
+    """`stops`: what follows from the counts, which do not depend on it."""
+
+    census: Annotated[UnitCounts, key("dataset.census")]
+    stops: Stops
+
+
+@dataclass(frozen=True)
+class EstimateMean(StoredReads):
     pass
 
 

@@ -248,6 +248,11 @@ def _all_tests(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
 # --- which configs have a rule, of those that have models ---
 
 
+def _counts(config: Config) -> bool:
+    """What is declared public is counted without noise."""
+    return config.mode == "release"
+
+
 def _finds_mean(config: Config) -> bool:
     return config.features.centre in ("public", "network")
 
@@ -379,6 +384,7 @@ STAGES: dict[str, Stage] = {
     "merge_features": Stage(
         reads.MergeFeatures, ("extract_features",), _named, models="any", per=("part",)
     ),
+    "count_units": Stage(reads.CountUnits, CACHES, when=_counts, buys="dataset.census", per=()),
     "estimate_mean": Stage(reads.EstimateMean, CACHES, buys="features.mean", per=()),
     "find_mean": Stage(reads.FindMean, CACHES, _sample, _finds_mean, per=()),
     "find_start": Stage(reads.FindStart, CACHES, _start, _finds_start, per=()),

@@ -35,6 +35,7 @@ from dpladder.report.style import (
 EVERY_PART = "all"
 SEARCH = ("rung", "trial")  # how the names of what the search costs begin
 COLOURS = {
+    "units by class": "#B0C4DE",
     "feature mean": SKY,
     "feature covariance": BLUE,
     "feature statistics": BLUE,
@@ -123,6 +124,7 @@ def _name(line: StatedSpend) -> str:
     if line.rule == "run_trial":
         return "trial scores" if line.label == "score" else f"rung {line.wildcards['rung']}"
     return {
+        "count_units": "units by class",
         "estimate_mean": "feature mean",
         "estimate_covariance": "feature covariance",
         "estimate_statistics": "feature statistics",

@@ -1,0 +1,64 @@
+"""Units of the training part by class, counted under noise before anything else is asked: where they
+say that the data cannot be what the config means, the run stops (data/census.py)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from dpladder.config.label_sets import MANY
+from dpladder.data.census import units_by_class, what_stops
+from dpladder.errors import Refused
+from dpladder.jobs.private import (
+    Release,
+    part_of,
+    read_raw,
+    release_once,
+    reserved,
+    single,
+    stored_constants,
+)
+from dpladder.jobs.task import Task, read_json, write_json
+from dpladder.plan.reads import CountUnits
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.draws import gaussian
+from dpladder.privacy.accounting.events import Counted, Gaussian
+from dpladder.privacy.release.meter import Meter
+
+
+def count_units(task: Task[CountUnits]) -> None:
+    release_once(release_of(task))
+    found, reads = read_json(task.output["census"]), task.reads
+    counts, sd = np.array(found["counts"]), float(found["sd"])
+    why = what_stops(counts, reads.nominal_size, reads.stops, reads.labels, sd)
+    if why is not None:
+        raise Refused(
+            f"the data does not look like what the config describes: {why}. Counted under noise, "
+            f"{counts.sum():,.0f} units of the {reads.nominal_size:,} that train by declaration "
+            f"count as something, by class {', '.join(f'{count:,.0f}' for count in counts)} (each "
+            f"± {sd:,.0f}). Nothing else was spent, and these counts are kept. `dpladder check` "
+            "shows on your terminal what is wrong. Then correct the config; or mend the data, and "
+            "give it a number of its own, dataset.version; or, if all of this is right, declare "
+            "dataset.rare or nominal_size, or set dataset.census: null."
+        )
+
+
+def release_of(task: Task[CountUnits]) -> Release:
+    held, train = reserved(task), part_of(task, "train")
+    # a unit is counted once, however many records it has
+    constants = replace(stored_constants(task, train), cap=1)
+    sigma = gdp.sigma(held.mu("count_units"), 1)
+    most, cells = task.reads.labels, 3 if task.reads.labels == MANY else train.classes
+    draw = gaussian("units", sigma, constants.moves_apart(1.0), (cells,))
+
+    def produce(meter: Meter, folder: Path) -> None:
+        data = read_raw(train)
+        assert data.units is not None, "every cache has them"
+        counts = units_by_class(data.units, data.labels, train.classes, most)
+        found = meter.publish("units", counts.astype(np.float64))
+        write_json(folder / "census.json", {"counts": found.tolist(), "sd": draw.scale})
+
+    spends = held.concrete("count_units", [Counted(Gaussian(sigma))], train)
+    return single(task, held, spends, [draw], {"train": train.known_as}, ("census",), produce)
