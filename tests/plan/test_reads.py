@@ -135,7 +135,11 @@ def test_what_a_job_gets_back_is_what_snakemake_was_given(
     change: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for source in ("data.npz", "public.npz"):  # a config's sources must be there; nobody opens them
+    for source in (
+        "data.npz",
+        "public.npz",
+        "a.csv",
+    ):  # a config's sources must be there; nobody opens them
         Path(source).touch()
     Path("images").mkdir()
     for rule, params in given(change):
