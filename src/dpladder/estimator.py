@@ -55,7 +55,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         delta: Fixed for the lineage's life, and well below 1 / nominal_size.
         lineage: The data's name for life. Later versions of the same data keep it.
         lifetime: The most that may ever be spent on the lineage; None: no limit is declared.
-        nominal_size: About how many records train, a public figure; sums are divided by it.
+        nominal_size: About how many units train: a round figure that everybody may know, for
+            sums are divided by it.
         classes: All that a label may be. A label that is none of them, or missing, counts as
             nothing.
         columns: For a DataFrame, its features in order: each with its public smallest and largest

@@ -169,7 +169,7 @@ def test_two_users_share_one_ledger_and_its_releases_whatever_their_umasks(team:
     for user in (OWNER, COLLEAGUE):
         code, said = team.command(user, "ledger", "show", "--by", "user")
         assert code == 0, said
-        assert said.count("epsilon alone") == 2
+        assert said.count("epsilon by itself") == 2
         assert str(OWNER) in said
         assert str(COLLEAGUE) in said
     assert stat.S_IMODE(team.home.stat().st_mode) == 0o2750

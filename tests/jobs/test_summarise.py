@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from dpladder.config.learner_sections import learner_of
-from dpladder.jobs.summarise import distance, largest
+from dpladder.config.sweep_sections import Search
+from dpladder.jobs.summarise import _trial, distance
+from dpladder.report.model_chapter import largest
 
 WEIGHTS = (np.array([[2.0, 3.0]], np.float32), np.array([6.0], np.float32))
 
@@ -39,3 +41,19 @@ def test_of_two_classes_the_rarer_ones_share_tells_the_largers(
     majority: float | None, rare: float | None, classes: int, found: float | None
 ) -> None:
     assert largest(majority, rare, classes) == found
+
+
+@pytest.mark.parametrize(("unit", "kappa"), [("r", None), ("kappa", 40.0)])
+def test_a_place_of_a_search_in_r_is_no_kappa(unit: Any, kappa: float | None) -> None:
+    prior = "none" if unit == "r" else "lognormal"
+    search = Search(unit=unit, prior=prior)
+    trial = {
+        "trial": 0,
+        "r": 40.0,
+        "mu": 0.1,
+        "kappa": 40.0,
+        "score": 9.0,
+        "counted": 20,
+        "sd": 1.0,
+    }
+    assert _trial(trial, learner_of({"name": "dp_gd"}), search).kappa == kappa

@@ -78,3 +78,12 @@ def test_the_plan_says_how_many_are_kept_for_what(changes: dict[str, Any], told:
     project = settled(resolve(overlay(PLAIN, changes)))
     table = plan_table(plan_document(make_plan(project, {}), {}, project))
     assert told + "\n" in table
+
+
+def test_parts_as_given_add_and_nothing_is_said_of_how_many_train() -> None:
+    given = {"dataset": {"split": {"rule": "given"}}, "final": {"targets": [1.0]}}
+    for changes, parallel in (({}, True), (given, False)):
+        project = settled(resolve(overlay(PLAIN, changes)))
+        table = plan_table(plan_document(make_plan(project, {}), {}, project))
+        assert ("in parallel" in table) == parallel
+        assert ("by declaration" in table) == parallel

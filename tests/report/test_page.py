@@ -11,11 +11,13 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from made_up import from_json, statement
 from made_up import summary as made_up
 
 from dpladder.config.section import restored
+from dpladder.jobs.evaluate import by_findings
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.budget_figure import plot_budget
 from dpladder.report.ladder_figure import plot_ladder
@@ -23,6 +25,7 @@ from dpladder.report.model_chapter import results, warnings
 from dpladder.report.page import Captions, write_page
 from dpladder.report.scores_figure import plot_scores
 from dpladder.report.summary import Summary
+from dpladder.report.tables import findings_table, readable
 from dpladder.report.utility_figure import plot_utility
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -203,3 +206,19 @@ def test_contests_that_somebody_asked_for_have_their_section(tmp_path):
     assert "<h2>Contests</h2>" in page
     assert "Ways to search against each other" in page
     assert "<h2>Contests</h2>" not in the_page(tmp_path / "without")
+
+
+def test_findings_are_named_and_set_beside_always_saying_absent():
+    """Half of the counts that the others get right; and a finding that noise hides."""
+    counts = np.array([[[450.0, 0.0], [40.0, 10.0]], [[470.0, 10.0], [2.0, 1.0]]])
+    told = by_findings(("edema", "mass"), counts, 5.0)
+    one = made_up() | {"classes": None, "findings": True}
+    [target] = one["targets"]
+    summary = of(one, target, told.document)
+    [(_, words)] = results([summary])
+    assert words.startswith("of the known findings are told right, the mean over all findings")
+    assert "always saying absent is right for 94.6%" in words
+    [warning] = warnings(summary)
+    assert "not clearly better than always saying absent" in warning
+    shown = readable(findings_table(summary)[1:])
+    assert shown["sensitivity"].tolist() == ["hidden by noise"]

@@ -313,6 +313,16 @@ def test_the_card_tells_of_each_class_what_was_paid_for(tmp_path: Path) -> None:
     assert "Balanced" not in told
 
 
+def test_the_card_warns_where_naming_the_largest_class_does_as_well(tmp_path: Path) -> None:
+    source = Source("features", bytes, (), width=6)
+    file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
+    for counts, warned in (([[80.0, 0.0], [0.0, 20.0]], True), ([[48.0, 2.0], [46.0, 4.0]], False)):
+        found = metrics(("cat", "dog"), np.array(counts), 1.0)
+        (tmp_path / "metrics.json").write_text(json.dumps(asdict(found)))
+        told = card(dpladder.load(file), with_header=False)
+        assert ("not clearly better than always naming the largest class" in told) == warned
+
+
 def test_a_class_is_called_what_it_likes_and_the_card_shows_just_that(tmp_path: Path) -> None:
     source = Source("features", bytes, (), width=6)
     file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])

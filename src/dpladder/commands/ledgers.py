@@ -71,10 +71,10 @@ def _lines(name: str, lineage: Mapping[str, Any], by_user: bool) -> Iterator[str
     )
     if by_user:
         for user, epsilon in lineage["users"].items():
-            yield f"  {user or 'not noted':<24} epsilon alone {up(epsilon)}"
+            yield f"  {user or 'not noted':<24} epsilon by itself {up(epsilon)}"
         return
     for item in lineage["items"]:
-        yield f"  {item['state']:<10} {item['job']:<48} epsilon alone {up(item['epsilon'])}"
+        yield f"  {item['state']:<10} {item['job']:<48} epsilon by itself {up(item['epsilon'])}"
 
 
 def verify(results: Sequence[Path]) -> tuple[list[str], str]:

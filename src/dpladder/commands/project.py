@@ -44,7 +44,7 @@ dataset:
   # to this file's folder. A table of numbers and words: csv: or parquet:<path>, with
   # features.model: none and dataset.columns, which `dpladder check` proposes. Features: npz:<path>.
   source: folder:data
-  nominal_size: 1000  # about how many records train: a round figure that you may tell everybody
+  nominal_size: 1000  # about how many units train: a round figure that everybody may know
   classes: [first, second]  # all that there may be; any other label counts as nothing
 features:
   # A public network: this one, or any of timm's with weights: pretrained or a checkpoint's path.

@@ -12,6 +12,8 @@ from dpladder.config.section import Count, Fraction, Name, NeutralAt, Positive, 
 from dpladder.config.shift import Grouping
 from dpladder.config.sources import FORMS, count_of_classes, kind_of
 
+NO_USERS = ("record", "document")
+
 
 class Unit(Section):
     """Whose privacy is protected."""
@@ -25,6 +27,11 @@ class Unit(Section):
         1,
         description="records kept per document or user, chosen by a key among that unit's own; 1 "
         "for records",
+    )
+    called: Annotated[Words | None, NeutralAt(None)] = Field(
+        None,
+        description="with by: user, what a user is in statements, such as patient; fixed for the "
+        "lineage's life",
     )
     pool: Literal["none", "mean"] = Field(
         "none",
@@ -48,6 +55,17 @@ class Unit(Section):
                 "document, to protect several records together"
             )
         return self
+
+    @model_validator(mode="after")
+    def _users_have_a_name(self) -> Unit:
+        if self.called is not None and (self.by != "user" or self.called in NO_USERS):
+            raise ValueError("called needs by: user, and a word for a person, such as patient")
+        return self
+
+    @property
+    def word(self) -> str:
+        """What statements call a unit."""
+        return self.called or self.by
 
     @model_validator(mode="after")
     def _a_pool_is_one_record(self) -> Unit:
@@ -244,7 +262,8 @@ class Dataset(Section):
         description="the column that says whose a record is; empty: user, where there is one",
     )
     nominal_size: Count = Field(
-        description="n0, units in the training part, declared publicly; sums are divided by it"
+        description="about how many units train: a round figure that everybody may know, for sums "
+        "are divided by it"
     )
     classes: Count | tuple[str, ...] | None = Field(
         None,

@@ -22,6 +22,7 @@ from dpladder.learn.interface import Weights
 from dpladder.plan.reads import Summarise
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import StatedModel, Statement
+from dpladder.report.model_chapter import largest, warnings
 from dpladder.report.summary import (
     AlsoTested,
     Best,
@@ -64,6 +65,7 @@ def summarise(task: Task[Summarise]) -> None:
         majority=largest(reads.majority, reads.rare, classes),
         open=restored(OpenFound, read_json(task.input["open"])) if task.input["open"] else None,
     )
+    summary = replace(summary, warnings=tuple(warnings(summary)))
     write_json(task.output["summary"], asdict(summary))
     write_table(summary_table(summary), task.output["table"])
     write_record(task, free="computed from releases alone")
@@ -74,11 +76,6 @@ def _classes(task: Task[Summarise]) -> int | None:
     model, facts = weights.load(Path(task.input["finals"][0]))
     named = facts.get("inference", {}).get("task", "classification") == "classification"
     return len(model[-1]) if named and task.reads.labels == 1 else None
-
-
-def largest(majority: float | None, rare: float | None, classes: int | None) -> float | None:
-    """The largest class's share by declaration; of two classes the rarer one's says it too."""
-    return 1.0 - rare if majority is None and rare is not None and classes == 2 else majority
 
 
 def _range(
@@ -127,8 +124,14 @@ def _rung(found: dict[str, Any], learner: Learner, search: Search) -> RungFound:
 def _trial(trial: dict[str, Any], learner: Learner, search: Search) -> TrialFound:
     own = of_trial(learner, trial["trial"])
     choice = chosen(own, hyper_of(learner, search, trial["r"], trial["mu"]))
-    facts = {key: trial[key] for key in ("trial", "kappa", "r", "score", "counted")}
-    return TrialFound(**facts, **choice, score_sd=trial["sd"])
+    facts = {key: trial[key] for key in ("trial", "r", "score", "counted")}
+    kappa = _if_kappa(search, trial["kappa"])
+    return TrialFound(**facts, **choice, kappa=kappa, score_sd=trial["sd"])
+
+
+def _if_kappa(search: Search, place: float | None) -> float | None:
+    """A place of the search as a kappa; nothing where the search was in r, and places are r."""
+    return place if search.unit == "kappa" else None
 
 
 def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
@@ -198,9 +201,13 @@ def _target(
         mu=stated.mu,
         mu_final=facts["mu"],
         epsilon_final=gdp.epsilon(facts["mu"], reads.privacy.delta),
-        fit=None if fit is None else restored(FitFound, fit),
+        fit=None
+        if fit is None
+        else restored(
+            FitFound, fit | {"kappa_star": _if_kappa(reads.search, fit.get("kappa_star"))}
+        ),
         r_star=facts.get("r"),
-        kappa_star=facts.get("kappa"),
+        kappa_star=_if_kappa(reads.search, facts.get("kappa")),
         sigma=facts["sigma"],
         test=test,
         suspect=_suspect(test, stated, reads, len(found[-1])),

@@ -93,6 +93,6 @@ def _data(config: Config) -> str:
     kind = KINDS.get(name, dataset.source)
     pooled = ", each as one record, the mean of theirs" if dataset.unit.pooled else ""
     return (
-        f"{kind}; {dataset.nominal_size:,} {dataset.unit.by}s declared for training{pooled}; "
+        f"{kind}; {dataset.nominal_size:,} {dataset.unit.word}s declared for training{pooled}; "
         f"lineage {dataset.lineage}"
     )

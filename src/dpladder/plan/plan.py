@@ -138,7 +138,7 @@ def _terms_of(config: Config, share: float) -> Terms:
     return Terms(
         lineage=config.dataset.lineage,
         relation=config.privacy.relation,
-        unit=config.dataset.unit.by,
+        unit=config.dataset.unit.word,
         cap=config.dataset.unit.cap,
         delta=config.privacy.delta,
         split_rule=cost.partition(config).split_rule,

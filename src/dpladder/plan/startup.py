@@ -333,6 +333,9 @@ def _accuracies(project: Project) -> Iterator[str]:
                 f"{path.parent.name}: test accuracy {test['accuracy']:.1%} (± {sd:.1%}, noise and "
                 f"sampling) at a total of epsilon = {final['target_epsilon']:g}"
             )
+    for path in [RESULTS / name / "summary.json" for name in project.modelled]:
+        if path.is_file():
+            yield from (f"Warning: {line}" for line in _read_json(path).get("warnings", ()))
 
 
 def _left_behind(state: State, parsed: Parsed, anew: Collection[str]) -> list[str]:

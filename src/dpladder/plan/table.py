@@ -157,9 +157,9 @@ def plan_table(document: PlanDocument) -> str:
     spends = document.spends
     totals: dict[str, float] = defaultdict(float)
     for spend in spends:
-        totals[spend.dataset] += 0.0 if _is_beside(spend) else (spend.mu or 0.0) ** 2
+        totals[spend.dataset] += 0.0 if spend.in_parallel else (spend.mu or 0.0) ** 2
     groups = Counter(
-        (s.experiment, s.rule, s.label, s.partition, s.mu, s.epsilon, s.dataset, _is_beside(s))
+        (s.experiment, s.rule, s.label, s.partition, s.mu, s.epsilon, s.dataset, s.in_parallel)
         for s in spends
     )
     rows = [("experiment", "rule", "buys", "reads", "jobs", "epsilon each", "share of mu^2")]
@@ -207,10 +207,11 @@ def _aligned(rows: Sequence[Sequence[str]], words: int) -> Iterator[str]:
         )
 
 
-def _is_beside(spend: PlannedSpend) -> bool:
+def _in_parallel(spend: Spend) -> bool:
     """Whether nobody bears it together with the training. A replaced unit may have been in both
-    parts."""
-    return spend.partition == "test" and spend.relation == "add_remove"
+    parts, and parts as given may change with the next version of the data."""
+    hashed = not spend.partition.split_rule.startswith("given")
+    return hashed and spend.partition.parts == ("test",) and spend.relation == "add_remove"
 
 
 def _published(model: PlannedModel) -> str:
@@ -227,11 +228,13 @@ def _lineage(plan: Plan, lineage: str) -> PlannedLineage:
 
 
 def _units(project: Project, lineage: str) -> dict[str, int]:
-    """How many units are kept for what, by declaration."""
+    """How many units are kept for what, by declaration; nothing where the source says it."""
     config = next(iter(project.of_lineage(lineage).values()))
     split = config.dataset.split
+    if split.rule == "given":
+        return {}
     shares = {"test": split.held_out, "validation": split.validation}
-    kept = [part for part, share in shares.items() if split.rule == "hash" and share > 0]
+    kept = [part for part, share in shares.items() if share > 0]
     return {part: stages.nominal_size(config, part) for part in ("train", *kept)}
 
 
@@ -272,4 +275,5 @@ def _spend(item: Item, spend: Spend, delta: float) -> PlannedSpend:
         count=spend.count,
         mu=mu_of_spend(spend),
         epsilon=compose([spend], delta).epsilon,
+        in_parallel=_in_parallel(spend),
     )

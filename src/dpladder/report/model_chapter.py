@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dpladder.privacy.accounting.shown import Shown
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.reading import percent, plain
-from dpladder.report.summary import FinalFound, Summary
+from dpladder.report.summary import Summary, Tested
 
 Fact = tuple[str, str]
 SURE = 2.0  # deviations
@@ -23,16 +23,21 @@ UNCOUNTED = (
 
 def facts(summary: Summary, about: Mapping[str, str], statement: SealedStatement) -> Sequence[Fact]:
     """What somebody asks who was never told of an experiment's models."""
-    majority = _majority(summary, summary.targets[0]) if summary.targets else None
+    majority = most_frequent(summary.targets[0].test, summary.majority) if summary.targets else None
     chance = summary.classes and f"{percent(1 / summary.classes)}, one class of {summary.classes}"
     share = UNCOUNTED
     if majority is not None:
         spread = f"± {percent(majority.sd)}" if majority.sd else "as the config declares"
         share = f"{percent(majority.value)} {spread}"
-    compared = [("guessing at random", chance), ("always the largest class", share)]
+    needs_none = "always saying absent" if summary.findings else "always the largest class"
+    compared = [("guessing at random", chance), (needs_none, share)]
     return [
         *about.items(),
-        *([(name, words) for name, words in compared if words] if chance else []),
+        *(
+            [(name, words) for name, words in compared if words]
+            if chance or summary.findings
+            else []
+        ),
         ("stated on", statement.origin.date),
         ("may be used for", str((statement.deployment or {}).get("use", UNSAID))),
     ]
@@ -52,10 +57,16 @@ def _result(summary: Summary) -> Fact:
     if test.perplexity is not None:
         return plain(test.perplexity.value), f"perplexity {whose}"
     figure = f"{percent(test.accuracy)} ± {percent(test.spread)}"
-    return figure, (
-        f"{summary.counted('test accuracy')} {whose}; ± is one standard deviation, of noise and "
-        "sampling"
-    )
+    name, beside = summary.counted("test accuracy"), ""
+    if summary.findings and not test.brier:
+        name = "of the known findings are told right, the mean over all findings"
+        absent = most_frequent(test, summary.majority)
+        beside = (
+            f"; always saying absent is right for {percent(absent.value)}"
+            if absent
+            else "; evaluate.measures: classes would count what always saying absent reaches"
+        )
+    return figure, (f"{name} {whose}; ± is one standard deviation, of noise and sampling{beside}")
 
 
 def commands(summary: Summary, artifact: str) -> Sequence[str]:
@@ -71,27 +82,39 @@ def commands(summary: Summary, artifact: str) -> Sequence[str]:
 def warnings(summary: Summary) -> Iterator[str]:
     """A model that is no better than what needs no model, in words."""
     for target in summary.targets:
-        test = target.test
-        if test.perplexity is not None:
-            continue
-        rivals = {"guessing at random": (1 / summary.classes, 0.0)} if summary.classes else {}
-        if (found := _majority(summary, target)) is not None:
-            rivals["always naming the largest class"] = (found.value, found.sd)
-        for rival, (share, sd) in rivals.items():
-            if test.accuracy - share < SURE * math.hypot(test.spread, sd):
-                yield _told(summary.experiment, target, rival, share)
-                break
+        rival = better_without(target.test, summary.classes, summary.majority)
+        if rival is not None:
+            name, share = rival
+            yield (
+                f"The final model of {summary.experiment} at a total of ε = {target.total} is not "
+                f"clearly better than {name}: {percent(target.test.accuracy)} ± "
+                f"{percent(target.test.spread)} of its predictions are right, and "
+                f"{percent(share)} would be without a model."
+            )
 
 
-def _majority(summary: Summary, target: FinalFound) -> Shown | None:
+def better_without(
+    test: Tested, classes: int | None, declared: float | None
+) -> tuple[str, float] | None:
+    """What needs no model and does about as well, with the share that it gets right; None where a
+    model is clearly better. `declared`: the largest class's share by declaration."""
+    if test.perplexity is not None or test.brier:
+        return None
+    rivals = {"guessing at random": (1 / classes, 0.0)} if classes else {}
+    if (found := most_frequent(test, declared)) is not None:
+        name = "always saying absent" if test.findings else "always naming the largest class"
+        rivals[name] = (found.value, found.sd)
+    for rival, (share, sd) in rivals.items():
+        if test.accuracy - share < SURE * math.hypot(test.spread, sd):
+            return rival, share
+    return None
+
+
+def most_frequent(test: Tested, declared: float | None) -> Shown | None:
     """The largest class's share as it was counted, with noise, or else as it was declared."""
-    declared = None if summary.majority is None else Shown(summary.majority, 0.0)
-    return target.test.majority or declared
+    return test.majority or (None if declared is None else Shown(declared, 0.0))
 
 
-def _told(experiment: str, target: FinalFound, rival: str, share: float) -> str:
-    return (
-        f"The final model of {experiment} at a total of ε = {target.total} is not clearly better "
-        f"than {rival}: {percent(target.test.accuracy)} ± {percent(target.test.spread)} of its "
-        f"predictions are right, and {percent(share)} would be without a model."
-    )
+def largest(majority: float | None, rare: float | None, classes: int | None) -> float | None:
+    """The largest class's share by declaration; of two classes the rarer one's says it too."""
+    return 1.0 - rare if majority is None and rare is not None and classes == 2 else majority

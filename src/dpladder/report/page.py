@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.page import costs, first_line, if_chosen
-from dpladder.report.model_chapter import Fact, commands, facts, results, warnings
+from dpladder.report.model_chapter import Fact, commands, facts, results
 from dpladder.report.summary import Summary
 from dpladder.report.tables import (
     classes_table,
@@ -96,7 +96,7 @@ def write_page(
             for lineage, dataset in statement.datasets.items()
             for line in (*costs(statement, lineage), *if_chosen(lineage, dataset))
         ],
-        warnings=[line for summary in summaries for line in warnings(summary)],
+        warnings=[line for summary in summaries for line in summary.warnings],
         sections=[*_sections(statement, summaries, pictures, cells, about, contests)],
         id=statement.id,
     )

@@ -234,7 +234,13 @@ class Tested:
 
     @property
     def majority(self) -> Shown | None:
-        """The share of the most frequent class, where records were counted by class."""
+        """The share that naming the most frequent class would get right, where records were counted
+        by class; of findings, saying that all are absent."""
+        if self.findings:
+            counts = [one.absent for one in self.findings], [one.present for one in self.findings]
+            absent, known = sum(counts[0]), sum(map(sum, counts))
+            noise = 2.0 * math.hypot(*(one.sd for one in self.findings)) / known if known > 0 else 0
+            return Shown(absent / known, noise) if known > 0 else None
         if not self.classes:
             return None
         most = max(one.correct + one.wrong for one in self.classes) / self.total
@@ -313,7 +319,8 @@ class Summary:
     `unit`: what the search draws and fits. `r_range`: the smallest and largest r that was searched.
     `open`: null unless final.without_noise. `classes`: how many the final models tell apart, null
     of a language model and where a record may be of several. `findings`: whether each class is told
-    by itself. `majority`: the largest class's share by declaration, or by the rare one's."""
+    by itself. `majority`: the largest class's share by declaration, or by the rare one's.
+    `warnings`: which models are no better than what needs no model, in words."""
 
     experiment: str
     mode: Literal["release", "research"]
@@ -332,6 +339,7 @@ class Summary:
     classes: int | None = None
     findings: bool = False
     majority: float | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def without_noise(self) -> FinalFound | None:

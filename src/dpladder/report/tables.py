@@ -18,13 +18,15 @@ from dpladder.report.reading import percent, plain
 from dpladder.report.summary import ClassTested, Summary, Tested, WorstTested
 
 Show = Callable[[Any], str]
+OF_FINDINGS = ("sensitivity", "specificity", "balanced")  # bought together, of each finding
+UNTOLD = "hidden by noise"
 UNSEEN = ("accuracy_sd",)  # by readers, who see one deviation: of noise and sampling together
 # How readers see a column: its heading, and one value. Costs are rounded up.
 SHOWN: dict[str, tuple[str, Show]] = {
     "total_epsilon": ("total ε", lambda epsilon: "∞" if epsilon == math.inf else up_short(epsilon)),
     "epsilon": ("ε", lambda epsilon: "∞, no privacy" if epsilon == math.inf else up(epsilon)),
     "own_epsilon": (
-        "ε, its own price",
+        "ε of it and its search alone",
         lambda epsilon: "∞" if epsilon == math.inf else up(epsilon),
     ),
     "mu": ("μ", mu_up),
@@ -346,9 +348,13 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
     out."""
     columns = {}
     seen = table.drop(columns=[*UNSEEN], errors="ignore")
-    for name, values in seen.dropna(axis="columns", how="all").items():
+    bought = {*OF_FINDINGS} if "finding" in table else set()
+    for name, values in seen.items():
+        untold = UNTOLD if name in bought else ""
+        if values.isna().all() and not untold:
+            continue
         heading, show = SHOWN.get(str(name), (str(name), str))
-        columns[heading] = ["" if pd.isna(value) else show(value) for value in values]
+        columns[heading] = [untold if pd.isna(value) else show(value) for value in values]
     return pd.DataFrame(columns)
 
 

@@ -16,6 +16,7 @@ from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
 from dpladder.config.section import restored
 from dpladder.network.facts import INPUT
 from dpladder.privacy.accounting.shown import Shown, in_cell, nearest, up, up_short
+from dpladder.report.model_chapter import better_without, largest
 from dpladder.report.reading import percent
 from dpladder.report.summary import Tested
 from dpladder.use.generate import FREE
@@ -159,7 +160,8 @@ def _use(model: Model) -> Iterator[str]:
 
 def _privacy(model: Model) -> Iterator[str]:
     config, stated = model.facts["config"], model.privacy
-    unit, relation = config["dataset.unit"]["by"], config["privacy.relation"]
+    unit = config["dataset.unit"].get("called") or config["dataset.unit"]["by"]
+    relation = config["privacy.relation"]
     yield f"Protected: each {unit} of the training data. Neighbouring data sets: {relation}."
     if stated is None:
         yield (
@@ -230,7 +232,18 @@ def _measured(model: Model) -> Iterator[str]:
         f"{what} on {whose}: {percent(found.accuracy)} ± {percent(found.spread)}, one standard "
         "deviation over noise and sampling."
     )
-    most = model.facts["config"].get("dataset.labels", 1)
+    config = model.facts["config"]
+    most = config.get("dataset.labels", 1)
+    rival = better_without(
+        found,
+        None if model.findings or most != 1 else len(model.classes),
+        largest(config.get("dataset.majority"), config.get("dataset.rare"), len(model.classes)),
+    )
+    if rival is not None:
+        yield (
+            f"**Warning.** That is not clearly better than {rival[0]}, which is right for "
+            f"{percent(rival[1])}."
+        )
     if model.findings:
         yield (
             "The Brier score is the mean over records and their known findings of the squared "

@@ -168,12 +168,28 @@ def test_a_config_has_one_digest_whatever_else_it_says(tmp_path: Path) -> None:
 
 def test_mu_stands_beside_every_epsilon(run: Finished) -> None:
     rows = [
-        line for line in page_of(run).splitlines() if line.startswith("|") and "epsilon" in line
+        line
+        for line in page_of(run).partition("## Words")[0].splitlines()
+        if line.startswith("|") and "epsilon" in line
     ]
     assert len(rows) == 4
     assert all("mu" in row.replace("mu^2", "") for row in rows)
     mu = run.state()["datasets"]["mnist5k"]["mu"]
     assert f"(mu = {mu_up(mu)})" in page_of(run)
+
+
+def test_a_statement_ends_with_what_its_words_mean(run: Finished) -> None:
+    words = page_of(run).partition("## Words")[2]
+    for word in ("lineage", "unit", "part", "release", "epsilon", "delta", "mu", "limit"):
+        assert f"| {word} | " in words
+    assert "1 and what costs 7.87 make 8" in words
+
+
+def test_a_user_is_called_what_the_config_calls_them(tmp_path: Path) -> None:
+    text = page_of(Finished(tmp_path, {"dataset": {"unit": {"by": "user", "called": "patient"}}}))
+    assert "for each patient" in text
+    assert "for each user" not in text
+    assert "each patient, who counts as one record at most" in text
 
 
 @pytest.mark.parametrize(

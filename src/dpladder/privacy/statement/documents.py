@@ -79,7 +79,8 @@ class PlannedLineage(Cost):
 
 @dataclass(frozen=True)
 class PlannedSpend(NamedJob):
-    """`question`: what the ledger knows it by."""
+    """`question`: what the ledger knows it by. `in_parallel`: whether nobody bears it together with
+    the training."""
 
     question: str
     label: str
@@ -90,6 +91,7 @@ class PlannedSpend(NamedJob):
     count: int
     mu: float | None
     epsilon: float
+    in_parallel: bool = False
 
 
 @dataclass(frozen=True)

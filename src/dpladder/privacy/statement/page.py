@@ -42,6 +42,22 @@ NEIGHBOURS = {
 }
 
 
+GLOSSARY = {
+    "lineage": "a data set under one name for life, its later versions included",
+    "unit": "whose privacy is protected: one record, one document or one person",
+    "part": "training, validation or test; each unit lies in one",
+    "release": "what was computed from the data and is published: weights, counts, means, all with "
+    "noise",
+    "epsilon": "how much one unit can change what is published; smaller is better",
+    "delta": "a small probability that epsilon leaves out",
+    "mu": "epsilon and delta in one figure. The squares of mu add up, and epsilons do not: what "
+    "costs 1 and what costs 7.87 make 8 together, not 8.87",
+    "limit": "the epsilon that all releases of a lineage's life may come to; nothing is released "
+    "beyond it",
+}
+"""The words that a statement cannot do without."""
+
+
 @dataclass(frozen=True)
 class Wording:
     """What a statement of a workflow and one of a ledger alone (embed/) say otherwise."""
@@ -116,6 +132,8 @@ def page(statement: SealedStatement) -> str:
         here = wording_of(statement).origin
         lines += [f"## Figures: lineage {lineage}", "", *_page_of(lineage, dataset, here)]
     lines += ["## What this rests on", "", *(f"- {line}" for line in _assumptions(statement)), ""]
+    lines += ["## Words", "", "| | |", "|---|---|"]
+    lines += [*(f"| {word} | {meaning} |" for word, meaning in GLOSSARY.items()), ""]
     lines += ["Signed: ______________________   Date: ______________", ""]
     return "\n".join(lines)
 
@@ -270,7 +288,10 @@ def closing_line(terms: Terms, state: State) -> str:
         )
     if terms.lifetime_epsilon is not None:
         promise = _limited(terms.lineage, terms.lifetime_epsilon, terms.delta, terms.unit)
-        fits = f"What is left fits epsilon = {down(left(terms, state.charged()))}."
+        fits = (
+            f"What is left fits epsilon = {down(left(terms, state.charged()))}: the squares of mu "
+            "add up, and epsilons do not."
+        )
         return f"{promise} {_so_far(spent)} {fits}"
     return (
         f"Lineage {terms.lineage}: no lifetime limit was declared, so no lifetime guarantee can be "
@@ -342,7 +363,7 @@ def _page_of(lineage: str, dataset: Stated, here: str) -> list[str]:
             for part, figure in dataset.partitions.items()
         ),
         "",
-        "| rule | experiment | buys | reads | times | epsilon alone | mu |",
+        "| rule | experiment | buys | reads | how often | epsilon of each line | mu |",
         "|---|---|---|---|---|---|---|",
     ]
     lines += [
@@ -408,16 +429,16 @@ def _published(
     if not artifacts:
         return []
     return [
-        f"| {heading} | its total | epsilon | mu | its own price, search included | share of the "
-        "search in mu^2 |",
+        f"| {heading} | its total | epsilon | mu | epsilon of it and its search alone | share of "
+        "the search in mu^2 |",
         "|---|---|---|---|---|---|",
         *(_row_of(path, artifact) for path, artifact in artifacts.items()),
         "",
         f"The epsilon of {what} holds for someone who sees {seen}, and nothing else; for someone "
-        "who sees everything published here, the joint figure above holds. It includes all that "
-        "was released before the last of these jobs was planned, because people may have chosen "
-        "the config by that. Their own price leaves it out, and holds only if the config was "
-        "chosen without looking at it.",
+        "who sees everything published here, the joint figure above holds. The column epsilon "
+        "counts all that was released before the last of these jobs was planned, because people "
+        "may have chosen the config by that. The last column but one leaves that out, and holds "
+        "only if the config was chosen without looking at it.",
         "",
     ]
 
