@@ -1,4 +1,4 @@
-"""What real shells complete `dpladder` with. zsh and fish are asked where they are installed."""
+"""What real shells complete `dpladder` with. fish is asked where it is installed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,10 @@ from dpladder import cli
 # what it finds. COMPLETION is dpladder's own script.
 ASK = {
     "bash": """source "$COMPLETION"
-complete -p dpladder | grep -q -- '-F _dpladder' || exit 1
-COMP_WORDS=(dpladder "$@") COMP_CWORD=$#
-_dpladder 2> /dev/null  # bash alone may call compopt
+complete -p dpladder | grep -q -- '-F _shtab_dpladder' || exit 1
+COMP_WORDS=(dpladder "$@") COMP_CWORD=$# COMP_LINE="dpladder $*" COMP_POINT=1000
+_shtab_dpladder 2> /dev/null  # bash alone may call compopt
 printf '%s\\n' "${COMPREPLY[@]}" """,
-    "zsh": """compdef() { [[ $* == "_dpladder dpladder" ]] }
-source "$COMPLETION" || exit 1
-_describe() { print -l -- ${(P)2%%:*} }
-_files() { [[ $1 == -g ]] && print -l -- ${~2}(N) *(/N) || print -l -- * }
-words=(dpladder "$@") CURRENT=$(($# + 1))
-_dpladder""",
     "fish": """source $COMPLETION
 complete -C "dpladder $argv" | string replace -r '\\t.*' '' | string trim -rc /
 true""",
@@ -50,7 +44,7 @@ def _completed(
         (place / name).touch()
 
     def ask(*words: str) -> set[str]:
-        plain = {"fish": ["--no-config"], "zsh": ["-f"], "bash": ["--norc"]}[shell]
+        plain = {"fish": ["--no-config"], "bash": ["--norc"]}[shell]
         ended = subprocess.run(
             [shell, *plain, "-c", ASK[shell], "--" if shell == "fish" else shell, *words],
             cwd=place,
@@ -84,10 +78,10 @@ def test_options_are_those_of_their_command_and_so_are_their_values(
     completed: Callable[..., set[str]],
 ) -> None:
     assert completed("--v") == {"--version"}
-    assert completed("ledger", "show", "--") == {"--by", "--json"}
+    assert completed("ledger", "show", "--") == {"--help", "--by", "--json"}
     assert completed("ledger", "show", "--by", "") == {"user"}
     assert completed("plan", "a.yaml", "--j") == {"--json"}
-    assert completed("audit", "--") == {"--learner", "--canaries", "--json"}
+    assert completed("audit", "--") == {"--help", "--learner", "--canaries", "--json"}
     assert completed("export", "model", "--to", "") == {"torch", "huggingface", "onnx"}
 
 

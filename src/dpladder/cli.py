@@ -10,18 +10,10 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 # What a command imports stands in it: whoever asks for help waits for nothing else.
-from dpladder.commands.completion import (
-    SHELLS,
-    SLURM,
-    VERBOSE,
-    Argument,
-    Command,
-    Run,
-    script,
-    takes,
-)
+from dpladder.commands.arguments import SLURM, VERBOSE, Argument, Command, Run, takes
 from dpladder.errors import BadInput, DpladderError, full_disk, trouble_with
 
 GROUPS = {
@@ -95,7 +87,8 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     return given
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(configs: Any = None) -> argparse.ArgumentParser:
+    """`configs`: what shells complete a config by."""
     parser = argparse.ArgumentParser(prog="dpladder", description=__doc__)
     parser.add_argument("--version", action="version", version=f"dpladder {version('dpladder')}")
     inside = {"": parser.add_subparsers(required=True, metavar="command")}
@@ -106,7 +99,9 @@ def _parser() -> argparse.ArgumentParser:
             inside[group] = actions.add_subparsers(required=True, metavar="action")
         made = inside[group].add_parser(word, help=asked.help)
         for argument in asked.takes:
-            made.add_argument(*argument.names, **argument.options)
+            entry = made.add_argument(*argument.names, **argument.options)
+            if argument is CONFIGS and configs:
+                entry.complete = configs  # type: ignore[attr-defined]
         made.set_defaults(run=asked.run)
     return parser
 
@@ -484,10 +479,12 @@ def _cache(given: argparse.Namespace) -> int:
 @command(
     "completion",
     'what a shell completes `dpladder` with: eval "$(dpladder completion bash)"',
-    takes("shell", choices=SHELLS, help="whose script is written"),
+    takes("shell", choices=["bash", "zsh", "fish"], help="whose script is written"),
 )
 def _completion(given: argparse.Namespace) -> int:
-    print(script(given.shell, COMMANDS, GROUPS))
+    import shtab
+
+    print(shtab.complete(_parser(shtab.glob("*.yaml", "*.yml")), given.shell))
     return 0
 
 

@@ -1,5 +1,5 @@
-"""The census: it shows the owner what would be read, and tells from counts, noised or not, which data
-cannot be meant."""
+"""The census: it shows the owner what would be read, and tells from counts, noised or not, which
+data cannot be meant."""
 
 from __future__ import annotations
 

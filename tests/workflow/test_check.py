@@ -1,5 +1,5 @@
-"""Data that cannot be meant stops a run once its units were counted under noise, before anything else
-is spent; its owner is told where to look."""
+"""Data that cannot be meant stops a run once its units were counted under noise, before anything
+else is spent; its owner is told where to look."""
 
 from __future__ import annotations
 

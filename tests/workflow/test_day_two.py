@@ -58,8 +58,8 @@ def test_respend_that_names_nothing_is_refused_with_what_it_may_name(finished):
     with pytest.raises(BadInput) as refused:
         opened(["config.yaml"])
     assert re.search(
-        r"respend names 'mian', 'summarise'; did you mean main\? allowed: true, false, \{up_to: epsilon\}, or names "
-        r"of experiments \(main\) and of .*\(dp_gd, evaluate, .*train_final\)",
+        r"respend names 'mian', 'summarise'; did you mean main\? allowed: true, false, \{up_to: "
+        r"epsilon\}, or names of experiments \(main\) and of .*\(dp_gd, evaluate, .*train_final\)",
         str(refused.value),
     )
 

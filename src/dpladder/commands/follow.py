@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import TextIO
 
-from dpladder.commands.completion import SLURM
+from dpladder.commands.arguments import SLURM
 from dpladder.errors import TWICE
 from dpladder.plan.startup import SAY
 

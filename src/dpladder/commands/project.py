@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from dpladder.commands.completion import SLURM, VERBOSE
+from dpladder.commands.arguments import SLURM, VERBOSE
 from dpladder.commands.follow import WORDS, follow, follows
 from dpladder.config.section import NAME_PATTERN
 from dpladder.errors import BadInput

@@ -324,8 +324,8 @@ class Dataset(Section):
     )
     new_lineage: bool = Field(
         False,
-        description="true: confirms that a lineage as large as a known one, or with the same ids, is "
-        "about other people, not the same data renamed or in another encoding",
+        description="true: confirms that a lineage as large as a known one, or with the same ids, "
+        "is about other people, not the same data renamed or in another encoding",
     )
     equal_rows: Annotated[Literal["one_record"] | None, NeutralAt(None)] = Field(
         None,

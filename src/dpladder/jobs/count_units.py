@@ -1,5 +1,5 @@
-"""Units of the training part by class, counted under noise before anything else is asked: where they
-say that the data cannot be what the config means, the run stops (data/census.py)."""
+"""Units of the training part by class, counted under noise before anything else is asked: where
+they say that the data cannot be what the config means, the run stops (data/census.py)."""
 
 from __future__ import annotations
 

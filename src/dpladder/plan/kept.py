@@ -48,8 +48,8 @@ def check_names(project: Project) -> None:
         behind = {name for one in configs for name in stages.versions_of(one, _last_rule(one))}
         raise BadInput(
             f"config: respend names {', '.join(map(shown, wrong))}; "
-            f"{did_you_mean(wrong[0], known)}allowed: true, false, {{up_to: epsilon}}, or names of experiments "
-            f"({', '.join(project.experiments)}) and of what is behind their models "
+            f"{did_you_mean(wrong[0], known)}allowed: true, false, {{up_to: epsilon}}, or names of "
+            f"experiments ({', '.join(project.experiments)}) and of what is behind their models "
             f"({', '.join(sorted(behind))})"
         )
 
