@@ -166,3 +166,10 @@ def test_numbers_sparse_rows_and_missing_labels_are_taken(tmp_path: Path) -> Non
 
 def test_it_is_a_public_name() -> None:
     assert "PrivateClassifier" in dpladder.__all__
+
+
+def test_equal_rows_without_ids_are_refused_with_two_ways_out(tmp_path: Path) -> None:
+    few = np.tile([[0.0, 1.0], [1.0, 0.0]], (100, 1))
+    labels = [0, 1] * 100
+    with pytest.raises(BadInput, match=r"198 of 200 rows equal.*ids=.*dataset\.equal_rows"):
+        classifier(columns=None, classes=[0, 1]).fit(few, labels)

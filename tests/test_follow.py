@@ -188,7 +188,10 @@ def test_an_interrupt_waits_for_snakemake_to_end_its_jobs(tmp_path: Path) -> Non
 def test_in_a_file_each_change_is_a_line_of_its_own() -> None:
     out = io.StringIO()
     screen = Screen(out)
-    for text in ("1 of 3 jobs", "1 of 3 jobs", "2 of 3 jobs", ""):
+    for text in ("1 of 3 jobs, about 9 s left: a ...", "1 of 3 jobs, about 8 s left: a ...", ""):
         screen.show(text)
+    screen.show("2 of 3 jobs, about 4 s left: a ...")
     screen.clear()
-    assert out.getvalue() == "1 of 3 jobs\n2 of 3 jobs\n"
+    assert out.getvalue() == (
+        "1 of 3 jobs, about 9 s left: a ...\n2 of 3 jobs, about 4 s left: a ...\n"
+    )

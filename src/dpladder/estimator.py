@@ -29,6 +29,7 @@ from sklearn.exceptions import NotFittedError
 
 from dpladder.commands.follow import follow
 from dpladder.commands.project import CONFIG, command_of
+from dpladder.data.equal_rows import many_equal
 from dpladder.errors import BadInput, Refused
 from dpladder.use.model import Model, load
 
@@ -60,7 +61,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes: All that a label may be. A label that is none of them, or missing, counts as
             nothing.
         columns: For a DataFrame, its features in order: each with its public smallest and largest
-            value, as (0, 100), its public levels, as ["f", "m"], or None for numbers as they are.
+            value, as (0, 100), its public levels, as ["f", "m"], or None for numbers as they are;
+            or as the config has it, {"range": (0, 100), "missing": 40}.
             None for a matrix, whose columns are features as they are, or for images.
         project: The folder of the run; None: `dpladder-projects/<lineage>` here.
         **keys: Any other key of the config by its dotted name, as {"learner.name": "dp_adam"}.
@@ -263,6 +265,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise BadInput(
                     f"{what} has {len(given)} entries for {count} records: give one each."
                 )
+        if ids is None and "dataset.equal_rows" not in self.keys and np.ndim(X) == 2:
+            _refuse_equal_rows(X if _is_frame(X) else _as_array(X), labels, self.columns)
         written = BytesIO()
         if _is_frame(X):
             frame = X.to_pandas() if hasattr(X, "to_pandas") else X
@@ -283,6 +287,20 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folder = self.project_ / "data"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
+
+
+def _refuse_equal_rows(X: Any, labels: Sequence[str], columns: Mapping[str, Any] | None) -> None:
+    """Without ids equal rows are one record, so different people who answer alike would be lost."""
+    count = len(labels)
+    rows = X[[*(columns or X.columns)]].to_numpy() if _is_frame(X) else X
+    said = {(repr(row.tolist()), label) for row, label in zip(rows, labels, strict=True)}
+    if many_equal(count, count - len(said)):
+        raise BadInput(
+            f"{count - len(said):,} of {count:,} rows equal another one, and a run counts equal "
+            "rows as one record. If they are different people, give ids=, one each; if they are "
+            'one record, PrivateClassifier(..., **{"dataset.equal_rows": "one_record"}). Nothing '
+            "was spent."
+        )
 
 
 def _is_frame(X: Any) -> bool:
@@ -334,6 +352,8 @@ def _column(name: str, said: Any) -> Any:
     """A column as the config has it."""
     if said is None:
         return name
+    if isinstance(said, Mapping):
+        return {"name": name, **said, **({"range": [*said["range"]]} if "range" in said else {})}
     values = [*said]
     if len(values) == 2 and not any(isinstance(value, str) for value in values):
         return {"name": name, "range": [float(value) for value in values]}
@@ -345,6 +365,8 @@ def _columns_of(written: Sequence[Any]) -> dict[str, Any] | None:
     found = {
         one if isinstance(one, str) else one["name"]: None
         if isinstance(one, str)
+        else {key: value for key, value in one.items() if key != "name"}
+        if "missing" in one
         else tuple(one["range"])
         if one.get("range")
         else one["levels"]

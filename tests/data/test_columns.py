@@ -27,6 +27,7 @@ from dpladder.data.layout import Layout
 from dpladder.data.sources import text
 from dpladder.data.told_columns import columns_of, hint_at_encoding, lines
 from dpladder.errors import BadInput
+from dpladder.use import graph, standalone
 
 EXAMPLES = ROOT / "config" / "examples" / "tables"
 DECLARED = (
@@ -370,3 +371,42 @@ def test_a_table_that_is_no_utf_8_is_told_with_the_command_that_makes_it(tmp_pat
     assert "iconv -f WINDOWS-1252 -t UTF-8" in hint_at_encoding(source)
     path.write_text("sex,label\nmännlich,1\n", "utf-8")
     assert hint_at_encoding(open_source(f"csv:{path}", Layout(("sex",)))) == ""
+
+
+FILLED = restored_columns(
+    [
+        {"name": "age", "range": [0.0, 100.0], "missing": 40.0, "mark_missing": True},
+        {"name": "visits", "missing": 2.0},
+    ]
+)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_missing_number_counts_as_what_was_declared(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"t.{kind}"
+    table = pd.DataFrame({"age": [None, 90.0, 40.0], "visits": [1.0, None, 3.0], "label": 0})
+    table.to_parquet(path) if kind == "parquet" else table.to_csv(path, index=False)
+    source = open_source(f"{kind}:{path}", Layout(FILLED))
+    found = np.array([source.read(row) for row in range(3)])
+    assert found == pytest.approx(np.array([[-0.2, 1, 1], [0.8, 0, 2], [-0.2, 0, 3]]))
+    assert [one.lost for one in columns_of(source, Layout(FILLED))] == [0, 0, 0]
+    rows = table.drop(columns="label")
+    told = [plain(column) for column in FILLED]
+    assert standalone.rows_of(told, rows) == graph.rows_of(told, rows)
+    assert np.array(graph.rows_of(told, rows)) == pytest.approx(found)
+
+
+def test_a_word_is_no_missing_number(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,visits,label\nold,1,0\n,1,0\n")
+    source = open_source(f"csv:{tmp_path / 't.csv'}", Layout(FILLED))
+    assert np.isnan(source.read(0)[0])
+    assert source.read(1).tolist() == pytest.approx([-0.2, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [{"levels": ["a"], "missing": 1.0}, {"range": [0.0, 1.0], "mark_missing": True}],
+)
+def test_what_cannot_be_missing_is_refused(column: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="missing"):
+        restored_columns([{"name": "x", **column}])

@@ -62,6 +62,47 @@ def recorded(*cases: str) -> tuple[str, ...]:
 
 
 MUTANTS = (
+    # Statistics of a ledger.
+    Mutant(
+        "a sum of values below zero moves by its upper bound alone",
+        "embed/statistics.py",
+        "summed",
+        "max(abs(low), abs(high))",
+        "abs(high)",
+        (
+            "embed/test_statistics.py::test_one_record_adds_no_more_than_the_noise_is_made_for[sum below 0]",
+        ),
+    ),
+    Mutant(
+        "a mean moves its sum and no count",
+        "embed/statistics.py",
+        "centred",
+        "math.sqrt(2.0)",
+        "1.0",
+        (
+            "embed/test_statistics.py::test_one_record_adds_no_more_than_the_noise_is_made_for[mean]",
+        ),
+    ),
+    Mutant(
+        "a tree of counts moves in one level alone",
+        "embed/statistics.py",
+        "tree_of",
+        "math.sqrt(LEVELS)",
+        "1.0",
+        (
+            "embed/test_statistics.py::test_one_record_adds_no_more_than_the_noise_is_made_for[quantiles]",
+        ),
+    ),
+    Mutant(
+        "a replaced record moves a statistic once",
+        "embed/statistics.py",
+        "released",
+        "2.0 if terms.relation == 'replace_one' else 1.0",
+        "1.0",
+        (
+            "embed/test_statistics.py::test_a_statistic_costs_the_epsilon_that_was_asked_for[replace_one]",
+        ),
+    ),
     # Who is who.
     Mutant(
         "lines of JSON that may have ids have them",

@@ -454,3 +454,15 @@ def test_whatever_is_to_be_predicted_ends_in_one_message_or_a_table_of_text(
                 if key[:2] != "p("
             ]
     assert all(cell.isprintable() and cell[:1] not in ("=", "+", "-", "@") for cell in cells)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no weights", b"\x08\0\0\0\0\0\0\0{}      "])
+def test_a_file_that_is_no_model_is_told_in_one_sentence(
+    content: bytes | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "weights.safetensors"
+    if content is not None:
+        file.write_bytes(content)
+    wanted = "does not exist" if content is None else "holds no weights of dpladder"
+    with pytest.raises(BadInput, match=wanted):
+        dpladder.load(file)

@@ -7,11 +7,12 @@ import subprocess
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support import ROOT
 
-from dpladder.config import others
+from dpladder.config import findings, others
 from dpladder.config.learner_sections import learner_of
 from dpladder.plan import digests
 from dpladder.privacy.statement.check import check, read_statement
@@ -120,6 +121,29 @@ def test_an_entry_point_brings_a_section(found):
 def test_one_that_cannot_be_used_stands_in_nobodys_way(broken, taken, why, found):
     with pytest.warns(UserWarning, match=why):
         assert found(broken, taken=taken) == {}
+
+
+def test_a_section_with_a_list_is_refused_with_what_to_write(found, tmp_path, monkeypatch) -> None:
+    (tmp_path / "listing").mkdir()
+    (tmp_path / "listing" / "section.py").write_text(
+        "from typing import Literal\n"
+        "from dpladder.config.section import Section\n"
+        "class Listing(Section):\n"
+        "    name: Literal['own.listing']\n"
+        "    widths: tuple[list[int], ...] = ()\n"
+        "SECTION = Listing\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.warns(UserWarning, match=r"widths: .*Write tuple\[\.\.\.\]"):
+        assert found(entry("listing", "own.listing")) == {}
+
+
+def test_a_learner_of_another_package_may_take_findings() -> None:
+    many = SimpleNamespace(labels="many")
+    for takes, refused in ((True, False), (False, True)):
+        learner = SimpleNamespace(name="own.one", takes_findings=takes)
+        config = SimpleNamespace(dataset=many, learner=learner)
+        assert bool([*findings.beside({})["learner.name"](config)]) == refused
 
 
 @pytest.mark.parametrize("field", sorted(others.RESERVED))

@@ -103,9 +103,11 @@ class Screen:
     shown: str = field(default="", init=False)
 
     def show(self, text: str) -> None:
-        if not text or text == self.shown:
+        """In a file the time that is left makes no line of its own: it would at every look."""
+        news = text if self.out.isatty() else re.sub(r", about .* left", "", text)
+        if not text or news == self.shown:
             return
-        self.shown = text
+        self.shown = news
         if self.out.isatty():
             self.out.write(f"\r\033[K{text}\r")
         else:
@@ -144,7 +146,7 @@ def follow(command: Sequence[str]) -> int:
                 progress = progress.after(line, time.monotonic())
                 if line.startswith(NOTHING):
                     print(f"{NOTHING}: all results are there, and up to date.", file=sys.stderr)
-            screen.show(_seldom(progress, screen))
+            screen.show(progress.line(time.monotonic()))
         said.seek(0)
         all_said = said.read()
     screen.clear()
@@ -186,12 +188,6 @@ def _killed(said: str) -> str:
         return ""
     why = ", as systems do that run out of memory" if found[1] == "SIGKILL" else ""
     return f"{found[2]} was ended by {found[1]}{why}. {TWICE}: run again, and the run goes on."
-
-
-def _seldom(progress: Progress, screen: Screen) -> str:
-    """In a file the time that is left would make every look a line of its own."""
-    line = progress.line(time.monotonic())
-    return line if screen.out.isatty() else re.sub(r", about .* left", "", line)
 
 
 def _wait(run: subprocess.Popen[bytes]) -> int | None:

@@ -125,6 +125,14 @@ class Column(Section):
     range: tuple[float, float] | None = Field(
         None, description="smallest and largest value: cut there, and scaled to -1 to 1"
     )
+    missing: Annotated[float | None, NeutralAt(None)] = Field(
+        None,
+        description="of numbers, what a missing one counts as, known publicly; empty: a record "
+        "without it counts as nothing",
+    )
+    mark_missing: Annotated[bool, NeutralAt(False)] = Field(
+        False, description="with missing, true: one more feature, 1 where it is missing and else 0"
+    )
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Column:
@@ -134,6 +142,10 @@ class Column(Section):
             raise ValueError("levels must name each level once")
         if self.range is not None and not self.range[0] < self.range[1]:
             raise ValueError("range must be [smallest, largest]")
+        if self.levels and self.missing is not None:
+            raise ValueError("missing is for numbers; of levels a missing one is none of them")
+        if self.mark_missing and self.missing is None:
+            raise ValueError("mark_missing needs missing: what a missing number counts as")
         return self
 
 

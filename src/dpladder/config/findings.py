@@ -44,7 +44,8 @@ def are_many(c: Any) -> bool:
 def _taken(key: str, c: Any) -> Messages:
     section, _, name = key.rpartition(".")
     given = getattr(getattr(c, section) if section else c, name, None)
-    if are_many(c) and given is not None and given not in TAKEN[key]:
+    brought = key == "learner.name" and getattr(c.learner, "takes_findings", False)
+    if are_many(c) and given is not None and given not in TAKEN[key] and not brought:
         allowed = " or ".join(
             str(one).lower() if isinstance(one, bool) else str(one) for one in TAKEN[key]
         )

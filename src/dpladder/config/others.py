@@ -8,12 +8,12 @@ them `section.py` and `audit.py`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from dpladder.config.section import Section
 from dpladder.errors import BadInput
@@ -76,4 +76,21 @@ def _other(entry: EntryPoint, package: str, taken: Collection[str]) -> Other:
             f"{', '.join(sorted(taken_fields))}: dpladder gives fields of this name a meaning. "
             "Choose other names, or extend the section of dpladder's that has them."
         )
+    unhashable = [
+        name
+        for name, field in section.model_fields.items()
+        if {list, dict, set} & {*_types_in(field.annotation)}
+    ]
+    if unhashable:
+        raise BadInput(
+            f"{', '.join(unhashable)}: a section is compared and remembered, so its fields hold no "
+            "list, dict or set. Write tuple[...] in place of list[...]."
+        )
     return Other(entry.name, entry.value, package, section)
+
+
+def _types_in(annotation: Any) -> Iterator[Any]:
+    """A type, and all that stand inside its brackets."""
+    yield get_origin(annotation) or annotation
+    for inside in get_args(annotation):
+        yield from _types_in(inside)

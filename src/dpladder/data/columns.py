@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpladder.config.dataset_sections import Chosen, Column
-from dpladder.config.section import restored
+from dpladder.config.section import restored, values_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,11 +46,25 @@ def _encoded(column: Chosen, values: Sequence[Any]) -> Matrix:
         return np.column_stack(
             [(given == as_text(level)).astype(np.float64) for level in column.levels]
         )
-    found = _numbers(values)
+    found, absent = _numbers(values), np.zeros(len(values), bool)
+    if column.missing is not None:
+        absent = np.array([is_missing(value) for value in values], bool)
+        found = np.where(absent, column.missing, found)
     if column.range is not None:
         low, high = column.range
         found = 2.0 * (np.clip(found, low, high) - low) / (high - low) - 1.0
-    return found[:, None]
+    return np.column_stack([found, absent]) if column.mark_missing else found[:, None]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a number was left out: nothing, blank, or what pandas writes there. Other words are
+    no numbers, and nothing fills them in."""
+    if value is None or (isinstance(value, str) and value.strip().lower() in ("", "nan")):
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas' NA
+        return True
 
 
 def _numbers(values: Sequence[Any]) -> Matrix:
@@ -78,7 +92,7 @@ def as_text(value: Any) -> str:
 
 def plain(column: Chosen) -> Any:
     """As JSON has it."""
-    return column if isinstance(column, str) else column.model_dump(mode="json")
+    return column if isinstance(column, str) else values_of(column)
 
 
 def restored_columns(columns: Sequence[Any]) -> tuple[Chosen, ...]:

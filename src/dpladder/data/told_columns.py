@@ -96,7 +96,7 @@ def _told(name: str, values: Sequence[Any], role: str | None, feature: Chosen | 
     elif levels_of(feature):
         lost = int((matrix_of([feature], lambda _: values).sum(1) == 0).sum())
     else:
-        lost = int((~number).sum())
+        lost = int((~np.isfinite(matrix_of([feature], lambda _: values)[:, 0])).sum())
     share = float(missing.mean()) if len(missing) else 0.0
     here = [str(value) for value, none in zip(values, missing, strict=True) if not none]
     return Told(name, words, share, role, feature, lost, _unfit(here, words, share))

@@ -6,11 +6,12 @@ import functools
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
+from dpladder.embed import statistics
 from dpladder.embed.charge import Charge
 from dpladder.embed.mechanisms import Mechanism, events_of
 from dpladder.embed.statement import write_statement
@@ -148,6 +149,75 @@ class OpenLedger:
             return charged
 
         return decorate
+
+    def count(self, name: str, values: Any, *, epsilon: float, again: bool = False) -> float:
+        """How many values there are, with noise. Missing ones are none.
+
+        Args:
+            name: What the spend is called in the ledger.
+            values: One of each record.
+            epsilon: What it costs at the lineage's delta.
+            again: Whether to pay once more under a name that was used.
+        """
+        found = statistics.released(self, name, *statistics.counted(values), epsilon, again)
+        return float(found[0])
+
+    def histogram(
+        self, name: str, values: Any, *, levels: Sequence[Any], epsilon: float, again: bool = False
+    ) -> dict[Any, float]:
+        """How many values are each of the levels, which are declared, with noise."""
+        exact = statistics.counts_of_levels(values, levels)
+        found = statistics.released(self, name, *exact, epsilon, again)
+        return dict(zip(levels, found.tolist(), strict=True))
+
+    def sum(
+        self,
+        name: str,
+        values: Any,
+        *,
+        bounds: tuple[float, float],
+        epsilon: float,
+        again: bool = False,
+    ) -> float:
+        """The sum of values, each cut to bounds, which are declared, with noise."""
+        exact = statistics.summed(values, bounds)
+        return float(statistics.released(self, name, *exact, epsilon, again)[0])
+
+    def mean(
+        self,
+        name: str,
+        values: Any,
+        *,
+        bounds: tuple[float, float],
+        epsilon: float,
+        again: bool = False,
+    ) -> float:
+        """The mean of values, each cut to bounds: a noised sum over a noised count."""
+        exact = statistics.centred(values, bounds)
+        return statistics.mean_of(statistics.released(self, name, *exact, epsilon, again), bounds)
+
+    def quantiles(
+        self,
+        name: str,
+        values: Any,
+        at: Sequence[float],
+        *,
+        bounds: tuple[float, float],
+        epsilon: float,
+        again: bool = False,
+    ) -> list[float]:
+        """The values that these shares of all lie below, read off one noised tree of counts. As
+        many as you like cost the same."""
+        if not all(0.0 <= share <= 1.0 for share in at):
+            raise BadInput(f"at is {[*at]}. Give shares from 0 to 1, as 0.5 for the median.")
+        exact = statistics.tree_of(values, bounds)
+        tree = statistics.released(self, name, *exact, epsilon, again)
+        return statistics.quantiles_of(tree, at, bounds)
+
+    @property
+    def terms(self) -> Terms:
+        """What is fixed for the lineage's life."""
+        return self._terms
 
     def affords(self, mechanism: Mechanism) -> bool:
         """Whether one more such spend would be reserved. Reserves nothing."""

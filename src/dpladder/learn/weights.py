@@ -62,7 +62,11 @@ def load_with_mean(path: Path) -> tuple[Weights, NDArray[np.float64] | None, dic
             ]
             layers = tuple(file.get_tensor(name) for name in names)
             return layers, file.get_tensor(MEAN) if MEAN in stored else None, metadata
-    except (SafetensorError, KeyError, OSError) as error:
+    except FileNotFoundError:
+        raise BadInput(
+            f"{path} does not exist. Give results/<experiment>/final/<epsilon>/weights.safetensors."
+        ) from None
+    except (SafetensorError, LookupError, OSError, ValueError, TypeError, AttributeError) as error:
         raise BadInput(
             f"{path} holds no weights of dpladder. Give a file that train_final wrote."
         ) from error

@@ -93,13 +93,14 @@ def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
         raise ValueError(f"a record has {len(row)} values, and this model takes {len(columns)}")
     if told.get("levels"):
         return [float(_level(value) == _level(level)) for level in told["levels"]]
-    number = float(value)
+    absent = "missing" in told and (value is None or value == "" or value != value)
+    number = float(told["missing"] if absent else value)
     if number != number:
         raise ValueError(f"a record has no number in {name}, which this model was trained on")
     if told.get("range"):
         low, high = told["range"]
         number = 2.0 * (min(max(number, low), high) - low) / (high - low) - 1.0
-    return [number]
+    return [number, float(absent)] if told.get("mark_missing") else [number]
 
 
 def _level(value: Any) -> str:

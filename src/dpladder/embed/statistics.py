@@ -1,0 +1,149 @@
+"""Counts, sums, means and quantiles with noise, each one Gaussian release of a ledger's lineage.
+
+A value is one record's. One that is missing, or no number, counts as nothing. Bounds and levels are
+declared, never read off the data: values beyond bounds are cut to them. What comes out may be used
+in any way, at no further cost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.errors import BadInput
+from dpladder.privacy.accounting import gdp
+
+if TYPE_CHECKING:
+    from dpladder.embed.ledger import OpenLedger
+
+LEVELS = 10  # of the binary tree that quantiles are read from: 1,024 leaves
+Floats = NDArray[np.float64]
+
+
+def released(
+    ledger: OpenLedger, name: str, exact: Floats, sensitivity: float, epsilon: float, again: bool
+) -> Floats:
+    """`exact` with Gaussian noise that costs epsilon at the lineage's delta.
+
+    Args:
+        sensitivity: The most (L2) that one record adds to `exact`.
+    """
+    from dp_accounting import dp_event
+
+    terms = ledger.terms
+    moved = 2.0 if terms.relation == "replace_one" else 1.0  # one record leaves, another comes
+    multiplier = moved * gdp.sigma(gdp.mu(epsilon, terms.delta), 1)
+    with ledger.spend(name, dp_event.GaussianDpEvent(multiplier), again=again) as charge:
+        noised = np.asarray(charge.noise(exact, sensitivity), np.float64)
+        charge.finish(noised)
+    return noised
+
+
+def counted(values: Any) -> tuple[Floats, float]:
+    """How many values there are. Sensitivity: a record adds 1."""
+    return np.array([sum(not _absent(value) for value in values)], np.float64), 1.0
+
+
+def counts_of_levels(values: Any, levels: Sequence[Any]) -> tuple[Floats, float]:
+    """How many values are each level. Sensitivity: a record adds 1 to one of them."""
+    names = [str(level) for level in levels]
+    if len({*names}) != len(names) or not names:
+        raise BadInput(f"levels: {len(names)} are given. Name each once, and at least one.")
+    found = [_name(value) for value in values]
+    return np.array([found.count(name) for name in names], np.float64), 1.0
+
+
+def summed(values: Any, bounds: tuple[float, float]) -> tuple[Floats, float]:
+    """The sum of values cut to bounds. Sensitivity: a record adds the larger bound at most."""
+    low, high = _checked(bounds)
+    inside = np.clip(numbers(values), low, high)
+    return np.array([math.fsum(inside)]), max(abs(low), abs(high))
+
+
+def centred(values: Any, bounds: tuple[float, float]) -> tuple[Floats, float]:
+    """The sum of values as they lie between -1 and 1 within bounds, and how many there are.
+    Sensitivity: a record adds at most 1 to each, which is sqrt(2) in L2."""
+    low, high = _checked(bounds)
+    inside = np.clip(numbers(values), low, high)
+    scaled = (inside - (low + high) / 2.0) / ((high - low) / 2.0)
+    return np.array([math.fsum(np.clip(scaled, -1.0, 1.0)), float(len(scaled))]), math.sqrt(2.0)
+
+
+def mean_of(noised: Floats, bounds: tuple[float, float]) -> float:
+    low, high = bounds
+    share = noised[0] / max(noised[1], 1.0)
+    return float(np.clip((low + high) / 2.0 + share * (high - low) / 2.0, low, high))
+
+
+def tree_of(values: Any, bounds: tuple[float, float]) -> tuple[Floats, float]:
+    """How many values lie in each half of the bounds, in each quarter and so on (Hay et al. 2010,
+    section 4). Sensitivity: a record adds 1 to one count of each level, sqrt(LEVELS) in L2."""
+    low, high = _checked(bounds)
+    places = (np.clip(numbers(values), low, high) - low) / (high - low) * 2**LEVELS
+    leaves = np.minimum(places.astype(np.int64), 2**LEVELS - 1)
+    levels = [
+        np.bincount(leaves >> (LEVELS - level), minlength=2**level)
+        for level in range(1, LEVELS + 1)
+    ]
+    return np.concatenate(levels).astype(np.float64), math.sqrt(LEVELS)
+
+
+def quantiles_of(tree: Floats, at: Sequence[float], bounds: tuple[float, float]) -> list[float]:
+    return [_quantile(tree, share, *bounds) for share in at]
+
+
+def _quantile(tree: Floats, share: float, low: float, high: float) -> float:
+    """Down from the root, always into the half that the share lies in."""
+    start, place = 0, 0
+    for level in range(1, LEVELS + 1):
+        left, right = np.maximum(tree[start + 2 * place : start + 2 * place + 2], 0.0)
+        if left + right <= 0.0:
+            break
+        rank, middle = share * (left + right), (low + high) / 2.0
+        if rank <= left:
+            place, high, share = 2 * place, middle, rank / left if left else 0.0
+        else:
+            place, low, share = 2 * place + 1, middle, (rank - left) / right
+        start += 2**level
+    return float(low + share * (high - low))
+
+
+def numbers(values: Any) -> Floats:
+    """Those that are numbers. Infinite ones are cut to bounds later."""
+    found = np.array([_number(value) for value in values], np.float64)
+    return found[~np.isnan(found)]
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _absent(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas' NA
+        return True
+
+
+def _name(value: Any) -> str | None:
+    """3.0 is 3, as pandas makes one of the other where a value is missing."""
+    if _absent(value):
+        return None
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _checked(bounds: tuple[float, float]) -> tuple[float, float]:
+    low, high = map(float, bounds)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise BadInput(
+            f"bounds are {low}, {high}. They must be the smallest and the largest value, known "
+            "publicly."
+        )
+    return low, high

@@ -1,0 +1,100 @@
+"""Statistics of a ledger: what one record adds stays below the sensitivity that noise is drawn for,
+and what is missing counts as nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpladder
+from dpladder.embed import statistics
+from dpladder.embed.ledger import OpenLedger
+from dpladder.errors import BadInput, Refused
+
+DELTA = 1e-5
+BOUNDS = (-20.0, 100.0)
+ODD = [None, "", "word", math.nan, math.inf, -math.inf, -1e300, 1e300, 40, "3.5", 100.0, -20.0]
+EXACT: dict[str, Callable[[list[Any]], tuple[Any, float]]] = {
+    "count": statistics.counted,
+    "histogram": lambda values: statistics.counts_of_levels(values, ["40", "word"]),
+    "sum": lambda values: statistics.summed(values, BOUNDS),
+    "sum below 0": lambda values: statistics.summed(values, (-9.0, 2.0)),
+    "mean": lambda values: statistics.centred(values, BOUNDS),
+    "quantiles": lambda values: statistics.tree_of(values, BOUNDS),
+}
+
+
+def opened(folder: Path, relation: Any = "add_remove", epsilon: float = 50.0) -> OpenLedger:
+    return dpladder.Ledger(
+        "people",
+        epsilon,
+        DELTA,
+        relation=relation,
+        results=folder / "results",
+        home=folder / "home",
+    )
+
+
+@pytest.mark.parametrize("what", EXACT)
+def test_one_record_adds_no_more_than_the_noise_is_made_for(what: str) -> None:
+    before = [1.0, 50.0, "40", None]
+    without, sensitivity = EXACT[what](before)
+    moved = [np.linalg.norm(EXACT[what]([*before, value])[0] - without) for value in ODD]
+    assert max(moved) <= sensitivity * (1 + 1e-12)
+    assert max(moved) >= 0.99 * sensitivity  # and noise is made for no more than that
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_a_statistic_costs_the_epsilon_that_was_asked_for(relation: Any, tmp_path: Path) -> None:
+    ledger = opened(tmp_path, relation)
+    ledger.mean("age", [40.0] * 100, bounds=(0, 100), epsilon=1.0)
+    assert ledger.spent == pytest.approx(1.0, abs=1e-3)
+    with pytest.raises(Refused, match="was committed before"):
+        ledger.mean("age", [40.0], bounds=(0, 100), epsilon=1.0)
+    ledger.statement()
+    assert ledger.verify() == []
+
+
+def test_statistics_are_near_what_they_stand_for_where_noise_is_small(tmp_path: Path) -> None:
+    ledger = opened(tmp_path, epsilon=500.0)
+    ages = [*np.random.default_rng(0).uniform(20, 60, 20_000), None, math.nan, "unknown"]
+    assert ledger.count("n", ages, epsilon=20.0) == pytest.approx(20_001, abs=5)
+    assert ledger.sum("sum", ages, bounds=(0, 100), epsilon=20.0) == pytest.approx(
+        800_000, rel=0.01
+    )
+    assert ledger.mean("mean", ages, bounds=(0, 100), epsilon=20.0) == pytest.approx(40.0, abs=0.3)
+    low, middle, high = ledger.quantiles(
+        "q", ages, [0.25, 0.5, 0.75], bounds=(0, 100), epsilon=20.0
+    )
+    assert (low, middle, high) == pytest.approx((30.0, 40.0, 50.0), abs=0.7)
+    sexes = ["f"] * 700 + ["m"] * 300 + [None]
+    found = ledger.histogram("sex", sexes, levels=["f", "m", "x"], epsilon=20.0)
+    assert [*found.values()] == pytest.approx([700, 300, 0], abs=5)
+
+
+@pytest.mark.parametrize("bounds", [(1.0, 0.0), (0.0, math.inf), (math.nan, 1.0)])
+def test_bounds_that_are_none_are_refused_before_anything_is_spent(
+    bounds: Any, tmp_path: Path
+) -> None:
+    ledger = opened(tmp_path)
+    for ask in (ledger.sum, ledger.mean):
+        with pytest.raises(BadInput, match="bounds are"):
+            ask("x", [1.0], bounds=bounds, epsilon=1.0)
+    with pytest.raises(BadInput, match="shares from 0 to 1"):
+        ledger.quantiles("x", [1.0], [50], bounds=(0, 1), epsilon=1.0)
+    with pytest.raises(BadInput, match="Name each once"):
+        ledger.histogram("x", [1.0], levels=["a", "a"], epsilon=1.0)
+    assert ledger.spent == 0.0
+
+
+def test_nothing_but_noise_is_told_of_no_data(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    assert ledger.count("none", [], epsilon=1.0) != 0.0
+    assert 0.0 <= ledger.mean("mean", [], bounds=(0, 1), epsilon=1.0) <= 1.0
+    [median] = ledger.quantiles("q", [], [0.5], bounds=(0, 1), epsilon=1.0)
+    assert 0.0 <= median <= 1.0
