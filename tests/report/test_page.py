@@ -25,7 +25,7 @@ from dpladder.report.model_chapter import results, warnings
 from dpladder.report.page import Captions, write_page
 from dpladder.report.scores_figure import plot_scores
 from dpladder.report.summary import Summary
-from dpladder.report.tables import findings_table, readable
+from dpladder.report.tables import findings_table, readable, summary_table
 from dpladder.report.utility_figure import plot_utility
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -222,3 +222,10 @@ def test_findings_are_named_and_set_beside_always_saying_absent():
     assert "not clearly better than always saying absent" in warning
     shown = readable(findings_table(summary)[1:])
     assert shown["sensitivity"].tolist() == ["hidden by noise"]
+
+
+def test_how_good_a_model_is_stands_before_how_it_was_trained():
+    """On a phone's screen the first columns alone are in sight."""
+    columns = [*readable(summary_table(restored(Summary, made_up())))]
+    assert columns[:3] == ["experiment", "total ε", "test accuracy"]
+    assert columns.index("r*") > columns.index("test accuracy")

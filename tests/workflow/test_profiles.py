@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import Any
 
 import yaml
@@ -53,3 +55,26 @@ def test_no_profile_lets_sizes_of_private_files_decide_which_job_starts():
     and the ledger's order would tell which of two private caches has more records."""
     told = {"scheduler": "greedy", "scheduler-greedy-omit-prioritize-by-temp-and-input": True}
     assert told.items() <= profile("default").items()
+
+
+def test_an_option_that_a_profile_shows_stands_on_a_line_of_its_own():
+    """A reflow joins it with prose, where nobody finds it and no comment can be taken away."""
+    for path in sorted((ROOT / "profiles").glob("*/config.yaml")):
+        for line in path.read_text("utf-8").splitlines():
+            said = line.partition("#")[2].strip()
+            options = re.findall(r"\bslurm[-_][a-z-_]+: ", said)
+            assert not options or said.startswith(options[0]), (path, line)
+
+
+COMMAND = re.compile(r"\b(pip (?:install|download)|python(?: -m)? \S|snakemake -|dpladder [a-z]+ )")
+
+
+def test_a_command_of_a_docstring_is_one_line_that_begins_with_it():
+    sources = [*(ROOT / "examples").rglob("*.py"), *(ROOT / "tools").glob("*.py")]
+    for path in sources:
+        said = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        for line in said.splitlines():
+            if line.startswith("    "):
+                found = [one.start() for one in COMMAND.finditer(line.strip())]
+                assert len(found) <= 1 or " && " in line or "; " in line, (path, line)
+                assert not line.strip().startswith("&&"), (path, line)

@@ -78,17 +78,17 @@ def summary_table(summary: Summary) -> pd.DataFrame:
             {
                 "experiment": summary.experiment,
                 "total_epsilon": target.target_epsilon,
+                **_told(test),
+                **_shown("balanced", test.balanced),
+                **_shown("auc", test.auc),
+                **_worst(test.worst),
+                **_shown("elsewhere", test.elsewhere),
                 "epsilon": (target.stated or target).epsilon,
                 "own_epsilon": target.epsilon,
                 "kappa_star": target.kappa_star,
                 "r_star": target.r_star,
                 **target.choice,
                 "sigma": target.sigma,
-                **_told(test),
-                **_shown("balanced", test.balanced),
-                **_shown("auc", test.auc),
-                **_worst(test.worst),
-                **_shown("elsewhere", test.elsewhere),
                 "search_share": target.search_share,
                 "suspect": target.suspect,
             }
@@ -99,8 +99,8 @@ def summary_table(summary: Summary) -> pd.DataFrame:
             {
                 "experiment": f"{summary.experiment}, {beside}",
                 "total_epsilon": target.target_epsilon,
-                "epsilon": (target.stated or target).epsilon,
                 **_told(found),
+                "epsilon": (target.stated or target).epsilon,
             }
             for target in summary.models
             for beside, found in (("student", target.student), ("head alone", target.head))
