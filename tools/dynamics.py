@@ -21,7 +21,7 @@ from torch import Tensor
 from dpladder.config.learner_sections import HyperparameterFree, Steering
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.hyfree_dp import train as own
-from dpladder.learn.hyfree_dp.cost import Multipliers, split
+from dpladder.learn.hyfree_dp.queries import Multipliers, split
 from dpladder.learn.hyfree_dp.train import Rate
 from dpladder.learn.score import correct_count
 from dpladder.privacy.accounting import gdp
@@ -69,7 +69,7 @@ def main() -> None:
     for gamma in GAMMAS:
         steered = learner.model_copy(update={"gamma": gamma})
         found = noise_of(arena, steered, 1.0)
-        share = found.points * found.looks / found.loss**2 / gdp.mu(1.0, DELTA) ** 2
+        share = steered.points * found.looks / found.loss**2 / gdp.mu(1.0, DELTA) ** 2
         print(f"| {gamma:g} | {found.gradient:.1f} | {found.loss:.1f} | {share:.1%} |")
     if asked.figure:
         draw({epsilon: looks for epsilon, (_, looks) in seen.items()}, asked.figure)
@@ -103,12 +103,10 @@ def watched(every: int) -> Iterator[list[Look]]:
     learned = own.learned
 
     def telling(
-        rate: Rate, losses: Tensor, deviation: Tensor, unit: Tensor, steering: Steering = "guarded"
+        rate: Rate, losses: Tensor, deviation: Tensor, unit: float, steering: Steering = "guarded"
     ) -> Rate:
         found = learned(rate, losses, deviation, unit, steering)
-        looks.append(
-            Look(len(looks) * every, float(losses[0, losses.shape[1] // 2]), float(found.eta[0]))
-        )
+        looks.append(Look(len(looks) * every, float(losses[len(losses) // 2]), float(found.eta)))
         return found
 
     own.learned = telling

@@ -35,7 +35,6 @@ from dpladder.config.sweep_sections import Search
 from dpladder.data.backbones import encoder
 from dpladder.data.datasets import open_source
 from dpladder.learn import public_head
-from dpladder.learn.dp_finetune.train import followed
 from dpladder.learn.interface import Data
 from dpladder.learn.registry import method
 from dpladder.learn.score import correct_count
@@ -43,7 +42,7 @@ from dpladder.network.cut import network_of
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
-from dpladder.search.first_head import head_of, training_of_head
+from dpladder.search.first_head import head_of, training_of_head, worth_of
 from dpladder.search.prior import AFTER_HEAD, of_learner
 from dpladder.search.space import Space
 from dpladder.search.training import training_of
@@ -199,7 +198,8 @@ def after_head(
         for place, training in enumerate((head, network)[: 1 + (share < 1.0)]):
             meter = PublicMeter(training.declared.draws, arena, f"{name} {place}")
             if isinstance(training.learner, FineTune) and guided(training.learner):
-                data = followed(data, training.learner, arena.constants, meter)
+                worth = worth_of(training, data, meter, arena.resources)
+                data = replace(data, worth=worth)
             weights = training.run(data, meter, arena.resources)
             data = replace(data, start=weights[-1])
         seconds.append(time.process_time() - start)

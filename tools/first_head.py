@@ -25,11 +25,10 @@ from finetune import UNTIL, activations, beside
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.learner_sections import FineTune, guided
+from dpladder.config.learner_sections import FineTune
 from dpladder.learn import linear
 from dpladder.learn.dp_finetune.parts import AboveCut, tuned_of
 from dpladder.learn.dp_finetune.public_network import tuned
-from dpladder.learn.dp_finetune.train import followed
 from dpladder.learn.interface import Data
 from dpladder.learn.registry import method
 from dpladder.learn.score import correct_count
@@ -58,7 +57,7 @@ def main() -> None:
         start, sample = arena.train.start, arena.train.sample
         assert start is not None
         assert sample is not None
-        seen, _ = linear.resident(sample, arena.constants, arena.resources, bias=True)
+        seen = linear.resident(sample, arena.constants, arena.resources, bias=True)
         print(
             f"{count} public, their head alone: {right((start,), arena):.3f}; directions with the "
             f"mean {linear.directions(seen):.1f}, without {linear.directions_apart(seen):.1f}"
@@ -106,8 +105,6 @@ def trained(arena: Arena, learner: FineTune, epsilon: float, repeats: int) -> It
     for repeat in range(repeats):
         name = f"{learner.public} {epsilon} {repeat} {arena.constants.n0}"
         meter, data = PublicMeter(training.declared.draws, arena, name), arena.train
-        if guided(learner):
-            data = followed(data, learner, arena.constants, meter)
         yield right(training.run(data, meter, arena.resources), arena)
 
 

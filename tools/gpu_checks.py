@@ -219,17 +219,17 @@ def golden() -> None:
 
 
 def attacks() -> None:
-    """`dpladder audit` of heads and of fine-tuning, as short as CI's."""
-    from dpladder.audit import learners
+    """`dpladder audit` of kinds of queries, as short as CI's."""
+    from dpladder.audit import kinds
     from dpladder.audit.engine import attack
     from dpladder.audit.engine.findings import table
 
     use_gpu()
     until = time.monotonic() + 75
     key = b"a public key for audits on a GPU"
-    for name in ("dp_finetune", "dp_gd", "dp_adam", "dp_mlp", "dp_newton", "hyfree_dp"):
+    for name in ("network", "gradients", "perceptron", "curvatures", "losses"):
         began, found = time.monotonic(), 0
-        for mechanism in learners.mechanisms(name):
+        for mechanism in (one for each in kinds.attacks_of(name) for one in each.mechanisms(name)):
             if time.monotonic() > until:
                 break
             report = attack.run_audit((mechanism,), key, among=200)

@@ -33,8 +33,8 @@ from bench_learn import CLASSES, Source, opacus_ghost, opacus_hooks
 from dpladder.config.learner_sections import Descent, Tuning, learner_of
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.dp_mlp.cost import layers
-from dpladder.learn.dp_mlp.train import Perceptron
+from dpladder.learn.dp_mlp.queries import layers
+from dpladder.learn.dp_mlp.sums import Perceptron
 from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.registry import LEARNERS, method
 from dpladder.privacy.release.meter import Meter

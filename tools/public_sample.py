@@ -119,7 +119,7 @@ def beside(arena: Arena, count: int, labels: str, public: Arena | None = None) -
 
 def directions(arena: Arena) -> str:
     assert arena.train.sample is not None
-    records, _ = linear.resident(arena.train.sample, arena.constants, arena.resources)
+    records = linear.resident(arena.train.sample, arena.constants, arena.resources)
     found, width = linear.directions(records), arena.constants.dimension
     return f"features take up {found:.0f} of {width} directions"
 

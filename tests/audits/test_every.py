@@ -3,23 +3,16 @@ charges it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from typing import get_args
 
 import pytest
-from pydantic import ValidationError
 
-from dpladder.audit import every, rules, searches
-from dpladder.audit import learners as audits
+from dpladder.audit import every, kinds, rules, searches
 from dpladder.audit.engine.attack import run_audit
-from dpladder.audit.engine.cells import GridCell
 from dpladder.audit.engine.findings import table
-from dpladder.audit.engine.mechanism import Mechanism
-from dpladder.audit.methods import dp_gd
 from dpladder.audit.scene import LINEAGE, Rule, SceneFolder, within
 from dpladder.cli import main
-from dpladder.config.learner_sections import learner_of
 from dpladder.errors import BadInput
 from dpladder.jobs.estimate_mean import estimate_mean
 from dpladder.learn import registry
@@ -46,45 +39,7 @@ def test_every_rule_and_every_search_passes(group: str, made: SceneFolder, short
 
 
 def test_all_that_can_be_named_is_attacked() -> None:
-    assert set(GROUPS) | set(registry.LEARNERS) < set(every.groups())
-
-
-def test_a_learner_without_an_audit_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "LEARNERS", (*registry.LEARNERS, "dp_new"))
-    with pytest.raises(BadInput, match="learner dp_new has no audit"):
-        audits.mechanisms("dp_new")
-
-
-def test_a_learner_whose_audit_attacks_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(dp_gd, "in_cell")
-    with pytest.raises(BadInput, match="learner dp_gd has no audit"):
-        audits.mechanisms("dp_gd")
-
-
-@pytest.mark.parametrize("field", ["relation", "sampled", "cap", "views"])
-def test_an_attack_that_forgets_what_its_cell_says_is_an_error(
-    field: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain, honest = GridCell("dp_gd", "add_remove"), dp_gd.in_cell
-
-    def forgetful(cell: GridCell) -> Mechanism:
-        return honest(replace(cell, **{field: getattr(plain, field)}))
-
-    monkeypatch.setattr(dp_gd, "in_cell", forgetful)
-    with pytest.raises(BadInput, match=r"the attack on dp_gd .* runs dp_gd "):
-        audits.mechanisms("dp_gd")
-
-
-def test_the_grid_is_run_or_left_out_for_a_reason() -> None:
-    """Counted here anew, so that no learner, relation, sample, cap or view can fall out."""
-    asked = product(registry.LEARNERS, get_args(Relation), (False, True), (1, 2), (1, 2))
-    grid = {str(GridCell(*each)) for each in asked}
-    run = [str(one.cell) for name in registry.LEARNERS for one in audits.in_cells(name)]
-    left = [one for name in registry.LEARNERS for one in audits.left_out(name)]
-    assert len(grid) == 15 * 16
-    assert {*run} | {one.what for one in left} == grid
-    assert not {*run} & {one.what for one in left}
-    assert all(one.why for one in left)
+    assert {*GROUPS, *registry.LEARNERS, *kinds.ATTACKED} == set(every.groups())
 
 
 @pytest.mark.ci
@@ -102,19 +57,6 @@ def test_rules_and_searches_are_run_under_both_relations_or_left_out_for_a_reaso
         assert any(one.startswith(name) and relation in one for one in run) == (
             f"{name} {relation}" not in {one.what for one in left}
         )
-
-
-@pytest.mark.parametrize("name", registry.LEARNERS)
-def test_what_a_config_can_ask_for_is_not_left_out(name: str) -> None:
-    """A cell is left out where the config refuses to set what it needs, and nowhere else."""
-    for key, value in (("sampling_rate", 0.5), ("augment", 2)):
-        cell = GridCell(name, "add_remove", key == "sampling_rate", 1, 1 + (key == "augment"))
-        try:
-            learner_of({"name": name, key: value})
-        except ValidationError:
-            assert audits.why_not(cell)
-        else:
-            assert not audits.why_not(cell)
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,11 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dpladder.config.learner_sections import FineTune, Lora
 from dpladder.config.model import Resources
-from dpladder.learn.bounds import clip
-from dpladder.learn.descent import descend, momentum
+from dpladder.learn.curator import Curator, Given, Training
 from dpladder.learn.dp_finetune.parts import start, tuned_of
-from dpladder.learn.dp_finetune.train import begun
-from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.dp_finetune.train import train
+from dpladder.learn.interface import Constants, Data, Hyper, Weights
+from dpladder.learn.queries import Query
 from dpladder.learn.records import prepare
 from dpladder.learn.registry import method
 from dpladder.network.cut import network_of
@@ -149,21 +149,19 @@ def contenders(case: Case, count: int, resources: Resources) -> dict[str, Callab
 def our_step(
     learner: FineTune, constants: Constants, data: Data, resources: Resources
 ) -> Callable[[], object]:
-    sums, first = begun(data, learner, constants, resources, clip)
-    hyper = Hyper(0.1, 1, 1.0)
+    curator, known, hyper = (
+        Curator(data, constants, resources),
+        method("dp_finetune"),
+        Hyper(0.1, 1, 1.0),
+    )
+    queries = known.queries(learner, hyper, constants)
+
+    def begin(given: Given, asks: tuple[Query, ...]) -> Training[Weights]:
+        return train(given, asks, learner, hyper, constants)
 
     def step() -> object:
-        meter = Meter(method("dp_finetune").declare(learner, hyper, constants).draws, Source())
-        return descend(
-            sums.gradients,
-            first,
-            sums.records,
-            [hyper],
-            learner,
-            constants,
-            [meter],
-            momentum(learner),
-        )
+        meter = Meter(known.declare(learner, hyper, constants).draws, Source())
+        return curator.run(begin, [queries], [meter])
 
     return step
 

@@ -40,10 +40,11 @@ from torch.nn.functional import cross_entropy
 
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
-from dpladder.learn import linear
+from dpladder.learn.curator import Curator, Given, Training
 from dpladder.learn.descent import descend, momentum
 from dpladder.learn.interface import Constants, Data, Hyper
-from dpladder.learn.records import Records, load, prepare
+from dpladder.learn.queries import Query, declared
+from dpladder.learn.records import Records, prepare
 from dpladder.learn.registry import method
 from dpladder.privacy.release.meter import Meter
 
@@ -108,21 +109,21 @@ def contenders(
     features = random.standard_normal((count, DIMENSION), dtype=np.float32) / DIMENSION**0.5
     data = Data(features, random.integers(0, CLASSES, count))
     constants = Constants(n0=count, classes=CLASSES, dimension=DIMENSION)
-    records = load(
-        data, constants, device, chunk=linear.CHUNK[device.type], memory_mb=resources.mem_mb
-    )
-    x, y = records.features[:, 0], records.labels
+    curator = Curator(data, constants, resources)
+    records = curator._records()
+    x, y = records.features[:count, 0], records.labels[:count]
 
     def ours(trials: int, start: float) -> None:
         learner, hyper = Descent(), Hyper(1.0, STEPS[trials], 0.3)
-        draws = method("dp_gd").declare(learner, hyper, constants).draws
+        queries = method("dp_gd").queries(learner, hyper, constants)
+        draws = declared(queries, constants).draws
         meters = [Meter(draws, Source()) for _ in range(trials)]
         first = start * torch.eye(CLASSES, DIMENSION, device=device)
-        sums = partial(linear.clipped_sum, records, threads=resources.threads)
-        torch.set_num_threads(1)  # as train_many does
-        hypers, begin = [hyper] * trials, momentum(learner)
-        with torch.inference_mode():
-            descend(sums, first, records, hypers, learner, constants, meters, begin)
+
+        def begin(_: Given, asks: tuple[Query, ...]) -> Training[NDArray[np.float32]]:
+            return descend(asks[0], first, hyper, learner, constants, momentum(learner))  # type: ignore[arg-type]
+
+        curator.run(begin, [queries] * trials, meters)
         torch.set_num_threads(resources.threads)
 
     ways: dict[str, Run] = {

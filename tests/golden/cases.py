@@ -18,8 +18,8 @@ from golden.case import KEY, Case, Found, PlainMeter, drawn, order
 from dpladder.audit import rules, searches
 from dpladder.config.learner_sections import SECTIONS, names
 from dpladder.config.model import Resources
-from dpladder.learn import interface
-from dpladder.learn.hyfree_dp import cost as hyfree
+from dpladder.learn import descent_noise
+from dpladder.learn.hyfree_dp import queries as hyfree
 from dpladder.learn.interface import Claim, Constants, Data, Hyper
 from dpladder.learn.registry import LEARNERS, method
 from dpladder.plan.mechanisms import GUIDE
@@ -90,7 +90,7 @@ def training(
     takes long."""
     known = method(learner.name)
     with (
-        patch.object(interface, "sampled_sigma", lambda *_: 1.25),
+        patch.object(descent_noise, "sampled_sigma", lambda *_: 1.25),
         patch.object(hyfree, "_least_scale", lambda *_: 1.25),
     ):
         declared = known.declare(learner, hyper, constants(relation))
@@ -123,9 +123,9 @@ def loss_bound() -> Found:
     from dpladder.learn.hyfree_dp.train import Rate, learned
 
     losses = torch.tensor([[0.9, 0.5, 0.3], [0.4, 0.5, 0.9]], dtype=torch.float64)
-    ones = torch.ones(2, dtype=torch.float64)
-    found = learned(Rate(ones, ones), losses, 0.01 * ones, ones)
-    return {"eta": found.eta.tolist(), "bound": found.bound.tolist()}
+    one = torch.ones((), dtype=torch.float64)
+    found = [learned(Rate(one, one), own, 0.01 * one, 1.0) for own in losses]
+    return {"eta": [rate.eta.item() for rate in found], "bound": [r.bound.item() for r in found]}
 
 
 def streams() -> Found:
@@ -195,7 +195,7 @@ def of_learners() -> list[Case]:
             for relation in ("add_remove", "replace_one"):
                 title = f"{name} {relation}{sampled}"
                 found.append(Case(title, (name,), partial(training, own, relation)))
-        if hasattr(method(name).room("cost"), "logit_noise"):
+        if hasattr(method(name).room("queries"), "logit_noise"):
             for mu in (2.0, 0.01):
                 found.append(
                     Case(f"{name} kappa at mu {mu:g}", (name,), partial(kappa, learner, mu))

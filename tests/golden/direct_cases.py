@@ -33,9 +33,9 @@ from dpladder.config.sweep_sections import Fit, Search
 from dpladder.jobs.fit_radius import fit_radius
 from dpladder.jobs.select_rung import select_rung
 from dpladder.jobs.task import Task, read_json
-from dpladder.learn import interface
+from dpladder.learn import descent_noise
 from dpladder.learn.heads.train import adam, first_moment
-from dpladder.learn.hyfree_dp.cost import split
+from dpladder.learn.hyfree_dp.queries import split
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.plan import dag
 from dpladder.plan.settle import settled
@@ -229,21 +229,22 @@ def paces(schedule: str) -> Found:
     learner = Descent(schedule=schedule)  # type: ignore[arg-type]
     hyper = Hyper(0.5, 5, 0.5)
     return {
-        "paces": list(interface.paces(learner, 5)),
+        "paces": list(descent_noise.paces(learner, 5)),
         "kappa": [
-            interface.logit_noise(learner, hyper, CONSTANTS, momentum) for momentum in (0.0, 0.9)
+            descent_noise.logit_noise(learner, hyper, CONSTANTS, momentum)
+            for momentum in (0.0, 0.9)
         ],
     }
 
 
 def sampled_sigma() -> Found:
-    return {"sigma": [interface.sampled_sigma(0.7, 1e-7, 4, 0.2, "add_remove")]}
+    return {"sigma": [descent_noise.sampled_sigma(0.7, 1e-7, 4, 0.2, "add_remove")]}
 
 
 def sampled_scale() -> Found:
     learner = HyperparameterFree(sampling_rate=0.2)
     found = split(learner, Hyper(1.0, 4, 0.7, 1e-7))
-    return {"multipliers": [found.gradient, found.loss], "looks": [found.looks, found.points]}
+    return {"multipliers": [found.gradient, found.loss], "looks": [found.looks, learner.points]}
 
 
 def of_parts() -> list[Case]:

@@ -19,7 +19,7 @@ from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import FineTune, HyperparameterFreeTuning, Lora
 from dpladder.config.model import Resources
 from dpladder.learn import score
-from dpladder.learn.dp_finetune import clipping, cost, parts, probing
+from dpladder.learn.dp_finetune import clipping, parts, probing, queries
 from dpladder.learn.dp_finetune import owners as tensors
 from dpladder.learn.dp_finetune import train as finetune
 from dpladder.learn.interface import Constants, Data, Hyper, Rights
@@ -233,7 +233,7 @@ def test_it_learns_where_answers_stand(learner: FineTune | str) -> None:
         score.correct_count(one, data.features, data.labels, judge) for one in (still, found)
     )
     assert before < 15 < 30 < after
-    assert [*cost.shapes(learner, constants)][-1] == "head.weight"
+    assert [*queries.shapes(learner, constants)][-1] == "head.weight"
     assert found[-1].shape == (2, 17)
     first, last = finetune.answered(learner, constants, found, data.features).T
     kept = np.arange(40), first

@@ -16,6 +16,7 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 from support import Seeded
 
+from dpladder.audit.engine.bare import Bare
 from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
 from dpladder.config.learner_sections import (
     Adam,
@@ -75,7 +76,7 @@ def by_autograd(x, states, head, bound: float):
 def test_one_gradient_a_record_is_clipped_over_all_its_known_classes(views: int, bound: float):
     data, states = records(views=views)
     head = np.random.default_rng(1).normal(size=(CLASSES, DIMENSION))
-    held, _ = resident(data, CONSTANTS, ONE, views)
+    held = resident(data, CONSTANTS, ONE, views)
     found = clipped_sum(held, torch.tensor(head)[None], bound, held.chunks(), link=LINK)[0]
     counted = (states != UNKNOWN).any(1)
     wanted = sum(
@@ -92,18 +93,18 @@ def test_no_record_of_any_findings_weighs_more_than_the_bound(length: float):
     heads = torch.tensor(np.random.default_rng(1).normal(size=(1, CLASSES, DIMENSION)))
     for place in range(40):
         one = Data(data.features[place : place + 1], data.labels[place : place + 1])
-        held, _ = resident(one, replace(CONSTANTS, n0=1), ONE)
+        held = resident(one, replace(CONSTANTS, n0=1), ONE)
         total = clipped_sum(held, heads, 0.5, held.chunks(), link=LINK)
         assert float(total.norm()) <= 0.5 * (1 + 1e-6)
 
 
 def test_a_class_that_is_unknown_has_no_slope_and_no_loss():
     data, states = records()
-    held, _ = resident(data, CONSTANTS, ONE)
+    held = resident(data, CONSTANTS, ONE)
     head = torch.tensor(np.random.default_rng(1).normal(size=(1, CLASSES, DIMENSION)))
     for place, own in enumerate(states):
         one = Data(data.features[place : place + 1], data.labels[place : place + 1])
-        held, _ = resident(one, replace(CONSTANTS, n0=1), ONE)
+        held = resident(one, replace(CONSTANTS, n0=1), ONE)
         slope = clipped_sum(held, head, 1e6, held.chunks(), link=LINK)[0]
         assert not slope[own == UNKNOWN].any()
         moved = head.clone()
@@ -164,16 +165,12 @@ SUMMING = {
 
 def summed(learner, data, constants=CONSTANTS):
     """What a learner releases, without noise, and its weights."""
-    given, seen = replace(data), {}
     if getattr(learner, "covariance", None):
-        given = replace(data, covariance=np.ones(DIMENSION * (DIMENSION + 1) // 2))
-
-    def watched(name, total):
-        return seen.setdefault(name, total)
-
-    fit = method(learner.name).room("train").fit
-    (weights,) = fit(given, ONCE, learner, constants, watched, ONE)
-    return {name: total.numpy() for name, total in seen.items()}, weights
+        data = replace(data, covariance=np.ones(DIMENSION * (DIMENSION + 1) // 2))
+    known = method(learner.name)
+    meter = Bare(known.declare(learner, ONCE, constants).draws, Seeded())
+    (weights,) = known.train(data, ONCE, learner, constants, meter, ONE)
+    return {name: totals[0] for name, totals in meter.totals.items()}, weights
 
 
 def inside(rows):

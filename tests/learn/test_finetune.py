@@ -28,7 +28,7 @@ from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import public_head, score, weights
 from dpladder.learn.bounds import clip, scale_of
-from dpladder.learn.dp_finetune import clipping, cost, forms, parts, probing
+from dpladder.learn.dp_finetune import clipping, forms, parts, probing, queries, sums
 from dpladder.learn.dp_finetune import owners as tensors
 from dpladder.learn.dp_finetune import train as finetune
 from dpladder.learn.interface import Constants, Data, Hyper, sigmoid_bias
@@ -187,14 +187,14 @@ def test_a_head_alone_learns_what_it_learns_as_one_of_many_tensors(views: int, l
     data.features[0], data.features[1], data.labels[2] = np.nan, 0.0, -1  # these count as nothing
     tuned = parts.tuned_of(learner, SMALL)
     weights = moved(learner, SMALL)
-    sums = finetune._of_the_head(data, learner, SMALL, tuned.copied(CPU), 8, ONE, clip)
+    head = sums._of_the_head(data, learner, SMALL, tuned.copied(CPU), 8, ONE)
     for bound in (1e-3, 1e3):
         expected = summed(learner, SMALL, data, weights, bound)
-        found = sums.gradients(weights[None], bound, sums.records.chunks())[0]
+        found = head.gradients(weights[None], bound, head.records.chunks(), clip)[0]
         assert (found - expected).norm() <= 1e-5 * expected.norm()
     nobody = Data(data.features, np.full_like(data.labels, -1))
-    sums = finetune._of_the_head(nobody, learner, SMALL, tuned.copied(CPU), 8, ONE, clip)
-    assert sums.gradients(weights[None], 1.0, sums.records.chunks()).norm() == 0.0
+    head = sums._of_the_head(nobody, learner, SMALL, tuned.copied(CPU), 8, ONE)
+    assert head.gradients(weights[None], 1.0, head.records.chunks(), clip).norm() == 0.0
 
 
 @pytest.mark.parametrize("trains", ["head", "norm_and_bias", "all", "lora"])
@@ -343,7 +343,7 @@ def test_a_language_models_loss_is_that_of_plain_transformers_for_each_text_alon
     assert constants.network is not None
     rows, known = records(constants, 9).features, upper_of(constants.network).network
     weights = tuple(
-        np.zeros(shape, np.float32) for shape in cost.shapes(learner, constants).values()
+        np.zeros(shape, np.float32) for shape in queries.shapes(learner, constants).values()
     )
     found = dp_finetune.losses(learner, constants)
     assert found is not None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax
-from support import Seeded, Silent, SmoothMeter
+from support import Seeded, Silent, SmoothMeter, told
 
 from dpladder.config.learner_sections import (
     Adam,
@@ -26,8 +26,8 @@ from dpladder.config.learner_sections import (
 from dpladder.config.model import Resources
 from dpladder.learn.bounds import SLACK, STABILITY, normalise
 from dpladder.learn.dp_zo.train import directions
-from dpladder.learn.hyfree_dp import cost
-from dpladder.learn.hyfree_dp.cost import Multipliers, events, split
+from dpladder.learn.hyfree_dp import queries
+from dpladder.learn.hyfree_dp.queries import Multipliers, asked, split
 from dpladder.learn.hyfree_dp.train import (
     FACTOR,
     FIRST,
@@ -37,13 +37,11 @@ from dpladder.learn.hyfree_dp.train import (
     ROOM,
     SURE,
     Rate,
-    Step,
     learned,
-    noised_losses,
 )
 from dpladder.learn.interface import Constants, Data, Hyper
-from dpladder.learn.linear import clipped_sum, sums_of
-from dpladder.learn.links import SOFTMAX
+from dpladder.learn.linear import clipped_sum
+from dpladder.learn.queries import LinearHead, LossSums, declared
 from dpladder.learn.records import load
 from dpladder.learn.registry import method
 from dpladder.privacy.accounting import gdp
@@ -208,7 +206,8 @@ def naive_wosm(data, learner, hyper, constants, meter):
     weights = m = np.zeros((CLASSES, x.shape[1]))
     level = (
         gdp.sigma(hyper.mu, hyper.steps)
-        * constants.moves(learner.clip / constants.cap)
+        * learner.clip
+        * (2.0 if constants.relation == "replace_one" else 1.0)
         / constants.n0
     )
     for step in range(1, hyper.steps + 1):
@@ -409,7 +408,7 @@ def test_trials_of_any_length_share_a_pass(module):
     )
     for meter in meters:
         meter.close()
-    assert len({weights.tobytes() for weights in together}) == 3
+    assert len({weights.tobytes() for (weights,) in together}) == 3
 
 
 # Costs.
@@ -454,7 +453,8 @@ def test_losses_that_share_a_sample_with_their_gradient_do_not_pass_for_another_
         return loss_distribution(parts, "add_remove").get_epsilon_for_delta(1e-5)
 
     found = Multipliers(gradient=0.4705636, loss=1.3507518, steps=750, looks=150)
-    (looking, blind) = events(found, 0.004)
+    asks = asked(HyperparameterFree(sampling_rate=0.004), found, LinearHead())
+    (looking, blind) = declared(asks, constants_of(), 1e-7).events[0].event.events
     assert (looking.count, blind.count) == (150, 600)
     assert mu(looking.event.event) == pytest.approx(
         math.hypot(1 / found.gradient, math.sqrt(3) / found.loss)
@@ -469,7 +469,7 @@ def test_losses_that_share_a_sample_with_their_gradient_do_not_pass_for_another_
 
 def test_laplace_losses_on_samples_are_declared_at_what_they_are_charged(monkeypatch):
     """Each place along a step has a draw of its own, and all of them see the gradient's sample."""
-    monkeypatch.setattr(cost, "_least_scale", lambda *_: 1.0)
+    monkeypatch.setattr(queries, "_least_scale", lambda *_: 1.0)
     learner = HyperparameterFree(sampling_rate=0.2, loss_noise="laplace", gamma=2.0, every=2)
     declared = hyfree_dp.declare(learner, Hyper(1.0, 3, 0.4, 1e-7), constants_of(cap=2))
     tie(declared.events, declared.draws, "add_remove")
@@ -560,19 +560,20 @@ def test_the_losses_noise_covers_all_records_of_a_unit():
     constants = constants_of(cap=3)
     noise = hyfree_dp.declare(HyperparameterFree(), HYPER, constants).draws[1].scale
     found = split(HyperparameterFree(), HYPER)
-    data, unit = records(), [Multipliers(1.0, 1.0, 1, 1)]
-    sums = []
+    data, sums = records(), []
     for count in (54, 57):  # without a unit of three records, and with it
-        held = load(
-            Data(data.features[:count], data.labels[:count]), constants, CPU, chunk=8, memory_mb=1
-        )
-        heads = torch.zeros(1, CLASSES, DIMENSION, dtype=torch.float64)
-        step = Step(sums_of(held, 1, normalise, SOFTMAX), held.chunks(), constants.n0)
-        seen = noised_losses(step, heads, heads, one(0.01), unit, [Silent()])
-        sums.append(seen * constants.n0 / 0.01)
+        some = Data(data.features[:count], data.labels[:count])
+        sums.append(losses_under(torch.zeros(CLASSES, DIMENSION), 0.01, some, constants))
     moved = (sums[1] - sums[0]).max().item()
     assert moved == pytest.approx(3.0, rel=2 * SLACK)
     assert moved <= noise / found.loss == 3.0
+
+
+def losses_under(weights, bound, data, constants):
+    """Sums of losses under the same weights three times, in units of the bound, without noise."""
+    query = LossSums(name="losses", multiplier=1.0, model=LinearHead(), points=3)
+    several = weights.double().expand(3, *weights.shape)
+    return told(query.at(several, torch.tensor(bound).double()), data, constants)
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
@@ -707,19 +708,10 @@ def test_no_record_weighs_more_than_its_bound(values, label, weights, bound, cap
     heads = torch.tensor(weights, dtype=torch.float64).view(1, 3, 3)
     assert clipped_sum(held, heads, 1 - SLACK, held.chunks(), scale=normalise).norm() <= 1
     constants = Constants(1, 3, 3, cap=cap)
-    seen = noised_losses(
-        Step(sums_of(held, 1, normalise, SOFTMAX), held.chunks(), 1),
-        heads,
-        torch.full_like(heads, 0.1),
-        torch.tensor([bound]).double(),
-        [Multipliers(1.0, 1.0, 1, 1)],
-        [Silent()],
-    )
+    seen = bound * losses_under(heads[0], bound, data, constants)
     assert ((seen >= 0) & (seen <= bound)).all()
     learner = ZerothOrder(clip=bound)
-    (moved,) = dp_zo.train_many(
-        data, [Hyper(2 * bound, 1, 1.0)], learner, constants, [Silent()], ONE
-    )
+    (moved,) = dp_zo.train(data, Hyper(2 * bound, 1, 1.0), learner, constants, Silent(), ONE)
     # eta s / (2 phi n0) times a direction of length 1
     assert np.linalg.norm(moved.astype(np.float64)) <= bound * bound / cap
 
@@ -738,10 +730,10 @@ def test_no_losses_take_the_rate_or_the_next_bound_out_of_their_limits(
 ):
     """A bound of zero or less would mean losses without noise."""
     after = learned(
-        Rate(one(eta), one(bound)),
-        one(*values)[None],
-        one(deviation),
-        one(math.log(CLASSES)),
+        Rate(single(eta), single(bound)),
+        one(*values),
+        single(deviation),
+        math.log(CLASSES),
         steering,
     )
     assert RATES[0] <= after.eta.item() <= RATES[1]
@@ -754,10 +746,14 @@ def one(*values):
     return torch.tensor(values, dtype=torch.float64)
 
 
+def single(value):
+    return torch.tensor(value, dtype=torch.float64)
+
+
 def test_a_parabola_gives_its_bottom():
     def after(bottom, curvature):
         loss = [curvature / 2 * (way * 0.5 - bottom) ** 2 + 3 for way in (-1, 0, 1)]
-        return learned(Rate(one(0.5), one(1.0)), one(*loss)[None], one(0.0), one(1.0)).eta.item()
+        return learned(Rate(single(0.5), single(1.0)), one(*loss), single(0.0), 1.0).eta.item()
 
     assert after(0.7, 2.0) == pytest.approx(0.7)
     assert after(0.3, 2.0) == pytest.approx(0.3)
@@ -770,9 +766,9 @@ def test_a_parabola_gives_its_bottom():
 def test_as_published_the_rate_goes_to_every_bottom_ahead_and_the_loss_is_the_next_bound():
     def after(bottom, curvature):
         loss = [curvature / 2 * (way * 0.5 - bottom) ** 2 + 1.5 for way in (-1, 0, 1)]
-        noise = one(1e9)  # it does not ask whether the losses tell anything
-        rate = Rate(one(0.5), one(9.0))
-        found = learned(rate, one(*loss)[None], noise, one(1.0), "published")
+        noise = single(1e9)  # it does not ask whether the losses tell anything
+        rate = Rate(single(0.5), single(9.0))
+        found = learned(rate, one(*loss), noise, 1.0, "published")
         assert found.bound.item() == min(max(loss[1], LEAST), MOST)
         return found.eta.item()
 
@@ -784,9 +780,9 @@ def test_as_published_the_rate_goes_to_every_bottom_ahead_and_the_loss_is_the_ne
 
 
 def test_losses_within_their_noise_leave_the_rate():
-    seen = one(1.2, 1.0, 1.0)[None]  # a slope of 0.1
-    assert learned(Rate(one(0.5), one(1.0)), seen, one(0.1), one(1.0)).eta == 0.5
-    assert learned(Rate(one(0.5), one(1.0)), seen, one(0.09), one(1.0)).eta != 0.5
+    seen, rate = one(1.2, 1.0, 1.0), Rate(single(0.5), single(1.0))  # a slope of 0.1
+    assert learned(rate, seen, single(0.1), 1.0).eta == 0.5
+    assert learned(rate, seen, single(0.09), 1.0).eta != 0.5
 
 
 EXTREME = {

@@ -13,6 +13,7 @@ from dpladder.config.learner_sections import Descent, learner_of
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import guide, linear, public_head
+from dpladder.learn.descent_noise import gradient_sum
 from dpladder.learn.interface import Claim, Constants, Data, Hyper
 from dpladder.learn.registry import method
 from dpladder.privacy.accounting import gdp
@@ -52,6 +53,11 @@ def gradient_of(data: Data) -> np.ndarray:
     return weights.grad.numpy()
 
 
+def weight_of(learner: Descent, hyper: Hyper, constants: Constants, directions: float) -> float:
+    gradients = gradient_sum(learner, hyper, constants)
+    return guide.weight(learner, gradients, constants, directions)
+
+
 def directions_of(sample: Data) -> float:
     x = np.asarray(sample.features, np.float64)
     alike = (x @ x.T) ** 2
@@ -63,7 +69,7 @@ def directions_of(sample: Data) -> float:
 def test_on_full_batches_a_public_unit_weighs_its_directions_over_the_squared_strength() -> None:
     constants = Constants(3000, CLASSES, WIDTH)
     for steps in (1, 20):
-        found = guide.weight(Descent(clip=0.3), Hyper(0.5, steps, 0.1), constants, 7.5)
+        found = weight_of(Descent(clip=0.3), Hyper(0.5, steps, 0.1), constants, 7.5)
         assert found == pytest.approx(CLASSES * 7.5 / (3000 * 0.1) ** 2, rel=1e-9)
 
 
@@ -73,7 +79,7 @@ def test_the_weight_knows_the_noise_that_is_really_drawn() -> None:
     hyper, plain = Hyper(0.5, 20, 0.1, 1e-7), Constants(3000, CLASSES, WIDTH)
 
     def found(learner: Descent = Descent(), **keys: object) -> float:  # noqa: B008
-        return guide.weight(learner, hyper, replace(plain, **keys), 7.5)  # type: ignore[arg-type]
+        return weight_of(learner, hyper, replace(plain, **keys), 7.5)  # type: ignore[arg-type]
 
     assert found(relation="replace_one") == pytest.approx(4 * found())
     assert found(cap=5) == pytest.approx(found())
@@ -90,13 +96,13 @@ def test_directions_are_as_many_as_features_take_up() -> None:
         features = np.zeros((4000, WIDTH), np.float32)
         features[:, :wide] = rng.normal(size=(4000, wide))
         sample = Data(features, np.zeros(4000, np.int64))
-        found = linear.directions(linear.resident(sample, constants_of(sample), ONE)[0])
+        found = linear.directions(linear.resident(sample, constants_of(sample), ONE))
         assert found == pytest.approx(wide, rel=0.1)
         few = Data(features[:60], np.zeros(60, np.int64))
-        told = linear.directions(linear.resident(few, constants_of(few), ONE)[0])
+        told = linear.directions(linear.resident(few, constants_of(few), ONE))
         assert told == pytest.approx(min(directions_of(few), WIDTH), rel=1e-5)
     one = Data(features[:1], np.zeros(1, np.int64))
-    assert linear.directions(linear.resident(one, constants_of(one), ONE)[0]) == WIDTH
+    assert linear.directions(linear.resident(one, constants_of(one), ONE)) == WIDTH
 
 
 def test_a_guided_step_is_the_private_gradient_and_the_weighted_public_one() -> None:
@@ -193,14 +199,15 @@ def test_answers_that_a_head_claims_and_does_not_give_make_its_sample_smaller(
 
 
 def test_a_step_follows_a_sample_by_what_it_is_worth() -> None:
-    """At zero the first class is everybody's: right about a quarter, where a third was claimed."""
+    """At zero the first class is everybody's: right about a quarter, where a third was claimed. The
+    look's noise has a variance of 2 at half of mu^2."""
     data, sample = records(400, 1), records(60, 2)
     data = beside(replace(data, labels=np.arange(400) % CLASSES), sample)
-    hyper, worth = Hyper(0.5, 1, 1.0), 60 / (1 + 60 * ((1 / 3 - 1 / 4) ** 2 - 1 / 400**2))
+    hyper, worth = Hyper(0.5, 1, 1.0), 60 / (1 + 60 * ((1 / 3 - 1 / 4) ** 2 - 2 / 400**2))
     learner = GUIDED.model_copy(update={"look": 0.5})
     found = trained(replace(data, claim=Claim(1 / 3, 0.1)), learner, hyper)
     left = guide.of_steps(learner, hyper)
-    pull = worth * guide.weight(learner, left, constants_of(data), directions_of(sample))
+    pull = worth * weight_of(learner, left, constants_of(data), directions_of(sample))
     expected = -0.5 * (gradient_of(data) + pull * gradient_of(sample)) / (1 + pull) ** 0.5
     assert pull > 0.001
     assert np.allclose(found, expected, rtol=1e-5, atol=1e-7)

@@ -10,16 +10,16 @@ import torch
 from support import Silent
 from torch.nn.functional import cross_entropy
 
-from dpladder.audit.engine import attack
-from dpladder.audit.engine.attack import run_audit
-from dpladder.audit.engine.findings import table
-from dpladder.audit.methods import dp_finetune as audits
 from dpladder.config.learner_sections import Descent, FineTune, Head
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
-from dpladder.learn import guide, linear
-from dpladder.learn.dp_finetune import cost, parts
-from dpladder.learn.dp_finetune import train as finetune
+from dpladder.learn import guide
+from dpladder.learn.bounds import clip
+from dpladder.learn.curator import Curator
+from dpladder.learn.dp_finetune import parts
+from dpladder.learn.dp_finetune.queries import model_of
+from dpladder.learn.dp_finetune.sums import guide_of
+from dpladder.learn.dp_finetune.train import sample_worth
 from dpladder.learn.interface import Claim, Constants, Data, Hyper
 from dpladder.learn.registry import method
 from dpladder.privacy.accounting import gdp
@@ -48,7 +48,7 @@ def width_of(data: Data) -> int:
 
 
 def trained(data: Data, learner: FineTune = GUIDED, hyper: Hyper = HYPER) -> np.ndarray:
-    found = finetune.train(data, hyper, learner, N0, Silent(), ONE)  # type: ignore[arg-type]
+    found = method(learner.name).train(data, hyper, learner, N0, Silent(), ONE)  # type: ignore[arg-type]
     return np.concatenate([np.ravel(part) for part in found]).astype(np.float64)
 
 
@@ -114,17 +114,12 @@ def test_batches_hold_each_public_record_once_and_average_as_the_sample() -> Non
     data = beside(of(40, 1), of(150, 2))
     assert data.sample is not None
     data.sample.labels[3] = -1  # of no class: it counts as nothing
-    told = replace(data, worth=149.0)
-    found = finetune._guide_of(told, GUIDED, N0, 5, ONE, linear.clip)
-    assert found is not None
+    found = guide_of(model_of(GUIDED, N0), data.sample, N0, ONE)
     # a last one that is not full is filled with a row that counts as nothing
     assert {len(torch.cat(rows).unique()) for rows in found.batches} <= {50, 51}
-    assert (found.units, found.worth([])) == (149, [149.0])
-    few = finetune._guide_of(told, GUIDED, N0, 2, ONE, linear.clip)
-    assert few is not None
-    assert few.worth([]) == [128.0]  # all that two steps meet
+    assert found.units == 149
     first = first_of(GUIDED, data)
-    mean = sum(found.mean(first[None], 1e4, step) for step in range(3)) / 3
+    mean = sum(found.mean(first[None], 1e4, step, clip) for step in range(3)) / 3
     kept = np.delete(np.arange(150), 3)
     sample = replace(
         data.sample, features=data.sample.features[kept], labels=data.sample.labels[kept]
@@ -135,13 +130,13 @@ def test_batches_hold_each_public_record_once_and_average_as_the_sample() -> Non
 
 def test_a_look_is_paid_once_by_a_head_that_is_bought_or_by_each_training() -> None:
     learner = GUIDED.model_copy(update={"look": 0.19})
-    declared = cost.declare(learner, HYPER, N0)
+    declared = method(learner.name).declare(learner, HYPER, N0)
     noise, look = declared.draws
     assert (look.name, look.shape, look.count) == ("look", (), 1)
     assert noise.scale == pytest.approx(1e4 * gdp.sigma(2.0 * 0.9, 1))
     assert mu(Composed(declared.events)) == pytest.approx(2.0, rel=1e-9)
     bought = learner.model_copy(update={"head": Head(epsilon=1.0)})
-    assert [draw.name for draw in cost.declare(bought, HYPER, N0).draws] == ["noise"]
+    assert [draw.name for draw in method(bought.name).declare(bought, HYPER, N0).draws] == ["noise"]
     noise_of_head = method("dp_finetune").logit_noise(learner, HYPER, N0)
     assert noise_of_head > method("dp_finetune").logit_noise(bought, HYPER, N0)
 
@@ -156,37 +151,26 @@ def test_a_networks_steps_pay_for_its_look() -> None:
 def test_a_sample_that_its_look_rejects_leaves_a_head_of_zeros_and_adapters_as_they_were() -> None:
     learner = FineTune(trains="lora", public="gradient", look=0.5)
     data = beside(of(40, 1), of(30, 2))
-    told = finetune.followed(
-        replace(data, labels=np.full(40, -1)),  # nobody is right
-        learner,
-        replace(N0, n0=4000),
-        Silent(),  # type: ignore[arg-type]
+    nobody_right = replace(data, labels=np.full(40, -1))
+    constants = replace(N0, n0=4000)
+    queries = method(learner.name).queries(learner, HYPER, constants)
+    [worth] = Curator(nobody_right, constants, ONE).run(
+        lambda given, asks: sample_worth(given, asks, learner, constants),
+        [queries],
+        [Silent()],  # type: ignore[list-item]
+        guided=True,
     )
-    assert told.worth == 0.0
-    assert told.start is not None
-    assert not told.start.any()
-    weights = trained(replace(told, labels=data.labels), learner)
+    assert worth == 0.0
+    weights = trained(replace(data, worth=0.0), learner)
     alone = FineTune(trains="lora")
     assert np.allclose(weights, trained(data, alone, guide.of_steps(learner, HYPER)), atol=1e-6)
     assert np.abs(weights).max() > 0
 
-    bought = learner.model_copy(update={"head": Head(epsilon=1.0)})
-    nothing = replace(data, worth=0.0)
-    kept = finetune.followed(nothing, bought, N0, Silent())  # type: ignore[arg-type]
-    assert np.array_equal(kept.start, data.start)
+    bought = learner.model_copy(update={"head": Head(epsilon=1.0), "trains": "norm_and_bias"})
+    moved = trained(replace(data, worth=0.0), bought) - first_of(bought, data).numpy()
+    assert np.abs(moved).max() < np.abs(data.start).max(), "it starts at the head that was bought"
 
 
 def test_a_network_without_its_public_records_is_refused() -> None:
     with pytest.raises(BadInput, match=r"learner.public: gradient has no public records"):
         trained(replace(beside(of(40, 1), of(30, 2)), sample=None))
-
-
-@pytest.mark.ci
-def test_a_networks_look_passes_a_brief_audit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its steps pass with all that is fine-tuned (test_attacks.py)."""
-    for name, runs in {"ROUNDS": 30, "RUNS": 400, "FEW_RUNS": 50}.items():
-        monkeypatch.setattr(attack, name, runs)
-    found = [one for one in audits.others() if "look" in one.name]
-    assert len(found) == 2
-    report = run_audit(found, b"another public key of test audit", among=50)
-    assert report.ok, table(report)

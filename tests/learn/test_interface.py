@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from dpladder.audit import learners
 from dpladder.config.learner_sections import SECTIONS, Descent, learner_of, names
 from dpladder.errors import BadInput, Refused
 from dpladder.learn.interface import Constants, Hyper
@@ -116,7 +115,7 @@ def test_sampled_steps_keep_the_epsilon_of_the_budget(relation):
     assert 0.97 * gdp.epsilon(0.3, 1e-5) <= alone <= gdp.epsilon(0.3, 1e-5 - 1e-7)
     assert sigma < gdp.sigma(0.3, 25) / 3  # sampling has to pay
     noise, sample = declared.draws
-    assert noise.scale == sigma * constants.moves(1.0)
+    assert noise.scale == sigma * (2.0 if relation == "replace_one" else 1.0)
     assert sample == Draw("sample", "mask", 0.1, count=25)
 
 
@@ -169,15 +168,14 @@ def test_a_learner_has_a_whole_room(name: str) -> None:
     """What a new learner lacks is found here: its costs, its training, how it is attacked, and a
     line in the docs."""
     learner = method(name)
-    assert callable(learner.room("cost").declare)
+    assert callable(learner.room("queries").queries)
     assert callable(learner.room("train").train)
     told = {
         of
         for of in ("logits", "losses", "seen_by_head", "ready")
         if hasattr(learner.room("train"), of)
     }
-    assert told == {*getattr(learner.room("cost"), "OWN", ())}
-    assert learners.mechanisms(name)
+    assert told == {*getattr(learner.room("queries"), "OWN", ())}
     assert f"`{name}`" in LEARNERS_PAGE.read_text("utf-8")
 
 

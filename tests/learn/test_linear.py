@@ -25,8 +25,8 @@ from dpladder.errors import BadInput, Refused
 from dpladder.learn import linear
 from dpladder.learn.bounds import MANY, SLACK, scale_of, slack
 from dpladder.learn.descent import EMA
-from dpladder.learn.heads.train import train_many
-from dpladder.learn.interface import Constants, Data, Hyper, batch_size, noise_scale
+from dpladder.learn.descent_noise import batch_size, gradient_sum
+from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.linear import clipped_sum, resident, summed_losses
 from dpladder.learn.moments import second_moment
 from dpladder.learn.records import load, prepare
@@ -203,7 +203,7 @@ def test_many_trials_over_one_pass_equal_trials_alone(schedule):
     data, learner, constants = records(300), Descent(schedule=schedule), constants_of(records())
     hypers = [Hyper(0.1, 3, 1.0), Hyper(2.0, 9, 0.5), Hyper(0.5, 1, 3.0), Hyper(0.3, 9, 2.0)]
     meters = [metered(learner, constants, hyper, seed) for seed, hyper in enumerate(hypers)]
-    together = train_many(data, hypers, learner, constants, meters, ONE)
+    together = method(learner.name).train_many(data, hypers, learner, constants, meters, ONE)
     for seed, hyper in enumerate(hypers):
         alone = trained(data, learner, hyper, meter=metered(learner, constants, hyper, seed))
         assert np.allclose(together[seed], alone, rtol=1e-5, atol=1e-6 * np.abs(alone).max())
@@ -215,18 +215,20 @@ def test_threads_only_reorder_the_sum():
     heads = torch.from_numpy(np.random.default_rng(3).normal(size=(2, CLASSES, DIMENSION)))
     alone = clipped_sum(held, heads, 1.0, held.chunks())
     for threads in (2, 3, 50):
-        together = clipped_sum(held, heads, 1.0, held.chunks(), threads)
+        together = clipped_sum(held, heads, 1.0, held.chunks(), threads=threads)
         assert torch.allclose(together, alone, rtol=1e-12, atol=1e-12)
-        assert torch.equal(together, clipped_sum(held, heads, 1.0, held.chunks(), threads))
+        assert torch.equal(together, clipped_sum(held, heads, 1.0, held.chunks(), threads=threads))
 
 
 def test_many_sampled_trials_have_samples_of_their_own():
     data, learner, constants = records(), Descent(sampling_rate=0.3), constants_of(records())
     meters = [metered(learner, constants, seed=seed) for seed in range(2)]
-    together = train_many(data, [HYPER, HYPER], learner, constants, meters, ONE)
+    together = method(learner.name).train_many(
+        data, [HYPER, HYPER], learner, constants, meters, ONE
+    )
     for seed in range(2):
         assert np.array_equal(
-            together[seed], trained(data, learner, meter=metered(learner, constants, seed=seed))
+            together[seed][0], trained(data, learner, meter=metered(learner, constants, seed=seed))
         )
 
 
@@ -274,7 +276,10 @@ def nobody():
 def test_the_noise_that_enters_is_the_meters_and_nothing_else(switches):
     learner, data = Descent(**switches), nobody()
     constants, steps, momentum = constants_of(data), HYPER.steps, learner.momentum
-    meter, scale = metered(learner, constants), noise_scale(learner, HYPER, constants)
+    meter, scale = (
+        metered(learner, constants),
+        gradient_sum(learner, HYPER, constants).scale(constants),
+    )
     assert scale == pytest.approx(learner.clip * np.sqrt(steps) / HYPER.mu, rel=1e-9)
     expected = np.zeros((CLASSES, DIMENSION))
     for step in range(steps):
@@ -600,7 +605,7 @@ def test_duplicates_count_each_time():
 @pytest.mark.parametrize(("n0", "records", "chunks"), [(320, 340, [384]), (4000, 4000, [1024] * 4)])
 def test_few_records_share_one_chunk_that_is_not_much_larger(n0, records, chunks):
     data = Data(np.ones((records, 3), np.float32), np.zeros(records, np.int64))
-    held, _ = resident(data, Constants(n0, 2, 3), ONE)
+    held = resident(data, Constants(n0, 2, 3), ONE)
     assert [rows.stop - rows.start for rows in held.chunks()] == chunks
 
 
@@ -652,7 +657,7 @@ def test_a_neighbour_shifts_chunks_of_a_million_records_of_one_class_within_the_
     constants, heads = Constants(count, 2, 2), torch.zeros(1, 2, 2, dtype=torch.float64)
 
     def summed(x):
-        records, _ = resident(Data(x, np.zeros(len(x), np.int64)), constants, ONE)
+        records = resident(Data(x, np.zeros(len(x), np.int64)), constants, ONE)
         return clipped_sum(records, heads, 1 - records.slack, records.chunks())[
             0
         ].numpy(), records.slack
@@ -671,16 +676,14 @@ def test_what_is_more_than_there_is_room_for_is_added_up_in_float64() -> None:
     found = []
     for x in (rows, rows[1:]):
         data = Data(x, np.zeros(len(x), np.int64))
-        records, _ = resident(data, Constants(2000, 2, 2), ONE)
+        records = resident(data, Constants(2000, 2, 2), ONE)
         found.append(clipped_sum(records, heads, 1.0, records.chunks())[0].numpy())
     own = np.outer([-1.0, 1.0], rows[0]) / np.linalg.norm(np.outer([-1.0, 1.0], rows[0]))
     assert np.linalg.norm(found[0] - found[1] - own) < 1e-6
 
 
 def test_there_is_room_for_several_times_the_declared_records() -> None:
-    records, _ = resident(
-        Data(np.ones((9, 2), np.float32), np.zeros(9)), Constants(10**6, 2, 2), ONE
-    )
+    records = resident(Data(np.ones((9, 2), np.float32), np.zeros(9)), Constants(10**6, 2, 2), ONE)
     assert records.slack == slack(MANY * 1e6)
 
 

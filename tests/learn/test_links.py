@@ -57,7 +57,7 @@ def test_sigmoids_start_with_the_gradient_that_softmax_has():
     """So a method of one step has no choice of a link."""
     constants = Constants(n0=60, classes=CLASSES, dimension=6)
     data = Data(RANDOM.normal(size=(60, 6)).astype(np.float32), RANDOM.integers(0, CLASSES, 60))
-    held, _ = resident(data, constants, Resources(threads=1))
+    held = resident(data, constants, Resources(threads=1))
     first = torch.zeros(1, CLASSES, 6, dtype=torch.float64)
     soft, own = (
         clipped_sum(held, first, 0.8, held.chunks(), link=Link(name, CLASSES))
@@ -76,7 +76,7 @@ def test_sigmoids_start_with_the_gradient_that_softmax_has():
 @pytest.mark.parametrize("values", [(1e38, 1e38), (np.inf, 0.0), (np.nan, 1.0), (1e3, -1e3)])
 def test_no_record_weighs_more_than_its_bound_by_sigmoids(values):
     constants = Constants(n0=1, classes=CLASSES, dimension=2)
-    held, _ = resident(
+    held = resident(
         Data(np.array([values], np.float32), np.array([1])), constants, Resources(threads=1)
     )
     for size in (0.0, 1.0, 1e30):

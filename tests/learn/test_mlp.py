@@ -19,8 +19,9 @@ from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
 from dpladder.learn import linear, score
 from dpladder.learn.bounds import SLACK, scale_of
-from dpladder.learn.dp_mlp import cost
-from dpladder.learn.dp_mlp import train as perceptron
+from dpladder.learn.dp_mlp import queries
+from dpladder.learn.dp_mlp import sums as perceptron
+from dpladder.learn.dp_mlp.train import initial
 from dpladder.learn.interface import Constants, Data, Hyper, sigmoid_bias
 from dpladder.learn.links import Link, link_of
 from dpladder.learn.records import load
@@ -86,9 +87,9 @@ def test_the_engine_sums_the_gradients_that_opacus_clips(spread, bound):
 )
 def test_the_mlps_sum_is_that_of_gradients_taken_one_record_at_a_time(clipping, link):
     data, learner = records(), Descent(bias=True, init="random")
-    shapes = cost.layers(learner, CONSTANTS)
+    shapes = queries.layers(learner, CONSTANTS)
     model = GradSampleModule(perceptron.Perceptron(shapes, bias=True), loss_reduction="sum")
-    weights = perceptron.initial(learner, CONSTANTS, shapes)[None]
+    weights = initial(learner, CONSTANTS, shapes)[None]
     held = loaded(data, chunk=7, bias=True)
     bound = {"softmax": 0.5, "sigmoid": 2.0}[link]
     own = Link(link, CLASSES)
@@ -121,9 +122,9 @@ def test_the_mlps_gradient_of_findings_is_clipped_whole_and_what_is_unknown_has_
     states = np.random.default_rng(1).integers(0, 3, (len(data.labels), CLASSES))
     data = replace(data, labels=np.array([number_of_findings(own.tolist()) for own in states]))
     constants = replace(CONSTANTS, labels="many")
-    shapes = cost.layers(learner, constants)
+    shapes = queries.layers(learner, constants)
     model = GradSampleModule(perceptron.Perceptron(shapes, bias=True), loss_reduction="sum")
-    weights = perceptron.initial(learner, constants, shapes)[None]
+    weights = initial(learner, constants, shapes)[None]
     held = load(data, constants, CPU, chunk=7, memory_mb=100, bias=True)
     link = link_of(learner, constants)
     found = perceptron.clipped_sum(model, held, weights, 1.0, held.chunks(), link=link)[0]
@@ -146,9 +147,9 @@ def test_the_mlps_gradient_of_findings_is_clipped_whole_and_what_is_unknown_has_
 def test_no_record_breaks_the_mlp_or_exceeds_the_bound(value):
     data, learner = records(1), Descent(init="random")
     data.features[0, :3] = value
-    shapes = cost.layers(learner, CONSTANTS)
+    shapes = queries.layers(learner, CONSTANTS)
     model = GradSampleModule(perceptron.Perceptron(shapes, bias=False), loss_reduction="sum")
-    weights = 50 * perceptron.initial(learner, CONSTANTS, shapes)[None]
+    weights = 50 * initial(learner, CONSTANTS, shapes)[None]
     held = loaded(data)
     assert perceptron.clipped_sum(model, held, weights, 1.0, held.chunks()).norm() <= 1 + 1e-6
 
@@ -167,7 +168,7 @@ SWITCHES = [{}, {"bias": True, "average": "ema"}, {"sampling_rate": 0.3}, {"free
 def test_it_trains_alike_twice_and_draws_each_step_afresh(switches):
     learner = Descent(name="dp_mlp", **switches)
     (first, meter), (second, _) = trained(learner, records()), trained(learner, records())
-    assert [layer.shape for layer in first] == [*cost.layers(learner, CONSTANTS)]
+    assert [layer.shape for layer in first] == [*queries.layers(learner, CONSTANTS)]
     assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
     noises = [used for used in meter.used if used.name == "noise"]
     assert len({used.sha256 for used in noises}) == HYPER.steps
@@ -178,9 +179,9 @@ def test_poisson_batches_hold_the_records_that_the_meter_names(monkeypatch):
     again = Meter(dp_mlp.declare(learner, HYPER, CONSTANTS).draws, Seeded())
     batches, real = [], perceptron.clipped_sum
 
-    def spy(model, held, weights, bound, rows, **others):
+    def spy(model, held, weights, bound, rows, *rest, **others):
         batches.append([row for row in torch.cat(rows).tolist() if held.counted[row]])
-        return real(model, held, weights, bound, rows, **others)
+        return real(model, held, weights, bound, rows, *rest, **others)
 
     monkeypatch.setattr(perceptron, "clipped_sum", spy)
     trained(learner, data)
@@ -193,8 +194,8 @@ def test_with_nobody_in_it_the_mlp_walks_along_the_meters_noise():
     data, learner = records(), Descent(name="dp_mlp", momentum=0.0, free_step=False)
     nobody = Data(data.features, np.full_like(data.labels, -1))
     meter = Meter(dp_mlp.declare(learner, HYPER, CONSTANTS).draws, Seeded())
-    shapes = cost.layers(learner, CONSTANTS)
-    expected = perceptron.initial(learner, CONSTANTS, shapes).numpy()
+    shapes = queries.layers(learner, CONSTANTS)
+    expected = initial(learner, CONSTANTS, shapes).numpy()
     for _ in range(HYPER.steps):
         expected = (
             expected - HYPER.eta * meter.publish("noise", np.zeros(expected.shape)) / CONSTANTS.n0

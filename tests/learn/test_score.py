@@ -17,6 +17,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.learn import score, weights
 from dpladder.learn.dp_finetune.train import logits as logits_of_network
 from dpladder.learn.interface import Constants, Data, Losses
+from dpladder.learn.queries import Cells
 from dpladder.privacy.accounting import events
 from dpladder.privacy.release.meter import Meter
 from dpladder.search import bench
@@ -168,8 +169,9 @@ def test_no_neighbour_moves_a_count_further_than_the_sensitivity():
             ]
             total = max(abs((a - b).sum()) for a, b in pairs)
             vector = max(np.linalg.norm(a - b) for a, b in pairs)
-            assert constants.moves_count() == total
-            assert constants.moves_apart(1.0) == pytest.approx(vector)
+            assert score.count_at(1.0).sensitivity(constants) == total
+            cells = Cells(name="counts", multiplier=1.0, cells=(2, 2))
+            assert cells.sensitivity(constants) == pytest.approx(vector)
 
 
 def test_the_released_count_is_the_count_plus_the_meters_noise():

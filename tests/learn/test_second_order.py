@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -15,8 +14,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from sklearn.linear_model import LogisticRegression
-from support import Seeded, SmoothMeter, Unrounded
+from support import Seeded, Silent, SmoothMeter, Unrounded
 
+from dpladder.audit.engine.bare import Bare
 from dpladder.config.label_sets import number_of
 from dpladder.config.learner_sections import (
     Covariance,
@@ -27,12 +27,22 @@ from dpladder.config.learner_sections import (
     Statistics,
 )
 from dpladder.config.model import Resources
+from dpladder.learn.curator import Curator
 from dpladder.learn.dp_ls import statistics
+from dpladder.learn.dp_ls.queries import sums as sums_to_share
 from dpladder.learn.dp_ls.train import release_sums
-from dpladder.learn.interface import Constants, Data, Hyper, publish
-from dpladder.learn.moments import noised_covariance, solve, to_coordinates, to_matrix
+from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.moments import solve, to_coordinates, to_matrix
+from dpladder.learn.queries import (
+    Curvatures,
+    GradientSum,
+    LinearHead,
+    ResidualSum,
+    SecondMoments,
+    declared,
+)
 from dpladder.learn.registry import method
-from dpladder.learn.second_order import declare_covariance
+from dpladder.learn.second_order import covariance
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.release.meter import Meter
 
@@ -66,11 +76,6 @@ class Swallowing(Meter):
         return Unrounded(found.values * 2.0**90, found.scale)
 
 
-def exact(name, total):
-    """A release without noise."""
-    return total
-
-
 def records(count=COUNT, seed=0):
     """Classes that overlap, so that the logistic optimum is finite."""
     random = np.random.default_rng(seed)
@@ -89,11 +94,10 @@ def shared(data, learner):
     return replace(data, covariance=random.normal(size=DIMENSION * (DIMENSION + 1) // 2))
 
 
-def fitted(learner, hyper, data=None, constants=CONSTANTS, release=exact, resources=ONE):
-    data = records() if data is None else data
-    (weights,) = (
-        MODULES[learner.name].room("train").fit(data, hyper, learner, constants, release, resources)
-    )
+def fitted(learner, hyper, data=None, constants=CONSTANTS, meter=None, resources=ONE):
+    """Without noise, where no meter is given."""
+    data, meter = records() if data is None else data, meter or Silent()
+    (weights,) = MODULES[learner.name].train(data, hyper, learner, constants, meter, resources)
     return weights
 
 
@@ -108,18 +112,13 @@ def trained(learner, hyper, data=None, constants=CONSTANTS, meter=Meter):
 
 def sums_of(learner, data, constants=CONSTANTS, hyper=None):
     """What a training wants to release, in units of the noise that is declared for it."""
-    hyper, seen = hyper or Hyper(0.5, 1, MU), []
-    scales = {
-        draw.name: draw.scale
-        for draw in MODULES[learner.name].declare(learner, hyper, constants).draws
-    }
-
-    def watched(name, total):
-        seen.append(np.ravel(total.numpy()) / scales[name])
-        return total
-
-    fitted(learner, hyper, data, constants, watched)
-    return np.concatenate(seen)
+    hyper = hyper or Hyper(0.5, 1, MU)
+    draws = MODULES[learner.name].declare(learner, hyper, constants).draws
+    meter = Bare(draws, Seeded())
+    fitted(learner, hyper, data, constants, meter)
+    return np.concatenate(
+        [np.ravel(total) / draw.scale for draw in draws for total in meter.totals[draw.name]]
+    )
 
 
 # --- prototypes -----------------------------------------------------------------------------------
@@ -191,7 +190,8 @@ def with_unit(data, features, label, cap):
 
 
 def test_softmax_curves_the_most_at_three_equal_probabilities():
-    _, curvature = dp_newton.room("cost").bounds(Newton(), 10)
+    options = {"name": "", "multiplier": 1.0, "radius": 1.0}
+    curvature, slope = (kind(**options).bound(CONSTANTS) for kind in (Curvatures, ResidualSum))
     third = np.full(3, 1 / 3)
     assert np.linalg.norm(third * (1 - third)) == pytest.approx(curvature, rel=1e-12)
     random = np.random.default_rng(0)
@@ -199,10 +199,7 @@ def test_softmax_curves_the_most_at_three_equal_probabilities():
         p = random.dirichlet(np.full(classes, 0.3), 20_000)
         assert np.linalg.norm(p * (1 - p), axis=1).max() <= curvature
         truth = random.integers(0, classes, len(p))
-        assert (
-            np.linalg.norm(p - np.eye(classes)[truth], axis=1).max()
-            <= dp_newton.room("cost").bounds(Newton(), classes)[0]
-        )
+        assert np.linalg.norm(p - np.eye(classes)[truth], axis=1).max() <= slope
 
 
 @given(seed=st.integers(0, 2**32 - 1), cap=st.integers(1, 4))
@@ -212,9 +209,11 @@ def test_replacing_a_unit_moves_moments_by_less_than_twice(seed, cap):
     x, y = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in random.normal(size=(2, cap, 4)))
     moved = np.linalg.norm(x.T @ x - y.T @ y)
     replaced = Constants(n0=9, classes=2, dimension=4, relation="replace_one", cap=cap)
-    assert moved <= replaced.moves_apart(1.0) * (1 + 1e-12)
-    assert replaced.moves_apart(1.0) == pytest.approx(math.sqrt(2) * cap)
-    assert replaced.moves(1.0) == 2 * cap
+    apart = SecondMoments(name="", multiplier=1.0, radius=1.0).sensitivity(replaced)
+    assert moved <= apart * (1 + 1e-12)
+    assert apart == pytest.approx(math.sqrt(2) * cap)
+    opposite = GradientSum(name="", multiplier=1.0, model=LinearHead(), clip=cap)
+    assert opposite.sensitivity(replaced) == 2 * cap
 
 
 # --- symmetric noise ------------------------------------------------------------------------------
@@ -242,13 +241,14 @@ def test_noise_on_coordinates_is_symmetric_and_half_as_varied_off_the_diagonal()
 
 def test_a_shared_covariance_is_the_clipped_sum_and_the_declared_noise():
     data, radius = records(), 1.5
-    declared = declare_covariance(MU, radius, CONSTANTS)
-    meter, same = (SmoothMeter(declared.draws, Seeded()) for _ in range(2))
-    found = noised_covariance(data, radius, CONSTANTS, partial(publish, meter), ONE)
+    query = covariance(gdp.sigma(MU, 1), radius)
+    costs = declared([query], CONSTANTS)
+    meter, same = (SmoothMeter(costs.draws, Seeded()) for _ in range(2))
+    found = Curator(data, CONSTANTS, ONE).ask(query.at(), meter).numpy()
     meter.close()
     x = data.features.astype(np.float64)
     x *= np.minimum(1.0, radius * (1 - 2.0**-10) / np.linalg.norm(x, axis=1, keepdims=True))
-    (draw,) = declared.draws
+    (draw,) = costs.draws
     assert draw.scale == pytest.approx(radius**2 / MU, rel=1e-9)
     expected = to_coordinates(torch.from_numpy(x.T @ x)).numpy()
     expected = same.publish("covariance", expected)
@@ -406,12 +406,14 @@ SHARING = LeastSquares(radius=1.5, alpha=0.3, statistics=Statistics(epsilon=1.0)
 NOTHING = Data(np.empty((0, DIMENSION), np.float32), np.empty(0, np.int64))
 
 
-def released_sums(path, data, learner=SHARING, constants=CONSTANTS, mu=MU, release=None):
-    """The file that trainings share; with noise of its own unless a release is given."""
-    draws = dp_ls.room("cost").declare_sums(mu, learner.radius, constants).draws
-    release = release or partial(publish, SmoothMeter(draws, Seeded(1)))
+def released_sums(path, data, learner=SHARING, constants=CONSTANTS, mu=MU, meter=None):
+    """The file that trainings share; with noise of its own unless a meter is given."""
+    queries = sums_to_share(mu, learner.radius, constants)
+    meter = meter or SmoothMeter(declared(queries, constants).draws, Seeded(1))
     with statistics.create(path, mu, constants) as keep:
-        release_sums(data, learner.radius, constants, release, keep, ONE)
+        Curator(data, constants, ONE).run(
+            lambda given, asks: release_sums(given, asks, constants, keep), [queries], [meter]
+        )
     return path
 
 
@@ -426,10 +428,8 @@ def noised(seed, mu, data, learner=SHARING, constants=CONSTANTS):
         "moments": [rows.T @ rows for rows in own],
         "targets": [rows.sum(0) for rows in own],
     }
-    draws = {
-        draw.name: draw
-        for draw in dp_ls.room("cost").declare_sums(mu, learner.radius, constants).draws
-    }
+    costs = declared(sums_to_share(mu, learner.radius, constants), constants)
+    draws = {draw.name: draw for draw in costs.draws}
     meter = SmoothMeter(list(draws.values()), Seeded(seed))
     return {
         name: np.stack([meter.publish(name, np.ravel(flat(total))) for total in totals])
@@ -457,7 +457,7 @@ def solved(sums, learner, ridge):
 def test_shared_statistics_cost_what_a_training_of_their_own_costs():
     own = dp_ls.declare(LeastSquares(radius=1.5), Hyper(0.1, 1, MU), CONSTANTS)
     assert (
-        dp_ls.room("cost").declare_sums(MU, 1.5, CONSTANTS)
+        declared(sums_to_share(MU, 1.5, CONSTANTS), CONSTANTS)
         == own
         == dp_ls.declare(SHARING, Hyper(0.1, 1, MU), CONSTANTS)
     )
@@ -532,7 +532,7 @@ def test_nothing_that_was_paid_for_statistics_is_wasted(tmp_path):
 
 def test_shared_statistics_without_noise_are_ridge_regression(tmp_path):
     learner = SHARING.model_copy(update={"radius": WIDE})
-    path = released_sums(tmp_path / "sums", records(), learner, release=exact)
+    path = released_sums(tmp_path / "sums", records(), learner, meter=Silent())
     for r in (0.1, 30.0):
         found = fitted(learner, Hyper(r, 1, 0.0), replace(NOTHING, statistics=path))
         own = fitted(LeastSquares(radius=WIDE, alpha=0.3), Hyper(r, 1, 1.0), records())

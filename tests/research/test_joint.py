@@ -12,7 +12,7 @@ from research.test_contest import SEARCH, arena
 
 from dpladder.config.learner_sections import Descent, FineTune
 from dpladder.errors import Refused
-from dpladder.learn import interface
+from dpladder.learn import descent_noise, interface
 from dpladder.learn.score import correct_count
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import FINAL, Entry, delta0_of, epsilon
@@ -78,7 +78,7 @@ def test_trials_that_are_not_declared_are_refused() -> None:
 
 def test_a_contest_of_a_network_trains_each_place_by_its_own_learner() -> None:
     place = with_units()
-    with patch.object(interface, "sampled_sigma", lambda *_: 5.0):
+    with patch.object(descent_noise, "sampled_sigma", lambda *_: 5.0):
         entries = [Competitor("together", Joint(TOGETHER, 4), setting(), HEAD)]
         [found] = contest(place, entries, 2)
     assert found.trainings == 5.0

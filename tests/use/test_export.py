@@ -29,7 +29,7 @@ from dpladder.data.sources import Source
 from dpladder.errors import BadInput
 from dpladder.jobs.evaluate import Groups, by_groups, metrics
 from dpladder.learn import weights
-from dpladder.learn.dp_finetune.cost import shapes
+from dpladder.learn.dp_finetune.queries import shapes
 from dpladder.learn.interface import Constants, Weights
 from dpladder.use import graph, standalone
 from dpladder.use.card import card

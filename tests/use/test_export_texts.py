@@ -29,7 +29,7 @@ from dpladder.data.depths import depths_for, known_of
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput
 from dpladder.learn import weights
-from dpladder.learn.dp_finetune.cost import shapes
+from dpladder.learn.dp_finetune.queries import shapes
 from dpladder.learn.interface import Constants
 from dpladder.learn.registry import method
 from dpladder.use import graph, standalone

@@ -1,5 +1,5 @@
-"""Everything that can publish something, as `dpladder audit` attacks it: learners, rules and
-searches.
+"""Everything that can publish something, as `dpladder audit` attacks it: kinds of queries, learners,
+rules and searches.
 
 What has no attack is an error here, so that nothing new can be shipped without one.
 """
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from multiprocessing import get_context
 from typing import Any
 
-from dpladder.audit import learners, rules, searches
-from dpladder.audit.engine.attack import run_audit
-from dpladder.audit.engine.cells import LeftOut
-from dpladder.audit.engine.findings import Report
+from dpladder.audit import blind, kinds, learners, rules, searches
+from dpladder.audit.engine.attack import DELTA, run_audit
+from dpladder.audit.engine.findings import LeftOut, Report
 from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.scene import SceneFolder, stage
 from dpladder.config.learner_sections import SECTIONS, names
@@ -25,7 +25,7 @@ from dpladder.errors import BadInput
 from dpladder.learn.registry import LEARNERS
 from dpladder.plan import stages
 
-KINDS: tuple[Any, ...] = (learners, rules, searches)
+KINDS: tuple[Any, ...] = (kinds, learners, rules, searches)
 """Modules that say alike what is attacked: `ATTACKED` by name, `attacks`, and `left_out`."""
 
 
@@ -39,18 +39,18 @@ def audit(key: bytes, only: str | None = None) -> Report:
     with ProcessPoolExecutor(cores(), mp_context=get_context("spawn")) as pool:
         reports = list(pool.map(partial(_attacked, key, number), chosen))
     findings = (finding for report in reports for finding in report.findings)
-    return Report(reports[0].delta, tuple(findings), left_out(chosen))
+    return Report(DELTA, tuple(findings), left_out(chosen))
 
 
 def groups(only: str | None = None) -> tuple[str, ...]:
-    """What is attacked together: the built-in mechanisms, each learner, each rule and each
-    search."""
+    """What is attacked together: each kind of query, each learner, each rule and each search; of
+    one learner, all kinds and itself."""
     if only is not None:
         if only not in LEARNERS:
             raise BadInput(
                 f"--learner {only}: not a learner. Choose one of: {', '.join(LEARNERS)}."
             )
-        return (only,)
+        return (*kinds.ATTACKED, only)
     refuse_unattacked()
     return tuple(name for kind in KINDS for name in kind.ATTACKED)
 
@@ -95,5 +95,8 @@ def _asking() -> Iterator[str]:
 
 
 def _attacked(key: bytes, number: int, group: str) -> Report:
+    seen = tuple(blind.findings(group, key)) if group in learners.ATTACKED else ()
     with stage(key) as made:
-        return run_audit(mechanisms(group, made), key, among=number)
+        attacked = mechanisms(group, made)
+        report = run_audit(attacked, key, among=number) if attacked else Report(DELTA, ())
+    return replace(report, findings=(*seen, *report.findings))

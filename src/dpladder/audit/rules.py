@@ -16,10 +16,8 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from dpladder.audit.engine.built_in import neighbours
-from dpladder.audit.engine.cells import LeftOut
+from dpladder.audit.engine.findings import LeftOut
 from dpladder.audit.engine.mechanism import Mechanism
-from dpladder.audit.engine.trainings import ETA as STEP
-from dpladder.audit.engine.trainings import along_momentum
 from dpladder.audit.scene import (
     CLASSES,
     ETA,
@@ -35,6 +33,7 @@ from dpladder.audit.scene import (
 )
 from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, PRESENT, number_of_findings
+from dpladder.config.learner_sections import FineTune
 from dpladder.config.load import overlay
 from dpladder.jobs.private import Asked
 from dpladder.jobs.task import read_json
@@ -133,11 +132,21 @@ def head(stage: SceneFolder, kind: Kind, guides: Mapping[str, Any] | None = None
         constants = Constants(N0, CLASSES, 3, kind, cap=CAPS[kind], length=length)
         found = training_of_head(learner, asked.held.entry("head"), constants)
         noise = _scale(asked, "noise") / N0
-        reach = along_momentum(learner, found.hyper.steps, noise)
-        return noise * found.hyper.eta / STEP * math.hypot(*reach)
+        return noise * found.hyper.eta * math.hypot(*_carried(learner, found.hyper.steps))
 
     named = " guided" if guides else ""
     return rule.mechanism(f"rule estimate_head{named} {kind}", scale, pairs(kind), effort=0.5)
+
+
+def _carried(learner: FineTune, steps: int) -> list[float]:
+    """How far each step's gradient moves the last weights: momentum carries a step on, and the free
+    step once more."""
+    m, moved = learner.momentum, 0.0
+    each = []
+    for later in range(steps):
+        moved = 1.0 + m * moved
+        each.append(moved + m**later)
+    return each
 
 
 def guided_head(stage: SceneFolder, kind: Kind) -> Mechanism:
@@ -384,10 +393,9 @@ def attacks(stage: SceneFolder, rule: str) -> Iterator[Mechanism]:
 
 
 def left_out(rule: str) -> Iterator[LeftOut]:
-    """What is not run of a rule. Its sums are declared by the same constants as learners', whose
-    grid has all caps."""
+    """What is not run of a rule: kinds of queries are attacked with all caps."""
     for kind, cap in CAPS.items():
-        why = f"rules under {kind} run with cap {cap}, and learners with both"
+        why = f"rules under {kind} run with cap {cap}, and kinds of queries with both"
         yield LeftOut(f"rule {rule} {kind} cap {3 - cap}", why)
 
 

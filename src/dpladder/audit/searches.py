@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from dpladder.audit.engine.cells import LeftOut
+from dpladder.audit.engine.findings import LeftOut
 from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
 from dpladder.audit.scene import ETA, N0, Rule, SceneFolder
@@ -69,7 +69,7 @@ def left_out(name: str) -> Iterator[LeftOut]:
                 f"search {name} {kind}", f"{name} under {kind}: its theorem is for add_remove"
             )
         else:
-            why = f"searches under {kind} run with cap {cap}, and learners with both"
+            why = f"searches under {kind} run with cap {cap}, and kinds of queries with both"
             yield LeftOut(f"search {name} {kind} cap {3 - cap}", why)
 
 

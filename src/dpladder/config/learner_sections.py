@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_
 
 from pydantic import Field, model_validator
 
-from dpladder.config.others import others
+from dpladder.config.others import LEARNERS, others
 from dpladder.config.rules import Messages, Table
 from dpladder.config.section import Count, Fraction, NonNegative, Positive, Section, restored
 
@@ -472,7 +472,7 @@ def names(section: Any) -> tuple[str, ...]:
 
 
 OWN_SECTIONS: tuple[Any, ...] = get_args(get_args(Learner)[0])
-OTHERS = others("dpladder.learners")
+OTHERS = others(LEARNERS)
 """Those of other packages."""
 SECTIONS = (*OWN_SECTIONS, *(other.section for other in OTHERS.values()))
 if not TYPE_CHECKING:  # nobody who checks types can know those of others

@@ -1,8 +1,8 @@
 """Learners and searches of other packages, by their entry points (docs/extend.md).
 
-An entry point's name is the method's, with a dot in it, which dpladder's own names never have. Its
-value is the method's room: a package with the modules that a room of dpladder's own has, and beside
-them `section.py` and `audit.py`.
+An entry point's name is the method's, with a dot in it, which dpladder's own names never have. A
+learner's value is one module with its `SECTION`, `queries` and `train`; a search's is a package
+with the modules `section`, `cost`, `search` and `audit`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, get_args, get_origin
 from dpladder.config.section import Section
 from dpladder.errors import BadInput
 
+LEARNERS = "dpladder.learners"
 RESERVED = frozenset(
     ("augment", "covariance", "head", "init", "link", "look", "public", "statistics", "steering")
 )
@@ -47,7 +48,7 @@ def others(group: str, taken: Iterable[str] = ()) -> dict[str, Other]:
     for entry in sorted(installed().select(group=group), key=lambda entry: entry.name):
         package = "?" if entry.dist is None else entry.dist.name
         try:
-            found[entry.name] = _other(entry, package, {*taken, *found})
+            found[entry.name] = _other(entry, group, package, {*taken, *found})
         except Exception as error:  # whatever their code may raise
             warnings.warn(f"{group} of {package}: {entry.name} is left out: {error}", stacklevel=2)
     return found
@@ -59,10 +60,10 @@ def installed() -> Any:
     return entry_points()
 
 
-def _other(entry: EntryPoint, package: str, taken: Collection[str]) -> Other:
+def _other(entry: EntryPoint, group: str, package: str, taken: Collection[str]) -> Other:
     if "." not in entry.name or entry.name in taken:
         raise BadInput("its name must have a dot in it, and be nobody else's.")
-    module: Any = import_module(f"{entry.value}.section")
+    module: Any = import_module(entry.value if group == LEARNERS else f"{entry.value}.section")
     section = module.SECTION
     if not (isinstance(section, type) and issubclass(section, Section)):
         raise BadInput(f"{module.__name__}.SECTION must be a class that extends Section.")

@@ -21,10 +21,9 @@ from dpladder.jobs.private import (
     stored_constants,
 )
 from dpladder.jobs.task import Task, read_json, write_json
+from dpladder.learn.queries import Cells, declared
 from dpladder.plan.reads import CountUnits
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.draws import gaussian
-from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
 
 
@@ -51,14 +50,15 @@ def release_of(task: Task[CountUnits]) -> Release:
     constants = replace(stored_constants(task, train), cap=1)
     sigma = gdp.sigma(held.mu("count_units"), 1)
     most, cells = task.reads.labels, 3 if task.reads.labels == MANY else train.classes
-    draw = gaussian("units", sigma, constants.moves_apart(1.0), (cells,))
+    query = Cells(name="units", multiplier=sigma, cells=(cells,))
+    costs = declared([query], constants)
 
     def produce(meter: Meter, folder: Path) -> None:
         data = read_raw(train)
         assert data.units is not None, "every cache has them"
         counts = units_by_class(data.units, data.labels, train.classes, most)
         found = meter.publish("units", counts.astype(np.float64))
-        write_json(folder / "census.json", {"counts": found.tolist(), "sd": draw.scale})
+        write_json(folder / "census.json", {"counts": found.tolist(), "sd": query.scale(constants)})
 
-    spends = held.concrete("count_units", [Counted(Gaussian(sigma))], train)
-    return single(task, held, spends, [draw], {"train": train.known_as}, ("census",), produce)
+    spends = held.concrete("count_units", costs.events, train)
+    return single(task, held, spends, costs.draws, {"train": train.known_as}, ("census",), produce)

@@ -3,7 +3,6 @@ learners that ask for it."""
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from safetensors.numpy import save_file
@@ -19,10 +18,11 @@ from dpladder.jobs.private import (
     single,
 )
 from dpladder.jobs.task import Task
-from dpladder.learn.interface import publish
-from dpladder.learn.moments import noised_covariance
-from dpladder.learn.second_order import declare_covariance
+from dpladder.learn.curator import Curator
+from dpladder.learn.queries import declared
+from dpladder.learn.second_order import covariance
 from dpladder.plan.reads import EstimateCovariance
+from dpladder.privacy.accounting import gdp
 from dpladder.privacy.release.meter import Meter
 
 
@@ -33,13 +33,13 @@ def estimate_covariance(task: Task[EstimateCovariance]) -> None:
 def release_of(task: Task[EstimateCovariance]) -> Release:
     held, train = reserved(task), part_of(task, "train")
     constants, radius = constants_of(task, train), task.reads.radius
-    declared = declare_covariance(held.mu("covariance"), radius, constants)
+    query = covariance(gdp.sigma(held.mu("covariance"), 1), radius)
+    costs = declared([query], constants)
 
     def produce(meter: Meter, folder: Path) -> None:
-        release = partial(publish, meter)
-        found = noised_covariance(read(task, train), radius, constants, release, task.resources)
-        save_file({"covariance": found}, folder / "covariance.safetensors")
+        found = Curator(read(task, train), constants, task.resources).ask(query.at(), meter)
+        save_file({"covariance": found.cpu().numpy()}, folder / "covariance.safetensors")
 
-    spends = held.concrete("covariance", declared.events, train)
+    spends = held.concrete("covariance", costs.events, train)
     inputs = {"train": train.known_as, **shared(task)}
-    return single(task, held, spends, declared.draws, inputs, ("covariance",), produce)
+    return single(task, held, spends, costs.draws, inputs, ("covariance",), produce)

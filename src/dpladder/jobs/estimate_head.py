@@ -5,6 +5,7 @@ refused before its head is paid for."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +23,10 @@ from dpladder.jobs.private import (
     single,
 )
 from dpladder.jobs.task import Task
-from dpladder.learn.dp_finetune.train import followed
 from dpladder.learn.registry import method
 from dpladder.plan.reads import EstimateHead
 from dpladder.privacy.release.meter import Meter
-from dpladder.search.first_head import head_of, training_of_head
+from dpladder.search.first_head import head_of, training_of_head, worth_of
 
 
 def estimate_head(task: Task[EstimateHead]) -> None:
@@ -42,8 +42,8 @@ def release_of(task: Task[EstimateHead]) -> Release:
     def produce(meter: Meter, folder: Path) -> None:
         data, more = read(task, train), {}
         if guided(learner):
-            data = followed(data, learner, found.constants, meter)
-            more["worth"] = np.array([data.worth])
+            worth = worth_of(found, data, meter, task.resources)
+            data, more = replace(data, worth=worth), {"worth": np.array([worth])}
         (head,) = found.run(data, meter, task.resources)
         save_file({"head": head, **more}, folder / "head.safetensors")
 

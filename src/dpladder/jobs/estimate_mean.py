@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +21,9 @@ from dpladder.jobs.private import (
 )
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import plain
+from dpladder.learn.queries import UnitMean, declared
 from dpladder.plan.reads import EstimateMean
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.draws import gaussian
-from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
 
 
@@ -35,13 +33,13 @@ def estimate_mean(task: Task[EstimateMean]) -> None:
 
 def release_of(task: Task[EstimateMean]) -> Release:
     held, train = reserved(task), part_of(task, "train")
-    # a unit's records are one record's worth of the mean together
-    constants = replace(stored_constants(task, train), cap=1)
+    constants = stored_constants(task, train)
     assert task.reads.mean is not None, "a rule of configs that buy a mean"
     radius, exact = centre.ball(task.reads.mean.radius, task.reads.length)
-    sigma = gdp.sigma(held.mu("mean"), 1)
-    moved = constants.moves(radius)
     seen = Map(depths=depths_of(task, train))
+    sigma = gdp.sigma(held.mu("mean"), 1)
+    mean = UnitMean(name="mean", multiplier=sigma, radius=radius, width=seen.width(train.dimension))
+    costs = declared([mean], constants)
 
     several = task.reads.unit.cap > 1
 
@@ -56,9 +54,9 @@ def release_of(task: Task[EstimateMean]) -> Release:
             exact,
             data.units if several else None,
         )
-        told = {"mean": found, "noise": np.array([sigma * moved / constants.n0])}
+        told = {"mean": found, "noise": np.array([mean.scale(constants) / constants.n0])}
         save_file(told, folder / "mean.safetensors")
 
-    draws = [gaussian("mean", sigma, moved, (seen.width(train.dimension),))]
-    spends = held.concrete("mean", [Counted(Gaussian(sigma))], train)
-    return single(task, held, spends, draws, {"train": train.known_as}, ("mean",), produce)
+    spends = held.concrete("mean", costs.events, train)
+    inputs = {"train": train.known_as}
+    return single(task, held, spends, costs.draws, inputs, ("mean",), produce)

@@ -3,7 +3,6 @@ training."""
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from dpladder.jobs.private import (
@@ -17,10 +16,11 @@ from dpladder.jobs.private import (
     single,
 )
 from dpladder.jobs.task import Task
-from dpladder.learn.dp_ls.cost import declare_sums
+from dpladder.learn.curator import Curator
+from dpladder.learn.dp_ls.queries import sums
 from dpladder.learn.dp_ls.statistics import create
 from dpladder.learn.dp_ls.train import release_sums
-from dpladder.learn.interface import publish
+from dpladder.learn.queries import declared
 from dpladder.plan.reads import EstimateStatistics
 from dpladder.privacy.release.meter import Meter
 
@@ -33,13 +33,16 @@ def release_of(task: Task[EstimateStatistics]) -> Release:
     held, train = reserved(task), part_of(task, "train")
     constants, radius = constants_of(task, train), task.reads.radius
     mu = held.mu("statistics")
-    declared = declare_sums(mu, radius, constants)
+    queries = sums(mu, radius, constants)
+    costs = declared(queries, constants)
 
     def produce(meter: Meter, folder: Path) -> None:
-        release = partial(publish, meter)
+        curator = Curator(read(task, train), constants, task.resources)
         with create(folder / "statistics.h5", mu, constants) as keep:
-            release_sums(read(task, train), radius, constants, release, keep, task.resources)
+            curator.run(
+                lambda given, asks: release_sums(given, asks, constants, keep), [queries], [meter]
+            )
 
-    spends = held.concrete("statistics", declared.events, train)
+    spends = held.concrete("statistics", costs.events, train)
     inputs = {"train": train.known_as, **shared(task)}
-    return single(task, held, spends, declared.draws, inputs, ("statistics",), produce)
+    return single(task, held, spends, costs.draws, inputs, ("statistics",), produce)

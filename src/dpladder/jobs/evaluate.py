@@ -38,10 +38,11 @@ from dpladder.learn.interface import (
     Weights,
     plain,
 )
+from dpladder.learn.queries import Cells
 from dpladder.learn.registry import method
 from dpladder.plan.reads import EvaluateAlso, EvaluateOf, EvaluateTest
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.draws import Draw, gaussian
+from dpladder.privacy.accounting.draws import Draw
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.accounting.shown import Shown
 from dpladder.privacy.release.meter import Meter
@@ -202,16 +203,16 @@ class Test:
         from one to another. Of findings it is in one of each class."""
         counts: tuple[int, ...] = (2,) if self.rows is None else (self.rows, 2)
         bins: tuple[int, ...] = (2, BINS)
-        moved = self.constants.moves_apart(1.0)
+        each = 1
         if self.by_finding:
             assert self.rows is not None, "one for each finding"
             counts, bins = (self.rows, 2, 2), (self.rows, *bins)
-            moved = self.constants.moves_apart(math.sqrt(self.rows))
+            each = self.rows
         cells = ("cells", (self.constants.classes, self.constants.classes))
         wanted = (("counts", counts), cells if self.measures == "confusion" else ("scores", bins))
         sigmas = self.sigmas(mu)
         return tuple(
-            gaussian(name, sigma, moved, shape)
+            Cells(name=name, multiplier=sigma, cells=shape, each=each).draw(self.constants)
             for (name, shape), sigma in zip(wanted, sigmas, strict=False)
         )
 

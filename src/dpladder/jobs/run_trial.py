@@ -187,17 +187,18 @@ def _produce(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
 def _trained(trials: Sequence[Prepared], works: Sequence[Work], data: Data) -> Iterator[Weights]:
     """Together where the learner can and has the same section for all, else one after the other."""
     first = trials[0]
-    together = method(first.training.learner.name).train_many
-    alike = all(one.training.learner == first.training.learner for one in trials)
-    if together is None or not alike or len(trials) == 1:
+    known, learner, constants = (
+        method(first.training.learner.name),
+        first.training.learner,
+        first.constants,
+    )
+    alike = all(one.training.learner == learner for one in trials)
+    if not alike or not known.shares_a_pass(learner, first.training.hyper, constants):
         for one, work in zip(trials, works, strict=True):
             yield one.training.run(data, work.meter, one.task.resources)
         return
     hypers, meters = [one.training.hyper for one in trials], [work.meter for work in works]
-    found = together(
-        data, hypers, first.training.learner, first.constants, meters, first.task.resources
-    )
-    yield from ((head,) for head in found)
+    yield from known.train_many(data, hypers, learner, constants, meters, first.task.resources)
 
 
 def _write(one: Prepared, found: Weights, counted: Data, work: Work) -> None:

@@ -34,18 +34,9 @@ import math
 from dataclasses import replace
 
 from dpladder.config.learner_sections import Descending, guided, starts_bought
-from dpladder.learn import score
-from dpladder.learn.interface import (
-    Claim,
-    Constants,
-    Declaration,
-    Hyper,
-    Shape,
-    batch_size,
-    declaration,
-    head_shape,
-    noise_scale,
-)
+from dpladder.learn.descent_noise import batch_size, gradient_sum
+from dpladder.learn.interface import Claim, Constants, Hyper
+from dpladder.learn.queries import GradientSum, Model, Query, RightCount
 from dpladder.privacy.accounting import gdp
 
 LOOK = "look"
@@ -58,10 +49,9 @@ def looks(learner: Descending) -> bool:
     return guided(learner) and learner.look > 0 and not starts_bought(learner)
 
 
-def look(learner: Descending, hyper: Hyper, constants: Constants) -> Declaration:
+def look(learner: Descending, hyper: Hyper) -> RightCount:
     """One count over all records, at its part of a training's mu^2."""
-    found = score.declare(_of_look(learner, hyper), constants)
-    return replace(found, draws=tuple(replace(draw, name=LOOK) for draw in found.draws))
+    return RightCount(name=LOOK, multiplier=gdp.sigma(_of_look(learner, hyper), 1))
 
 
 def of_steps(learner: Descending, hyper: Hyper) -> Hyper:
@@ -71,20 +61,13 @@ def of_steps(learner: Descending, hyper: Hyper) -> Hyper:
     return replace(hyper, mu=gdp.remaining(hyper.mu, [_of_look(learner, hyper)]))
 
 
-def declare(learner: Descending, hyper: Hyper, constants: Constants) -> Declaration:
-    """A linear head's noised sums of gradients, whose bias is a last column, and a look."""
-    return beside_look(learner, hyper, constants, head_shape(learner, constants))
-
-
-def beside_look(
-    learner: Descending, hyper: Hyper, constants: Constants, shape: Shape
-) -> Declaration:
-    """Noised sums of gradients of this shape, and a look where the learner takes one."""
-    steps = declaration(learner, of_steps(learner, hyper), constants, shape)
-    if not looks(learner):
-        return steps
-    own = look(learner, hyper, constants)
-    return Declaration((*steps.events, *own.events), (*steps.draws, *own.draws))
+def queries(
+    learner: Descending, hyper: Hyper, constants: Constants, model: Model | None = None
+) -> tuple[Query, ...]:
+    """A descent's noised sums of gradients, of a linear head or of another model, and a look where
+    the learner takes one."""
+    gradients = gradient_sum(learner, of_steps(learner, hyper), constants, model)
+    return (gradients, look(learner, hyper)) if looks(learner) else (gradients,)
 
 
 def trusted(right: float, claim: Claim, scale: float, constants: Constants) -> bool:
@@ -113,7 +96,9 @@ def _of_look(learner: Descending, hyper: Hyper) -> float:
     return float(learner.look**0.5 * hyper.mu)
 
 
-def weight(learner: Descending, hyper: Hyper, constants: Constants, directions: float) -> float:
+def weight(
+    learner: Descending, gradients: GradientSum, constants: Constants, directions: float
+) -> float:
     """lambda / P, of one public unit beside the noise of a whole training."""
-    noise = noise_scale(learner, hyper, constants) / batch_size(learner, constants)
-    return constants.classes * directions / hyper.steps * (noise / learner.clip) ** 2
+    noise = gradients.scale(constants) / batch_size(learner, constants)
+    return constants.classes * directions / gradients.count * (noise / learner.clip) ** 2

@@ -1,12 +1,11 @@
-"""What every learner is given and what it gives back. No torch here: a plan asks a learner for its
-cost."""
+"""The public facts of a training, the records that its curator holds, and what it gives back. No
+torch here: a plan asks what a training costs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.label_sets import Labels
-from dpladder.config.learner_sections import Descending, Rated
-from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.network.facts import Network
-from dpladder.privacy.accounting import gdp, memo
-from dpladder.privacy.accounting.booking import price
-from dpladder.privacy.accounting.draws import Draw, gaussian
-from dpladder.privacy.accounting.events import Booked, Counted, Gaussian, Relation, Sampled
-from dpladder.privacy.accounting.selection import largest
-from dpladder.privacy.release.meter import Meter
-
-CLOSE = 1e-4  # how near to the least a noise is found, where each look at its cost takes a while
+from dpladder.privacy.accounting.draws import Draw
+from dpladder.privacy.accounting.events import Counted, Relation
 
 Shape = tuple[int, ...]
 # one matrix per layer; one column more than its input is the bias
@@ -54,29 +45,6 @@ class Constants:
                 raise BadInput(
                     f"{name} is {getattr(self, name)}. It must be 1 or more, and public."
                 )
-
-    def enters(self, bound: float) -> float:
-        """How far one unit moves a sum of vectors of norm `bound` per record when the unit enters,
-        or leaves."""
-        return bound * self.cap
-
-    def moves(self, bound: float) -> float:
-        """How far one unit moves a sum of vectors of norm `bound` per record: by its records, and
-        twice as far when it is replaced, which takes one contribution out of the sum and puts
-        another in."""
-        return bound * self.cap * (2.0 if self.relation == "replace_one" else 1.0)
-
-    def moves_apart(self, bound: float) -> float:
-        """The same where two contributions are never opposite: their inner product is 0 or more, so
-        a replaced unit's distance is |P - Q|^2 <= |P|^2 + |Q|^2. So it is for positive semidefinite
-        matrices, and for counts of several kinds, of which a record is in one. Never of sums over a
-        sample (privacy/accounting/draws.py, `in_sample`)."""
-        return bound * self.cap * (math.sqrt(2.0) if self.relation == "replace_one" else 1.0)
-
-    def moves_count(self, bound: float = 1.0) -> float:
-        """The same for sums of numbers from 0 to `bound`, such as counts: a replaced unit moves one
-        by no more than an added unit does. Never of sums over a sample."""
-        return self.enters(bound)
 
 
 def sigmoid_bias(classes: int) -> float:
@@ -155,17 +123,6 @@ class Declaration:
     draws: tuple[Draw, ...] = ()
 
 
-Publish = Callable[[str, Any], Any]
-"""The one way a sum (a tensor) leaves a training: under its declared name, with the noise declared
-for it."""
-
-
-def publish(meter: Meter, name: str, total: Any) -> Any:
-    """A tensor's noised sum, on the tensor's device."""
-    noise = meter.noise(name, tuple(total.shape))
-    return noise.onto(total.double(), total.new_tensor(noise.values, dtype=total.double().dtype))
-
-
 Logits = Callable[[Weights, Any], NDArray[np.float64]]
 """From released weights and features to logits, one row per record."""
 
@@ -199,152 +156,3 @@ class LogOdds:
 Judge = Logits | Losses | Rights | LogOdds | None
 """What tells how right weights are about a record; None where they are layers of a perceptron
 (learn/score.py)."""
-
-
-Train = Callable[[Data, Hyper, Any, Constants, Meter, Resources], Weights]
-
-
-TrainMany = Callable[
-    [Data, Sequence[Hyper], Any, Constants, Sequence[Meter], Resources], NDArray[np.float32]
-]
-
-
-def alone(train_many: TrainMany) -> Train:
-    """`train` of a learner that trains many over one pass."""
-
-    return lambda data, hyper, learner, constants, meter, resources: (
-        train_many(data, [hyper], learner, constants, [meter], resources)[0],
-    )
-
-
-def metered(fit: Callable[..., Weights]) -> Train:
-    """`train` of a learner that releases its sums by the names it declares."""
-
-    return lambda data, hyper, learner, constants, meter, resources: fit(
-        data, hyper, learner, constants, partial(publish, meter), resources
-    )
-
-
-def noise_multiplier(learner: Descending, hyper: Hyper, constants: Constants) -> float:
-    """sigma: the noise sd of each step over the sensitivity of its sum, rounded to the safe
-    side."""
-    if learner.sampling_rate == 1.0:
-        return gdp.sigma(hyper.mu, hyper.steps)
-    return sampled_sigma(
-        hyper.mu, hyper.delta0, hyper.steps, learner.sampling_rate, constants.relation
-    )
-
-
-def declaration(
-    learner: Descending, hyper: Hyper, constants: Constants, shape: Shape
-) -> Declaration:
-    """A run's `steps` noised sums of gradients of this shape, each over a Poisson sample where the
-    learner samples. A unit of `cap` records contributes `clip` at most, because each of them
-    contributes clip / cap."""
-    sigma, one = noise_multiplier(learner, hyper, constants), learner.clip / constants.cap
-    moves = constants.moves(one)
-    if learner.sampling_rate == 1.0:
-        noise = gaussian("noise", sigma, moves, shape, hyper.steps)
-        return Declaration((Counted(Gaussian(sigma), hyper.steps),), (noise,))
-    sample = Draw("sample", "mask", learner.sampling_rate, count=hyper.steps)
-    entering = constants.enters(one)
-    noise = gaussian(
-        "noise", sigma, moves, shape, hyper.steps, under=sample.name, entering=entering
-    )
-    booked = _booked(learner.sampling_rate, sigma, hyper.steps, hyper.delta0)
-    return Declaration((Counted(booked),), (noise, sample))
-
-
-def head_shape(learner: Any, constants: Constants) -> Shape:
-    return constants.classes, constants.dimension + learner.bias
-
-
-def noise_scale(learner: Descending, hyper: Hyper, constants: Constants) -> float:
-    """The noise sd on a sum of clipped gradients."""
-    return noise_multiplier(learner, hyper, constants) * constants.moves(
-        learner.clip / constants.cap
-    )
-
-
-def logit_noise(
-    learner: Descending, hyper: Hyper, constants: Constants, momentum: float = 0.0
-) -> float:
-    """kappa: the sd of the noise that a whole training puts into a logit, for a record of the
-    public length.
-
-    Every step adds noise of the same sd to the gradient, and a step size's worth of it to the
-    weights: eta sigma C / n0. With momentum m it goes on moving them, by 1 + m + ... + m^(j-1)
-    where j steps are left, and m^(j-1) once more in the free step, each at its step's learning
-    rate. The steps' shares are independent, so their squares add; sqrt(T) sigma C = T C / mu makes
-    that r C R / (n0 mu) times the root mean square of what momentum carries. Samples are told as if
-    they were full batches.
-    """
-    carried = _carried(paces(learner, hyper.steps), momentum, learner.free_step)
-    moves = constants.moves(learner.clip / constants.cap)
-    step = hyper.eta * gdp.sigma(hyper.mu, hyper.steps) * moves / constants.n0
-    return constants.length * step * carried
-
-
-@lru_cache(maxsize=4096)
-def _carried(rates: tuple[float, ...], momentum: float, free_step: bool) -> float:
-    """From the last step back: what a step's noise moves is its own rate's worth, and m times what
-    the next one's does."""
-    moved, squares = 0.0, 0.0
-    for rate in (rates[-1] * (1 + free_step), *rates[-2::-1]):
-        moved = rate + momentum * moved
-        squares += moved**2
-    return math.sqrt(squares)
-
-
-@lru_cache(maxsize=4096)
-def _paces(schedule: str, steps: int) -> tuple[float, ...]:
-    shares = [step / steps for step in range(steps)]
-    if schedule == "cosine":  # Loshchilov & Hutter 2017, Eq. 5, without restarts
-        return tuple((1 + math.cos(math.pi * share)) / 2 for share in shares)
-    return tuple(1 - share if schedule == "linear" else 1.0 for share in shares)
-
-
-def paces(learner: Descending, steps: int) -> tuple[float, ...]:
-    """Each step's learning rate, over the first one's."""
-    return _paces(learner.schedule if isinstance(learner, Rated) else "constant", steps)
-
-
-def walked(learner: Descending, steps: int) -> float:
-    """The deviation of a walk whose steps' own is their learning rate, over the first one's."""
-    return math.hypot(*paces(learner, steps))
-
-
-def batch_size(learner: Descending, constants: Constants) -> float:
-    """What a sum is divided by: the units expected in it, from public figures alone
-    (docs/design.md, line 12)."""
-    return constants.n0 * learner.sampling_rate
-
-
-def sampled_sigma(mu: float, delta0: float, steps: int, rate: float, relation: Relation) -> float:
-    """The least noise, to 1e-4 of it, at which sampled steps are booked at no more than mu."""
-
-    def cost(sigma: float) -> float:
-        return price(_booked(rate, sigma, steps, delta0), relation).mu
-
-    arguments = {"arguments": [mu, relation], "prices": repr(_booked(rate, 1.0, steps, delta0))}
-    return memo.remembered(
-        "sampled sigma", arguments, partial(least_noise, cost, mu, gdp.sigma(mu, steps))
-    )
-
-
-def least_noise(cost: Callable[[float], float], mu: float, enough: float) -> float:
-    """The least noise, to 1e-4 of it, whose cost is mu at most. Cost falls with noise, nearly as
-    its inverse, so that what `enough` costs, about as much as the full batch needs, tells how far
-    to look."""
-
-    def of(inverse: float) -> float:
-        return cost(1.0 / inverse)
-
-    high = 2.0 * mu / (enough * cost(enough))
-    while (found := largest(of, mu, high, CLOSE)) > high * (1.0 - 2.0 * CLOSE):
-        high *= 2.0
-    return 1.0 / found
-
-
-def _booked(rate: float, sigma: float, steps: int, delta0: float) -> Booked:
-    return Booked((Counted(Sampled(rate, Gaussian(sigma)), steps),), delta0)

@@ -21,17 +21,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.learner_sections import Descending, guided, starts_public
 from dpladder.config.model import Resources
-from dpladder.errors import BadInput
-from dpladder.learn import guide, public_head
-from dpladder.learn.bounds import Scale, clip, scale_of
-from dpladder.learn.descent import Begin, Bounded, Guide, Sums, descend
-from dpladder.learn.interface import Constants, Data, Hyper, head_shape, public_random
-from dpladder.learn.links import SOFTMAX, Link, link_of
-from dpladder.learn.records import Records, Rows, load, prepare
-from dpladder.learn.score import correct_count
-from dpladder.privacy.release.meter import Meter
+from dpladder.learn.bounds import Scale, clip
+from dpladder.learn.interface import Constants, Data
+from dpladder.learn.links import SOFTMAX, Link
+from dpladder.learn.queries import LinearHead
+from dpladder.learn.records import Bounded, Guide, Records, Rows, Sums, load, prepare
 
 # on a GPU a chunk should outlast the launch of its 25 kernels
 CHUNK = {"cpu": 1024, "cuda": 65536}
@@ -40,85 +35,19 @@ FAR = 2.0**50  # a squared norm; of what is longer, float64 does not tell losses
 CANCELLED = 2.0**-20  # of the lengths of a record's views, which may cancel
 
 
-@torch.inference_mode()
-def descend_heads(
-    data: Data,
-    hypers: Sequence[Hyper],
-    learner: Descending,
-    constants: Constants,
-    meters: Sequence[Meter],
-    resources: Resources,
-    begin: Begin,
-) -> NDArray[np.float32]:
-    """Independent trials with any update, one meter each: weights of shape (trials, classes,
-    width)."""
-    records, threads = resident(data, constants, resources, learner.augment, learner.bias)
-    first = initial(learner, constants, data.start).to(records.device)
-    sums = sums_of(records, threads, scale_of(learner.clipping), link_of(learner, constants))
-    beside = guide_of(data, learner, constants, resources)
-    steps = [guide.of_steps(learner, hyper) for hyper in hypers]
-    return descend(
-        sums.gradients,
-        first,
-        records,
-        steps,
-        learner,
-        constants,
-        meters,
-        begin,
-        data.units,
-        beside,
-    )
-
-
-def guide_of(
-    data: Data, learner: Descending, constants: Constants, resources: Resources
-) -> Guide | None:
-    """The public records that a learner asks to be guided by."""
-    sample = data.sample
-    if not guided(learner):
-        return None
-    if sample is None:
-        raise BadInput(
-            f"learner.public: {learner.public} has no public records. The workflow has them from "
-            "dataset.public_sample."
-        )
-    records, threads = resident(sample, constants, resources, bias=learner.bias)
-    sums = sums_of(records, threads, scale_of(learner.clipping), link_of(learner, constants))
+def guide_of(model: LinearHead, sample: Data, constants: Constants, resources: Resources) -> Guide:
+    """All public records at each step, as they are."""
+    records = resident(sample, constants, resources, bias=model.bias)
+    link = Link(model.link, constants.classes, constants.labels)
+    sums = sums_of(records, threads_of(records, resources), link)
     counted = records.counted[: len(sample.labels)].cpu().numpy()
-    units = units_of(sample, counted)
-    worth = partial(_worth, units, data, learner, constants)
-    return Guide([records.chunks()], sums.gradients, directions(records), units, worth)
+    return Guide(sums.gradients, [records.chunks()], directions(records), units_of(sample, counted))
 
 
 def units_of(sample: Data, counted: NDArray[np.bool_]) -> int:
     """Whose records of a sample count, one at least."""
     units = counted.sum() if sample.units is None else len(np.unique(sample.units[counted], axis=0))
     return max(1, int(units))
-
-
-def _worth(
-    units: int, data: Data, learner: Descending, constants: Constants, meters: Sequence[Meter]
-) -> list[float]:
-    """As how many public units each trial follows the sample, by a look of its own at the private
-    records."""
-    if not guide.looks(learner):
-        return [float(units)] * len(meters)
-    claim = data.claim
-    assert claim is not None, "the head comes with what it claims (jobs/find_start.py)"
-    told = looked(data, learner, constants, meters)
-    return [guide.worth(units, right, claim, scale, constants) for right, scale in told]
-
-
-def looked(
-    data: Data, learner: Descending, constants: Constants, meters: Sequence[Meter]
-) -> list[tuple[float, float]]:
-    """How many records the public head is right about, with each trial's noise, and how large that
-    is."""
-    head = public_head.started(data.start, head_shape(learner, constants))
-    right = np.asarray(correct_count((head,), data.features, data.labels))
-    noises = [meter.noise(guide.LOOK, ()) for meter in meters]
-    return [(float(noise.onto(right)), noise.scale) for noise in noises]
 
 
 def directions(records: Records) -> float:
@@ -152,26 +81,28 @@ def _taken_up(x: Tensor) -> float:
 
 def resident(
     data: Data, constants: Constants, resources: Resources, views: int = 1, bias: bool = False
-) -> tuple[Records, int]:
-    """The records, ready, and by how many threads their chunks are shared out."""
+) -> Records:
+    """The records, ready."""
     device = prepare(resources)
     # A small data set fits into one chunk, a multiple of 64 rows: 8/7 of the expected number, for
     # the real one varies.
     few = 64 * math.ceil(constants.n0 * constants.cap / 56)
     chunk = min(CHUNK[device.type], few)
-    records = load(
+    return load(
         data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=views, bias=bias
     )
-    # from here on threads share out chunks, and no two meet inside an operation
-    torch.set_num_threads(1)
-    return records, 1 if device.type == "cuda" else resources.threads
 
 
-def sums_of(records: Records, threads: int, scale: Scale, link: Link) -> Sums:
-    """Of heads of shape (trials, classes, width)."""
-    gradients = partial(clipped_sum, records, threads=threads, scale=scale, link=link)
+def threads_of(records: Records, resources: Resources) -> int:
+    """By how many threads chunks are shared out, once each works alone inside an operation."""
+    return 1 if records.device.type == "cuda" else resources.threads
+
+
+def sums_of(records: Records, threads: int, link: Link) -> Sums:
+    """Of heads of shape (trainings, classes, width)."""
+    gradients = partial(clipped_sum, records, threads=threads, link=link)
     losses = partial(summed_losses, records, threads=threads, link=link)
-    return Sums(records, gradients, losses, link.first)
+    return Sums(records, gradients, losses)
 
 
 def clipped_sum(
@@ -179,8 +110,8 @@ def clipped_sum(
     weights: Tensor,
     bound: float,
     rows: Sequence[Rows],
-    threads: int = 1,
     scale: Scale = clip,
+    threads: int = 1,
     link: Link = SOFTMAX,
 ) -> Tensor:
     """Sum of the records' gradients, each kept within `bound`, for heads of shape (trials, classes,
@@ -333,17 +264,3 @@ def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
     # Where views cancel, what is left of them is rounded as what cancelled was, by 2^-24 of each
     # view's length in float32: 16 times that keeps it within its bound, its rounding included.
     return (squares.clamp_(min=0.0).sqrt_() + CANCELLED * lengths.sum(2)) / views
-
-
-def initial(
-    learner: Descending, constants: Constants, start: NDArray[np.float32] | None = None
-) -> Tensor:
-    """Zeros, the public head, or what a linear layer starts from by custom, drawn from the public
-    seed."""
-    shape = head_shape(learner, constants)
-    if starts_public(learner):
-        return torch.from_numpy(public_head.started(start, shape))
-    if learner.init == "zero":
-        return torch.zeros(shape)
-    radius = constants.dimension**-0.5
-    return torch.from_numpy(public_random(constants).uniform(-radius, radius, shape))

@@ -1,7 +1,7 @@
 """How good a model is class by class, and how well its scores rank: counts of which a record is in
 one, and what follows from them once they are noised.
 
-A unit moves each set of counts by its own records alone (`Constants.moves_apart`): a record is
+A unit moves each set of counts by its own records alone (`Cells` in queries.py): a record is
 right or wrong, in its own class or its own group, and its score lies in one bin. Bins are public:
 they follow from the released weights. Of findings (`dataset.labels: many`) a record is in one count
 of each class, so it moves all of them together by the root of how many classes there are.

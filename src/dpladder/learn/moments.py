@@ -6,59 +6,25 @@ solutions are float64. All that happens after a release is post-processing, proj
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
+from torch.func import vmap
+from torch.nn.functional import pad
 
-from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Publish, Weights
-from dpladder.learn.records import Records, Rows, load, prepare
+from dpladder.config.label_sets import each_finding, each_label
+from dpladder.learn.bounds import clip
+from dpladder.learn.interface import Constants, Shape, Weights
+from dpladder.learn.links import Link
+from dpladder.learn.records import Records, Rows
 
-CHUNK = 1024
-Conclusion = TypeVar("Conclusion")
+OfRecord = Callable[..., Tensor]
+"""A function of one record, its features and its label, or of a chunk of them, row by row."""
+
 # of a weight: times the largest radius, float64 still tells probabilities apart by such logits
 LARGEST = 1e7
-
-
-def load_records(data: Data, constants: Constants, resources: Resources) -> Records:
-    """The records, and from here on one thread for each operation: classes and chunks share out the
-    cores, and neither eigenvalues nor small products gain by sharing."""
-    records = load(data, constants, prepare(resources), chunk=CHUNK, memory_mb=resources.mem_mb)
-    torch.set_num_threads(1)
-    return records
-
-
-def threads_of(records: Records, resources: Resources) -> int:
-    return 1 if records.device.type == "cuda" else resources.threads
-
-
-def class_by_class(
-    classes: int,
-    threads: int,
-    observe: Callable[[int], Mapping[str, Tensor]],
-    release: Publish,
-    conclude: Callable[[int, Mapping[str, Tensor]], Conclusion],
-) -> list[Conclusion]:
-    """What is concluded of each class from its released sums. Sums and conclusions of as many
-    classes as there are threads run side by side, and no more are held; releases keep the order of
-    the classes."""
-    observe, conclude = torch.inference_mode()(observe), torch.inference_mode()(conclude)
-    concluded: list[Conclusion] = []
-    with ThreadPoolExecutor(threads) as pool:
-        each = pool.map if threads > 1 else map
-        for first in range(0, classes, threads):
-            group = range(first, min(first + threads, classes))
-            released = [
-                {name: release(name, total) for name, total in sums.items()}
-                for sums in each(observe, group)
-            ]
-            concluded += each(conclude, group, released)
-    return concluded
 
 
 def in_ball(records: Records, rows: Rows, radius: float) -> Tensor:
@@ -98,13 +64,133 @@ def second_moment(
     return to_coordinates(total)
 
 
-def noised_covariance(
-    data: Data, radius: float, constants: Constants, release: Publish, resources: Resources
-) -> NDArray[np.float64]:
-    """Coordinates of the noised sum of x x^T over all records."""
-    records = load_records(data, constants, resources)
-    total = second_moment(records, radius, records.chunks())
-    return release("covariance", total).cpu().numpy()
+def class_labels(records: Records, constants: Constants) -> Tensor:
+    """The classes of each record, as (classes of one, records), filled up with -1."""
+    return torch.stack([*each_label(records.labels, constants.classes)])
+
+
+def of_class(records: Records, labels: Tensor, label: int) -> tuple[list[Rows], Tensor]:
+    """The rows of one class's records, and what each record weighs in its class's sums. A record of
+    k classes weighs 1/sqrt(k) in each of them, so that it moves the sums of all classes together no
+    further than a record of one class moves its own."""
+    rows = records.chosen((records.counted & (labels == label).any(0)).cpu().numpy())
+    return rows, (labels >= 0).sum(0).double().rsqrt().float()
+
+
+def class_sum(records: Records, radius: float, labels: Tensor, label: int) -> Tensor:
+    rows, weights = of_class(records, labels, label)
+    total = torch.zeros(records.features.shape[-1], dtype=torch.float64, device=records.device)
+    for chunk in rows:
+        x = in_ball(records, chunk, radius) * weights[chunk, None]
+        total += x.sum(0, dtype=torch.float64)
+    return total
+
+
+def class_moment(records: Records, radius: float, labels: Tensor, label: int) -> Tensor:
+    rows, weights = of_class(records, labels, label)
+    return second_moment(records, radius, rows, lambda chunk, _: weights[chunk])
+
+
+def presence(labels: Tensor, classes: int) -> Tensor:
+    """What each record weighs in the sum of each finding that it has, and then of each that it
+    lacks: (2 findings, records). Those that it has share its weight out evenly, those that it lacks
+    too, and each of both is half of its square, so that a record's weights have length 1 at most,
+    whatever it has."""
+    present, known = map(torch.stack, zip(*each_finding(labels, classes), strict=True))
+    both = torch.stack([present, known & ~present]).double()
+    shared = both / both.sum(1, keepdim=True).clamp(min=1.0).sqrt()
+    return (shared / shared.norm(dim=(0, 1)).clamp(min=1.0)).flatten(0, 1)
+
+
+def lack(labels: Tensor, classes: int) -> Tensor:
+    """What each finding's public share 1/m lacks, over 1 - 1/m, which is 1 where it is present and
+    -1/(m - 1) where not, and nothing where it is unknown: (classes, records). A record's are cut to
+    length 1 together, so that it moves all targets no further than a record of one class moves its
+    own."""
+    absent = -1.0 / max(classes - 1, 1)
+    findings = each_finding(labels, classes)
+    each = torch.stack([known * torch.where(present, 1.0, absent) for present, known in findings])
+    return each / each.norm(dim=0).clamp(min=1.0)
+
+
+def residual_sum(
+    records: Records, weights: Tensor, radius: float, link: Link
+) -> tuple[Tensor, Tensor]:
+    """The sum of (p - y) x^T over records in the ball, and what makes a record's probability of one
+    class from that class's logit alone: the log of the softmax's denominator."""
+    total = torch.zeros_like(weights)
+    levels = torch.zeros(len(records), dtype=torch.float64, device=records.device)
+    for rows in records.chunks():
+        x = in_ball(records, rows, radius)
+        logits = x.double() @ weights.T
+        if link.name == "softmax":
+            levels[rows] = logits.logsumexp(1)
+        residual = _probability(logits, levels[rows][:, None], link)
+        residual.scatter_add_(
+            1, records.labels[rows][:, None], residual.new_full((len(x), 1), -1.0)
+        )
+        total += records.summed(residual.float()).T @ records.summed(x)
+    return total, levels
+
+
+def curvature(
+    records: Records, weights: Tensor, levels: Tensor, radius: float, link: Link, label: int
+) -> Tensor:
+    """Coordinates of one class's sum of p (1 - p) x x^T over records in the ball."""
+
+    def weigh(rows: Rows, x: Tensor) -> Tensor:
+        p = _probability(x.double() @ weights[label], levels[rows], link)
+        return (p * (1.0 - p)).float()
+
+    return second_moment(records, radius, records.chunks(), weigh)
+
+
+def _probability(logits: Tensor, levels: Tensor, link: Link) -> Tensor:
+    if link.name == "sigmoid":
+        return link.probabilities(logits, dim=-1)
+    return (logits - levels).exp().clamp_(max=1.0)
+
+
+def weighed_by(records: Records, radius: float, each: OfRecord, constant: bool) -> Tensor:
+    """Sums by any weights of single records, which are cut to length 1 together. `constant`: one
+    more column, of the radius."""
+    parts = []
+    for rows in records.chunks():
+        x = in_ball(records, rows, radius)
+        found = each(x, records.labels[rows]).double().nan_to_num(0.0, 0.0, 0.0)
+        shorter = found.norm(dim=1, keepdim=True).clamp(min=1.0)
+        if constant:
+            x = pad(x, (0, 1), value=radius * (1.0 - records.slack))
+        parts.append((found / shorter * records.counted[rows, None]).T @ x.double())
+    return torch.stack(parts).sum(0)
+
+
+def sum_of_records(
+    records: Records, each: OfRecord, arguments: Sequence[Any], shape: Shape, bound: float
+) -> Tensor:
+    """The sum of any function of single records, each value cut to the bound. One that is not
+    finite, or that float64 cannot square, is nothing."""
+    total = torch.zeros(shape, dtype=torch.float64, device=records.device)
+    for rows in records.chunks():
+        found = each(records.block(rows)[:, 0], records.labels[rows], *arguments).double()
+        flat = found.reshape(len(found), -1)
+        norms = flat.norm(dim=1)
+        factor = clip(norms, bound) * (records.counted[rows] & norms.isfinite())
+        total += (factor @ flat.nan_to_num(0.0, 0.0, 0.0)).view(shape)
+    return total
+
+
+def by_record(records: Records, of: OfRecord, *arguments: Any) -> OfRecord:
+    """A function of one record for a chunk of them, record by record. It is traced on zeros, and
+    what runs on records is the trace: what else the function does it does to zeros, no value of a
+    record decides what is computed, and no record meets another one."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    rows = records.chunks()[0]
+    x, labels = torch.zeros_like(records.block(rows)[:, 0]), torch.zeros_like(records.labels[rows])
+    each = vmap(of, (0, 0, *[None] * len(arguments)))
+    traced: OfRecord = make_fx(each)(x, labels, *arguments)
+    return traced
 
 
 def to_coordinates(matrix: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from torch.nn.functional import pad
 from dpladder.config.label_sets import end_of_numbers
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
-from dpladder.learn.bounds import MANY, SLACK, slack
+from dpladder.learn.bounds import MANY, SLACK, Scale, slack
 from dpladder.learn.interface import Constants, Data
 
 Rows = slice | Tensor
@@ -88,6 +89,45 @@ class Records:
             x = _read(self.features, chosen, self.device)
         x.index_fill_(0, (~self.counted[rows]).nonzero()[:, 0], 0.0)
         return pad(x, (0, 1), value=1.0) if self.bias else x
+
+
+ClippedSum = Callable[[Tensor, float, list[Rows], Scale], Tensor]
+"""Sum of gradients, each scaled to a bound, over some rows, for each of several trainings' weights.
+"""
+
+Bounded = Callable[[Tensor], Tensor]
+"""What is summed up, of each record's losses under several weights: (weights, records) to (sums,
+records)."""
+
+SummedLosses = Callable[[Tensor, Bounded, list[Rows]], Tensor]
+
+
+def no_losses(*_: Any) -> Tensor:
+    raise Refused("nothing asks for the losses of this model.")
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Records, and what is summed up of them for one kind of model."""
+
+    records: Records
+    gradients: ClippedSum
+    losses: SummedLosses
+
+
+@dataclass(frozen=True, eq=False)
+class Guide:
+    """Public records whose gradients join each step's (learn/guide.py). `batches`: their rows,
+    which steps take in turn; `directions`: that features take up; `units`: whose records count."""
+
+    gradients: ClippedSum
+    batches: Sequence[list[Rows]]
+    directions: float
+    units: int
+
+    def mean(self, weights: Tensor, bound: float, step: int, scale: Scale) -> Tensor:
+        rows = self.batches[step % len(self.batches)]
+        return self.gradients(weights, bound, rows, scale) / (self.units / len(self.batches))
 
 
 def prepare(resources: Resources) -> torch.device:

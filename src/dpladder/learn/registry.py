@@ -1,18 +1,19 @@
 """The learners by the name that the config uses. A new one is a room and a line here.
 
-A room holds `cost.py` (what a training costs and draws, without torch) and `train.py`. How a
-learner is attacked stands in `audit/methods/`.
+A room holds `queries.py` (what a training asks, without torch) and `train.py` (how it goes on from
+the answers).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 from dpladder.config.label_sets import MANY
-from dpladder.config.learner_sections import OTHERS, room_of
+from dpladder.config.learner_sections import OTHERS, guided, room_of
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import public_head, score
@@ -26,10 +27,10 @@ from dpladder.learn.interface import (
     LogOdds,
     Losses,
     Rights,
-    TrainMany,
     Weights,
 )
 from dpladder.learn.public_head import SeenByHead
+from dpladder.learn.queries import Query, declared
 from dpladder.privacy.release.meter import Meter
 
 LEARNERS = (
@@ -59,14 +60,18 @@ class Method:
 
     name: str
 
-    def declare(self, learner: Any, hyper: Hyper, constants: Constants) -> Declaration:
-        """What a training costs and draws. `learner` is its own section of the config."""
-        found: Declaration = self.room("cost").declare(learner, hyper, constants)
+    def queries(self, learner: Any, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+        """What a training asks. `learner` is its own section of the config."""
+        found: tuple[Query, ...] = self.room("queries").queries(learner, hyper, constants)
         return found
+
+    def declare(self, learner: Any, hyper: Hyper, constants: Constants) -> Declaration:
+        """What a training costs and draws."""
+        return declared(self.queries(learner, hyper, constants), constants, hyper.delta0)
 
     def logit_noise(self, learner: Any, hyper: Hyper, constants: Constants) -> float:
         """kappa: the sd of the noise that a training puts into a logit."""
-        found: float = self.room("cost").logit_noise(learner, hyper, constants)
+        found: float = self.room("queries").logit_noise(learner, hyper, constants)
         return found
 
     def train(
@@ -78,7 +83,40 @@ class Method:
         meter: Meter,
         resources: Resources,
     ) -> Weights:
-        found: Weights = self.room("train").train(data, hyper, learner, constants, meter, resources)
+        [weights] = self.train_many(data, [hyper], learner, constants, [meter], resources)
+        return weights
+
+    def train_many(
+        self,
+        data: Data,
+        hypers: Sequence[Hyper],
+        learner: Any,
+        constants: Constants,
+        meters: Sequence[Meter],
+        resources: Resources,
+    ) -> list[Weights]:
+        """Independent trainings, a meter each, on one set of records: side by side over one pass of
+        it where its queries allow that, else one after the other."""
+        from dpladder.learn.curator import Curator
+
+        queries = [self.queries(learner, hyper, constants) for hyper in hypers]
+        curator = Curator(data, constants, resources)
+        train, trainings = self.room("train").train, [*zip(hypers, queries, meters, strict=True)]
+        together = self.shares_a_pass(learner, hypers[0], constants)
+        groups = [trainings] if together else [[one] for one in trainings]
+        found: list[Weights] = []
+        for group in groups:
+            own = [one for one, _, _ in group]
+
+            def begin(given: Any, asks: Any, own: Any = own) -> Any:
+                return train(given, asks, learner, own[given.number], constants)
+
+            found += curator.run(
+                begin,
+                [asks for _, asks, _ in group],
+                [meter for _, _, meter in group],
+                guided(learner),
+            )
         return found
 
     def ready(self, learner: Any, constants: Constants, resources: Resources) -> None:
@@ -87,10 +125,9 @@ class Method:
         if own is not None:
             own(learner, constants, resources)
 
-    @property
-    def train_many(self) -> TrainMany | None:
-        """Several trainings over one pass of the features, where the learner can do that."""
-        return getattr(self.room("train"), "train_many", None)
+    def shares_a_pass(self, learner: Any, hyper: Hyper, constants: Constants) -> bool:
+        """Whether several trainings go side by side over one pass of the records."""
+        return all(query.stacks for query in self.queries(learner, hyper, constants))
 
     def logits(self, learner: Any, constants: Constants) -> Logits | None:
         """Where weights are no layers of a perceptron, what they make of features
@@ -118,21 +155,22 @@ class Method:
 
     def tensors(self, learner: Any, constants: Constants) -> tuple[str, ...]:
         """Names of the weights in a file, where they have some of their own."""
-        shapes = getattr(self.room("cost"), "shapes", None)
+        shapes = getattr(self.room("queries"), "shapes", None)
         return () if shapes is None else tuple(shapes(learner, constants))
 
     def _own(self, name: str) -> Any:
-        """What only its own train.py knows about its weights. Its cost.py says so: whoever asks the
+        """What only its own train.py knows about its weights. Its queries.py says so: whoever asks the
         others loads no torch."""
         return (
             getattr(self.room("train"), name)
-            if name in getattr(self.room("cost"), "OWN", ())
+            if name in getattr(self.room("queries"), "OWN", ())
             else None
         )
 
     def room(self, name: str) -> Any:
-        """One of its modules."""
-        return import_module(f"{room_of(self.name)}.{name}")
+        """One of its modules; a learner of another package is one module in all."""
+        room = room_of(self.name)
+        return import_module(room if self.name in OTHERS else f"{room}.{name}")
 
 
 def method(name: str) -> Method:

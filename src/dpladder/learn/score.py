@@ -32,9 +32,8 @@ from dpladder.learn.interface import (
     plain,
     sigmoid_bias,
 )
+from dpladder.learn.queries import RightCount, declared
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.draws import gaussian
-from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
 
 CHUNK = 4096
@@ -207,18 +206,19 @@ def shares_of_findings(
     return np.asarray(FULL * (known > 0) * (1.0 - wrong / np.maximum(known, 1)), np.float64)
 
 
+def count_at(mu: float) -> RightCount:
+    """One noised count that costs mu. A unit moves it by its records at most, also when it is
+    replaced: wrong becomes right."""
+    return RightCount(name="score", multiplier=gdp.sigma(mu, 1))
+
+
 def noise_scale(mu: float, constants: Constants) -> float:
     """The sd s at which one noised count costs mu: mu = sensitivity / s, to the safe side."""
-    return gdp.sigma(mu, 1) * constants.moves_count()
+    return count_at(mu).scale(constants)
 
 
 def declare(mu: float, constants: Constants) -> Declaration:
-    """One noised count. A unit moves it by its records at most, also when it is replaced: wrong
-    becomes right."""
-    sigma = gdp.sigma(mu, 1)
-    return Declaration(
-        (Counted(Gaussian(sigma)),), (gaussian("score", sigma, constants.moves_count()),)
-    )
+    return declared([count_at(mu)], constants)
 
 
 def noised_count(

@@ -1,32 +1,37 @@
-"""What second-order learners declare: noised sums of gradients and of second moments, and how far a
-unit moves them.
-
-A symmetric matrix is released by its coordinates in an orthonormal basis of the symmetric matrices:
-its diagonal, and sqrt(2) times what lies above it. Their L2 norm is the matrix's Frobenius norm, so
-noise on the coordinates is the Gaussian mechanism at the Frobenius sensitivity, and an entry and
-its mirror share one draw.
-"""
+"""What second-order learners share: the noised sum of x x^T over records in a ball, and a walk over
+the classes."""
 
 from __future__ import annotations
 
-from dpladder.learn.interface import Constants, Declaration
-from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.draws import Draw, gaussian
-from dpladder.privacy.accounting.events import Counted, Gaussian
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dpladder.learn.interface import Constants
+from dpladder.learn.queries import QueryCall, SecondMoments
+
+if TYPE_CHECKING:
+    from dpladder.learn.curator import Given, Training
+
+Conclusion = TypeVar("Conclusion")
 
 
-def coordinates(dimension: int) -> int:
-    """How many there are of a symmetric matrix."""
-    return dimension * (dimension + 1) // 2
+def covariance(sigma: float, radius: float) -> SecondMoments:
+    return SecondMoments(name="covariance", multiplier=sigma, radius=radius)
 
 
-def covariance_draw(sigma: float, radius: float, constants: Constants) -> Draw:
-    """The noise on the sum of x x^T over records in a ball: |x x^T| = |x|^2."""
-    moves = constants.moves_apart(radius**2)
-    return gaussian("covariance", sigma, moves, (coordinates(constants.dimension),))
-
-
-def declare_covariance(mu: float, radius: float, constants: Constants) -> Declaration:
-    """A noised covariance released on its own."""
-    sigma = gdp.sigma(mu, 1)
-    return Declaration((Counted(Gaussian(sigma)),), (covariance_draw(sigma, radius, constants),))
+def class_by_class(
+    given: Given,
+    constants: Constants,
+    ask: Callable[[int], list[QueryCall]],
+    conclude: Callable[[int, list[Any]], Conclusion],
+) -> Training[list[Conclusion]]:
+    """What is concluded of each class from the answers to its questions. As many classes as there
+    are threads stand side by side, and no more are held."""
+    concluded: list[Conclusion] = []
+    for first in range(0, constants.classes, given.threads):
+        group = range(first, min(first + given.threads, constants.classes))
+        questions = [ask(label) for label in group]
+        answers = iter((yield [question for own in questions for question in own]))
+        each = [[next(answers) for _ in own] for own in questions]
+        concluded += given.side_by_side(conclude, group, each)
+    return concluded

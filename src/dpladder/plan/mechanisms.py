@@ -22,8 +22,9 @@ VERSIONS: dict[str, int] = {}
 BROUGHT = {**learner_sections.OTHERS, **search_sections.OTHERS}
 """Those of other packages."""
 WORD = (
-    "its noise is held to what it declares; that nothing leaves it beside that noise, and that one "
-    "record moves its sums no further than declared, is its authors' word"
+    "its noise is held to what it declares, and a learner's sums are made and kept within their "
+    "bounds by dpladder; that it reaches for nothing else, and that a search looks at no more than "
+    "it declares, is its authors' word"
 )
 VERSIONS |= {other.name: other.version for other in BROUGHT.values() if other.version > 1}
 

@@ -356,7 +356,7 @@ class Stage:
 
 def _modules_of(learner: str) -> tuple[str, ...]:
     room = room_of(learner)
-    return f"{room}.cost", f"{room}.train"
+    return f"{room}.queries", f"{room}.train"
 
 
 LEARNERS = tuple(name for section in SECTIONS for name in names(section))

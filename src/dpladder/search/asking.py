@@ -61,7 +61,9 @@ class Setting:
     def strength(self) -> float:
         """n0 mu: the signal of all records beside the noise that hides one of them, whatever the
         clip."""
-        return self.mu * self.constants.n0 * self.constants.cap / self.constants.moves(1.0)
+        return (
+            self.mu * self.constants.n0 / (2.0 if self.constants.relation == "replace_one" else 1.0)
+        )
 
     @property
     def delta(self) -> float:
@@ -155,8 +157,9 @@ def trainings(mu: float, number: int = 1, name: str = "trainings", under: str = 
 
 def scores(mu: float, number: int, constants: Constants, name: str = "score") -> Draw:
     """Noise for so many counts, each of which costs this mu."""
-    moves = constants.moves_count() * math.sqrt(number)
-    return Draw(name, "gaussian", score.noise_scale(mu, constants), (number,), sensitivity=moves)
+    count = score.count_at(mu)
+    moves = count.sensitivity(constants) * math.sqrt(number)
+    return Draw(name, "gaussian", count.scale(constants), (number,), sensitivity=moves)
 
 
 def split(mu: float, share: float) -> tuple[float, float]:

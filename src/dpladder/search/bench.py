@@ -118,16 +118,7 @@ def _together(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer]
         bench.meter(training, module.declare(learner, hyper, constants).draws)
         for hyper, training in zip(hypers, trainings, strict=True)
     ]
-    heads: list[Weights]
-    together = module.train_many
-    if together is not None:
-        many = together(data, hypers, learner, constants, meters, resources)
-        heads = [(head.copy(),) for head in many]  # whoever keeps one must not keep all
-    else:
-        heads = [
-            module.train(data, hyper, learner, constants, meter, resources)
-            for hyper, meter in zip(hypers, meters, strict=True)
-        ]
+    heads = module.train_many(data, hypers, learner, constants, meters, resources)
     for meter in meters:
         meter.close()
     own = module.logits(learner, constants)

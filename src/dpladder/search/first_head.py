@@ -6,9 +6,12 @@ from __future__ import annotations
 from typing import Literal
 
 from dpladder.config.learner_sections import FineTune, LinkName
+from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.interface import Constants
+from dpladder.learn.interface import Constants, Data
+from dpladder.learn.registry import method
 from dpladder.privacy.accounting.booking import Entry
+from dpladder.privacy.release.meter import Meter
 from dpladder.search.prior import DEFAULT, of_learner
 from dpladder.search.space import Space
 from dpladder.search.training import Training, training_of
@@ -32,6 +35,22 @@ def head_of(
         public=public,
         look=look,
     )
+
+
+def worth_of(training: Training, data: Data, meter: Meter, resources: Resources) -> float:
+    """What the public sample that guides a head's training is found to be worth."""
+    from dpladder.learn.curator import Curator
+    from dpladder.learn.dp_finetune.train import sample_worth
+
+    learner, constants = training.learner, training.constants
+    assert isinstance(learner, FineTune)
+    [worth] = Curator(data, constants, resources).run(
+        lambda given, asks: sample_worth(given, asks, learner, constants),
+        [method(learner.name).queries(learner, training.hyper, constants)],
+        [meter],
+        guided=True,
+    )
+    return worth
 
 
 def training_of_head(learner: FineTune, budget: Entry, constants: Constants) -> Training:

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpladder.config.search_sections import ProposeTest
-from dpladder.learn.interface import Declaration
+from dpladder.learn.interface import Constants, Declaration
+from dpladder.learn.queries import Query
 from dpladder.privacy.accounting.events import Booked, Counted, Exponential
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Draw, Meter
@@ -99,7 +100,18 @@ class Searcher:
         mean more."""
         constants, section = setting.constants, self.section
         most = max(1 / section.parts, 1 / (section.aside * constants.n0))
-        return constants.moves(most / constants.cap)
+        return Utilities(name="utility", multiplier=1.0, most=most).sensitivity(constants)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Utilities(Query):
+    """The mean over parts of the share that their models are right about. Two units may pull it in
+    opposite directions."""
+
+    most: float
+
+    def bound(self, constants: Constants) -> float:
+        return self.most / constants.cap
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def budget(event: RepeatAndSelect, setting: Setting) -> Budget:
     return Budget(
         weights,
         score.noise_scale(counted, constants),
-        constants.moves_count(),
+        score.count_at(counted).sensitivity(constants),
         (event.mean, event.shape, event.limit),
     )
 

@@ -21,8 +21,7 @@ from dpladder.audit.engine.built_in import (
     noised_count,
     sampled_sum,
 )
-from dpladder.audit.engine.cells import LeftOut
-from dpladder.audit.engine.findings import Finding, Report
+from dpladder.audit.engine.findings import Finding, LeftOut, Report
 from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting import gdp

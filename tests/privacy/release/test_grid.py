@@ -7,7 +7,6 @@ import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
-from support import SmoothMeter
+from support import Silent, SmoothMeter
 
 from dpladder.config.model import Resources
 from dpladder.data.centre import clip_rows, noised_mean
-from dpladder.learn.interface import Constants, Data, publish
-from dpladder.learn.moments import noised_covariance
-from dpladder.learn.second_order import declare_covariance
+from dpladder.learn.curator import Curator
+from dpladder.learn.interface import Constants, Data
+from dpladder.learn.second_order import covariance
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.arrays import Floats
@@ -95,20 +94,18 @@ def test_no_neighbour_is_excluded_by_the_low_bits_of_a_mean(epsilon: float) -> N
 def test_no_neighbour_is_excluded_by_the_low_bits_of_a_covariance(epsilon: float) -> None:
     rows = np.random.default_rng(0).normal(size=(2000, 32)).astype(np.float16).astype(np.float32)
     constants = Constants(SIZE, 2, 32)
-    declared = declare_covariance(gdp.mu(epsilon, DELTA), 2.0, constants)
-    (draw,) = declared.draws
+    query = covariance(gdp.sigma(gdp.mu(epsilon, DELTA), 1), 2.0)
+    draw = query.draw(constants)
 
-    def exact(records: Any) -> Floats:
+    def asked(records: Any, meter: Any) -> Floats:
         data = Data(records, np.zeros(len(records), np.int64))
-        return noised_covariance(data, 2.0, constants, lambda _, total: total, Resources(threads=1))
+        answer = Curator(data, constants, Resources(threads=1)).ask(query.at(), meter)
+        return answer.numpy()
 
     def release(meter: Meter) -> Floats:
-        data = Data(rows, np.zeros(len(rows), np.int64))
-        return noised_covariance(
-            data, 2.0, constants, partial(publish, meter), Resources(threads=1)
-        )
+        return asked(rows, meter)
 
-    without = exact(rows[1:])
+    without = asked(rows[1:], Silent())
     assert excluded(SmoothMeter, draw, release, without)[0] > RUNS / 2
     assert excluded(Meter, draw, release, without) == [0]
 

@@ -45,6 +45,7 @@ from dpladder.privacy.release.meter import Draw, Meter, Streams, Used
 from dpladder.privacy.release.noise import SecretNoise
 
 CHANCE_CHECKS = 4
+DELTA = 1e-5  # that bounds on epsilon are told at
 ROUNDS = 400  # rounds of runs whose noise is compared
 RUNS = 4000  # runs on either side of the bound on epsilon, where it must come near the claim
 QUERIES = 4  # of each round
@@ -56,7 +57,7 @@ INSIDE = 0.01  # how far inside its bound a tight mechanism may clip, to pay for
 def run_audit(
     mechanisms: Sequence[Mechanism],
     key: bytes,
-    delta: float = 1e-5,
+    delta: float = DELTA,
     noise: Callable[[bytes, str, str], Streams] = SecretNoise,
     among: int | None = None,
 ) -> Report:
@@ -250,6 +251,15 @@ def _entering(mechanism: Mechanism, still: Still) -> list[Finding]:
     data = {
         id(second[-1]): second for first, second in mechanism.neighbours if len(first) == fewest
     }
+    # by rows: a sample without the last unit is what others add, to the last bit but one
+    outside = [
+        float(np.linalg.norm(left)) / draw.scale
+        for units in data.values()
+        if len(units) > 1
+        for out, others in [(still.totals(units, without_last=True), still.totals(units[:-1]))]
+        for draw in noises
+        for left in _moved(draw, others[draw.name], out[draw.name])
+    ]
     ratios = [
         float(np.linalg.norm(moved)) * in_sample(1.0, mechanism.relation) / draw.sensitivity
         for units in data.values()
@@ -260,7 +270,8 @@ def _entering(mechanism: Mechanism, still: Still) -> list[Finding]:
     return [
         Finding(
             mechanism.name, "move in a sample over its declaration", 1, max(ratios), 0, 1 + SLACK
-        )
+        ),
+        Finding(mechanism.name, "rows outside a sample", 0, max(outside, default=0.0), 0, SLACK),
     ]
 
 

@@ -8,9 +8,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from dpladder.audit.engine.cells import LeftOut
-
 FAMILY_ERROR = 1e-6
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What an audit does not run, by name, and the reason."""
+
+    what: str
+    why: str
 
 
 @dataclass(frozen=True)

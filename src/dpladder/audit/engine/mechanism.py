@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dpladder.audit.engine.cells import GridCell
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting import events
 from dpladder.privacy.accounting.events import (
@@ -41,7 +40,6 @@ class Mechanism:
     published carries its noise, and may move by no more; the bound on epsilon is held against the
     whole search. `effort`: of the usual number of runs, for what is slow. A `run` may have a method
     `many`, which takes meters instead of one: what the workflow makes in one pass is attacked so.
-    `cell`: where a learner's attack stands in the audit's grid.
     """
 
     name: str
@@ -54,7 +52,6 @@ class Mechanism:
     tight: bool = False
     winner: Event | None = None
     effort: float = 1.0
-    cell: GridCell | None = None
 
 
 def claimed_shift(mechanism: Mechanism) -> float:

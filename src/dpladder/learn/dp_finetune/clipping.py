@@ -23,11 +23,10 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import batch_norm, layer_norm
 
 from dpladder.learn.bounds import Scale, clip
-from dpladder.learn.descent import Bounded
 from dpladder.learn.dp_finetune.forms import LayerGradients, Looked, Made, Product
 from dpladder.learn.dp_finetune.owners import Layer, Ownership
 from dpladder.learn.dp_finetune.parts import Tuned
-from dpladder.learn.records import Records, Rows
+from dpladder.learn.records import Bounded, Records, Rows
 from dpladder.network.layers import (
     is_activating_norm,
     is_frozen_norm,
@@ -38,7 +37,7 @@ from dpladder.network.layers import (
 
 # A gradient that is the small difference of terms this much larger counts as longer than it is. Its
 # terms are float32, whose rounding is 2^-24 of them, so of a clipped record it stays 2^-14 of the
-# bound: learn/descent.py pays for 2^-10. Records are added up in float64, so that no record's
+# bound: learn/bounds.py pays for 2^-10. Records are added up in float64, so that no record's
 # terms, however they cancel, move the rounding of others'.
 LOOSE = 2.0**-10
 
@@ -51,17 +50,18 @@ def clipped_sum(
     rows: Sequence[Rows],
     scale: Scale = clip,
 ) -> Tensor:
-    """Sum of the records' gradients, each kept within `bound`, for weights of shape (1,
-    numbers)."""
-    owners.tuned.put(weights[0].float())
+    """Sum of the records' gradients, each kept within `bound`, for weights of shape (trainings,
+    numbers), one training after the other."""
     total = torch.zeros_like(weights)
-    for chunk in rows:
-        x, labels = records.block(chunk), records.labels[chunk]
-        parts = gradients(owners, x, labels)
-        factor = factors(parts, bound, scale) * records.counted[chunk]
-        for layer, part in parts:
-            for place, found in zip(layer.places, part.sums(factor), strict=True):
-                total[0, place] += found
+    for own, one in zip(total, weights, strict=True):
+        owners.tuned.put(one.float())
+        for chunk in rows:
+            x, labels = records.block(chunk), records.labels[chunk]
+            parts = gradients(owners, x, labels)
+            factor = factors(parts, bound, scale) * records.counted[chunk]
+            for layer, part in parts:
+                for place, found in zip(layer.places, part.sums(factor), strict=True):
+                    own[place] += found
     return total
 
 
@@ -75,7 +75,7 @@ def summed_losses(
 ) -> Tensor:
     """Sums of what `bounded` makes of the records' losses, for weights of shape (several, numbers).
     The network is float32 here too, and its rounding is paid for as gradients' is, inside the bound
-    (learn/descent.py)."""
+    (learn/bounds.py)."""
     losses = torch.stack([_losses(tuned, records, each, rows) for each in weights])
     nobody = records.counted[:0]
     counted = torch.cat([nobody, *(records.counted[chunk] for chunk in rows)])
@@ -105,6 +105,7 @@ def factors(
     return scale(norms, bound).nan_to_num(nan=0.0)
 
 
+@torch.enable_grad()
 def gradients(owners: Ownership, x: Tensor, labels: Tensor) -> list[tuple[Layer, LayerGradients]]:
     """Records' gradients, each the mean over the record's views."""
     views = x.shape[1]

@@ -17,8 +17,10 @@ from torch import Tensor
 from dpladder.config.learner_sections import FineTune
 from dpladder.config.model import Resources
 from dpladder.learn import public_head
+from dpladder.learn.descent import in_shapes
 from dpladder.learn.dp_finetune.parts import Tuned, merged, start, tuned_of
-from dpladder.learn.dp_finetune.train import apart, seen_by_head
+from dpladder.learn.dp_finetune.queries import shapes
+from dpladder.learn.dp_finetune.train import seen_by_head
 from dpladder.learn.interface import Constants, Data, public_random
 from dpladder.learn.records import prepare
 from dpladder.progress import progress
@@ -49,7 +51,7 @@ def tuned(data: Data, constants: Constants, epochs: int, resources: Resources) -
     *_, model = _trained(data, constants, best, device)
     reached = torch.cat([weight.detach().flatten() for weight in model.trained.values()])
     moved = (reached - model.base).cpu().numpy()
-    tensors = merged(LEARNER, constants, apart(moved, LEARNER, constants))
+    tensors = merged(LEARNER, constants, in_shapes(moved, shapes(LEARNER, constants).values()))
     return PublicNetwork(tensors, [right for _, right in judged], best)
 
 

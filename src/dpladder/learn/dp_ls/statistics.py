@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpladder.learn.interface import Constants
-from dpladder.learn.second_order import coordinates
+from dpladder.learn.queries import coordinates
 
 Keep = Callable[[str, int | None, ArrayLike], None]
 """Takes a released sum by its name, and its class where it has one."""

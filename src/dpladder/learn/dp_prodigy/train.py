@@ -7,39 +7,31 @@ lines.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from dpladder.config.learner_sections import GrowingSteps, StepSizeFree
-from dpladder.config.model import Resources
-from dpladder.learn.descent import Begin, Update
-from dpladder.learn.interface import Constants, Data, Hyper, alone
-from dpladder.learn.linear import descend_heads
-from dpladder.privacy.release.meter import Meter
+from dpladder.learn.curator import Given, Training
+from dpladder.learn.descent import Update, UpdateFactory, descend_head
+from dpladder.learn.interface import Constants, Hyper, Weights
+from dpladder.learn.queries import Query
 
 
-def train_many(
-    data: Data,
-    hypers: Sequence[Hyper],
+def train(
+    given: Given,
+    queries: tuple[Query, ...],
     learner: StepSizeFree,
+    hyper: Hyper,
     constants: Constants,
-    meters: Sequence[Meter],
-    resources: Resources,
-) -> NDArray[np.float32]:
+) -> Training[Weights]:
     # the update is the step, its size included
-    whole = [replace(hyper, eta=1.0) for hyper in hypers]
-    return descend_heads(data, whole, learner, constants, meters, resources, prodigy(learner))
+    whole = replace(hyper, eta=1.0)
+    return descend_head(given, queries, learner, whole, constants, prodigy(learner))
 
 
-train = alone(train_many)
-
-
-def prodigy(learner: GrowingSteps) -> Begin:
+def prodigy(learner: GrowingSteps) -> UpdateFactory:
     """Mishchenko & Defazio 2024, Algorithm 1, with weights 1: the step size is d^2 over the root of
     d^2 G^2 plus the sum of all d^2 |g|^2 so far, and d is the largest estimate so far, sum of eta
     <g, x0 - x> over |x - x0|, of the distance from x0 to the optimum. What is released is the last
@@ -49,22 +41,21 @@ def prodigy(learner: GrowingSteps) -> Begin:
     of G^2 plus the sum of all |g|^2, and the estimate (|s|^2 - sum of eta^2 |g|^2) / 2 |s| with s =
     x0 - x, which is the same one: what |s|^2 gains in a step is 2 eta <g, x0 - x> + eta^2 |g|^2."""
 
-    def begin(first: Tensor, like_trials: Tensor) -> Update:
+    def begin(first: Tensor, _: float) -> Update:
         start = first.clone()
-        distance = like_trials.new_full(like_trials.shape, learner.eta)
-        squares, progress = distance.new_zeros(distance.shape), distance.new_zeros(distance.shape)
+        d = first.new_tensor(learner.eta)
+        squares, progress = torch.zeros_like(d), torch.zeros_like(d)
 
         def update(gradient: Tensor, weights: Tensor) -> Tensor:
-            on = slice(len(gradient))
-            d = distance[on]
+            nonlocal d
             weight = d if learner.step_sizes == "prodigy" else torch.ones_like(d)
-            squares[on] += weight.square() * _inner(gradient, gradient)
-            eta = d * weight / (weight.square() * learner.gradient_bound**2 + squares[on]).sqrt_()
+            squares.add_(weight.square() * _inner(gradient, gradient))
+            eta = d * weight / (weight.square() * learner.gradient_bound**2 + squares).sqrt_()
             eta.nan_to_num_(0.0, 0.0)  # no gradient yet, no step
-            progress[on] += eta * _inner(gradient, start[on] - weights)
-            moved = weights - eta * gradient - start[on]
-            estimate = (progress[on] / _inner(moved, moved).sqrt_()).nan_to_num_(0.0, 0.0, 0.0)
-            distance[on] = d.maximum(estimate)
+            progress.add_(eta * _inner(gradient, start - weights))
+            moved = weights - eta * gradient - start
+            estimate = (progress / _inner(moved, moved).sqrt_()).nan_to_num_(0.0, 0.0, 0.0)
+            d = d.maximum(estimate)
             return eta * gradient
 
         return update
@@ -73,5 +64,4 @@ def prodigy(learner: GrowingSteps) -> Begin:
 
 
 def _inner(one: Tensor, other: Tensor) -> Tensor:
-    """Inner products, one for each trial."""
-    return (one * other).sum(dim=tuple(range(1, one.ndim)), keepdim=True)
+    return (one * other).sum()

@@ -10,7 +10,6 @@ guards, which rest on public figures.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,25 +24,12 @@ from dpladder.config.learner_sections import (
     LossesLookedAt,
     Steering,
 )
-from dpladder.config.model import Resources
-from dpladder.learn.bounds import SLACK, normalise
-from dpladder.learn.descent import (
-    Begin,
-    Sums,
-    momentum,
-    per_trial,
-    published,
-    released,
-    sampled_rows,
-)
+from dpladder.learn.curator import Given, Training
+from dpladder.learn.descent import UpdateFactory, momentum, released
 from dpladder.learn.heads.train import adam
-from dpladder.learn.hyfree_dp.cost import Multipliers, apart, loss_moves, split
-from dpladder.learn.interface import Constants, Data, Hyper, alone
-from dpladder.learn.linear import resident, sums_of
+from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.links import link_of
-from dpladder.learn.records import Rows
-from dpladder.privacy.release.meter import Meter
-from dpladder.progress import LONG, progress
+from dpladder.learn.queries import Query
 
 # The bound on a loss, in units of the loss of who knows nothing: every record's at zero weights,
 # log(classes) of softmax. It follows the last noised mean loss at twice its height: at its height,
@@ -57,112 +43,57 @@ SURE = 1.5  # noise deviations by which the losses ahead and behind must differ,
 
 @dataclass(frozen=True)
 class Rate:
-    """What the releases so far say, one of each for every training: the learning rate, the bound on
-    a record's loss."""
+    """What the releases so far say: the learning rate, and the bound on a record's loss."""
 
     eta: Tensor
     bound: Tensor
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
-    """What one step looks at: the records of its sample, and what their sums are divided by."""
-
-    sums: Sums
-    rows: list[Rows]
-    size: float
-
-
-@torch.inference_mode()
-def train_many(
-    data: Data,
-    hypers: Sequence[Hyper],
+def train(
+    given: Given,
+    queries: tuple[Query, ...],
     learner: HyperparameterFree,
+    hyper: Hyper,
     constants: Constants,
-    meters: Sequence[Meter],
-    resources: Resources,
-) -> NDArray[np.float32]:
-    """Independent trainings of equal length, one meter each: weights of shape (trainings, classes,
-    width)."""
-    sums, first = begun(data, learner, constants, resources)
-    return descend(sums, first, hypers, learner, constants, meters, data.units)
-
-
-train = alone(train_many)
-
-
-def begun(
-    data: Data, learner: HyperparameterFree, constants: Constants, resources: Resources
-) -> tuple[Sums, Tensor]:
-    """What a training asks of its records, and the weights that it starts from."""
-    records, threads = resident(data, constants, resources, bias=learner.bias)
-    first = torch.zeros(
-        constants.classes, constants.dimension + learner.bias, device=records.device
-    )
-    return sums_of(records, threads, normalise, link_of(learner, constants)), first
+) -> Training[Weights]:
+    first = given.zeros(constants.classes, constants.dimension + learner.bias)
+    unit = link_of(learner, constants).first
+    return ((yield from descend(queries, first, unit, learner, hyper, constants)),)
 
 
 def descend(
-    sums: Sums,
+    queries: tuple[Query, ...],
     first: Tensor,
-    hypers: Sequence[Hyper],
+    unit: float,
     learner: LossesLookedAt,
+    hyper: Hyper,
     constants: Constants,
-    meters: Sequence[Meter],
-    units: NDArray[np.uint8] | None = None,
-) -> NDArray[np.float32]:
-    """Independent trainings of equal length from the weights `first`, one meter each: released
-    weights of shape (trainings, *first)."""
-    if learner.sampling_rate < 1.0 and len(hypers) > 1:
-        # Each training has samples of its own, so they share no pass.
-        each = [
-            descend(sums, first, [hyper], learner, constants, [meter], units)
-            for hyper, meter in zip(hypers, meters, strict=True)
-        ]
-        return np.concatenate(each)
-    splits = [split(learner, hyper, constants.relation) for hyper in hypers]
-    weights = first.double().expand(len(hypers), *first.shape).clone()
+) -> Training[NDArray[np.float32]]:
+    """From the weights `first`. `unit`: how wrong about a record is who knows nothing, a public
+    figure."""
+    gradients, *losses = queries
     size = constants.n0 * learner.sampling_rate
-    one = loss_moves(learner, constants)
-    deviation = per_trial([found.loss * one for found in splits], first).flatten()
-    unit = torch.full_like(deviation, sums.unit)
-    rate = Rate(per_trial([hyper.eta for hyper in hypers], first).flatten(), FIRST * unit)
-    update = _optimizer(learner)(weights, per_trial([0.0] * len(hypers), first))
-    with progress("training", splits[0].steps, "steps", after=LONG) as advance:
-        for step in range(splits[0].steps):
-            here = Step(
-                sums, sampled_rows(sums.records, learner.sampling_rate, meters[0], units), size
-            )
-            direction = update(noised_gradient(here, weights, constants, meters), weights)
-            direction = direction + learner.weight_decay * weights
-            if step % learner.every == 0:
-                move = _times(rate.eta, direction)
-                losses = noised_losses(here, weights, move, rate.bound, splits, meters)
-                noise = deviation * rate.bound / size
-                rate = learned(rate, losses, noise, unit, learner.steering)
-            weights = weights - _times(rate.eta, direction)
-            advance(1)
+    weights = first.double().clone()
+    rate = Rate(weights.new_tensor(hyper.eta), weights.new_tensor(FIRST * unit))
+    update = _optimizer(learner)(weights, 0.0)
+    for step in range(hyper.steps):
+        gradient = (yield gradients.at(weights)) / size
+        direction = update(gradient, weights) + learner.weight_decay * weights
+        if step % learner.every == 0:
+            move = rate.eta * direction
+            looked_at = torch.stack([weights + back * move for back in places(learner.points)])
+            found = yield from noised_losses(losses, looked_at, rate.bound)
+            noise = losses[0].scale(constants) * rate.bound / size
+            rate = learned(rate, rate.bound * found / size, noise, unit, learner.steering)
+        weights = weights - rate.eta * direction
     return released(weights)
 
 
-def _times(numbers: Tensor, directions: Tensor) -> Tensor:
-    """Each training's own direction times its own number."""
-    return numbers.view(-1, *[1] * (directions.ndim - 1)) * directions
-
-
-def _optimizer(learner: LossesLookedAt) -> Begin:
+def _optimizer(learner: LossesLookedAt) -> UpdateFactory:
     """What makes a direction of noised gradients."""
     if learner.optimizer == "adamw":
         return adam(Adam())
     return momentum(Descent(momentum=0.9 if learner.optimizer == "momentum" else 0.0))
-
-
-def noised_gradient(
-    step: Step, weights: Tensor, constants: Constants, meters: Sequence[Meter]
-) -> Tensor:
-    """The mean of normalised gradients, a unit's part in its sum being 1 at most."""
-    bound = (1.0 - step.sums.records.slack) / constants.cap
-    return published(meters, "noise", step.sums.gradients(weights, bound, step.rows)) / step.size
 
 
 def places(points: int) -> list[int]:
@@ -171,39 +102,18 @@ def places(points: int) -> list[int]:
     return list(range(points // 2, -(points // 2) - 1, -1))
 
 
-def noised_losses(
-    step: Step,
-    weights: Tensor,
-    move: Tensor,
-    bound: Tensor,
-    splits: Sequence[Multipliers],
-    meters: Sequence[Meter],
-) -> Tensor:
-    """Mean losses from behind to ahead, (trainings, points)."""
-    points = splits[0].points
-    looked_at = torch.stack([weights + back * move for back in places(points)], dim=1).flatten(0, 1)
-    bounds = bound.repeat_interleave(points)[:, None]
-
-    def clipped(losses: Tensor) -> Tensor:
-        # A loss that overflows counts as the largest: a rule that looks at this record alone.
-        return (losses / bounds).nan_to_num_(nan=1.0).clamp_(0.0, 1.0 - SLACK)
-
-    sums = step.sums.losses(looked_at, clipped, step.rows).view(len(bound), points)
-    return bound[:, None] * _published_losses(meters, sums, splits[0]) / step.size
-
-
-def _published_losses(meters: Sequence[Meter], sums: Tensor, found: Multipliers) -> Tensor:
-    """All losses of a look in one release; one by one where each is declared so."""
-    if found.apart:
-        columns = zip(apart(found), sums.unbind(1), strict=True)
-        return torch.stack([published(meters, name, column) for name, column in columns], dim=1)
-    if all(meter.shape("losses") == tuple(sums.shape[1:]) for meter in meters):
-        return published(meters, "losses", sums)
-    return torch.stack([published(meters, "losses", column) for column in sums.unbind(1)], dim=1)
+def noised_losses(losses: list[Query], looked_at: Tensor, bound: Tensor) -> Training[Tensor]:
+    """Sums of losses from behind to ahead, in units of their bound: in one release, or one by
+    one, each under a name of its own or all under one."""
+    if losses[0].numbers > 1:
+        return (yield losses[0].at(looked_at, bound))
+    each = losses if len(losses) > 1 else losses * len(looked_at)
+    asked = zip(each, looked_at, strict=True)
+    return torch.stack((yield [query.at(one[None], bound) for query, one in asked]))
 
 
 def learned(
-    rate: Rate, losses: Tensor, deviation: Tensor, unit: Tensor, steering: Steering = "guarded"
+    rate: Rate, losses: Tensor, deviation: Tensor, unit: float, steering: Steering = "guarded"
 ) -> Rate:
     """The rate at the bottom of the parabola through the losses along the step, by least squares:
     of points k steps ahead, loss = c - s k + a k^2 / 2, and the bottom lies s / a steps ahead.
@@ -212,16 +122,16 @@ def learned(
     Losses that differ by no more than noise of this deviation say nothing. As published (section
     3), the rate goes to each bottom that lies ahead, and otherwise stays.
     """
-    ahead = -torch.tensor(places(losses.shape[1]), dtype=losses.dtype, device=losses.device)
+    ahead = -torch.tensor(places(len(losses)), dtype=losses.dtype, device=losses.device)
     squares = ahead.square() - ahead.square().mean()
-    slope = -(losses * ahead).sum(1) / ahead.square().sum()
-    curvature = 2 * (losses * squares).sum(1) / squares.square().sum()
+    slope = -(losses * ahead).sum() / ahead.square().sum()
+    curvature = 2 * (losses * squares).sum() / squares.square().sum()
     room, factor, heard = 1.0, slope / curvature, (slope > 0) & (curvature > 0)
     if steering == "guarded":
         bottom = torch.where(curvature > 0, factor, math.inf)
         factor = torch.where(slope > 0, bottom, 0.0).clamp_(1.0 / FACTOR, FACTOR)
         room, heard = ROOM, slope.abs() > SURE * deviation / ahead.square().sum().sqrt()
     eta = torch.where(heard, rate.eta * factor, rate.eta).clamp_(*RATES)
-    here = losses[:, losses.shape[1] // 2]
+    here = losses[len(losses) // 2]
     bound = (room * here).nan_to_num_(nan=math.inf).clamp_(min=LEAST * unit, max=MOST * unit)
     return Rate(eta, bound)

@@ -3,38 +3,30 @@ of fine-tuning."""
 
 from __future__ import annotations
 
-from torch import Tensor
-
 from dpladder.config.learner_sections import HyperparameterFreeTuning
-from dpladder.config.model import Resources
-from dpladder.learn.bounds import normalise
-from dpladder.learn.descent import Sums
-from dpladder.learn.dp_finetune import train as finetuning
-from dpladder.learn.dp_finetune.train import apart, logits, losses, ready, seen_by_head
+from dpladder.learn.curator import Given, Training
+from dpladder.learn.descent import in_shapes
+from dpladder.learn.dp_finetune.parts import start, tuned_of
+from dpladder.learn.dp_finetune.queries import shapes
+from dpladder.learn.dp_finetune.train import logits, losses, ready, seen_by_head
 from dpladder.learn.hyfree_dp.train import descend
-from dpladder.learn.interface import Constants, Data, Hyper, Weights
-from dpladder.privacy.release.meter import Meter
+from dpladder.learn.interface import Constants, Hyper, Weights
+from dpladder.learn.queries import Query
 
-__all__ = ["begun", "logits", "losses", "ready", "seen_by_head", "train"]
+__all__ = ["logits", "losses", "ready", "seen_by_head", "train"]
 
 
 def train(
-    data: Data,
-    hyper: Hyper,
+    given: Given,
+    queries: tuple[Query, ...],
     learner: HyperparameterFreeTuning,
+    hyper: Hyper,
     constants: Constants,
-    meter: Meter,
-    resources: Resources,
-) -> Weights:
+) -> Training[Weights]:
     """How far each trained tensor is from where it started: in the public network, and from zero in
     the head."""
-    sums, first = begun(data, learner, constants, resources)
-    flat = descend(sums, first, [hyper], learner, constants, [meter], data.units)[0]
-    return apart(flat, learner, constants)
-
-
-def begun(
-    data: Data, learner: HyperparameterFreeTuning, constants: Constants, resources: Resources
-) -> tuple[Sums, Tensor]:
-    """What a training asks of its records, and the vector that it starts from."""
-    return finetuning.begun(data, learner, constants, resources, normalise)
+    tuned = tuned_of(learner, constants)
+    first = start(learner, constants, tuned, given.start).to(given.device)
+    unit = tuned.module.knowing_nothing
+    flat = yield from descend(queries, first, unit, learner, hyper, constants)
+    return in_shapes(flat, shapes(learner, constants).values())

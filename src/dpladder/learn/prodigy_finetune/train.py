@@ -6,24 +6,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpladder.config.learner_sections import StepSizeFreeTuning
-from dpladder.config.model import Resources
+from dpladder.learn.curator import Given, Training
 from dpladder.learn.dp_finetune.train import by_steps_of, logits, losses, ready, seen_by_head
 from dpladder.learn.dp_prodigy.train import prodigy
-from dpladder.learn.interface import Constants, Data, Hyper, Weights
-from dpladder.privacy.release.meter import Meter
+from dpladder.learn.interface import Constants, Hyper, Weights
+from dpladder.learn.queries import Query
 
 __all__ = ["logits", "losses", "ready", "seen_by_head", "train"]
 
 
 def train(
-    data: Data,
-    hyper: Hyper,
+    given: Given,
+    queries: tuple[Query, ...],
     learner: StepSizeFreeTuning,
+    hyper: Hyper,
     constants: Constants,
-    meter: Meter,
-    resources: Resources,
-) -> Weights:
+) -> Training[Weights]:
     """How far each trained tensor is from where it started: in the public network, and from zero in
     the head."""
     whole = replace(hyper, eta=1.0)  # the update is the step, its size included
-    return by_steps_of(prodigy(learner), data, whole, learner, constants, meter, resources)
+    return by_steps_of(prodigy(learner), given, queries, learner, whole, constants)

@@ -144,7 +144,7 @@ def in_sample(entering: float, relation: Relation) -> float:
     pair for Sampled[Gaussian] under replace_one is N(m/2) against N(-m/2) in the places of N(a) and
     N(b), m being the sensitivity (booking.py). That pair is the worst one for all a and b within
     m/2 of 0, and for no longer ones. On a full batch nobody is ever outside, |a - b| alone counts,
-    and a smaller sensitivity can be right (`Constants.moves_count`, `moves_apart`).
+    and a smaller sensitivity can be right (the laws in learn/queries.py).
     """
     return entering * (2.0 if relation == "replace_one" else 1.0)
 

@@ -69,9 +69,8 @@ class Meter:
         values = (noise.laplace if kind == "laplace" else noise.gaussian)(stream, shape)
         return Noise(self._note(name, values), self._declared[name].scale)
 
-    def shape(self, name: str) -> Shape:
-        """What is declared under a name."""
-        return self._declared[name].shape
+    def declares(self, draw: Draw) -> bool:
+        return self._declared.get(draw.name) == draw
 
     def uniform(self, name: str) -> Floats:
         """Uniforms on (0, 1], as many as were declared."""

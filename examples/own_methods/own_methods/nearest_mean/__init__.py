@@ -1,1 +1,0 @@
-"""The class whose noised mean is nearest wins."""

@@ -1,0 +1,124 @@
+"""The blind check of a learner: with its answers pinned, what it returns is the same to the last
+byte, whatever the records are.
+
+A method holds no records: its curator does. So all that could follow from them are the answers, and
+this finds a method that reaches around its curator. It finds mistakes and not malice (SECURITY.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dpladder.audit.engine.findings import Finding
+from dpladder.audit.engine.records import CLASSES, GUIDES, N0, NOTHING, Record, canaries_of, data_of
+from dpladder.config.learner_sections import Tuning, guided, section_of
+from dpladder.config.model import Resources
+from dpladder.learn.interface import Claim, Constants, Data, Hyper
+from dpladder.learn.registry import method
+from dpladder.network.cut import network_of
+from dpladder.privacy.release.grid import Noise
+from dpladder.privacy.release.meter import Draw, Meter, Within
+from dpladder.privacy.release.noise import DerivedNoise, SecretNoise
+
+HYPER = Hyper(0.5, 3, 2.0, 1e-7)
+CUT = "test_vit", "blocks.4", 32
+
+
+@dataclass(frozen=True)
+class Pinned(Noise):
+    """Noise that lies on one level whatever the total is."""
+
+    level: float = 0.0
+
+    def onto(self, total: Any, values: Any = None) -> Any:
+        return (
+            super().onto(total.new_zeros(total.shape) + self.level, values)
+            if hasattr(total, "new_zeros")
+            else super().onto(np.zeros(np.shape(total)) + self.level, values)
+        )
+
+
+class PinnedMeter(Meter):
+    """Notes what it is asked, inside a search too, and tells nothing of the data."""
+
+    def __init__(
+        self, draws: Sequence[Draw], source: Any, asked: list[Any], level: float = 0.0
+    ) -> None:
+        super().__init__(draws, source)
+        self.asked, self.level = asked, level
+        self.asked += [repr(draws)]
+
+    def noise(self, name: str, shape: tuple[int, ...]) -> Noise:
+        self.asked += [(name, shape)]
+        found = super().noise(name, shape)
+        return Pinned(found.values, found.scale, self.level)
+
+    def within(self, name: str) -> Within:
+        found = super().within(name)
+        return PinnedWithin(found.source, found.mu, found.most, asked=self.asked)
+
+
+@dataclass(frozen=True)
+class PinnedWithin(Within):
+    asked: list[Any] = field(default_factory=list, kw_only=True)
+
+    def meter(self, name: str, draws: Sequence[Draw]) -> Meter:
+        super().meter(name, draws)  # refuses draws at another mu
+        return PinnedMeter(draws, DerivedNoise(self.source.stream(name, 0)), self.asked)
+
+
+def ways(name: str) -> Iterator[tuple[Any, Constants]]:
+    """The learner as a config may have it: as it is by default, on samples, and guided."""
+    section, constants = section_of(name), Constants(N0, CLASSES, len(NOTHING[0]))
+    plain = section(name=name)
+    if isinstance(plain, Tuning):
+        network = network_of(*CUT)
+        yield plain, replace(constants, dimension=int(np.prod(network.shape)), network=network)
+        plain = plain.model_copy(update={"trains": "head"})
+    yield plain, constants
+    if "sampling_rate" in section.model_fields:
+        yield plain.model_copy(update={"sampling_rate": 0.5}), constants
+    if "public" in section.model_fields and name != "dp_mlp":
+        yield plain.model_copy(update={"public": "gradient", "look": 0.5}), constants
+
+
+def data_sets(learner: Any, constants: Constants) -> Iterator[Data]:
+    """Of two, of ten and of some sixty units, of every kind that tempts a clip."""
+    base, units = (NOTHING, NOTHING), canaries_of(constants.labels)
+    crowd = tuple(units[place % len(units)] for place in range(61))
+    for some in (base, (*base, *units), crowd):
+        yield _beside_public(some, learner, constants)
+
+
+def _beside_public(units: Sequence[Record], learner: Any, constants: Constants) -> Data:
+    data = data_of(units, getattr(learner, "augment", 1), constants.dimension)
+    if not guided(learner):
+        return data
+    start = np.eye(constants.classes, constants.dimension, dtype=np.float32)
+    sample = data_of(GUIDES, width=constants.dimension)
+    return replace(data, sample=sample, start=start, claim=Claim(0.9, 0.1))
+
+
+def findings(name: str, key: bytes) -> Iterator[Finding]:
+    """One for each way to set the learner: how many data sets left other bytes than the first."""
+    for learner, constants in ways(name):
+        found = [_returned(learner, constants, data, key) for data in data_sets(learner, constants)]
+        others = sum(one != found[0] for one in found[1:])
+        told = ", sampled" * (getattr(learner, "sampling_rate", 1.0) < 1.0)
+        told += ", guided" * guided(learner) + ", a network" * (constants.network is not None)
+        yield Finding(f"{name}{told}", "weights that follow records", 0, others, 0, 0)
+
+
+def _returned(learner: Any, constants: Constants, data: Data, key: bytes) -> bytes:
+    known = method(learner.name)
+    draws = known.declare(learner, HYPER, constants).draws
+    asked: list[Any] = []
+    meter = PinnedMeter(draws, SecretNoise(key, f"{learner.name} blind", "0"), asked)
+    weights = known.train(data, HYPER, learner, constants, meter, Resources(threads=1))
+    meter.close()
+    layers = b"".join(np.ascontiguousarray(layer).tobytes() for layer in weights)
+    return repr(sorted(map(str, asked))).encode() + layers

@@ -1,0 +1,77 @@
+"""Made-up records that tempt a clip, and units of them as a curator holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpladder.config.label_sets import (
+    ABSENT,
+    MANY,
+    PRESENT,
+    STATES,
+    UNKNOWN,
+    Labels,
+    number_of,
+    number_of_findings,
+)
+from dpladder.learn.interface import Data
+
+Record = tuple[tuple[float, ...], int]  # features and label
+
+CLASSES, N0 = 2, 50
+NOTHING: Record = ((0.0, 0.0, 0.0), 0)
+CANARIES: tuple[Record, ...] = (
+    NOTHING,
+    ((1e6, 0.0, 0.0), 0),
+    ((-1e6, 0.0, 0.0), 0),  # the opposite: a replaced unit moves a sum twice as far
+    ((-1e6, 1e6, 1e6), 1),
+    ((3e38, -3e38, 3e38), 1),
+    ((1e-30, 0.0, 0.0), 0),
+    ((1.0, 2.0, 3.0), -1),
+    ((0.5, 0.5, 0.5), 7),
+)
+SEVERAL: tuple[Record, ...] = (
+    NOTHING,
+    *(
+        ((pull, 0.0, 0.0), number_of(classes, 3))
+        for pull in (1e6, -1e6)
+        for classes in ((1,), (0, 2), (0, 1, 2))
+    ),
+)
+"""Records of one, two and three classes out of 3."""
+FINDINGS: tuple[Record, ...] = (
+    NOTHING,
+    *(
+        ((pull, *[pull * across] * 2), number_of_findings(states))
+        for pull in (1e6, -1e6)
+        for across in (0.0, 1.0)
+        for states in ((PRESENT, PRESENT), (PRESENT, ABSENT), (UNKNOWN, PRESENT))
+    ),
+    ((1.0, 2.0, 3.0), number_of_findings((UNKNOWN, UNKNOWN))),
+    ((0.5, 0.5, 0.5), len(STATES) ** CLASSES),
+)
+"""Records of which two findings are known, one, none, and whose number is no record's."""
+GUIDES: tuple[Record, ...] = (((1.0, 2.0, 3.0), 0), ((0.5, -1.0, 0.0), 1), ((4.0, 0.0, 1.0), 1))
+"""Public records, of which no neighbour has others."""
+
+
+def canaries_of(labels: Labels) -> tuple[Record, ...]:
+    if labels == MANY:
+        return FINDINGS
+    return SEVERAL if labels > 1 else CANARIES
+
+
+def data_of(
+    units: Sequence[Record], views: int = 1, width: int = len(NOTHING[0]), cap: int = 1
+) -> Data:
+    """A unit's records are all alike, for nothing pulls a sum further; so are a record's views.
+    Records' numbers come over and over where they have to be more."""
+    records = [record for record in units for _ in range(cap)]
+    features = np.array([np.resize(record[0], width) for record in records], np.float32)
+    if views > 1:
+        features = np.repeat(features[:, None], views, axis=1)
+    numbers = np.repeat(np.arange(len(units), dtype=np.uint64), cap)
+    ids = np.stack([numbers, numbers], axis=1).view(np.uint8)
+    return Data(features, np.array([record[1] for record in records], np.int64), ids)

@@ -1,0 +1,126 @@
+"""How counts of right answers are attacked, whatever a model says of a record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import get_args
+
+import numpy as np
+
+from dpladder.audit.engine.built_in import neighbours
+from dpladder.audit.engine.mechanism import Mechanism
+from dpladder.audit.engine.records import CLASSES, N0, Record, data_of
+from dpladder.config.label_sets import ABSENT, MANY, PRESENT, UNKNOWN, number_of_findings
+from dpladder.learn import score
+from dpladder.learn.interface import Constants, LogOdds, Losses, Rights
+from dpladder.learn.queries import Cells, declared
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.events import Composed, Relation
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release.meter import Meter
+
+
+def judged() -> Iterator[Mechanism]:
+    yield right_and_wrong()
+    for relation in get_args(Relation):
+        yield from (each(relation) for each in (clipped_losses, right_answers, shares_of_findings))
+
+
+def counts_at(mu: float) -> Cells:
+    """Right and wrong."""
+    return Cells(name="counts", multiplier=gdp.sigma(mu, 1), cells=(2,))
+
+
+def right_and_wrong(mu: float = 2.0) -> Mechanism:
+    """The two counts of an evaluation. A unit is in one of them; replaced, it may go from one to
+    the other."""
+    constants = Constants(N0, CLASSES, 1, "replace_one")
+    costs = declared([counts_at(mu)], constants)
+
+    def run(data: Sequence[int], meter: Meter) -> Floats:
+        return meter.publish("counts", [data.count(0), data.count(1)])
+
+    pairs = neighbours((0, 1, 1), (2, 0, 1), "replace_one")
+    return Mechanism(
+        name="right and wrong",
+        event=Composed(costs.events),
+        draws=costs.draws,
+        scale=costs.draws[0].scale,
+        run=run,
+        neighbours=pairs,
+        relation="replace_one",
+        tight=True,
+    )
+
+
+def shares_of_findings(relation: Relation, mu: float = 2.0) -> Mechanism:
+    """A score of findings, and its two sums of an evaluation, on units of two records, whose logits
+    may be anything."""
+    constants = Constants(N0, 1, 1, relation, cap=2, labels=MANY)
+    judge, weights = LogOdds(lambda _, features: features), (np.zeros((2, 1), np.float32),)
+    costs = declared([score.count_at(mu), counts_at(mu)], constants)
+    alone, sums = costs.draws
+
+    def run(units: Sequence[tuple[Record, Record]], meter: Meter) -> Floats:
+        data = data_of([record for unit in units for record in unit], width=2)
+        about = weights, np.asarray(data.features, np.float64), data.labels
+        right = score.noised_count(*about, meter, judge)
+        found = meter.publish("counts", score.right_and_wrong(*about, judge))
+        return np.append(found / sums.scale, right / alone.scale)
+
+    known = [number_of_findings(states) for states in ((PRESENT, ABSENT), (UNKNOWN, PRESENT))]
+    logits = ((1e9, -1e9), (-1e9, 1e9), (math.inf, math.nan), (0.0, 1.0))
+    units = [((own, number),) * 2 for own in logits for number in (*known, -1)]
+    return Mechanism(
+        name=f"shares of findings {relation}",
+        event=Composed(costs.events),
+        draws=costs.draws,
+        scale=1.0,
+        run=run,
+        neighbours=neighbours(((((0.0, 0.0), known[0]),) * 2,), units, relation),
+        relation=relation,
+    )
+
+
+LOSSES = (-1e9, 0.0, 0.5, 1.0, 7.0, 1e300, math.inf, -math.inf, math.nan)
+
+
+def clipped_losses(relation: Relation) -> Mechanism:
+    """Of a language model. Each record's loss, which may be anything, is clipped by itself."""
+    judge = Losses(lambda _, features: features[:, 0], 1.0)
+    return _judged(f"clipped losses {relation}", judge, relation)
+
+
+def right_answers(relation: Relation) -> Mechanism:
+    """Of a model that finds answers. Whatever it is told of a record, that is right or wrong."""
+    judge = Rights(lambda _, features: features[:, 0])
+    return _judged(f"right answers {relation}", judge, relation)
+
+
+def _judged(name: str, judge: Losses | Rights, relation: Relation, mu: float = 2.0) -> Mechanism:
+    """A score of a model that names no class, and its two sums of an evaluation, on units of two
+    records. Replaced, a unit may go from one of the sums to the other."""
+    constants = Constants(N0, 1, 1, relation, cap=2)
+    weights = (np.zeros((1, 1), np.float32),)
+    costs = declared([score.count_at(mu), counts_at(mu)], constants)
+    alone, sums = costs.draws
+
+    def run(units: Sequence[tuple[float, ...]], meter: Meter) -> Floats:
+        losses = np.array([loss for unit in units for loss in unit], np.float64)[:, None]
+        labels = np.zeros(len(losses), np.int64)
+        right = score.noised_count(weights, losses, labels, meter, judge)
+        found = meter.publish("counts", score.right_and_wrong(weights, losses, labels, judge))
+        return np.append(found / sums.scale, right / alone.scale)
+
+    # So many known records that neither sum comes near zero.
+    units = [(loss, other) for loss in LOSSES for other in (0.0, 1.0)]
+    return Mechanism(
+        name=name,
+        event=Composed(costs.events),
+        draws=costs.draws,
+        scale=1.0,
+        run=run,
+        neighbours=neighbours(((0.5, 0.5),), units, relation),
+        relation=relation,
+    )

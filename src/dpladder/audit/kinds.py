@@ -1,0 +1,466 @@
+"""Every kind of query, attacked as it is declared and as the curator answers it: under both
+relations, on full batches and on samples, with one record to a unit and two, and one view of it and
+two, wherever a config can ask for that.
+
+What a learner makes of answers is post-processing, which the blind check holds (audit/blind.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
+from typing import Any, get_args
+
+import numpy as np
+
+from dpladder.audit.engine.built_in import built_in, neighbours
+from dpladder.audit.engine.findings import LeftOut
+from dpladder.audit.engine.mechanism import Mechanism
+from dpladder.audit.engine.records import CLASSES, N0, NOTHING, Record, canaries_of, data_of
+from dpladder.audit.judged import judged
+from dpladder.audit.scene import SceneFolder
+from dpladder.config.label_sets import MANY, Labels
+from dpladder.config.learner_sections import Descent, HyperparameterFreeTuning, Lora
+from dpladder.config.model import Resources
+from dpladder.learn.dp_finetune import queries as finetune
+from dpladder.learn.dp_mlp import queries as perceptron
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.queries import (
+    Curvatures,
+    Flat,
+    GradientSum,
+    LinearHead,
+    LossDifference,
+    LossSums,
+    OfModel,
+    Query,
+    QueryCall,
+    RecordSum,
+    ResidualSum,
+    RightCount,
+    SecondMoments,
+    WeighedSums,
+    declared,
+)
+from dpladder.network.cut import network_of
+from dpladder.network.facts import Network
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.events import Composed, Relation
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release.meter import Meter
+
+MU = 2.0  # of one query on a full batch
+STEPS = 2  # of which each must have noise of its own
+RATE = 0.5  # of samples
+DELTA0 = 1e-7  # what they are booked at
+BUILT_IN = "built in"
+
+
+@dataclass(frozen=True)
+class GridCell:
+    """One place of the grid."""
+
+    relation: Relation
+    sampled: bool = False
+    cap: int = 1
+    views: int = 1
+
+    def __str__(self) -> str:
+        marks = (" sampled" * self.sampled, f" cap {self.cap}" * (self.cap > 1))
+        return "".join((self.relation, *marks, f" {self.views} views" * (self.views > 1)))
+
+    @property
+    def rate(self) -> float:
+        return RATE if self.sampled else 1.0
+
+
+Make = Callable[[GridCell, Constants], tuple[Query, ...]]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Queries that are asked together, and the cells that they are asked in.
+
+    Args:
+        make: The queries, in a cell.
+        sampled, views: Whether there are samples, and views.
+        far: Weights at which some canaries' losses are at their bound, and others' are nothing.
+        tight: Whether a canary reaches the claim where one record is added.
+    """
+
+    make: Make
+    note: str = ""
+    sampled: bool = False
+    views: bool = False
+    cells: tuple[GridCell, ...] | None = None
+    classes: int = CLASSES
+    labels: Labels = 1
+    network: Network | None = None
+    far: bool = False
+    tight: bool = False
+    width: int = len(NOTHING[0])
+
+    def grid(self) -> Iterator[GridCell]:
+        ways = (
+            get_args(Relation),
+            (False, True)[: 1 + self.sampled],
+            (1, 2),
+            (1, 2)[: 1 + self.views],
+        )
+        yield from self.cells or (GridCell(*each) for each in product(*ways))
+
+    def mechanisms(self, name: str) -> Iterator[Mechanism]:
+        for cell in self.grid():
+            constants = Constants(
+                N0,
+                self.classes,
+                self.width if self.network is None else math.prod(self.network.shape),
+                cell.relation,
+                cap=cell.cap,
+                labels=self.labels,
+                network=self.network,
+            )
+            tight = self.tight and cell == GridCell("add_remove")
+            told = f"{name} {cell}{', ' * bool(self.note)}{self.note}"
+            asking = Asking(self.make(cell, constants), constants, cell.views, self.far)
+            yield asking.mechanism(told, tight)
+
+
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """A method that asks its queries as often as it may, at fixed places, and returns the answers
+    in units of their noise."""
+
+    queries: tuple[Query, ...]
+    constants: Constants
+    views: int = 1
+    far: bool = False
+    curators: dict[Any, Any] = field(default_factory=dict)
+
+    def mechanism(self, name: str, tight: bool = False) -> Mechanism:
+        costs = declared(self.queries, self.constants, DELTA0)
+        relation = self.constants.relation
+        # that noise is what it claims to be is seen without further records and views; what moves
+        # sums shows at any effort
+        effort = 1.0 if tight or self.constants.cap == self.views == 1 else 0.2
+        canaries = canaries_of(self.constants.labels)
+        return Mechanism(
+            name=name,
+            event=Composed(costs.events),
+            draws=costs.draws,
+            scale=1.0,
+            run=self,
+            neighbours=neighbours((NOTHING, NOTHING), canaries, relation),
+            relation=relation,
+            tight=tight,
+            effort=effort,
+        )
+
+    def __call__(self, units: Sequence[Record], meter: Meter) -> Floats:
+        [found] = self.many(units, [meter])
+        return found
+
+    def many(self, units: Sequence[Record], meters: Sequence[Meter]) -> list[Floats]:
+        """Of several trainings side by side, as a rung's job has them."""
+        from dpladder.learn.curator import Curator
+
+        if units not in self.curators:
+            data = data_of(units, self.views, self.constants.dimension, self.constants.cap)
+            self.curators[units] = Curator(data, self.constants, Resources(threads=1))
+        queries = [self.queries] * len(meters)
+        found: list[Floats] = self.curators[units].run(self.asked, queries, meters)
+        return found
+
+    def asked(self, given: Any, queries: tuple[Query, ...]) -> Any:
+        import torch
+
+        answers = []
+        places = [self.places(query, given) for query in queries]
+        for step in range(max(query.count for query in queries)):
+            for query, at in zip(queries, places, strict=True):
+                if step < query.count:
+                    told = yield [QueryCall(query, arguments) for arguments in at]
+                    scale = query.scale(self.constants)
+                    answers += [answer.double().cpu().ravel() / scale for answer in told]
+        return torch.cat(answers).numpy()
+
+    def places(self, query: Query, given: Any) -> list[tuple[Any, ...]]:
+        """The arguments of the questions that make one answer."""
+        import torch
+
+        constants = self.constants
+        labels = range(constants.classes)
+        match query:
+            case OfModel():
+                weights = self.weights(query.model, given)
+                if isinstance(query, LossSums):
+                    return [(weights.expand(query.points, *weights.shape), torch.ones(()).double())]
+                if isinstance(query, LossDifference):
+                    along = torch.zeros_like(weights)
+                    along[0, 0] = 1.0
+                    return [(weights + along, weights - along)]
+                return [(weights,)]
+            case ResidualSum():
+                return [(given.zeros(constants.classes, constants.dimension),)]
+            case Curvatures():
+                weights = given.zeros(constants.classes, constants.dimension)
+                return [(weights, label) for label in labels]
+            case RightCount():
+                return [((np.eye(constants.classes, constants.dimension, dtype=np.float32),),)]
+        return [(label,) for label in labels] if query.parts(constants) > 1 else [()]
+
+    def weights(self, model: LinearHead | Flat, given: Any) -> Any:
+        """Where a training starts; a head at random, where one of zeros would let no gradient
+        through."""
+        import torch
+
+        if isinstance(model, LinearHead):
+            weights = given.zeros(*model.shape(self.constants))
+            if self.far:
+                weights[:2, 0] = torch.tensor([1.0, -1.0])
+            return weights
+        if model.engine.endswith("dp_mlp.sums"):
+            from dpladder.learn.dp_mlp.train import initial
+
+            learner = Descent(name="dp_mlp", init="random")
+            return initial(learner, self.constants, perceptron.layers(learner, self.constants))
+        from dpladder.learn.dp_finetune.parts import start, tuned_of
+
+        return start(model.options, self.constants, tuned_of(model.options, self.constants))
+
+
+def _gradients(clipping: Any = "flat", link: Any = "softmax", steps: int = STEPS) -> Make:
+    def make(cell: GridCell, _: Constants) -> tuple[Query, ...]:
+        return (
+            GradientSum(
+                name="noise",
+                multiplier=gdp.sigma(MU, steps),
+                count=steps,
+                sampling_rate=cell.rate,
+                model=LinearHead(False, link, cell.views),
+                clipping=clipping,
+            ),
+        )
+
+    return make
+
+
+def _looks(points: int = 3, link: Any = "softmax", laplace: bool = False) -> Make:
+    """A step that asks for the gradient and for losses; by Laplace noise for losses alone, for an
+    attack takes noise of one kind."""
+
+    def make(cell: GridCell, _: Constants) -> tuple[Query, ...]:
+        return _look(LinearHead(False, link, cell.views), cell, points, laplace)
+
+    return make
+
+
+def _look(
+    model: LinearHead | Flat, cell: GridCell, points: int, laplace: bool
+) -> tuple[Query, ...]:
+    mu = 2 * MU if cell.sampled else MU  # samples hide the canary
+    gradient = GradientSum(
+        name="noise",
+        multiplier=gdp.sigma(mu / 2, 1),
+        sampling_rate=cell.rate,
+        model=model,
+        clipping="automatic",
+    )
+    losses = LossSums(
+        name="losses",
+        multiplier=gdp.sigma(gdp.remaining(mu, [mu / 2]), points),
+        sampling_rate=cell.rate,
+        model=model,
+        points=points,
+    )
+    if not laplace:
+        return gradient, losses
+    alone = replace(losses, points=1, distribution="laplace")
+    return tuple(replace(alone, name=f"losses {place}") for place in range(points))
+
+
+def _differences(laplace: bool = False, link: Any = "softmax", steps: int = 3) -> Make:
+    def make(_: GridCell, __: Constants) -> tuple[Query, ...]:
+        return (
+            LossDifference(
+                name="noise",
+                multiplier=gdp.sigma(MU, steps),
+                count=steps,
+                distribution="laplace" if laplace else "gaussian",
+                model=LinearHead(link=link),
+            ),
+        )
+
+    return make
+
+
+def _one(kind: Callable[..., Query], **options: Any) -> Make:
+    """One query, asked once."""
+    return lambda *_: (kind(name="sums", multiplier=gdp.sigma(MU, 1), **options),)
+
+
+def _network(trains: Any, looks: bool = False, **options: Any) -> Make:
+    """Of a public network above a cut: of matrices, whose records' gradients are never made, of a
+    norm, whose are, and of the head alone."""
+
+    def make(cell: GridCell, constants: Constants) -> tuple[Query, ...]:
+        learner = HyperparameterFreeTuning(
+            trains=trains, init="random", augment=cell.views, **options
+        )
+        model = finetune.model_of(learner, constants)
+        if looks:
+            return _look(model, cell, 3, laplace=False)
+        return (
+            GradientSum(
+                name="noise",
+                multiplier=gdp.sigma(MU, STEPS),
+                count=STEPS,
+                sampling_rate=cell.rate,
+                model=model,
+            ),
+        )
+
+    return make
+
+
+def _perceptron(clipping: Any = "flat", link: Any = "softmax") -> Make:
+    def make(cell: GridCell, constants: Constants) -> tuple[Query, ...]:
+        learner = Descent(
+            name="dp_mlp", link=link, augment=cell.views, clipping=clipping, sampling_rate=1.0
+        )
+        [query] = perceptron.queries(learner, Hyper(1.0, 1, MU), constants)
+        return (replace(query, sampling_rate=cell.rate),)
+
+    return make
+
+
+def _outer(x: Any, label: Any) -> Any:
+    """Of a plug-in: any function, which of nothing is not nothing."""
+    return x[:2].outer(x[:2]) * (label + 1) + 0.25
+
+
+def _own_weights(x: Any, label: Any) -> Any:
+    """Of a plug-in: weights that are too long, and hang on the features too."""
+    return (label + x.new_tensor([1.0, 2.0, -3.0])) * (1.0 + x.sum())
+
+
+WHOLE = GridCell("add_remove"), GridCell("replace_one", cap=2)
+ADDED = (GridCell("add_remove"), GridCell("add_remove", sampled=True))
+NETWORK = "test_vit", "blocks.4", 32
+ADAPTED = Lora(rank=1, targets=("*.mlp.fc2",))
+
+
+def attacks_of(name: str) -> tuple[Attack, ...]:
+    """How a kind is attacked."""
+    match name:
+        case "gradients":
+            other = _gradients("automatic", "sigmoid")
+            of_findings = _gradients(link="sigmoid", steps=1)
+            return (
+                Attack(_gradients(), sampled=True, views=True),
+                Attack(_gradients(steps=1), "one step", cells=WHOLE, tight=True),
+                Attack(other, "automatic clipping, sigmoids", cells=WHOLE),
+                Attack(of_findings, "findings", cells=WHOLE, labels=MANY, tight=True),
+            )
+        case "losses":
+            far = (GridCell("replace_one"), GridCell("replace_one", sampled=True))
+            findings = _looks(link="sigmoid")
+            return (
+                Attack(_looks(), sampled=True),
+                Attack(_looks(), "far", cells=far, far=True),
+                Attack(_looks(5), "five points", cells=far[:1], far=True),
+                Attack(findings, "findings", cells=WHOLE, labels=MANY),
+                Attack(_looks(laplace=True), "Laplace noise", cells=ADDED, far=True),
+            )
+        case "differences":
+            one, laplace = _differences(steps=1), _differences(laplace=True, steps=1)
+            several = _differences(laplace=True)
+            findings = _differences(link="sigmoid", steps=1)
+            return (
+                Attack(_differences()),
+                Attack(one, "one step", cells=WHOLE[:1], tight=True),
+                Attack(laplace, "Laplace noise, one step", cells=WHOLE[:1], tight=True),
+                Attack(several, "Laplace noise", cells=WHOLE[:1]),
+                Attack(findings, "findings", cells=WHOLE, labels=MANY, tight=True),
+            )
+        case "class sums":
+            plain = _one(WeighedSums, radius=1.0)
+            apart = _one(WeighedSums, radius=1.0, apart=True)
+            presence = _one(WeighedSums, radius=1.0, by="presence")
+            lack = _one(WeighedSums, radius=2.0, by="lack")
+            own = _one(WeighedSums, radius=2.0, by=_own_weights, sums=3, constant=True)
+            return (
+                Attack(plain, classes=3, tight=True),
+                Attack(apart, "class by class", classes=3, tight=True),
+                Attack(apart, "up to 3 classes", classes=3, labels=3, tight=True),
+                Attack(presence, "presence", labels=MANY, tight=True),
+                Attack(lack, "lack", labels=MANY, tight=True),
+                Attack(own, "weights of a plug-in's", tight=True),
+            )
+        case "moments":
+            whole = _one(SecondMoments, radius=2.0)
+            apart = _one(SecondMoments, radius=2.0, by_class=True)
+            return (
+                Attack(whole, tight=True),
+                Attack(apart, "class by class", classes=3, tight=True),
+                Attack(apart, "up to 3 classes", classes=3, labels=3, tight=True),
+            )
+        case "curvatures":
+            return tuple(
+                Attack(_one(kind, radius=1.0, link=link), f"{what}, {link}", classes=3)
+                for what, kind in (("residuals", ResidualSum), ("curvatures", Curvatures))
+                for link in ("softmax", "sigmoid")
+            )
+        case "counts":
+            return (Attack(_one(RightCount), "a public head's right answers", tight=True),)
+        case "any function":
+            made = _one(RecordSum, of=_outer, of_shape=(2, 2))
+            return (Attack(made, tight=True),)
+        case "perceptron":
+            other = _perceptron(clipping="automatic")
+            each = _perceptron(link="sigmoid")
+            return (
+                Attack(_perceptron(), sampled=True, views=True),
+                Attack(other, "automatic clipping", cells=WHOLE[:1]),
+                Attack(each, "findings", cells=WHOLE, labels=MANY),
+            )
+        case "network":
+            adapted = partial(_network, "lora", lora=ADAPTED)
+            network = network_of(*NETWORK)
+            head = _network("head")
+            return (
+                Attack(adapted(), "adapted", sampled=True, views=True, network=network),
+                Attack(adapted(looks=True), "adapted, losses", sampled=True, network=network),
+                Attack(_network(("norm.*",)), "with a norm", cells=WHOLE, network=network),
+                Attack(head, "the head alone", sampled=True),
+                Attack(_network("head", looks=True), "the head alone, losses", sampled=True),
+            )
+    raise AssertionError(f"{name} is no kind of query")
+
+
+KINDS = (
+    "gradients",
+    "losses",
+    "differences",
+    "class sums",
+    "moments",
+    "curvatures",
+    "counts",
+    "any function",
+    "perceptron",
+    "network",
+)
+ATTACKED = (BUILT_IN, *KINDS)
+
+
+def attacks(_: SceneFolder, name: str) -> tuple[Mechanism, ...]:
+    if name == BUILT_IN:
+        return (*built_in(), *judged())
+    return tuple(one for each in attacks_of(name) for one in each.mechanisms(name))
+
+
+def left_out(_: str) -> tuple[LeftOut, ...]:
+    return ()

@@ -1,1 +1,0 @@
-"""How each learner is attacked, in a module of the name that the config uses."""

@@ -1,0 +1,410 @@
+"""The curator: it holds the records and the meter, and answers the questions that a method declared,
+noised and on the public grid, and no others.
+
+A method is a generator. It yields questions and is sent answers; all that it knows are public
+inputs (`Given`) and these answers, so what it returns is post-processing. Several trainings run
+side by side: questions of one kind are answered over one pass of the records.
+
+What is said of a sum's sensitivity stands with its query (learn/queries.py), and the same `bound`
+that is declared there is what records are kept within here. Products are float32 inside a chunk;
+clip factors, sums over chunks and noise are float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dpladder.config.model import Resources
+from dpladder.errors import BadInput, Refused
+from dpladder.learn import linear, moments
+from dpladder.learn.bounds import SLACK, scale_of
+from dpladder.learn.interface import Claim, Constants, Data
+from dpladder.learn.links import Link
+from dpladder.learn.queries import (
+    SAMPLE,
+    Curvatures,
+    GradientSum,
+    LinearHead,
+    LossDifference,
+    LossSums,
+    Model,
+    OfModel,
+    Query,
+    QueryCall,
+    RecordSum,
+    ResidualSum,
+    RightCount,
+    SecondMoments,
+    WeighedSums,
+)
+from dpladder.learn.records import Guide, Records, Rows, Sums, prepare
+from dpladder.learn.score import correct_count
+from dpladder.privacy.release.meter import Meter
+from dpladder.progress import LONG, progress
+
+Result = TypeVar("Result")
+Training = Generator[QueryCall | list[QueryCall], Any, Result]
+"""A method at work: it yields a question, or several that are answered side by side, and is sent
+the answer, or their answers."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """All that a method is told: public inputs, and what was released before."""
+
+    device: torch.device
+    threads: int = 1
+    number: int = 0  # of the training among those that run together
+    start: NDArray[np.float32] | None = None
+    claim: Claim | None = None
+    covariance: NDArray[np.float64] | None = None
+    statistics: Path | None = None
+    worth: float | None = None
+    units: int | None = None  # of the public sample
+    directions: float | None = None  # that its features take up (learn/guide.py)
+
+    def zeros(self, *shape: int) -> Tensor:
+        return torch.zeros(shape, dtype=torch.float64, device=self.device)
+
+    def side_by_side(self, work: Callable[..., Result], *each: Iterable[Any]) -> list[Result]:
+        """`map`, shared out to the threads."""
+        return _side_by_side(self.threads, work, *each)
+
+
+Begin = Callable[[Given, tuple[Query, ...]], Training[Result]]
+
+
+@dataclass(eq=False)
+class _Seat:
+    """One training at work. `kinds`: of each declared query, by its identity, which of the
+    curator's kinds it is. `mask`: the present sample; `seen`: the queries that were asked on it."""
+
+    training: Training[Any]
+    kinds: dict[int, int]
+    meter: Meter
+    mask: NDArray[np.bool_] | None = None
+    seen: set[str] = field(default_factory=set)
+
+
+class Curator:
+    """Answers for one set of records."""
+
+    def __init__(self, data: Data, constants: Constants, resources: Resources) -> None:
+        self._data, self._constants, self._resources = data, constants, resources
+        self._device = prepare(resources)
+        self._ready: dict[Any, Any] = {}
+        self._levels: tuple[Tensor, Tensor] | None = None  # of the last residuals' weights
+
+    def run(
+        self,
+        begin: Begin[Result],
+        queries: Sequence[tuple[Query, ...]],
+        meters: Sequence[Meter],
+        guided: bool = False,
+    ) -> list[Result]:
+        """What each training returns, of those that ask these queries through these meters.
+        `guided`: whether public records guide them."""
+        given = self._given(queries, guided)
+        kinds: list[Query] = []
+        seats = []
+        for number, (own, meter) in enumerate(zip(queries, meters, strict=True)):
+            for query in own:
+                if not meter.declares(query.draw(self._constants)):
+                    raise Refused(
+                        f"query {query.name} is not what was declared. Nothing was asked: make a "
+                        "method's queries of public figures alone."
+                    )
+            training = begin(replace(given, number=number), own)
+            seats.append(_Seat(training, {id(q): _kind_of(q, kinds) for q in own}, meter))
+        return self._drive(seats, max(queries[0], key=lambda query: query.count, default=None))
+
+    def ask(self, question: QueryCall, meter: Meter) -> Tensor:
+        """One answer, of a query that is asked once."""
+
+        def begin(_: Given, __: tuple[Query, ...]) -> Training[Tensor]:
+            answer: Tensor = yield question
+            return answer
+
+        [answer] = self.run(begin, [(question.query,)], [meter])
+        return answer
+
+    @torch.no_grad()
+    def _drive(self, seats: Sequence[_Seat], longest: Query | None) -> list[Any]:
+        """Ask every training for its next question until all have returned."""
+        results: dict[int, Any] = {}
+        waiting: dict[int, Any] = dict.fromkeys(range(len(seats)))
+        steps = longest.count if longest else 1
+        with progress("training", steps, "steps", after=LONG) as advance:
+            while waiting:
+                questions: dict[int, QueryCall | list[QueryCall]] = {}
+                for number, answer in waiting.items():
+                    try:
+                        questions[number] = seats[number].training.send(answer)
+                    except StopIteration as done:
+                        results[number] = done.value
+                flat = [
+                    (seats[number], question)
+                    for number, asked in questions.items()
+                    for question in (asked if isinstance(asked, list) else [asked])
+                ]
+                answers = iter(self._answer(flat))
+                waiting = {
+                    number: [next(answers) for _ in asked]
+                    if isinstance(asked, list)
+                    else next(answers)
+                    for number, asked in questions.items()
+                }
+                advance(any(question.query is longest for _, question in flat))
+        return [results[number] for number in range(len(seats))]
+
+    def _answer(self, asked: Sequence[tuple[_Seat, QueryCall]]) -> list[Tensor]:
+        """Sums of one kind over one pass; each with the noise that its own meter declares."""
+        groups: dict[Any, list[int]] = {}
+        for place, (seat, question) in enumerate(asked):
+            kind = seat.kinds.get(id(question.query))
+            if kind is None:
+                raise Refused(
+                    "a method asks what it did not declare. Nothing was answered: yield questions "
+                    "of the queries that it is given."
+                )
+            sampled = question.query.sampling_rate < 1.0 and question.step is None
+            if sampled:
+                self._sample(seat, question.query)
+            together = question.query.stacks
+            # each training has samples of its own, so they share no pass
+            key = (kind, question.step, id(seat) if sampled else 0, None if together else place)
+            groups.setdefault(key, []).append(place)
+        totals: list[Any] = [None] * len(asked)
+        # classes share out the threads; what is answered over one pass shares out its chunks
+        by_class = all(question.query.parts(self._constants) > 1 for _, question in asked)
+        found = _side_by_side(
+            self._threads if by_class else 1,
+            lambda group: self._sums_of([asked[place][1] for place in group], asked[group[0]][0]),
+            groups.values(),
+        )
+        for group, sums in zip(groups.values(), found, strict=True):
+            for place, total in zip(group, sums, strict=True):
+                totals[place] = total
+        return [
+            total if question.step is not None else _published(seat.meter, question.query, total)
+            for (seat, question), total in zip(asked, totals, strict=True)
+        ]
+
+    def _sample(self, seat: _Seat, query: Query) -> None:
+        """A query is asked once a sample: asked again, it begins the next one."""
+        if seat.mask is None or query.name in seat.seen:
+            if self._data.units is None:
+                raise BadInput(
+                    "learner.sampling_rate below 1 samples units by id, and these have none. Set "
+                    "it to 1."
+                )
+            seat.mask, seat.seen = seat.meter.mask(SAMPLE, self._data.units), set()
+        seat.seen.add(query.name)
+
+    def _sums_of(self, questions: Sequence[QueryCall], seat: _Seat) -> Sequence[Tensor]:
+        """The sums, without noise, of questions of one kind."""
+        query, (first, *rest) = questions[0].query, questions[0].arguments or (None,)
+        mask = seat.mask if query.sampling_rate < 1.0 else None
+        constants = self._constants
+        match query:
+            case GradientSum():
+                sums = self._model(query.model)
+                bound = query.bound(constants) * (1.0 - sums.records.slack)
+                weights = torch.stack([question.arguments[0] for question in questions])
+                scale, step = scale_of(query.clipping), questions[0].step
+                if step is None:
+                    return [*sums.gradients(weights, bound, _rows(sums.records, mask), scale)]
+                return [*self._guide(query.model).mean(weights, bound, step, scale)]
+            case LossSums():
+                return self._losses(query, questions, mask)
+            case LossDifference():
+                return self._differences(query, questions, mask)
+            case WeighedSums():
+                return [self._weighed(query, first)]
+            case SecondMoments():
+                records = self._records()
+                if not query.by_class:
+                    return [moments.second_moment(records, query.radius, records.chunks())]
+                return [moments.class_moment(records, query.radius, self._labels, first)]
+            case ResidualSum():
+                total, levels = moments.residual_sum(
+                    self._records(), first, query.radius, self._link(query.link)
+                )
+                self._levels = first, levels
+                return [total]
+            case Curvatures():
+                records, link = self._records(), self._link(query.link)
+                if self._levels is None or self._levels[0] is not first:
+                    _, levels = moments.residual_sum(records, first, query.radius, link)
+                    self._levels = first, levels
+                return [
+                    moments.curvature(records, first, self._levels[1], query.radius, link, rest[0])
+                ]
+            case RightCount():
+                about = self._data.features, self._data.labels
+                each = [question.arguments for question in questions]
+                counts = [correct_count(weights, *about, *judge) for weights, *judge in each]
+                return [torch.tensor(count, dtype=torch.float64) for count in counts]
+            case RecordSum():
+                return [self._of_records(query, questions[0].arguments)]
+        raise Refused(f"{type(query).__name__} is no kind of query that the curator knows.")
+
+    def _losses(
+        self, query: LossSums, questions: Sequence[QueryCall], mask: NDArray[np.bool_] | None
+    ) -> Sequence[Tensor]:
+        sums = self._model(query.model)
+        weights = torch.cat([question.arguments[0] for question in questions])
+        most = torch.stack([question.arguments[1] for question in questions])
+        bounds = most.repeat_interleave(query.points)[:, None]
+
+        def bounded(losses: Tensor) -> Tensor:
+            # A loss that overflows counts as the largest: a rule that looks at this record alone.
+            return (losses / bounds).nan_to_num_(nan=1.0).clamp_(0.0, 1.0 - SLACK)
+
+        found = sums.losses(weights, bounded, _rows(sums.records, mask))
+        return [*found.view(len(questions), *query.shape(self._constants))]
+
+    def _differences(
+        self, query: LossDifference, questions: Sequence[QueryCall], mask: NDArray[np.bool_] | None
+    ) -> Sequence[Tensor]:
+        sums = self._model(query.model)
+        bound = query.bound(self._constants) * (1.0 - SLACK)
+        heads = [question.arguments[side] for side in (0, 1) for question in questions]
+
+        def bounded(losses: Tensor) -> Tensor:
+            ahead, behind = losses.chunk(2)
+            # Where both overflow there is no difference: a rule that looks at this record alone.
+            return (ahead - behind).clamp_(-bound, bound).nan_to_num_(nan=0.0)
+
+        return [*sums.losses(torch.stack(heads), bounded, _rows(sums.records, mask))]
+
+    def _weighed(self, query: WeighedSums, label: int | None) -> Tensor:
+        records, constants, radius = self._records(), self._constants, query.radius
+        if query.by == "class":
+            own = range(constants.classes) if label is None else [label]
+            each = [moments.class_sum(records, radius, self._labels, one) for one in own]
+            return each[0] if query.apart else torch.stack(each)
+        if callable(query.by):
+            weigh = self._traced(query.by, ())
+            return moments.weighed_by(records, radius, weigh, query.constant)
+        of = moments.presence if query.by == "presence" else moments.lack
+        return moments.weighed_sums(records, radius, of(records.labels, constants.classes))
+
+    def _of_records(self, query: RecordSum, arguments: tuple[Any, ...]) -> Tensor:
+        records = self._records()
+        bound = query.bound(self._constants) * (1.0 - records.slack)
+        each = self._traced(query.of, arguments)
+        return moments.sum_of_records(records, each, arguments, query.of_shape, bound)
+
+    def _traced(self, of: Callable[..., Any], arguments: tuple[Any, ...]) -> moments.OfRecord:
+        """Traced once: of other arguments, it is the same but for their values."""
+        return self._once(("trace", of), lambda: moments.by_record(self._records(), of, *arguments))
+
+    def _given(self, queries: Sequence[tuple[Query, ...]], guided: bool) -> Given:
+        """Public inputs, once records are ready for all queries."""
+        models = [one.model for own in queries for one in own if isinstance(one, OfModel)]
+        for model in models:
+            self._model(model)
+        if all(isinstance(model, LinearHead) for model in models):
+            # from here on threads share out chunks and classes, and no two meet inside an operation
+            torch.set_num_threads(1)
+        data, guide = self._data, self._guide(models[0]) if guided else None
+        return Given(
+            self._device,
+            self._threads,
+            start=data.start,
+            claim=data.claim,
+            covariance=data.covariance,
+            statistics=data.statistics,
+            worth=data.worth,
+            units=None if guide is None else guide.units,
+            directions=None if guide is None else guide.directions,
+        )
+
+    @property
+    def _threads(self) -> int:
+        return 1 if self._device.type == "cuda" else self._resources.threads
+
+    def _once(self, key: Any, make: Callable[[], Result]) -> Result:
+        if key not in self._ready:
+            self._ready[key] = make()
+        found: Result = self._ready[key]
+        return found
+
+    def _records(self, views: int = 1, bias: bool = False) -> Records:
+        data, constants = self._data, self._constants
+        return self._once(
+            ("records", views, bias),
+            lambda: linear.resident(data, constants, self._resources, views, bias),
+        )
+
+    @property
+    def _labels(self) -> Tensor:
+        return self._once("labels", lambda: moments.class_labels(self._records(), self._constants))
+
+    def _link(self, name: Any) -> Link:
+        return Link(name, self._constants.classes, self._constants.labels)
+
+    def _model(self, model: Model) -> Sums:
+        """The sums of a model's gradients and losses."""
+        if isinstance(model, LinearHead):
+            records = self._records(model.views, model.bias)
+            return linear.sums_of(records, self._threads, self._link(model.link))
+        engine = import_module(model.engine)
+        return self._once(
+            ("model", model),
+            lambda: engine.sums_of(model, self._data, self._constants, self._resources),
+        )
+
+    def _guide(self, model: Model) -> Guide:
+        sample = self._data.sample
+        if sample is None:
+            raise BadInput(
+                "learner.public: gradient has no public records. The workflow has them from "
+                "dataset.public_sample."
+            )
+        engine = linear if isinstance(model, LinearHead) else import_module(model.engine)
+        return self._once(
+            ("guide", model),
+            lambda: engine.guide_of(model, sample, self._constants, self._resources),
+        )
+
+
+def _kind_of(query: Query, kinds: list[Query]) -> int:
+    """Which of the kinds it is; a new one if it is none. Queries of one kind differ in names,
+    noise and number alone."""
+    bare = replace(query, name="", multiplier=1.0, count=1, distribution="gaussian", charged=None)
+    if bare not in kinds:
+        kinds.append(bare)
+    return kinds.index(bare)
+
+
+def _rows(records: Records, mask: NDArray[np.bool_] | None) -> list[Rows]:
+    return records.chunks() if mask is None else records.chosen(mask)
+
+
+def _published(meter: Meter, query: Query, total: Tensor) -> Tensor:
+    """A sum with its declared noise, on the public grid and on the sum's device."""
+    noise = meter.noise(query.name, tuple(total.shape))
+    values = torch.from_numpy(np.asarray(noise.values))
+    if total.is_cuda:  # from pinned memory the copy runs beside the step's work
+        values = values.pin_memory().to(total.device, non_blocking=True)
+    published: Tensor = noise.onto(total.double(), values)
+    return published
+
+
+def _side_by_side(threads: int, work: Callable[..., Result], *each: Iterable[Any]) -> list[Result]:
+    if threads == 1:
+        return [*map(work, *each)]
+    with ThreadPoolExecutor(threads) as pool:
+        return [*pool.map(torch.no_grad()(work), *each)]

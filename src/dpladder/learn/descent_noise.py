@@ -1,0 +1,135 @@
+"""How much noise a private descent draws, and how much of it ends up in a logit. All of it follows
+from public figures; a plan asks here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache, partial
+
+from dpladder.config.learner_sections import Descending, Rated
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.queries import GradientSum, LinearHead, Model
+from dpladder.privacy.accounting import gdp, memo
+from dpladder.privacy.accounting.booking import price
+from dpladder.privacy.accounting.events import Booked, Counted, Gaussian, Relation, Sampled
+from dpladder.privacy.accounting.selection import largest
+
+CLOSE = 1e-4  # how near to the least a noise is found, where each look at its cost takes a while
+
+
+def head_of(learner: Descending) -> LinearHead:
+    return LinearHead(learner.bias, learner.link, learner.augment)
+
+
+def gradient_sum(
+    learner: Descending, hyper: Hyper, constants: Constants, model: Model | None = None
+) -> GradientSum:
+    """The noised sum of clipped gradients that a descent asks for at each step; of a linear head,
+    where no other model is named."""
+    return GradientSum(
+        name="noise",
+        multiplier=noise_multiplier(learner, hyper, constants),
+        count=hyper.steps,
+        sampling_rate=learner.sampling_rate,
+        model=model or head_of(learner),
+        clip=learner.clip,
+        clipping=learner.clipping,
+    )
+
+
+def noise_multiplier(learner: Descending, hyper: Hyper, constants: Constants) -> float:
+    """sigma: the noise sd of each step over the sensitivity of its sum, rounded to the safe
+    side."""
+    if learner.sampling_rate == 1.0:
+        return gdp.sigma(hyper.mu, hyper.steps)
+    return sampled_sigma(
+        hyper.mu, hyper.delta0, hyper.steps, learner.sampling_rate, constants.relation
+    )
+
+
+def logit_noise(
+    learner: Descending, hyper: Hyper, constants: Constants, momentum: float = 0.0
+) -> float:
+    """kappa: the sd of the noise that a whole training puts into a logit, for a record of the
+    public length.
+
+    Every step adds noise of the same sd to the gradient, and a step size's worth of it to the
+    weights: eta sigma C / n0. With momentum m it goes on moving them, by 1 + m + ... + m^(j-1)
+    where j steps are left, and m^(j-1) once more in the free step, each at its step's learning
+    rate. The steps' shares are independent, so their squares add; sqrt(T) sigma C = T C / mu makes
+    that r C R / (n0 mu) times the root mean square of what momentum carries. Samples are told as if
+    they were full batches.
+    """
+    carried = _carried(paces(learner, hyper.steps), momentum, learner.free_step)
+    sigma = gdp.sigma(hyper.mu, hyper.steps)
+    moves = GradientSum(
+        name="noise", multiplier=sigma, model=head_of(learner), clip=learner.clip
+    ).sensitivity(constants)
+    step = hyper.eta * sigma * moves / constants.n0
+    return constants.length * step * carried
+
+
+@lru_cache(maxsize=4096)
+def _carried(rates: tuple[float, ...], momentum: float, free_step: bool) -> float:
+    """From the last step back: what a step's noise moves is its own rate's worth, and m times what
+    the next one's does."""
+    moved, squares = 0.0, 0.0
+    for rate in (rates[-1] * (1 + free_step), *rates[-2::-1]):
+        moved = rate + momentum * moved
+        squares += moved**2
+    return math.sqrt(squares)
+
+
+@lru_cache(maxsize=4096)
+def _paces(schedule: str, steps: int) -> tuple[float, ...]:
+    shares = [step / steps for step in range(steps)]
+    if schedule == "cosine":  # Loshchilov & Hutter 2017, Eq. 5, without restarts
+        return tuple((1 + math.cos(math.pi * share)) / 2 for share in shares)
+    return tuple(1 - share if schedule == "linear" else 1.0 for share in shares)
+
+
+def paces(learner: Descending, steps: int) -> tuple[float, ...]:
+    """Each step's learning rate, over the first one's."""
+    return _paces(learner.schedule if isinstance(learner, Rated) else "constant", steps)
+
+
+def walked(learner: Descending, steps: int) -> float:
+    """The deviation of a walk whose steps' own is their learning rate, over the first one's."""
+    return math.hypot(*paces(learner, steps))
+
+
+def batch_size(learner: Descending, constants: Constants) -> float:
+    """What a sum is divided by: the units expected in it, from public figures alone
+    (docs/design.md, line 12)."""
+    return constants.n0 * learner.sampling_rate
+
+
+def sampled_sigma(mu: float, delta0: float, steps: int, rate: float, relation: Relation) -> float:
+    """The least noise, to 1e-4 of it, at which sampled steps are booked at no more than mu."""
+
+    def cost(sigma: float) -> float:
+        return price(_booked(rate, sigma, steps, delta0), relation).mu
+
+    arguments = {"arguments": [mu, relation], "prices": repr(_booked(rate, 1.0, steps, delta0))}
+    return memo.remembered(
+        "sampled sigma", arguments, partial(least_noise, cost, mu, gdp.sigma(mu, steps))
+    )
+
+
+def least_noise(cost: Callable[[float], float], mu: float, enough: float) -> float:
+    """The least noise, to 1e-4 of it, whose cost is mu at most. Cost falls with noise, nearly as
+    its inverse, so that what `enough` costs, about as much as the full batch needs, tells how far
+    to look."""
+
+    def of(inverse: float) -> float:
+        return cost(1.0 / inverse)
+
+    high = 2.0 * mu / (enough * cost(enough))
+    while (found := largest(of, mu, high, CLOSE)) > high * (1.0 - 2.0 * CLOSE):
+        high *= 2.0
+    return 1.0 / found
+
+
+def _booked(rate: float, sigma: float, steps: int, delta0: float) -> Booked:
+    return Booked((Counted(Sampled(rate, Gaussian(sigma)), steps),), delta0)

@@ -1,0 +1,466 @@
+"""The kinds of questions that a method may ask about private records. No torch here: a plan asks
+what they cost.
+
+A method says what it will ask as a list of queries. From that list follow its events, its price,
+its draws and their noise; and the curator (learn/curator.py) clips by the same `bound`, adds up,
+adds that noise, and refuses every other question. So each kind has one argument for its
+sensitivity, which stands in its docstring.
+
+A record adds a contribution of length `bound` at most to a sum, and a unit has `cap` records. A
+unit that enters or leaves moves the sum by bound * cap. A unit that is replaced takes one
+contribution out and puts another in: how far apart these can be is what a kind's `law` says.
+
+| law | holds where | replaced, in units of bound * cap |
+|---|---|---|
+| opposite | always: triangle inequality | 2 |
+| apart | two contributions have an inner product of 0 or more: |P - Q|^2 <= |P|^2 + |Q|^2 | sqrt(2) |
+| range | a contribution is a number from 0 to the bound | 1 |
+
+Over a Poisson sample every law is `opposite`: neighbours there lie around "nobody sampled", not only
+around each other (`in_sample` in privacy/accounting/draws.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, ClassVar, Literal
+
+from dpladder.config.learner_sections import Clipping, LinkName
+from dpladder.learn.interface import Constants, Declaration, Shape
+from dpladder.privacy.accounting.draws import Draw, in_sample
+from dpladder.privacy.accounting.events import (
+    Booked,
+    Composed,
+    Counted,
+    Event,
+    Gaussian,
+    Laplace,
+    Sampled,
+)
+
+Law = Literal["opposite", "apart", "range"]
+REPLACED = {"opposite": 2.0, "apart": math.sqrt(2.0), "range": 1.0}
+SAMPLE = "sample"  # the name of the mask that sampled queries lie under
+
+
+@dataclass(frozen=True)
+class LinearHead:
+    """Logits of a linear head. A bias is a last column."""
+
+    bias: bool = False
+    link: LinkName = "softmax"
+    views: int = 1
+
+    def shape(self, constants: Constants) -> Shape:
+        return constants.classes, constants.dimension + self.bias
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A model whose `numbers` weights lie in one vector. `engine`: the module that adds up its
+    gradients and losses; `options`: what that builds it from."""
+
+    engine: str
+    options: Any
+    numbers: int
+    views: int = 1
+
+    def shape(self, _: Constants) -> Shape:
+        return (self.numbers,)
+
+
+Model = LinearHead | Flat
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """A question that is asked `count` times, each answer with noise of its own.
+
+    Args:
+        name: of its draws.
+        multiplier: the noise's scale over how far a unit moves one number, or one vector.
+        sampling_rate: below 1 the answers of one step are sums over one Poisson sample.
+        distribution: of the noise.
+        charged: what Laplace noise is charged as, where that is not itself: a Gaussian that bounds
+            it.
+    """
+
+    name: str
+    multiplier: float
+    count: int = 1
+    sampling_rate: float = 1.0
+    distribution: Literal["gaussian", "laplace"] = "gaussian"
+    charged: Event | None = None
+    law: ClassVar[Law] = "opposite"
+
+    def bound(self, constants: Constants) -> float:
+        """The largest length of one record's contribution."""
+        raise NotImplementedError
+
+    def shape(self, constants: Constants) -> Shape:
+        """Of one draw."""
+        return ()
+
+    def parts(self, constants: Constants) -> int:
+        """How many draws make one answer, where it comes class by class."""
+        return 1
+
+    @property
+    def stacks(self) -> bool:
+        """Whether one pass over the records answers several trainings."""
+        return False
+
+    @property
+    def numbers(self) -> int:
+        """How many sums an answer holds, each of which a unit moves that far."""
+        return 1
+
+    def entering(self, constants: Constants) -> float:
+        """How far a unit moves a sum when it enters, or leaves."""
+        return self.bound(constants) * constants.cap
+
+    def sensitivity(self, constants: Constants) -> float:
+        """How far two neighbours' sums lie apart."""
+        entering = self.entering(constants)
+        if self.sampling_rate < 1.0:
+            return in_sample(entering, constants.relation)
+        return entering * (REPLACED[self.law] if constants.relation == "replace_one" else 1.0)
+
+    def scale(self, constants: Constants) -> float:
+        """Of the noise."""
+        return self.multiplier * self.sensitivity(constants)
+
+    def draw(self, constants: Constants) -> Draw:
+        together, parts = math.sqrt(self.numbers), self.parts(constants)
+        sampled = self.sampling_rate < 1.0
+        return Draw(
+            self.name,
+            self.distribution,
+            self.scale(constants),
+            self.shape(constants),
+            self.count * parts,
+            self.sensitivity(constants) * together,
+            parts,
+            SAMPLE if sampled else "",
+            self.entering(constants) * together if sampled else 0.0,
+        )
+
+    def events(self) -> Counted:
+        """What one answer costs."""
+        kind = Laplace if self.distribution == "laplace" else Gaussian
+        return Counted(self.charged or kind(self.multiplier), self.numbers)
+
+    def at(self, *arguments: Any) -> QueryCall:
+        """The question about these public arguments, such as weights."""
+        return QueryCall(self, arguments)
+
+
+@dataclass(frozen=True, eq=False)
+class QueryCall:
+    """What a method yields to its curator: a declared query, and the public arguments that it is
+    asked about. `step`: that the public sample is asked for, instead of private records."""
+
+    query: Query
+    arguments: tuple[Any, ...] = ()
+    step: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfModel(Query):
+    """A query about a model at some weights."""
+
+    model: Model
+
+    @property
+    def stacks(self) -> bool:
+        return isinstance(self.model, LinearHead)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientSum(OfModel):
+    """The sum of records' clipped gradients at some weights: `at(weights)`.
+
+    A record's gradient, the mean over its views, is scaled to length clip / cap at most (Abadi et
+    al. 2016, Algorithm 1; automatic clipping: Bu et al. 2023, Eq. 5), so that a unit adds `clip` at
+    most. Two gradients may be opposite.
+    """
+
+    clip: float = 1.0
+    clipping: Clipping = "flat"
+
+    def bound(self, constants: Constants) -> float:
+        return self.clip / constants.cap
+
+    def shape(self, constants: Constants) -> Shape:
+        return self.model.shape(constants)
+
+    def public(self, weights: Any, step: int) -> QueryCall:
+        """The mean gradient of the public sample's records instead, which costs nothing."""
+        return QueryCall(self, (weights,), step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossSums(OfModel):
+    """Sums of records' losses under `points` models each, in units of a public bound on a loss:
+    `at(weights, most)`.
+
+    A record's loss, the mean over its views, is cut to between 0 and the bound, so each sum is one
+    of numbers from 0 to 1: replaced, a unit moves it no further than added. It moves `points` sums
+    together by the root of their number. Over a sample a loss at its bound is one unit's bounds
+    away from "nobody sampled", and so the law is `opposite` there: with the range's, gamma 2, every
+    1, q 0.02 and 50 steps, an epsilon of 8.0 was stated and 31.3 was true.
+    """
+
+    points: int = 1
+    law: ClassVar[Law] = "range"
+
+    def bound(self, constants: Constants) -> float:
+        return 1.0
+
+    def shape(self, constants: Constants) -> Shape:
+        return (self.points,) if self.points > 1 else ()
+
+    @property
+    def numbers(self) -> int:
+        return self.points
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossDifference(OfModel):
+    """The sum of how much records' losses differ between two models: `at(ahead, behind)`.
+
+    A record's difference is cut to between -clip / cap and clip / cap (Tang et al. 2024). Two
+    differences may be opposite.
+    """
+
+    clip: float = 1.0
+
+    def bound(self, constants: Constants) -> float:
+        return self.clip / constants.cap
+
+
+Weigh = Callable[[Any, Any], Any]
+"""From records in a ball (records, dimension) and their labels to weights (sums, records). Each
+record's weights are a function of its own row alone, and are cut to length 1 together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeighedSums(Query):
+    """Sums of w x over records that are scaled into a ball, one for each row of their weights w.
+
+    A record's weights have length 1 at most together, so w x^T has length |w| |x| <= radius. With a
+    constant, x has one more column of the radius, and is sqrt(2) times as long. Two records may be
+    opposite. `by`:
+    - class: a sum of each class; a record of k classes weighs 1/sqrt(k) in each of them. `apart`:
+      class by class, `at(label)`.
+    - presence: of each finding a sum of the records that have it, then of those that lack it. Those
+      that a record has share its weight out evenly, those that it lacks too.
+    - lack: of each finding 1 - 1/m where it is present and -1/m where not, over 1 - 1/m, cut to
+      length 1.
+    - a function of a plug-in's, of `sums` weights a record.
+    """
+
+    radius: float
+    by: Literal["class", "presence", "lack"] | Weigh = "class"
+    apart: bool = False
+    constant: bool = False
+    sums: int = 0
+
+    def bound(self, constants: Constants) -> float:
+        return math.sqrt(2.0) * self.radius if self.constant else self.radius
+
+    def shape(self, constants: Constants) -> Shape:
+        width = constants.dimension + self.constant
+        if self.apart:
+            return (width,)
+        return (self.sums or constants.classes * (2 if self.by == "presence" else 1), width)
+
+    def parts(self, constants: Constants) -> int:
+        return constants.classes if self.apart else 1
+
+
+def coordinates(dimension: int) -> int:
+    """How many there are of a symmetric matrix: it is released by its coordinates in an orthonormal
+    basis of the symmetric matrices, its diagonal and sqrt(2) times what lies above it. Their L2
+    norm is the matrix's Frobenius norm, and an entry and its mirror share one draw."""
+    return dimension * (dimension + 1) // 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondMoments(Query):
+    """The sum of x x^T over records that are scaled into a ball, as coordinates. `by_class`: one of
+    each class's own records, `at(label)`, in which a record of k classes weighs 1/sqrt(k).
+
+    |x x^T| = |x|^2 <= radius^2, and a record's weights in the stack of all classes have length 1 at
+    most. Positive semidefinite matrices have inner products of 0 or more, stack by stack.
+    """
+
+    radius: float
+    by_class: bool = False
+    law: ClassVar[Law] = "apart"
+
+    def bound(self, constants: Constants) -> float:
+        return self.radius**2
+
+    def shape(self, constants: Constants) -> Shape:
+        return (coordinates(constants.dimension),)
+
+    def parts(self, constants: Constants) -> int:
+        return constants.classes if self.by_class else 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResidualSum(Query):
+    """The sum of (p - y) x^T over records in a ball, the gradient of logistic regression, unclipped:
+    `at(weights)`.
+
+    Softmax: |p - y|^2 = (1 - p_y)^2 + sum of the other p_j^2 <= 2 (1 - p_y)^2 <= 2. One sigmoid a
+    class: each of m residuals lies between -1 and 1, so |p - y| <= sqrt(m) (Mehta et al.). Two may
+    be opposite.
+    """
+
+    radius: float
+    link: LinkName = "softmax"
+
+    def bound(self, constants: Constants) -> float:
+        slope = math.sqrt(2.0) if self.link == "softmax" else math.sqrt(constants.classes)
+        return slope * self.radius
+
+    def shape(self, constants: Constants) -> Shape:
+        return constants.classes, constants.dimension
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curvatures(Query):
+    """Each class's sum of p (1 - p) x x^T over records in a ball, as coordinates: `at(weights,
+    label)`.
+
+    Softmax: the length of (p_j (1 - p_j))_j is 2 / (3 sqrt(3)) at most, reached at three equal
+    probabilities (tests/learn/test_second_order.py searches for a larger one). One sigmoid a class:
+    p (1 - p) <= 1/4, so sqrt(m) / 4. Positive semidefinite matrices have inner products of 0 or
+    more.
+    """
+
+    radius: float
+    link: LinkName = "softmax"
+    law: ClassVar[Law] = "apart"
+
+    def bound(self, constants: Constants) -> float:
+        if self.link == "softmax":
+            return 2.0 / (3.0 * math.sqrt(3.0)) * self.radius**2
+        return math.sqrt(constants.classes) / 4.0 * self.radius**2
+
+    def shape(self, constants: Constants) -> Shape:
+        return (coordinates(constants.dimension),)
+
+    def parts(self, constants: Constants) -> int:
+        return constants.classes
+
+
+@dataclass(frozen=True, kw_only=True)
+class RightCount(Query):
+    """How many records a model is right about, or what they count by their losses or findings:
+    `at(weights, judge)`.
+
+    A record counts a number from 0 to 1 (learn/score.py): replaced, a unit turns wrong into right.
+    """
+
+    law: ClassVar[Law] = "range"
+
+    @property
+    def stacks(self) -> bool:
+        return True
+
+    def bound(self, constants: Constants) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells(Query):
+    """Counts of which a record is in `each` (jobs/evaluate.py adds them up): no two counts are
+    below 0."""
+
+    cells: Shape
+    each: int = 1
+    law: ClassVar[Law] = "apart"
+
+    def bound(self, constants: Constants) -> float:
+        return math.sqrt(self.each)
+
+    def shape(self, constants: Constants) -> Shape:
+        return self.cells
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitMean(Query):
+    """The sum of units' mean features, each in a ball or on its sphere (data/centre.py adds them
+    up): a unit's records are one record's worth together. Two may be opposite."""
+
+    radius: float
+    width: int
+
+    def bound(self, constants: Constants) -> float:
+        return self.radius / constants.cap
+
+    def shape(self, constants: Constants) -> Shape:
+        return (self.width,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordSum(Query):
+    """The sum of any function of single records, `of(x, label)` or `of(x, label, *arguments)`, each
+    cut to length clip / cap: `at(*arguments)`. Two values may be opposite."""
+
+    of: Callable[..., Any]
+    of_shape: Shape
+    clip: float = 1.0
+
+    def bound(self, constants: Constants) -> float:
+        return self.clip / constants.cap
+
+    def shape(self, constants: Constants) -> Shape:
+        return self.of_shape
+
+
+def declared(queries: Sequence[Query], constants: Constants, delta0: float = 0.0) -> Declaration:
+    """What a method costs and draws that asks these queries and no others. `delta0`: what sampled
+    answers are booked at."""
+    sampled = [query for query in queries if query.sampling_rate < 1.0]
+    whole = [query for query in queries if query.sampling_rate == 1.0]
+    events = _merged(
+        Counted(one.event, one.count * query.count) for query in whole for one in [query.events()]
+    )
+    draws = [query.draw(constants) for query in whole]
+    if sampled:
+        (rate,) = {query.sampling_rate for query in sampled}
+        steps = max(query.count for query in sampled)
+        events = [Counted(Booked(_steps(sampled, rate), delta0)), *events]
+        mask = Draw(SAMPLE, "mask", rate, count=steps)
+        draws = [*(query.draw(constants) for query in sampled), mask, *draws]
+    return Declaration(tuple(events), tuple(draws))
+
+
+def _steps(sampled: Sequence[Query], rate: float) -> tuple[Counted, ...]:
+    """Queries of one step see one sample, so they compose inside the sampling: composed outside it,
+    they would pass for independent samples. A query is asked once a sample at most
+    (`Curator`), so one that is asked less often than others shares the samples of the first
+    ones."""
+    found, before = [], 0
+    for count in sorted({query.count for query in sampled}):
+        inside = _merged(query.events() for query in sampled if query.count >= count)
+        alone = len(inside) == 1 and inside[0].count == 1
+        event = inside[0].event if alone else Composed(tuple(inside))
+        found.append(Counted(Sampled(rate, event), count - before))
+        before = count
+    return tuple(found)
+
+
+def _merged(events: Iterable[Counted]) -> list[Counted]:
+    """Equal neighbours as one event."""
+    return [
+        Counted(event, sum(one.count for one in same))
+        for event, same in groupby(events, lambda counted: counted.event)
+    ]

@@ -1,0 +1,118 @@
+"""The curator: a method is told public inputs and answers, and holds nothing else."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support import Silent
+
+from dpladder.config.model import Resources
+from dpladder.learn import curator
+from dpladder.learn.curator import Curator, Given
+from dpladder.learn.interface import Constants, Data
+from dpladder.learn.queries import RecordSum, WeighedSums
+
+ONE = Resources(threads=1, mem_mb=50)
+LEARN = Path(curator.__file__).parent
+METHODS = sorted([*LEARN.glob("*/train.py"), *LEARN.glob("*/queries.py"), LEARN / "descent.py"])
+
+
+def told(query: Any, data: Data, constants: Constants) -> Any:
+    silent: Any = Silent()
+    return Curator(data, constants, ONE).ask(query.at(), silent)
+
+
+@pytest.mark.parametrize("path", METHODS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_method_imports_records_or_the_meter(path: Path) -> None:
+    tree = ast.parse(path.read_text("utf-8"))
+    names = {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    held = {"Data", "Records", "Meter", "Curator", "load"}
+    assert not {name for name in names if name.rpartition(".")[2] in held}
+    assert not any("release.meter" in name or "release.noise" in name for name in names)
+
+
+def test_a_method_is_told_public_inputs_alone() -> None:
+    """A new field is public, or was released before: say here which."""
+    assert {field.name for field in fields(Given)} == {
+        "device",
+        "threads",
+        "number",
+        "start",  # a public head, or one that was bought
+        "claim",  # of the public head, about public records
+        "covariance",  # released before
+        "statistics",  # released before
+        "worth",  # released before
+        "units",  # of the public sample
+        "directions",  # of the public sample
+    }
+
+
+def test_a_plug_ins_function_never_meets_a_record() -> None:
+    """It is traced on zeros: what it keeps, and what it decides, it does of zeros."""
+    kept = []
+
+    def peeking(x: Any, label: Any) -> Any:
+        kept.append((x, label))
+        return x * 2.0
+
+    data = Data(np.full((3, 2), 7.0, np.float32), np.array([0, 1, 1]))
+    query = RecordSum(name="sums", multiplier=1.0, of=peeking, of_shape=(2,), clip=100.0)
+    found = told(query, data, Constants(3, 2, 2))
+    assert found.numpy() == pytest.approx([42.0, 42.0], rel=1e-3)
+    assert not any("7." in str(value) for values in kept for value in values)
+
+
+def test_a_plug_ins_function_that_mixes_records_is_refused() -> None:
+    data = Data(np.ones((3, 2), np.float32), np.zeros(3, np.int64))
+
+    def branching(x: Any, label: Any) -> Any:
+        return x if float(x.sum()) > 1 else -x
+
+    query = RecordSum(name="sums", multiplier=1.0, of=branching, of_shape=(2,))
+    with pytest.raises(RuntimeError):
+        told(query, data, Constants(3, 2, 2))
+
+
+def test_any_function_is_summed_and_cut_record_by_record() -> None:
+    random = np.random.default_rng(0)
+    data = Data(random.normal(size=(40, 3)).astype(np.float32), random.integers(-1, 2, 40))
+
+    def outer(x: Any, label: Any) -> Any:
+        return x.outer(x) + label + 1.0
+
+    query = RecordSum(name="sums", multiplier=1.0, of=outer, of_shape=(3, 3), clip=2.0)
+    expected = np.zeros((3, 3))
+    for row, label in zip(data.features.astype(np.float64), data.labels, strict=True):
+        if label >= 0:
+            one = np.outer(row, row) + label + 1.0
+            expected += one * min(1.0, 2.0 * (1 - 2.0**-10) / np.linalg.norm(one))
+    assert told(query, data, Constants(40, 2, 3)).numpy() == pytest.approx(expected, rel=1e-5)
+
+
+def test_weights_of_a_plug_in_are_cut_to_length_one_together() -> None:
+    random = np.random.default_rng(0)
+    data = Data(random.normal(size=(40, 3)).astype(np.float32), random.integers(0, 2, 40))
+
+    def weigh(x: Any, label: Any) -> Any:
+        return torch.stack([label + 0.5, 2.0 * label]).to(x)
+
+    query = WeighedSums(name="sums", multiplier=1.0, radius=2.0, by=weigh, sums=2, constant=True)
+    expected = np.zeros((2, 4))
+    for row, label in zip(data.features.astype(np.float64), data.labels, strict=True):
+        weights = np.array([label + 0.5, 2.0 * label])
+        inside = row * min(1.0, 2.0 * (1 - 2.0**-10) / np.linalg.norm(row))
+        padded = np.append(inside, 2.0 * (1 - 2.0**-10))
+        expected += np.outer(weights / max(1.0, np.linalg.norm(weights)), padded)
+    found = told(query, data, Constants(40, 2, 3)).numpy()
+    assert found == pytest.approx(expected, rel=1e-5, abs=1e-5)
