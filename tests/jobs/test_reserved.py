@@ -47,3 +47,16 @@ def test_a_reservation_for_other_code_is_made_anew(made: SceneFolder) -> None:
     (after,) = book.reserve(ledger, [item])
     assert (after.token == before.token, after.code) == (False, item.code)
     assert ledger.state.items[before.token].status == "REFUNDED"
+
+
+def test_a_reservation_that_another_run_gave_back_is_told_as_that(made: SceneFolder) -> None:
+    """Two teams in one home, each with an experiment of this name: no mount is to blame."""
+    scene = made.scene()
+    task = scene.task("train_final", {"target": f"{scene.project.main.privacy.epsilon:g}"}, UNITS)
+    with within(scene.folder, scene.home):
+        ledger = Ledger(scene.home, LINEAGE)
+        book.refund(ledger, [*book.load(ledger).items])
+        with pytest.raises(Refused, match="gave its reservation back") as refused:
+            train_final(task)
+    assert "experiments names of their own" in str(refused.value)
+    assert "mounted" not in str(refused.value)

@@ -140,6 +140,13 @@ def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved
     _check_releases(task, ledger)
     question = dag.question_of(task.reads.static, task.rule, task.wildcards)
     held = state.of(question)
+    if not held and state.tokens.get(question):
+        raise Refused(
+            f"{called(_job(task))}: a later run in this home gave its reservation back, for it has "
+            f"an experiment {task.experiment} that does not ask this. Nothing was spent: start "
+            "again, it reserves first. Where two projects share a home and a lineage, give their "
+            "experiments names of their own."
+        )
     if not held:
         raise Refused(
             f"{called(_job(task))} finds no reservation in {ledger.folder}. On a cluster, check "
