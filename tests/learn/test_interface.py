@@ -181,3 +181,15 @@ def test_a_learner_has_a_whole_room(name: str) -> None:
 
 def test_the_config_names_exactly_the_registered_learners() -> None:
     assert set(LEARNERS) == {name for section in SECTIONS for name in names(section)}
+
+
+def test_a_descent_on_heads_without_a_law_of_its_kappa_is_refused_at_import() -> None:
+    """It would pass for one of Adam's."""
+    code = (
+        "from dpladder.config import learner_sections\n"
+        "learner_sections.SHARED['dp_lion'] = 'heads'\n"
+        "import dpladder.learn.heads.queries"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode != 0
+    assert "dp_lion: a descent on heads needs a law of its kappa" in run.stderr

@@ -694,7 +694,18 @@ def test_no_arithmetic_of_a_gpu_is_rounded_to_tf32():
     assert not torch.backends.cuda.matmul.allow_tf32
 
 
-def test_a_training_refuses_an_environment_that_overrules_its_arithmetic(monkeypatch):
-    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
-    with pytest.raises(Refused, match="NVIDIA_TF32_OVERRIDE"):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NVIDIA_TF32_OVERRIDE", "1"),
+        ("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1"),
+        ("ONEDNN_DEFAULT_FPMATH_MODE", "BF16"),
+        ("DNNL_DEFAULT_FPMATH_MODE", "ANY"),
+    ],
+)
+def test_a_training_refuses_an_environment_that_overrules_its_arithmetic(name, value, monkeypatch):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(Refused, match=name):
         prepare(ONE)
+    monkeypatch.setenv(name, "0")
+    prepare(ONE)

@@ -130,6 +130,16 @@ class Guide:
         return self.gradients(weights, bound, rows, scale) / (self.units / len(self.batches))
 
 
+OVERRULING = (
+    "NVIDIA_TF32_OVERRIDE",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "ONEDNN_DEFAULT_FPMATH_MODE",
+    "DNNL_DEFAULT_FPMATH_MODE",
+)
+"""Variables by which the environment makes products of float32 less exact."""
+PLAIN = ("", "0", "strict")
+
+
 def prepare(resources: Resources) -> torch.device:
     """Pin what the arithmetic depends on, for the whole process, and choose the device.
 
@@ -139,10 +149,11 @@ def prepare(resources: Resources) -> torch.device:
     torch.set_num_threads(resources.threads)
     torch.set_float32_matmul_precision("highest")  # no TF32 in products
     torch.backends.cudnn.allow_tf32 = False  # nor in convolutions, where it is on by default
-    if os.environ.get("NVIDIA_TF32_OVERRIDE", "0") != "0":
+    overruled = [name for name in OVERRULING if os.environ.get(name, "").lower() not in PLAIN]
+    if overruled:
         raise Refused(
-            "NVIDIA_TF32_OVERRIDE is set, and makes a GPU round records to 10 bits whatever a "
-            "training asks for. Unset it, and start the job again."
+            f"{', '.join(overruled)} makes products round records to fewer bits than the room for "
+            "rounding pays for, whatever a training asks for. Unset it, and start the job again."
         )
     if not (resources.gpu and torch.cuda.is_available()):
         return torch.device("cpu")
