@@ -60,10 +60,12 @@ Seen = float | str  # the size of a record, or what is wrong with it
 def units_by_class(
     units: NDArray[np.uint8], labels: NDArray[np.int64], classes: int, most: Labels = 1
 ) -> NDArray[np.int64]:
-    """How many units are of each class; of findings, how many have none, some and all.
+    """How many units count, and how many of them are of each class; of findings, how many have
+    none, some and all.
 
     Sensitivity: a unit is counted once at most, by the first of its records that counts and by the
-    first of that one's classes, whoever else is there. So it adds 1 to one of the counts.
+    first of that one's classes, whoever else is there. So it adds 1 to the first count and to one
+    of the others.
     """
     counting = np.flatnonzero(labels >= 0)
     _, first = np.unique(units[counting], axis=0, return_index=True)
@@ -78,29 +80,30 @@ def units_by_class(
         for own in each_class(of_units, classes, most):
             cells.append(own & left)
             left &= ~own
-    return np.array([np.count_nonzero(cell) for cell in cells], np.int64)
+    return np.array([len(of_units), *map(np.count_nonzero, cells)], np.int64)
 
 
 def what_stops(
     counts: NDArray[Any], expected: int, stops: Stops, most: Labels = 1, sd: float = 0.0
 ) -> str | None:
-    """Why data of these units by class cannot be what the config means; None where it may be.
+    """Why data of these units cannot be what the config means; None where it may be.
 
     Args:
+        counts: All that count, and those of each class.
         expected: How many units there are by declaration.
         stops: Which data is to stop anything.
         sd: Of the noise in each count, Gaussian and independent.
     """
-    many, usable = len(counts), float(counts.sum())
-    sure = NormalDist().inv_cdf(1 - STOPPED_BY_NOISE / many)
-    margin = max(sure * sd * math.sqrt(many), LEAST / 2)
+    usable, by_class = float(counts[0]), np.asarray(counts[1:], np.float64)
+    margin = max(NormalDist().inv_cdf(1 - STOPPED_BY_NOISE) * sd, LEAST / 2)
     if stops != "nothing" and usable < expected / 2 - margin:
         return "most of it counts as nothing"
-    if stops != "lost or lopsided" or many == 1:
+    if stops != "lost or lopsided" or len(by_class) == 1:
         return None
-    # A tenth of all less the others: of all counts but one, whose noise this is.
-    others = [float(counts[:2].sum()), float(counts[1:].sum())] if most == MANY else usable - counts
-    margin = max(sure * sd * math.sqrt(0.81 * (many - 1) + 0.01), LEAST / 10)
+    others = usable - (by_class[[0, 2]] if most == MANY else by_class)
+    # of a tenth of all less the others, which is nine tenths of one count less another
+    sure = NormalDist().inv_cdf(1 - STOPPED_BY_NOISE / len(others))
+    margin = max(sure * sd * math.sqrt(0.9**2 + 1), LEAST / 10)
     if min(others) < usable / 10 - margin:
         return "nearly all of it is of one class, or has no finding, or has all"
     return None

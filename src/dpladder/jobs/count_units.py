@@ -35,8 +35,8 @@ def count_units(task: Task[CountUnits]) -> None:
     if why is not None:
         raise Refused(
             f"the data does not look like what the config describes: {why}. Counted under noise, "
-            f"{counts.sum():,.0f} units of the {reads.nominal_size:,} that train by declaration "
-            f"count as something, by class {', '.join(f'{count:,.0f}' for count in counts)} (each "
+            f"{counts[0]:,.0f} units of the {reads.nominal_size:,} that train by declaration "
+            f"count as something, by class {', '.join(f'{count:,.0f}' for count in counts[1:])} (each "
             f"± {sd:,.0f}). Nothing else was spent, and these counts are kept. `dpladder check` "
             "shows on your terminal what is wrong. Then correct the config; or mend the data, and "
             "give it a number of its own, dataset.version; or, if all of this is right, declare "
@@ -46,11 +46,11 @@ def count_units(task: Task[CountUnits]) -> None:
 
 def release_of(task: Task[CountUnits]) -> Release:
     held, train = reserved(task), part_of(task, "train")
-    # a unit is counted once, however many records it has
-    constants = replace(stored_constants(task, train), cap=1)
     sigma = gdp.sigma(held.mu("count_units"), 1)
     most, cells = task.reads.labels, 3 if task.reads.labels == MANY else train.classes
-    query = Cells(name="units", multiplier=sigma, cells=(cells,))
+    # a unit is counted once, however many records it has: among all, and in one class
+    constants = replace(stored_constants(task, train), cap=1)
+    query = Cells(name="units", multiplier=sigma, cells=(1 + cells,), each=2)
     costs = declared([query], constants)
 
     def produce(meter: Meter, folder: Path) -> None:
