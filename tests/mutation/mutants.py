@@ -91,8 +91,8 @@ MUTANTS = (
     ),
     Mutant(
         "a replaced record moves a statistic once",
-        "embed/statistics.py",
-        "released",
+        "embed/ledger.py",
+        "OpenLedger._release_statistic",
         "2.0 if terms.relation == 'replace_one' else 1.0",
         "1.0",
         (

@@ -11,12 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpladder.embed import statistics
 from dpladder.embed.charge import Charge
 from dpladder.embed.mechanisms import Mechanism, events_of
 from dpladder.embed.statement import write_statement
 from dpladder.errors import BadInput, Refused
-from dpladder.privacy.accounting import booking
+from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend
 from dpladder.privacy.accounting.shown import down, up, up_short
 from dpladder.privacy.ledger import anchors, book
@@ -159,7 +162,7 @@ class OpenLedger:
             epsilon: What it costs at the lineage's delta.
             again: Whether to pay once more under a name that was used.
         """
-        found = statistics.released(self, name, *statistics.counted(values), epsilon, again)
+        found = self._release_statistic(name, *statistics.counted(values), epsilon, again)
         return float(found[0])
 
     def histogram(
@@ -167,7 +170,7 @@ class OpenLedger:
     ) -> dict[Any, float]:
         """How many values are each of the levels, which are declared, with noise."""
         exact = statistics.counts_of_levels(values, levels)
-        found = statistics.released(self, name, *exact, epsilon, again)
+        found = self._release_statistic(name, *exact, epsilon, again)
         return dict(zip(levels, found.tolist(), strict=True))
 
     def sum(
@@ -181,7 +184,7 @@ class OpenLedger:
     ) -> float:
         """The sum of values, each cut to bounds, which are declared, with noise."""
         exact = statistics.summed(values, bounds)
-        return float(statistics.released(self, name, *exact, epsilon, again)[0])
+        return float(self._release_statistic(name, *exact, epsilon, again)[0])
 
     def mean(
         self,
@@ -194,7 +197,7 @@ class OpenLedger:
     ) -> float:
         """The mean of values, each cut to bounds: a noised sum over a noised count."""
         exact = statistics.centred(values, bounds)
-        return statistics.mean_of(statistics.released(self, name, *exact, epsilon, again), bounds)
+        return statistics.mean_of(self._release_statistic(name, *exact, epsilon, again), bounds)
 
     def quantiles(
         self,
@@ -211,8 +214,31 @@ class OpenLedger:
         if not all(0.0 <= share <= 1.0 for share in at):
             raise BadInput(f"at is {[*at]}. Give shares from 0 to 1, as 0.5 for the median.")
         exact = statistics.tree_of(values, bounds)
-        tree = statistics.released(self, name, *exact, epsilon, again)
+        tree = self._release_statistic(name, *exact, epsilon, again)
         return statistics.quantiles_of(tree, at, bounds)
+
+    def _release_statistic(
+        self,
+        name: str,
+        exact: NDArray[np.float64],
+        sensitivity: float,
+        epsilon: float,
+        again: bool,
+    ) -> NDArray[np.float64]:
+        """`exact` with Gaussian noise that costs epsilon at the lineage's delta.
+
+        Args:
+            sensitivity: The most (L2) that one record adds to `exact`.
+        """
+        from dp_accounting import dp_event
+
+        terms = self._terms
+        moved = 2.0 if terms.relation == "replace_one" else 1.0  # one record leaves, another comes
+        multiplier = moved * gdp.sigma(gdp.mu(epsilon, terms.delta), 1)
+        with self.spend(name, dp_event.GaussianDpEvent(multiplier), again=again) as charge:
+            noised = np.asarray(charge.noise(exact, sensitivity), np.float64)
+            charge.finish(noised)
+        return noised
 
     @property
     def terms(self) -> Terms:

@@ -9,38 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.errors import BadInput
-from dpladder.privacy.accounting import gdp
-
-if TYPE_CHECKING:
-    from dpladder.embed.ledger import OpenLedger
 
 LEVELS = 10  # of the binary tree that quantiles are read from: 1,024 leaves
 Floats = NDArray[np.float64]
-
-
-def released(
-    ledger: OpenLedger, name: str, exact: Floats, sensitivity: float, epsilon: float, again: bool
-) -> Floats:
-    """`exact` with Gaussian noise that costs epsilon at the lineage's delta.
-
-    Args:
-        sensitivity: The most (L2) that one record adds to `exact`.
-    """
-    from dp_accounting import dp_event
-
-    terms = ledger.terms
-    moved = 2.0 if terms.relation == "replace_one" else 1.0  # one record leaves, another comes
-    multiplier = moved * gdp.sigma(gdp.mu(epsilon, terms.delta), 1)
-    with ledger.spend(name, dp_event.GaussianDpEvent(multiplier), again=again) as charge:
-        noised = np.asarray(charge.noise(exact, sensitivity), np.float64)
-        charge.finish(noised)
-    return noised
 
 
 def counted(values: Any) -> tuple[Floats, float]:
