@@ -189,7 +189,6 @@ def statement(*summaries, relation="add_remove", lifetime=8.0):
         "delta": DELTA,
         "unit": "record",
         "cap": 1,
-        "confirmed": False,
         "lifetime_epsilon": lifetime,
         "lifetime_mu": None,
         "lifetime_spent": 1.0,

@@ -6,13 +6,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+from support import noise_for
 
 from dpladder.config.learner_sections import FineTune, Head
+from dpladder.data import sealed
 from dpladder.errors import Refused
 from dpladder.jobs import private
 from dpladder.jobs.private import shared
-from dpladder.privacy.ledger.home import Home
+from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
+from dpladder.privacy.ledger import book
+from dpladder.privacy.ledger.home import Home, open_home, subkey
+from dpladder.privacy.ledger.state import Item, Terms
+from dpladder.privacy.ledger.units import Known, remember_units
 
 
 def job(given: dict[str, str], features: dict[str, str] | None = None) -> Any:
@@ -37,8 +44,8 @@ def test_a_sample_that_guides_is_a_part_of_the_question(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """So that the same noise is never drawn beside other public records."""
-    seals = iter(("one", "another"))
-    monkeypatch.setattr(private, "part_of", lambda task, part: SimpleNamespace(seal=next(seals)))
+    names = iter(("one", "another"))
+    monkeypatch.setattr(private, "part_of", lambda task, part: SimpleNamespace(name=next(names)))
     found = [shared(job({}, {"train": "t", "sample": "s"})) for _ in range(2)]
     assert found[0] != found[1]
     assert "sample" not in shared(job({}, {"train": "t"}))
@@ -55,3 +62,33 @@ def test_a_head_that_was_bought_must_be_the_one_that_was_released(tmp_path: Path
     task.reads.learner = FineTune(head=Head(epsilon=1.0))
     with pytest.raises(Refused, match="is not what was released under lineage tiny"):
         private._check_releases(task, ledger)
+
+
+def test_of_a_version_those_alone_count_who_were_there_when_it_was_first_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an edited record, which may lie in another part, would bear what two parts spend."""
+    home = open_home(tmp_path / "home")
+    monkeypatch.setenv("DPLADDER_HOME", str(home.path))
+    units = np.arange(64, dtype=np.uint8).reshape(4, 16)
+    remember_units(home, "toy", "first", Known(frozenset(map(bytes, units[1:]))))
+    ledger = book.open_ledger(home, Terms("toy", "add_remove", "record", 1, 1e-5, "hash"))
+    spend = Spend("toy", "add_remove", Partition("hash", ("train",)), Gaussian(50.0))
+    [held] = book.reserve(ledger, [Item(Job("main", "toy", ()), "toy", (spend,))])
+    arrays: dict[str, Any] = {"features": np.ones((4, 2)), "labels": np.array([2, -1, 0, 1])}
+    ids = {"record_ids": units, "units": units, "checks": np.zeros(4, np.uint8)}
+    sealed.write(tmp_path / "c.h5", arrays | ids, {"kind": "features"}, subkey(home, "cache"))
+    _, seal = sealed.read_attrs(tmp_path / "c.h5")
+
+    def labels(version: str, now: str) -> list[int]:
+        part = private.Part(
+            tmp_path / "c.h5", seal.hex(), "", "", 3, 2, (), "toy" if now else "", version, now
+        )
+        return [*map(int, private.read_raw(part).labels)]
+
+    assert labels("", "second") == [2, -1, 0, 1]  # nobody asked yet
+    book.commit(ledger, held.token, "query", [spend], noise_for([spend]), units="first")
+    assert labels("", "second") == [-1, -1, 0, 1]
+    assert labels("", "first") == [2, -1, 0, 1]
+    assert labels("2", "second") == [2, -1, 0, 1]
+    assert labels("", "") == [2, -1, 0, 1]  # declared public

@@ -224,6 +224,12 @@ class Month(RuleBasedStateMachine):
         self.go(data)
 
     @rule(data=st.data())
+    def records_changed_under_their_number(self, data: Any) -> None:
+        """Nothing is asked anew, and nobody sees it."""
+        self.data.change()
+        self.go(data)
+
+    @rule(data=st.data())
     def records_touched(self, data: Any) -> None:
         self.data.touch()
         self.go(data)
@@ -276,7 +282,7 @@ class Month(RuleBasedStateMachine):
         name = self.one(data)
         known = self.wish.experiments[name].targets
         self.wish = self.wish.with_one(name, targets=tuple(dict.fromkeys([*known, totals])))
-        configure(self.active, self.wish.config(self.data.path))
+        configure(self.active, self.wish.config(self.data))
         ended = type(self).kill_project(self.active, step, before)
         event(f"killed: {ended == -signal.SIGKILL}")
         assert ended in (0, -signal.SIGKILL)
@@ -330,7 +336,7 @@ class Month(RuleBasedStateMachine):
         return ended
 
     def run(self, *force: str) -> Ended:
-        configure(self.active, self.wish.config(self.data.path))
+        configure(self.active, self.wish.config(self.data))
         note(
             f"{self.active.name}: {self.wish}, data {self.data.version}, versions "
             f"{mechanisms.VERSIONS}"
@@ -404,14 +410,14 @@ class Month(RuleBasedStateMachine):
             new = token not in self.seen
             self.seen[token] = charge.status
             if new:
-                self.take_in(token, (*self.contents[charge.question], self.data.version))
+                self.take_in(token, self.contents[charge.question])
 
     def check_question(self, charge: Charge) -> None:
         """Content and question are one to one: its label is of now, whatever it was called before
         and will be."""
         experiment, rule_, wildcards = charge.job
         (content,) = [
-            key[:-1]
+            key
             for name, of, key in questions(self.wish.experiments[experiment], self.data.version)
             if (name, of) == (rule_, dict(wildcards))
         ]
@@ -461,7 +467,7 @@ class Month(RuleBasedStateMachine):
         charged = self.charges()
         asked = self.asked()
         assert asked <= self.answered.keys(), f"answered by nothing: {asked - self.answered.keys()}"
-        contents = {key[:-1] for key in asked}
+        contents = asked
         left = [
             one.job
             for one in charged.values()
@@ -489,7 +495,7 @@ class Month(RuleBasedStateMachine):
         ]
         paid = [one for one in charged.values() if one.status != "RESERVED"]
         agrees(stated["lifetime_spent"], [*charged.values()], "of its life")
-        contents = {key[:-1] for key in self.asked()}
+        contents = self.asked()
         inside = [one for one in charged.values() if self.contents[one.question] in contents]
         agrees(stated["epsilon"], inside, "of this DAG")
         if self.wish.mode == "release":

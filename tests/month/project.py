@@ -47,7 +47,7 @@ class Wish:
     lifetime: float = 8.0
     inert: Mapping[str, Any] = field(default_factory=dict)
 
-    def config(self, source: Path) -> dict[str, Any]:
+    def config(self, data: Data) -> dict[str, Any]:
         main, *others = self.experiments.items()
         assert main[0] == "main"
         values: dict[str, Any] = {
@@ -55,7 +55,9 @@ class Wish:
             "respend": self.respend if isinstance(self.respend, bool) else [*self.respend],
             "dataset": {
                 "lineage": LINEAGE,
-                "source": f"npz:{source}",
+                "source": f"npz:{data.path}",
+                "version": data.version or None,
+                "census": None,
                 "nominal_size": 100,
                 "classes": 3,
                 "declared_public": self.mode == "research",
@@ -91,22 +93,26 @@ def questions(one: Experiment, data: int) -> Iterator[tuple[str, dict[str, str],
 
 
 class Data:
-    """The records' file. Each version has more of them than the last."""
+    """The records' file. Each version, by its number in the config, has more of them than the last;
+    and so has each change that nobody gave a number."""
 
     def __init__(self, path: Path, ids: bool) -> None:
-        self.path, self.ids, self.version, self.newest = path, ids, 0, 0
+        self.path, self.ids, self.version, self.newest, self.unsaid = path, ids, 0, 0, 0
         self.write()
 
     def write(self) -> None:
-        arrays = {
-            name: values[: 140 + 7 * self.version] for name, values in mixture(records=400).items()
-        }
+        records = 140 + 7 * self.version + self.unsaid
+        arrays = {name: values[:records] for name, values in mixture(records=400).items()}
         if self.ids:
             arrays["ids"] = np.arange(len(arrays["labels"]))
         np.savez(self.path, **arrays)
 
     def touch(self) -> None:
         os.utime(self.path)
+
+    def change(self) -> None:
+        self.unsaid += 1
+        self.write()
 
     def append(self) -> None:
         self.newest = self.version = self.newest + 1

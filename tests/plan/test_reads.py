@@ -99,7 +99,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "features": {"model": "efficientnet_lite0"},
     },
 }
-NEUTRAL = {"dataset.multiline": False}  # left out of params at these values
+NEUTRAL = {
+    "dataset.multiline": False,
+    "dataset.version": None,
+}  # left out of params at these values
 BY_THE_PLAN = {"mu"}  # of a fit: what the final training stands on (plan/startup.py)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mutation.planting import planted
+from support import Workspace, enter
 
 from dpladder.cli import main
 from dpladder.config import load
@@ -140,30 +141,52 @@ def test_forced_jobs_and_deleted_outputs_come_back_as_they_were(finished):
     assert finished.held() == before
 
 
-@pytest.mark.long
-def test_changed_data_is_refused_then_undone_for_nothing_or_paid_for(project):
+def drop_records(count: int) -> None:
+    shutil.copy2("data.npz", "kept.npz")
+    with np.load("kept.npz") as old:
+        np.savez("data.npz", **{name: array[count:] for name, array in old.items()})
+
+
+@pytest.mark.ci
+def test_data_that_changed_is_answered_by_what_is_kept(project):
+    """Under the same number nothing tells whether anybody came or went: no exit code, no file."""
     project.configure(CHEAP)
     project.finish(TRIAL)
-    before, score = project.held(), Path(TRIAL).read_bytes()
-    shutil.copy2("data.npz", "kept.npz")
-
-    with np.load("kept.npz") as old:
-        np.savez("data.npz", **{name: array[1:] for name, array in old.items()})
-    assert project.run(TRIAL).returncode == 1
-    assert "respend: true" in project.log("main/rungs/0/trials.log")
-    assert project.held() == before
-
-    shutil.copy2("data.npz", "changed.npz")
-    os.replace("kept.npz", "data.npz")
+    before, score, told = project.held(), released(project), public_columns(project)
+    [first] = known_states(load(["config.yaml"]))["tiny"].first_units.values()
+    assert len(first) == 32
+    drop_records(1)
     project.finish(TRIAL)
-    assert Path(TRIAL).read_bytes() == score
-    assert project.held() == before
-
-    os.replace("changed.npz", "data.npz")
-    project.configure(CHEAP, {"respend": True})
+    assert (project.held(), released(project), public_columns(project)) == (before, score, told)
+    project.configure(CHEAP, {"dataset": {"version": 2}})
     project.finish(TRIAL)
-    assert Path(TRIAL).read_bytes() != score
+    assert released(project) != score
     assert [held.status for held in project.held()] == ["DONE"] * 2 * len(before)
+    queries = {held.query for held in project.held()}
+    assert len(queries) == 2 * len(before)
+
+
+@pytest.mark.ci
+def test_a_query_says_nothing_of_the_records(tmp_path, monkeypatch):
+    """Of other people, under another key: the same queries, whatever home knows them by."""
+    found = []
+    for count in (0, 1, 150):
+        folder = tmp_path / f"{count}"
+        own = Workspace(folder / "project", folder / "home")
+        own.create()
+        enter(own, monkeypatch)
+        with np.load(own.folder / "data.npz") as old:
+            arrays = {name: array[count:] for name, array in old.items()}
+        np.savez(own.folder / "data.npz", **arrays)
+        own.configure(CHEAP)
+        own.finish(TRIAL)
+        found.append({held.question: held.query for held in own.held()})
+    assert found[0] == found[1] == found[2]
+
+
+def public_columns(workspace) -> list[tuple[object, ...]]:
+    """What a statement, its records and the ledger's anchors may be made of."""
+    return [(held.question, held.query, held.spends, held.draws) for held in workspace.held()]
 
 
 def wait_for_commit(workspace) -> None:

@@ -16,8 +16,6 @@ rule prepare_dataset:
 
 
 use rule prepare_dataset as prepare_public with:
-    input:
-        private=made("privacy", "prepare_dataset"),
     output:
         privacy="results/{experiment}/data/{part}/privacy.json",
     log:

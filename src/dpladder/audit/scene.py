@@ -126,7 +126,7 @@ class Scene:
         attrs = {
             **facts,
             "until": "",  # rows are what a head sees, also where a network is cut
-            "identity": "id",
+            "units": "",
             "classes": self.classes,
             "width": features.shape[1],
         }

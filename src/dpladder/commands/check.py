@@ -21,7 +21,7 @@ from dpladder.data.files import write_private
 from dpladder.data.folders import Tangled
 from dpladder.data.layout import Layout, layout_of
 from dpladder.data.looked import Looks
-from dpladder.data.prepare import Part, Survey, survey
+from dpladder.data.prepare import Keys, Part, Survey, numbered_units, survey, units_digest
 from dpladder.data.spans import cutter
 from dpladder.data.tables import Worded
 from dpladder.errors import BadInput
@@ -33,7 +33,11 @@ from dpladder.plan.clone import commit
 from dpladder.plan.kept import told_of_kept, with_answers
 from dpladder.plan.plan import asked_of
 from dpladder.plan.startup import known_states, opened
+from dpladder.privacy.accounting.events import partition_version
+from dpladder.privacy.ledger import book as ledgers
+from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.units import Known, same_data, sharing, units_of
 from dpladder.privacy.statement.build import MODIFIED
 
 PUBLIC: tuple[Part, ...] = ("validation", "test", "sample", "unlabelled")
@@ -70,6 +74,7 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
     )
     for told in _told(project):
         print(told)
+    private: dict[str, frozenset[bytes]] = {}  # contents by lineage
     for config, looked in _sources(project):
         cutting = None if looked.spans is None else cutter(looked.spans)
         largest = config.features.largest_image
@@ -84,12 +89,24 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         except Worded as worded:
             _print_columns(told_columns.columns_at(worded.path, worded.layout), worded.layout)
             raise
-        private = looked.part is None and config.mode == "release"
-        expected = looked.dataset.nominal_size if private else None
+        protected = looked.part is None and config.mode == "release"
+        expected = looked.dataset.nominal_size if protected else None
         counted = looked_into(found, largest, look.seen, expected)
+        contents = frozenset(row.content for row in found.kept if row.label >= 0)
+        if looked.part is None:
+            private[looked.dataset.lineage] = contents
         if look.spared:
             print(f"spared   {look.spared:,} files have not changed since they were looked into")
         print(report(counted))
+        if protected:
+            for told in _other_data(looked.dataset, found, contents, keys):
+                print(f"warning  {told}\n")
+        elif same_data(contents, private.get(looked.dataset.lineage, frozenset())):
+            print(
+                "warning  this source is declared public, and holds private records: whatever is "
+                "computed on them would leave without noise. To hold out some of the private data, "
+                "use dataset.split.\n"
+            )
         if hint := told_columns.hint_at_encoding(found.source):
             print(printable(hint))
         layout = layout_of(looked.dataset, found.grouping)
@@ -99,6 +116,29 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         check_kind(config.features, found.source)
         if sheet:
             print(f"contact sheet: {_write_sheet(config, found, looked.name)}\n")
+
+
+def _other_data(
+    dataset: Dataset, found: Survey, contents: frozenset[bytes], keys: Keys
+) -> Iterator[str]:
+    """Where this is not the data that its lineage and its version were."""
+    home = open_home()
+    state = ledgers.load(Ledger(home, dataset.lineage))
+    first = state.first_units.get(partition_version(dataset.version))
+    if first not in (None, units_digest(found.everybody, keys)):
+        strangers = len(found.everybody - units_of(home, dataset.lineage, first))
+        yield (
+            f"{strangers:,} of {len(found.everybody):,} units were not there when this version of "
+            "the data was first asked, and count as nothing; what was released is restored as it "
+            "is. Data that changed is a version of its own, which pays again: give it a number, "
+            "dataset.version."
+        )
+    own = Known(frozenset(found.everybody), frozenset(numbered_units(found)), contents)
+    for name in sharing(home, dataset.lineage, own):
+        yield (
+            f"lineage {name} holds the same data: a person in both bears what both spend, and no "
+            "statement adds that up. Make them one lineage, or take what they share out of one."
+        )
 
 
 def _print_columns(found: Sequence[told_columns.Told], layout: Layout) -> None:

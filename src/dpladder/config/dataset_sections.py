@@ -316,8 +316,10 @@ class Dataset(Section):
     )
     version: Annotated[int | None, NeutralAt(None)] = Field(
         None,
-        description="a number for this version of the data, a part of every question about it: "
-        "experiments of one lineage that ask the same of different sources give each its own",
+        description="a number for this version of the data, a part of every question about it. "
+        "Data that changed gets another one: then it is asked anew, at its price; under the same "
+        "number what was released is restored, and units that were not there count as nothing. "
+        "Experiments of one lineage with different sources give each its own",
     )
     links: Links = Field(
         "none",
@@ -333,11 +335,6 @@ class Dataset(Section):
         description="only with task: language_model: true makes several records of a text that is "
         "longer than features.tokens, of so many tokens each, of which "
         "dataset.unit.cap count; dataset.unit.by is then document or user",
-    )
-    new_lineage: bool = Field(
-        False,
-        description="true: confirms that a lineage as large as a known one, or with the same ids, "
-        "is about other people, not the same data renamed or in another encoding",
     )
     equal_rows: Annotated[Literal["one_record"] | None, NeutralAt(None)] = Field(
         None,

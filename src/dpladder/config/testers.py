@@ -32,7 +32,6 @@ OWN: tuple[KeyPath, ...] = (
             "equal_rows",
             "group",
             "majority",
-            "new_lineage",
             "public_test",
             "rare",
             "version",

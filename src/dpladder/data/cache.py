@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from json import dumps, loads
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from dpladder.network.facts import Network
 PROVENANCE = ("dpladder", "torch", "timm", "transformers", "shard")
 # and what a build or a device adds, which changes no record's features beyond their rounding
 MADE_BY = (*PROVENANCE, "arithmetic", "batch_size", "forward_batch", "transform")
+RECORDS = ("commitment", "units")  # keyed digests of the records themselves
 NOTHING: Attrs = {}
 
 
@@ -117,6 +118,13 @@ def name_of(attrs: Attrs, key: bytes) -> str:
     """A keyed digest of a version of the data and of the map from a record to its features,
     whatever build or device makes them."""
     return _named(attrs, MADE_BY, key)
+
+
+def map_of_cache(attrs: Attrs) -> str:
+    """A digest of the public map from a record to its features, whatever build or device makes them
+    and whatever records there are."""
+    facts = {name: value for name, value in attrs.items() if name not in (*MADE_BY, *RECORDS)}
+    return sha256(dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def _named(attrs: Attrs, without: Sequence[str], key: bytes) -> str:

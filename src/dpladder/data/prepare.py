@@ -30,9 +30,13 @@ and whatever other units there are.
 **Pools.** With `dataset.unit.pool` all records of a user that count get one label (`agreed`), and
 data/cache.py makes one row of theirs. None is over a cap then: a unit is one record.
 
-**Versions.** Where a record is its content, an edited record is another one and may lie in another
-part. So the parts of different versions of such a lineage add up, and `identity` tells the ledger
-so.
+**Versions.** A version of the data is a number that the operator declares (`dataset.version`), and
+no digest of it leaves. Parts of different versions add up: a record may be edited between them, or
+come under another id, and lie in another part. Within a version nobody does. The ledger notes which
+units there were when the version was first asked; of what is read later those alone count
+(jobs/private.py). So a unit is in the part where it was first or counts as nothing, whoever else
+came or went: one unit more or less still changes one unit's rows in one part, and nothing that
+anybody sees says whether data changed.
 """
 
 from __future__ import annotations
@@ -46,7 +50,7 @@ from functools import cached_property
 from hashlib import blake2b
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +73,6 @@ from dpladder.progress import progress
 ClassOf = Callable[[object], int]
 Digests = Callable[[Source, bytes], Iterator[bytes]]  # of each record in order, under this key
 Part = Literal["train", "validation", "test", "sample", "unlabelled"]
-Identity = Literal["id", "content"]  # what a unit's part follows from, in every version of the data
 PARTS: tuple[Part, ...] = get_args(Part)
 FEW: tuple[Part, ...] = ("sample", "unlabelled")  # parts whose labels tell nothing of them
 SPELLINGS = {
@@ -108,8 +111,7 @@ class Manifest:
     layout: Layout
     classes: int
     commitment: str
-    version: str
-    identity: Identity
+    everybody: str
     record_ids: NDArray[np.uint8]
     units: NDArray[np.uint8]
     contents: NDArray[np.uint8]
@@ -147,8 +149,8 @@ class Survey:
     """What a source holds, as a run would take it: the rows that are kept, sorted by record id;
     what is wrong with which row; and every unit that any row names, kept or not. A row without an
     id in which nothing is a number is a unit here, though one of them alone is kept. `class_of`:
-    from a label to the place of its class among `names`. `version`: a keyed digest of all units,
-    whatever the config reads of them. Private."""
+    from a label to the place of its class among `names`. `everybody`: all units, whatever the
+    config reads of them. Private."""
 
     source: Source
     dataset: Dataset
@@ -157,7 +159,7 @@ class Survey:
     units: Set[bytes]
     class_of: ClassOf
     names: tuple[str, ...]
-    version: str
+    everybody: Set[bytes]
     grouping: Grouping | None = None
 
 
@@ -218,10 +220,14 @@ def survey(
     cap = dataset.unit.cap if public is None and pool is None else None
     spans = None if cutting is None else _spans(source, cutting, keys.units)
     kept = sorted(_chosen(rows, cap, problems, spans, pool), key=lambda row: row.record)
-    version = blake2b(b"".join(sorted(everybody)), key=keys.commitment, digest_size=8).hexdigest()
     return Survey(
-        source, dataset, kept, sorted(problems), units, class_of, names, version, grouping
+        source, dataset, kept, sorted(problems), units, class_of, names, everybody, grouping
     )
+
+
+def units_digest(units: Iterable[bytes], keys: Keys) -> str:
+    """What a set of units is known by in home."""
+    return blake2b(b"".join(sorted(units)), key=keys.commitment, digest_size=16).hexdigest()
 
 
 def _grouping(dataset: Dataset, public: Part | None, matching: Matching | None) -> Grouping | None:
@@ -292,8 +298,7 @@ def prepare(
         **as_attrs(layout_of(found.dataset, found.grouping)),
         "classes": len(found.names),
         "commitment": commitment.hexdigest(),
-        "version": found.version,
-        "identity": _identity(source, found.dataset),
+        "units": units_digest(found.everybody, keys),
         "tokenizer": "" if cutting is None else cutting.sha256,
         **({"labels": MANY} if dataset.labels == MANY else {}),
         **({"pool": dataset.unit.pool} if dataset.unit.pooled else {}),
@@ -317,8 +322,7 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
         layout=from_attrs(file.attrs, labelled=count > 1),
         classes=count,
         commitment=str(file.attrs["commitment"]),
-        version=str(file.attrs["version"]),
-        identity=cast(Identity, file.attrs["identity"]),
+        everybody=str(file.attrs["units"]),
         tokenizer=str(file.attrs["tokenizer"]),
         digest=file.digest,
         attrs=file.attrs,
@@ -340,14 +344,6 @@ def numbered_units(found: Survey) -> set[bytes]:
         for row in found.kept
         if NUMBER_OF_A_ROW.fullmatch(_given(column, row.index)) is not None
     }
-
-
-def kind_of_records(source: Source) -> str:
-    """Texts, a table's rows, or images, whose encodings may be pixels and features: the same data
-    stays within one of them."""
-    if source.kind == "texts":
-        return "texts"
-    return "tables" if source.names else "images"
 
 
 def content_digest(content: Any, key: bytes) -> bytes:
@@ -484,13 +480,6 @@ def _blank(source: Source, key: bytes) -> bytes | None:
     if source.kind != "features":
         return None
     return content_digest(np.full(source.width, np.nan), key)
-
-
-def _identity(source: Source, dataset: Dataset) -> Identity:
-    """By the columns that the source has and the unit that the config names, never by what is in a
-    row."""
-    every_row = source.ids is not None and not source.some_have_ids
-    return "id" if every_row or dataset.unit.by == "user" else "content"
 
 
 def _digests(source: Source, key: bytes, batch: int = 256) -> Iterator[bytes]:

@@ -60,5 +60,5 @@ def release_of(task: Task[CountUnits]) -> Release:
         found = meter.publish("units", counts.astype(np.float64))
         write_json(folder / "census.json", {"counts": found.tolist(), "sd": query.scale(constants)})
 
-    spends = held.concrete("count_units", costs.events, train)
-    return single(task, held, spends, costs.draws, {"train": train.known_as}, ("census",), produce)
+    spends = held.concrete("count_units", costs.events)
+    return single(task, held, spends, costs.draws, {"train": train.map_name}, ("census",), produce)

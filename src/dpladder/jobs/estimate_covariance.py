@@ -40,6 +40,6 @@ def release_of(task: Task[EstimateCovariance]) -> Release:
         found = Curator(read(task, train), constants, task.resources).ask(query.at(), meter)
         save_file({"covariance": found.cpu().numpy()}, folder / "covariance.safetensors")
 
-    spends = held.concrete("covariance", costs.events, train)
-    inputs = {"train": train.known_as, **shared(task)}
+    spends = held.concrete("covariance", costs.events)
+    inputs = {"train": train.map_name, **shared(task)}
     return single(task, held, spends, costs.draws, inputs, ("covariance",), produce)

@@ -47,8 +47,8 @@ def release_of(task: Task[EstimateHead]) -> Release:
         (head,) = found.run(data, meter, task.resources)
         save_file({"head": head, **more}, folder / "head.safetensors")
 
-    spends = held.concrete("head", found.declared.events, train)
-    inputs = {"train": train.known_as, **shared(task)}
+    spends = held.concrete("head", found.declared.events)
+    inputs = {"train": train.map_name, **shared(task)}
 
     def ready() -> None:
         found.ready(task.resources)

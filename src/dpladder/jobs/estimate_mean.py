@@ -57,6 +57,6 @@ def release_of(task: Task[EstimateMean]) -> Release:
         told = {"mean": found, "noise": np.array([mean.scale(constants) / constants.n0])}
         save_file(told, folder / "mean.safetensors")
 
-    spends = held.concrete("mean", costs.events, train)
-    inputs = {"train": train.known_as}
+    spends = held.concrete("mean", costs.events)
+    inputs = {"train": train.map_name}
     return single(task, held, spends, costs.draws, inputs, ("mean",), produce)

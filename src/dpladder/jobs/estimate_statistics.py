@@ -43,6 +43,6 @@ def release_of(task: Task[EstimateStatistics]) -> Release:
                 lambda given, asks: release_sums(given, asks, constants, keep), [queries], [meter]
             )
 
-    spends = held.concrete("statistics", costs.events, train)
-    inputs = {"train": train.known_as, **shared(task)}
+    spends = held.concrete("statistics", costs.events)
+    inputs = {"train": train.map_name, **shared(task)}
     return single(task, held, spends, costs.draws, inputs, ("statistics",), produce)

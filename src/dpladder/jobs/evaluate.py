@@ -249,11 +249,9 @@ def release_of(task: Task[EvaluateTest]) -> Release:
         told = test.told(found, draws[0].scale, more, draws[-1].scale)
         write_json(folder / "metrics.json", told.document)
 
-    spends = held.concrete(
-        "test score", [Counted(Gaussian(sigma)) for sigma in test.sigmas(mu)], part
-    )
+    spends = held.concrete("test score", [Counted(Gaussian(sigma)) for sigma in test.sigmas(mu)])
     inputs = {
-        "test": part.known_as,
+        "test": part.map_name,
         **shared(task),
         "weights": file_digest(Path(task.input["weights"])),
     }

@@ -1,4 +1,4 @@
-"""Which record is which: the private manifest of the lineage's current version."""
+"""Which record is which: the private manifest of the lineage's data."""
 
 from __future__ import annotations
 
@@ -10,22 +10,15 @@ from numpy.typing import NDArray
 from dpladder.data.census import census, report
 from dpladder.data.equal_rows import refuse_too_few_different_rows
 from dpladder.data.files import write_private
-from dpladder.data.prepare import (
-    Keys,
-    kind_of_records,
-    numbered_units,
-    prepare,
-    read_manifest,
-)
+from dpladder.data.prepare import Keys, numbered_units, prepare, read_manifest
 from dpladder.data.spans import Cutter, cutter
 from dpladder.jobs import places
 from dpladder.jobs.checking import stop_if_few_usable
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.plan.reads import PrepareDataset
-from dpladder.privacy.ledger.book import Ledger, load
 from dpladder.privacy.ledger.home import Home, subkey
-from dpladder.privacy.ledger.units import register_units
+from dpladder.privacy.ledger.units import Known, remember_units
 
 
 def prepare_dataset(task: Task[PrepareDataset]) -> None:
@@ -37,33 +30,18 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     refuse_too_few_different_rows(found, task.reads.different_rows)
     made = read_manifest(manifest, keys.cache)
     write_private(places.census(task), report(census(found)).encode())
-    lineage = task.reads.lineage
-    # Data that is declared public has no budget to begin anew.
-    public = task.reads.mode == "research"
-    if public:
+    if task.reads.mode == "research":  # declared public: it has no budget to begin anew
         stop_if_few_usable(task, made.units, made.labels, len(found.units), made.attrs)
-    confirmed = load(Ledger(home, lineage)).confirmed or public
-    by_ids = made.identity == "id" and task.reads.split.rule == "hash" and not public
-    counted = made.labels >= 0
-    owned = zip(each(made.contents[counted]), each(made.units[counted]), strict=True)
-    register_units(
-        home,
-        lineage,
-        rows(made.units),
-        [*owned],
-        confirmed,
-        by_ids,
-        kind=kind_of_records(found.source),
-        numbered=numbered_units(found),
-    )
+    else:
+        known = Known(
+            frozenset(found.everybody),
+            frozenset(numbered_units(found)),
+            frozenset(each(made.contents[made.labels >= 0])),
+        )
+        remember_units(home, task.reads.lineage, made.everybody, known)
     write_record(
         task, free="the manifest stays in the private folder; nothing about a record leaves it"
     )
-
-
-def rows(ids: NDArray[np.uint8]) -> set[bytes]:
-    """A manifest's ids, each once."""
-    return {*each(ids)}
 
 
 def each(ids: NDArray[np.uint8]) -> Iterator[bytes]:

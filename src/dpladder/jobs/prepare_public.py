@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dpladder.config.shift import ALSO
 from dpladder.data.prepare import FEW, prepare, read_manifest
-from dpladder.errors import Refused
 from dpladder.jobs import places
 from dpladder.jobs.checking import stop_if_few_usable
-from dpladder.jobs.prepare_dataset import cutter_of, keys_of, rows
+from dpladder.jobs.prepare_dataset import cutter_of, keys_of
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.plan.reads import PreparePublic
-from dpladder.privacy.ledger.units import same_data
 
 
 def prepare_public(task: Task[PreparePublic]) -> None:
@@ -24,12 +21,4 @@ def prepare_public(task: Task[PreparePublic]) -> None:
     public = read_manifest(manifest, keys.cache)
     if part not in FEW:  # a public head alone reads labels of those, and says what it lacks
         stop_if_few_usable(task, public.units, public.labels, len(found.units), public.attrs)
-    private = read_manifest(places.manifest(task, "train"), keys.cache)
-    if same_data(rows(public.contents), rows(private.contents)):
-        what = f"public_{part}" if task.reads.matched is None else f"{named.removeprefix(ALSO)}"
-        key = "dataset" if task.reads.matched is None else "evaluate.also"
-        raise Refused(
-            f"{key}.{what} holds the private data itself. A public source is another one, open to "
-            "everybody; to hold out some of the private data, use dataset.split."
-        )
     write_record(task, free="declared public in the config")

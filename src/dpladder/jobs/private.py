@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save
 from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import starts_bought
 from dpladder.data import sealed
-from dpladder.data.cache import name_of, network_behind, open_cache
+from dpladder.data.cache import map_of_cache, name_of, network_behind, open_cache
 from dpladder.data.centre import Map, Mapped, ball, shrunk
 from dpladder.data.depths import Depths, Known, depths_for, known_of, of_names
 from dpladder.errors import Refused
@@ -36,13 +36,14 @@ from dpladder.plan.reads import (
 )
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import entry_of
-from dpladder.privacy.accounting.events import Counted, Job, Spend
+from dpladder.privacy.accounting.events import Counted, Job, Spend, partition_version
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
-from dpladder.privacy.ledger.features import first_found, known_as, remember
+from dpladder.privacy.ledger.features import first_found
 from dpladder.privacy.ledger.home import subkey
-from dpladder.privacy.ledger.state import Held, State, called
+from dpladder.privacy.ledger.state import Held, called
+from dpladder.privacy.ledger.units import units_of
 from dpladder.privacy.release import store
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.privacy.release.store import Produce, Question, Work, is_kept, query_digest
@@ -72,14 +73,11 @@ class Reserved:
     def mu(self, label: str) -> float:
         return self.entry(label).mu
 
-    def concrete(self, label: str, events: Iterable[Counted], part: Part) -> list[Spend]:
-        """The events that a mechanism really makes, in place of the declared one, on the version of
-        the data that it reads."""
-        return [self._made(self.spends[label], event, part) for event in events]
-
-    def _made(self, declared: Spend, event: Counted, part: Part) -> Spend:
-        where = replace(declared.partition, version=part.version)
-        return replace(declared, partition=where, event=event.event, count=event.count)
+    def concrete(self, label: str, events: Iterable[Counted]) -> list[Spend]:
+        """The events that a mechanism really makes, in place of the declared one."""
+        return [
+            replace(self.spends[label], event=event.event, count=event.count) for event in events
+        ]
 
 
 def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
@@ -109,19 +107,22 @@ def _bought(task: Task[Any], name: str) -> bool:
 
 @dataclass(frozen=True)
 class Part:
-    """A part's feature cache. `seal` names its exact bytes without a private read; `known_as` is
-    the seal that questions have it under, of the same features when releases first stood on them;
-    `name` is what the two have in common. `dimension` is that of its rows as they are stored, and
-    `depths` are what they hold of a network."""
+    """A part's feature cache. `seal` names its exact bytes without a private read; `name` its data
+    and the map to its features, `map_name` this public map alone, whatever build or device made
+    them. `dimension` is that of its rows as they are stored, and `depths` are what they hold of a
+    network. `lineage`, `version` and `units`, a digest of all units, are those of private records,
+    and empty of public ones."""
 
     path: Path
     seal: str
-    known_as: str
     name: str
+    map_name: str
     classes: int
     dimension: int
-    version: str  # of the data, where a unit's part hangs on it
     depths: Known = ()
+    lineage: str = ""
+    version: str = ""
+    units: str = ""
 
 
 def ledger_of(task: Task[ReleaseReads]) -> Ledger:
@@ -178,8 +179,8 @@ def _check_versions(asked: Asked, question: Question) -> None:
     """Refuse to let new code answer a question that was reserved under older mechanisms.
 
     A finished answer is restored, whatever its version. Two cases are left: the job was cut off
-    after COMMIT, and dpladder was upgraded since; or the data changed after a release under an
-    older version, which research alone pays for again unasked.
+    after COMMIT, and dpladder was upgraded since; or what it stands on changed after a release
+    under an older version, which research alone pays for again unasked.
     """
     state, task = asked.held.ledger.state, asked.task
     if state.done(question.query) is not None:
@@ -197,7 +198,7 @@ def _check_versions(asked: Asked, question: Question) -> None:
                     ". No more was read or spent. Finish it with the dpladder of then, which is "
                     "free"
                     if cut_off
-                    else ", and its data changed since. Nothing was read or spent. Undo the "
+                    else ", and what it stands on changed since. Nothing was read or spent. Undo the "
                     "change, and what was released is restored, free"
                 )
                 + f"; or ask anew with respend: true, or respend: [{older[0]}]."
@@ -212,13 +213,23 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
             "prepare_public` makes them again; what was released from them is restored, free."
         )
     attrs, seal = sealed.read_attrs(path)
-    # Both names are digests under home's key, and say nothing to those without it.
-    version = str(attrs["version"]) if attrs["identity"] == "content" else ""
-    home = job_home()
-    name = name_of(attrs, subkey(home, "cache"))
-    known = known_as(home, name, seal.hex())
-    classes, width = int(attrs["classes"]), int(attrs["width"])
-    return Part(path, seal.hex(), known, name, classes, width, version, known_of(attrs))
+    reads, private = task.reads, ("", "", "")
+    if (
+        isinstance(reads, ReleaseReads)
+        and reads.mode == "release"
+        and part not in reads.public_parts
+    ):
+        private = (reads.lineage, partition_version(reads.version), str(attrs["units"]))
+    return Part(
+        path,
+        seal.hex(),
+        name_of(attrs, subkey(job_home(), "cache")),
+        map_of_cache(attrs),
+        int(attrs["classes"]),
+        int(attrs["width"]),
+        known_of(attrs),
+        *private,
+    )
 
 
 def read(task: Task[SeenReads], part: Part) -> Data:
@@ -281,7 +292,7 @@ def shared(task: Task[Any]) -> dict[str, str]:
     given = {name: task.input.get(name) for name in RELEASES if name != "weights"}
     found = {name: file_digest(Path(path)) if path else "" for name, path in given.items()}
     guiding = SAMPLE in task.reads.places.features
-    return found | ({SAMPLE: part_of(task, SAMPLE).seal} if guiding else {})
+    return found | ({SAMPLE: part_of(task, SAMPLE).name} if guiding else {})
 
 
 def save_found(task: Task[places.WithFeatures], name: str, found: Mapping[str, Any]) -> None:
@@ -300,7 +311,7 @@ def save_found(task: Task[places.WithFeatures], name: str, found: Mapping[str, A
 
 
 @cache
-def read_raw(part: Part) -> Data:
+def _opened(part: Part) -> Data:
     """The features themselves, mapped and every byte of them vouched for: before COMMIT, so that a
     file that is damaged, or another home's, costs nothing. What a row says is used after COMMIT
     alone."""
@@ -310,33 +321,34 @@ def read_raw(part: Part) -> Data:
     return Data(opened.features, opened.labels, opened.units, groups=opened.groups)
 
 
-def _remember(task: Task[ReleaseReads]) -> None:
-    """Note the features that the job's release stands on, for whoever makes them again."""
-    for part in (part_of(task, name) for name in task.reads.places.features):
-        remember(job_home(), part.name, part.known_as)
+def read_raw(part: Part) -> Data:
+    """A part's records. Of private ones those alone count whose units were there when this version
+    of the data was first asked: then none lies in another part than it did (data/prepare.py)."""
+    data = _opened(part)
+    if not part.units:
+        return data
+    first = ledgers.load(Ledger(job_home(), part.lineage)).first_units.get(part.version)
+    return data if first in (None, part.units) else _of_version(part, first)
+
+
+@cache
+def _of_version(part: Part, first: str) -> Data:
+    data = _opened(part)
+    assert data.units is not None, "every cache has them"
+    known = units_of(job_home(), part.lineage, first)
+    there = np.fromiter((row.tobytes() in known for row in data.units), bool, len(data.units))
+    return replace(data, labels=np.where(there, data.labels, -1))
 
 
 def _before_commit(release: Release, questions: Sequence[Question]) -> None:
-    """All that can refuse these questions before anything is charged. At the end the features that
-    they stand on are noted, if COMMIT will let all of them pass."""
+    """All that can refuse these questions before anything is charged."""
     task = release.asked[0].task
     for asked, question in zip(release.asked, questions, strict=True):
         _check_versions(asked, question)
     for part in task.reads.places.features:
-        read_raw(part_of(task, part))
+        _opened(part_of(task, part))
     if release.ready is not None:
         release.ready()
-    # Only what will be charged: what COMMIT refuses stands on other features than these.
-    state = release.asked[0].held.ledger.state
-    if all(_will_pass(state, question) for question in questions):
-        _remember(task)
-
-
-def _will_pass(state: State, question: Question) -> bool:
-    """Whether COMMIT will let a question pass: its answer is out, or its reservation unused."""
-    if state.done(question.query) is not None:  # asked beside it, and restored
-        return True
-    return any(held.status == "RESERVED" for held in state.of(question.question))
 
 
 def constants_of(task: Task[SeenReads], part: Part) -> Constants:
@@ -372,8 +384,10 @@ def stored_constants(task: Task[ReleaseReads], part: Part) -> Constants:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What a job asks, once ever. The query is every input: seals of private bytes, upstream
-    releases, every constant, the versions of mechanisms, the question itself."""
+    """What a job asks, once ever. The query is every public input: the map to features, upstream
+    releases, every constant, the versions of mechanisms, the question itself, in which the version
+    of the data is a number. Of private records it says nothing: the same number is answered by what
+    is kept, unread."""
 
     task: Task[ReleaseReads]
     held: Reserved
@@ -391,11 +405,16 @@ class Asked:
             self.spends,
             tuple(self.draws),
             outputs,
+            self._units(),
         )
 
+    def _units(self) -> str:
+        """Which units there are, of what is private."""
+        parts = (part_of(self.task, name) for name in self.task.reads.places.features)
+        return next((part.units for part in parts if part.units), "")
+
     def _query(self) -> str:
-        """That of the versions which the job is known by; unless it was answered under others, and
-        the data is what it was then."""
+        """That of the versions which the job is known by; unless it was answered under others."""
         task, state = self.task, self.held.ledger.state
         known_by = self._query_of(task.code)
         older = (
@@ -453,6 +472,5 @@ def release_once(release: Release) -> None:
         ledger, questions, release.produce, seed, ready=partial(_before_commit, release, questions)
     )
     anchors.keep(stages.RESULTS, [ledgers.head(ledger)])
-    _remember(task)  # what was released before home remembered features too
     for one, outcome in zip(release.asked, outcomes, strict=True):
         write_record(one.task, outcome.spends, one.held.question, outcome.versions)

@@ -45,7 +45,7 @@ def release_of(task: Task[SearchPrivately]) -> Release:
     spends = [
         spend
         for label, event in zip(held.spends, events, strict=True)
-        for spend in held.concrete(label, [event], train)
+        for spend in held.concrete(label, [event])
     ]
     learner = task.reads.learner
     setting = Setting(
@@ -69,7 +69,7 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         head, choice = _head(found, learner, constants), _choice(setting, found)
         save_model(folder / "weights.safetensors", head, task, train, choice)
 
-    inputs = {"train": train.known_as, **shared(task)}
+    inputs = {"train": train.map_name, **shared(task)}
     ready = partial(method(learner.name).ready, learner, constants, task.resources)
     return single(task, held, spends, declared.draws, inputs, ("weights",), produce, ready)
 

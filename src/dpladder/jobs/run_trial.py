@@ -75,11 +75,11 @@ class Prepared:
 
     def asked(self) -> Asked:
         assert self.held is not None, "only what costs something is asked for"
-        spends = self.held.concrete("weights", self.training.declared.events, self.train)
-        spends += self.held.concrete("score", self.counting.events, self.scored)
+        spends = self.held.concrete("weights", self.training.declared.events)
+        spends += self.held.concrete("score", self.counting.events)
         inputs = {
-            "train": self.train.known_as,
-            "scored": self.scored.known_as,
+            "train": self.train.map_name,
+            "scored": self.scored.map_name,
             **shared(self.task),
             "r": self.trial.r,
         }

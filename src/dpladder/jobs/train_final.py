@@ -52,8 +52,8 @@ def release_of(task: Task[TrainFinal]) -> Release:
     def ready() -> None:
         training.ready(task.resources)
 
-    spends = held.concrete("weights", training.declared.events, train)
-    inputs = {"train": train.known_as, **shared(task), **choice}
+    spends = held.concrete("weights", training.declared.events)
+    inputs = {"train": train.map_name, **shared(task), **choice}
     return single(task, held, spends, training.declared.draws, inputs, ("weights",), produce, ready)
 
 

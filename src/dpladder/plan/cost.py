@@ -21,7 +21,15 @@ from dpladder.plan import dag, stages
 from dpladder.privacy.accounting import booking, gdp, remaining
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import compose
-from dpladder.privacy.accounting.events import Booked, Counted, Gaussian, Job, Partition, Spend
+from dpladder.privacy.accounting.events import (
+    Booked,
+    Counted,
+    Gaussian,
+    Job,
+    Partition,
+    Spend,
+    partition_version,
+)
 from dpladder.privacy.accounting.selection import largest
 from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.cost import price
@@ -74,13 +82,14 @@ def _delta0(config: Config, runs: int) -> float:
 
 
 def partition(config: Config, *parts: str) -> Partition:
-    """A unit's hashed part holds for life. Parts as given may change with the next version of the
-    data, so a unit may have been in two of them: each is a rule of its own, and what reads them
-    adds (docs/design.md, line 9)."""
-    split = config.dataset.split
+    """A unit's hashed part holds for a version of the data. Parts as given may change with an edit,
+    so a unit may have been in two of them: each is a rule of its own, and what reads them adds
+    (docs/design.md, line 9)."""
+    split, version = config.dataset.split, partition_version(config.dataset.version)
     if split.rule == "given":
-        return Partition(f"given {' '.join(parts)}".strip(), parts)
-    return Partition(f"hash test={split.held_out!r} validation={split.validation!r}", parts)
+        return Partition(f"given {' '.join(parts)}".strip(), parts, version)
+    rule = f"hash test={split.held_out!r} validation={split.validation!r}"
+    return Partition(rule, parts, version)
 
 
 def _parallel(config: Config) -> bool:

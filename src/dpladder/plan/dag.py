@@ -410,8 +410,6 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     also: Keys = {} if asked.further is None else {"also": _plain(asked.further)}
     if config.dataset.spans:
         also["spans"] = _plain(asked.config.spans)
-    if config.dataset.version is not None:
-        also["dataset.version"] = config.dataset.version
     return keys | seen | also | _facts(asked, STAGES[rule].reads, OF_LADDER)
 
 

@@ -67,11 +67,14 @@ def refuse_unsaid(project: Project, plan: Plan, states: Mapping[str, State]) -> 
     """
     if project.main.mode == "research":
         return
-    before = _finished(states)
+    before, planned = _finished(states), _planned().get("keys", {})
     again: dict[str, dict[str, Item]] = defaultdict(dict)  # by lineage and question
     consents: dict[str, list[float]] = defaultdict(list)
     for artifact in plan.artifacts:
         state, name = states.get(artifact.lineage, State()), artifact.experiment
+        version = project.experiments[name].dataset.version
+        if version != planned.get(name, {}).get("dataset.version"):
+            continue  # another number for the data says so
         respend = project.experiments[name].respend
         new = [
             plan.items[job]

@@ -54,6 +54,7 @@ class Plan:
 def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     """All jobs of all experiments. What is finished costs what it cost, everything else what the
     first experiment says that asks it. Terms come first: under others, no sum means a thing."""
+    _refuse_two_versions(project)
     terms = terms_of_project(project, states)
     for lineage, state in states.items():
         if state.binding is not None:
@@ -103,6 +104,21 @@ def _refuse_two_sources(project: Project, items: Mapping[Job, Item]) -> None:
             raise BadInput(
                 f"config: {called(other)} and {called(job)} ask the same question of different "
                 "sources; give one of the experiments dataset.version, a number of its own"
+            )
+
+
+def _refuse_two_versions(project: Project) -> None:
+    """A version of the data is one source: units of another would count as nothing."""
+    first: dict[tuple[str, int | None], tuple[str, str]] = {}
+    for name, config in project.experiments.items():
+        dataset = config.dataset
+        own = (name, dataset.source)
+        other = first.setdefault((dataset.lineage, dataset.version), own)
+        if other[1] != dataset.source:
+            raise BadInput(
+                f"config: experiments {other[0]} and {name} read different sources as one version "
+                f"of lineage {dataset.lineage}; give one of them dataset.version, a number of its "
+                "own"
             )
 
 

@@ -130,6 +130,7 @@ class LineageReads(Reads):
     id: Annotated[str | None, key("dataset.id")] = field(default=None, kw_only=True)
     user: Annotated[str | None, key("dataset.user")] = field(default=None, kw_only=True)
     multiline: Annotated[bool, key("dataset.multiline")] = field(default=False, kw_only=True)
+    version: Annotated[int | None, key("dataset.version")] = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -211,11 +211,6 @@ def _named(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return (wildcards["part"],)
 
 
-def _compared(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
-    """A public source, and the private records that it must not be."""
-    return (wildcards["part"], "train")
-
-
 def _scored(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return (*trial_parts(config), *_guides(config))
 
@@ -373,7 +368,7 @@ STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.pag
 CACHES = ("merge_features",)
 STAGES: dict[str, Stage] = {
     "prepare_dataset": Stage(reads.PrepareDataset, models="any", per=()),
-    "prepare_public": Stage(reads.PreparePublic, parts=_compared, per=("part",)),
+    "prepare_public": Stage(reads.PreparePublic, parts=_named, per=("part",)),
     "extract_features": Stage(
         reads.ExtractFeatures,
         ("prepare_dataset",),

@@ -254,7 +254,7 @@ def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> Non
         ledgers.check_user(Ledger(home, lineage), terms, state, admitted, replaced)
         if admitted:
             unused = [h.token for h in state.items.values() if h.status == "RESERVED"]
-            ledgers.check_units(Ledger(home, lineage), state, units, unused)
+            ledgers.check_units(Ledger(home, lineage), state, admitted, units, unused)
 
 
 def _units_of(project: Project, lineage: str) -> dict[str, object] | None:
@@ -283,8 +283,6 @@ def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]], execut
         ledgers.settle(
             ledger, [(inputs, chosen) for every, chosen in settled_here for inputs in every]
         )
-        if any(config.dataset.new_lineage for config in own.values()):
-            ledgers.confirm(ledger)
     # Another clone may have spent since the parse: what was priced then must still be the price.
     fresh = make_plan(parsed.project, {lineage: ledger.state for lineage, ledger in opened.items()})
     if fresh != parsed.plan:

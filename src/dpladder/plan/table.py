@@ -256,8 +256,7 @@ def _after(plan: Plan, lineage: str, state: State) -> Composition:
         if state.answer(item.question) is None
         for spend in item.spends
     )
-    used = (h for h in state.items.values() if h.used)
-    kept = tuple(s for h in used for s in state.settled(h.spends))
+    kept = tuple(s for h in state.items.values() if h.used for s in h.spends)
     return ever(plan.terms[lineage], (*kept, *new))
 
 

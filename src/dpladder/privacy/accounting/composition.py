@@ -3,8 +3,8 @@
 A unit lies in one part of each split rule, so the parts of one rule compose in parallel and
 different rules add. Under replace_one the unit and its replacement may lie in different parts of a
 rule, so there the worst two parts add: each loses or gains one unit, which costs no more than
-replacing it. Where a record is its content, its part may change with the version of the data, so
-each version is a rule of its own.
+replacing it. A unit's part may change with the version of the data, so each version is a rule of
+its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.booking import FREE, Entry
 from dpladder.privacy.accounting.events import Relation, Spend
 
-Rule = tuple[str, str]  # a split rule, and the version of the data where parts hang on it
+Rule = tuple[str, str]  # a split rule, and the version of the data
 # a split rule and part; part "*" stands for all where the rule's spends name none
 Part = tuple[str, str]
 

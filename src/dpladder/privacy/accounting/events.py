@@ -177,11 +177,15 @@ Event = (
 )
 
 
+def partition_version(declared: int | None) -> str:
+    """A version of the data as a partition has it."""
+    return "" if declared is None else str(declared)
+
+
 @dataclass(frozen=True)
 class Partition:
-    """The parts of a split rule that a mechanism reads. No parts named means every part. `version`
-    names the data's version where a unit's part may change with it, because a record is its content
-    (data/prepare.py); it is known from COMMITTED on."""
+    """The parts of a split rule that a mechanism reads. No parts named means every part. `version`:
+    of the data, by the number that the operator gave it; a unit's part may change with it."""
 
     split_rule: str
     parts: tuple[str, ...] = ()

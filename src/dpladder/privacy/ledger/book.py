@@ -83,15 +83,6 @@ def open_ledger(home: Home, terms: Terms) -> Ledger:
     return ledger
 
 
-def confirm(ledger: Ledger) -> None:
-    """Note the operator's word that a lineage is about other people than those that home knows."""
-
-    def confirmed(state: State) -> Step:
-        return None if state.confirmed else ("CONFIRMED", {})
-
-    _append(ledger, confirmed)
-
-
 def settle(ledger: Ledger, chosen: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
     """Remember what a plan chose, under a digest of what each choice hung on, before it is paid
     for."""
@@ -132,8 +123,7 @@ def reserve(
     def reserved(state: State) -> Step:
         new, replaced = admit(terms_of(ledger, state), state, wanted, anew, units)
         check_user(ledger, terms_of(ledger, state), state, new, replaced)
-        if new:
-            check_units(ledger, state, units, replaced)
+        check_units(ledger, state, new, units, replaced)
         body = [{"token": secrets.token_hex(16), **_to_json(item)} for item in new]
         continued = _continued(state, wanted, replaced)
         if not (new or replaced or continued):
@@ -146,29 +136,39 @@ def reserve(
 
 
 def check_units(
-    ledger: Ledger, state: State, units: Units | None, without: Collection[str] = ()
+    ledger: Ledger,
+    state: State,
+    new: Iterable[Item],
+    units: Units | None,
+    without: Collection[str] = (),
 ) -> None:
-    """Refuse units that are known by something else than those of what is charged already: a
-    person's part would be another, and parts compose as if nobody were in two of them. What was
-    charged where records had no ids names the version of the data, and adds to all that follows."""
-    stands = any(
-        held.status != "REFUNDED"
-        and held.token not in without
-        and spend.partition.parts
-        and not spend.partition.version
+    """Refuse units that are known by something else than those of what is charged already on the
+    same version of the data: a person's part would be another, and parts compose as if nobody were
+    in two of them. What other versions were charged adds."""
+    stands = {
+        version
         for held in state.items.values()
-        for spend in held.spends
-    )
-    before = state.units
-    if units is None or before is None or not stands or units == before:
+        if held.status != "REFUNDED" and held.token not in without
+        for version in _versions(held.spends)
+    }
+    asked = {version for item in new for version in _versions(item.spends)}
+    known = [state.units[version] for version in sorted(asked & stands & state.units.keys())]
+    before = next((one for one in known if units is not None and one != units), None)
+    if units is None or before is None:
         return
     key = min(one for one in {*units, *before} if units.get(one) != before.get(one))
     raise Refused(
         f"lineage {ledger.lineage} knows its units by {key}: {_or_empty(before.get(key))}, and the "
         f"config says {_or_empty(units.get(key))}. By another column the same people would lie in "
         "other parts, and bear what was spent on two of them. Nothing was charged: go back to it; "
-        "where the column is only called otherwise now, call it as before."
+        "where the column is only called otherwise now, call it as before; or make this a version "
+        "of the data of its own, which adds to what was spent: dataset.version."
     )
+
+
+def _versions(spends: Iterable[Spend]) -> set[str]:
+    """The versions of the data whose parts are read."""
+    return {spend.partition.version for spend in spends if spend.partition.parts}
 
 
 def _or_empty(value: object) -> str:
@@ -228,7 +228,6 @@ def admit(
     reserved once more, and a job that proves unchanged when it runs is restored and gives that
     back.
     """
-    moved = None not in (units, state.units) and units != state.units
     if len({item.question for item in items}) < len(items):
         raise BadInput(
             "a question is declared twice in one reservation. Declare each once, with all its "
@@ -244,7 +243,7 @@ def admit(
             for h in held
             if h.used
             or (
-                not moved
+                all(state.units.get(version, units) == units for version in _versions(item.spends))
                 and (h.declared, h.versions, h.code) == (item.spends, item.versions, item.code)
             )
         ]
@@ -266,20 +265,22 @@ def commit(
     spends: Iterable[Spend],
     draws: Sequence[Draw],
     asked_by: Job | None = None,
+    units: str = "",
 ) -> Held:
     """Bind a reservation to its query, before the job's first private read. Its nonce is good for
     this query alone. Refused unless the declared draws cost exactly what is charged.
 
     An attempt that died before DONE published nothing: the same query gets the same nonce again,
     free. `asked_by`: the job by its name of today, for messages; the ledger's label may be an older
-    one's, or by now another experiment's.
+    one's, or by now another experiment's. `units`: a digest of those that there are, of data with
+    parts. The first COMMIT on a version of the data says who belongs to it.
     """
     concrete = tuple(dataclasses.replace(spend, query=query) for spend in spends)
     replaced = any(spend.relation == "replace_one" for spend in concrete)
     charged = [Counted(spend.event, spend.count) for spend in concrete]
     tie(charged, draws, "replace_one" if replaced else "add_remove")
     declared_draws = json.loads(json.dumps([to_json_draw(draw) for draw in draws]))
-    return _commit(ledger, token, query, concrete, declared_draws, asked_by)
+    return _commit(ledger, token, query, concrete, declared_draws, asked_by, units)
 
 
 def commit_elsewhere(ledger: Ledger, token: str, query: str, spends: Iterable[Spend]) -> Held:
@@ -298,6 +299,7 @@ def _commit(
     concrete: tuple[Spend, ...],
     draws: Draws | None,
     asked_by: Job | None = None,
+    units: str = "",
 ) -> Held:
     def committed(state: State) -> Step:
         terms, held = terms_of(ledger, state), _held(ledger, state, token)
@@ -320,15 +322,15 @@ def _commit(
             )
         check_spends(terms, job, concrete)
         check_within(held, concrete, job)
-        check_lifetime(terms, state.charged(token), state.settled(concrete))
+        check_lifetime(terms, state.charged(token), concrete)
         body = {"token": token, "query": query, "spends": to_json(concrete), "draws": draws or []}
-        return "COMMITTED", body | {"nonce": secrets.token_hex(16)}
+        return "COMMITTED", body | {"nonce": secrets.token_hex(16), "units": units}
 
     return _append(ledger, committed).items[token]
 
 
 _CHANGED = (
-    "cannot spend on this query: its data, code or upstream releases changed since. Undo the "
+    "cannot spend on this query: its code or upstream releases changed since. Undo the "
     "change, and it is free; where a released file was edited, delete it and ask for it by name "
     "(dpladder run FILE): it is restored, free. Or pay again, with respend: true; `dpladder plan` "
     "then says what that costs, and what has no room for it."

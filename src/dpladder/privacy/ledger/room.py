@@ -59,10 +59,10 @@ def check_within(held: Held, concrete: Iterable[Spend], job: Job) -> None:
 
 
 def _by_parts(spends: Iterable[Spend]) -> dict[Partition, Entry]:
-    """What is spent on each partition, whatever the version of the data."""
+    """What is spent on each partition."""
     found: dict[Partition, list[Entry]] = {}
     for spend in spends:
-        found.setdefault(replace(spend.partition, version=""), []).append(entry_of(spend))
+        found.setdefault(spend.partition, []).append(entry_of(spend))
     return {partition: booking.total(entries) for partition, entries in found.items()}
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -24,7 +24,6 @@ Mode = Literal["release", "research"]
 Status = Literal["RESERVED", "COMMITTED", "DONE", "REFUNDED"]
 Draws = Sequence[Mapping[str, Any]]  # as the journal holds them
 Units = Mapping[str, object]  # the keys of the config that say by what units are known
-BY_IDS = "ids"  # a version, where another one's parts hang on contents
 LINEAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -139,14 +138,12 @@ class State:
     items: dict[str, Held] = field(default_factory=dict)
     tokens: dict[str, list[str]] = field(default_factory=dict)  # by question, oldest first
     nonces: set[str] = field(default_factory=set)
-    # by the operator: the lineage is about other people than those before it
-    confirmed: bool = False
     # what plans chose, by a digest of what that hung on, oldest first
     choices: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
-    # of the data that was read last: empty where parts hang on ids, None before anything was read
-    version: str | None = None
-    # what the config said of how units are known, when something was reserved last; None before
-    units: Units | None = None
+    # of each version of the data the units that were there when it was first asked, by a digest
+    first_units: dict[str, str] = field(default_factory=dict)
+    # of each version what the config said of how its units are known, when it was reserved last
+    units: dict[str, Units] = field(default_factory=dict)
 
     @property
     def binding(self) -> Terms | None:
@@ -165,27 +162,7 @@ class State:
         counted = (
             h for h in self.items.values() if h.status != "REFUNDED" and h.token not in without
         )
-        return tuple(
-            spend
-            for held in counted
-            for spend in (held.spends if held.status == "RESERVED" else self.settled(held.spends))
-        )
-
-    def settled(self, read: Iterable[Spend]) -> tuple[Spend, ...]:
-        """Spends that read data, on the version that was read last as spends on the current one,
-        which is what is planned for: a plan cannot know more. Those on earlier versions stay apart.
-        So do those of before records lost their ids: by its content a record has another part."""
-        return tuple(
-            spend  # as it is, not made anew: a thousand of them are read at every COMMIT
-            if not spend.partition.parts
-            or (known := self._known(spend.partition.version)) == spend.partition.version
-            else replace(spend, partition=replace(spend.partition, version=known))
-            for spend in read
-        )
-
-    def _known(self, version: str) -> str:
-        """A version as plans know it."""
-        return "" if self.version in (None, version) else version or BY_IDS
+        return tuple(spend for held in counted for spend in held.spends)
 
     def of(self, question: str) -> list[Held]:
         """What was charged for a question, oldest first."""
@@ -228,8 +205,6 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             for token in [h.token for h in state.items.values() if h.status == "RESERVED"]:
                 _move(state, token, "REFUNDED")
             state.terms = terms
-        case "CONFIRMED":
-            state.confirmed = True
         case "SETTLED":
             for one in body["choices"]:
                 state.choices.setdefault(one["inputs"], []).append(one["chosen"])
@@ -238,7 +213,6 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
                 _move(state, token, "REFUNDED")
             for token in body["continued"]:
                 state.items[token] = replace(state.items[token], continued=state.entries)
-            state.units = body.get("units", state.units)
             for item in body["items"]:
                 declared = from_json(item["spends"])
                 held = Held(
@@ -252,6 +226,8 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
                     code=item["code"],
                     by=by,
                 )
+                for spend in declared if "units" in body else ():
+                    state.units[spend.partition.version] = body["units"]
                 state.items[held.token] = held
                 state.tokens.setdefault(held.question, []).append(held.token)
         case "COMMITTED":
@@ -261,15 +237,15 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             booked = from_json(body["spends"])
             spends = unsound.charged(booked, body["draws"])
             bug = unsound.found(booked, body["draws"])
-            state.version = next(
-                (s.partition.version for s in spends if s.partition.parts), state.version
-            )
+            for spend in spends if body["units"] else ():
+                state.first_units.setdefault(spend.partition.version, body["units"])
             facts = {
                 "spends": spends,
                 "unsound": "" if bug is None else bug.why,
                 "released": None if body["draws"] else state.entries,
             }
-            _move(state, status="COMMITTED", **body | facts)
+            told = {name: value for name, value in body.items() if name != "units"}
+            _move(state, status="COMMITTED", **told | facts)
         case "DONE":
             released = state.items[body["token"]].released or state.entries
             _move(state, status="DONE", released=released, **body)

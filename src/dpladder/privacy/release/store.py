@@ -46,8 +46,8 @@ def query_digest(**parts: object) -> str:
     """The identity of a question put to private data: every constant in full, every input by its
     digest.
 
-    It is public. So a private input enters by a digest under home's key, which nobody else can
-    compute and compare.
+    It is public, and names no private input: not even by a digest under home's key, which would
+    tell whether records changed.
     """
     return hashlib.sha256(encode(parts)).hexdigest()
 
@@ -55,8 +55,8 @@ def query_digest(**parts: object) -> str:
 @dataclass(frozen=True, eq=False)
 class Question:
     """What a job asks of private data, what that costs and draws, and where its answer goes: which
-    file of it to which path. `question` is known before data is read, `query` names the data
-    too."""
+    file of it to which path. `question` is known before anything is read, `query` names upstream
+    releases too. `units`: a digest of those that there are, for home's eyes alone."""
 
     job: Job
     question: str
@@ -64,6 +64,7 @@ class Question:
     spends: Sequence[Spend]
     draws: Sequence[Draw]
     outputs: Mapping[str, Path]
+    units: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +149,13 @@ def _answer(
         ready()
     held = [
         ledgers.commit(
-            ledger, one.token, question.query, question.spends, question.draws, question.job
+            ledger,
+            one.token,
+            question.query,
+            question.spends,
+            question.draws,
+            question.job,
+            question.units,
         )
         for one, question in zip(found, questions, strict=True)
     ]

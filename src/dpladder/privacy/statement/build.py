@@ -193,7 +193,6 @@ def _stated(
         delta=terms.delta,
         unit=terms.unit,
         cap=terms.cap,
-        confirmed=state.confirmed,
         lifetime_epsilon=terms.lifetime_epsilon,
         lifetime_mu=limit_mu(terms),
         lifetime_spent=ever(terms, state.charged()).epsilon,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import asdict, is_dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -271,21 +271,8 @@ def _check_totals(lineage: str, dataset: Stated) -> Iterator[str]:
     if not _same(chosen_among([*lines, *outside], dataset.delta), dataset.chosen):
         yield f"{where}: the figure of a model chosen among several does not follow from its spends"
     spends = [from_json(line.spend) for line in (*lines, *outside)]
-    if not any(_same(dataset.lifetime_spent, total) for total in _totals(spends, dataset.delta)):
+    if not _same(dataset.lifetime_spent, compose(spends, dataset.delta).epsilon):
         yield f"{where}: what was ever spent on it does not follow from its spends"
-
-
-def _totals(spends: Sequence[Spend], delta: float) -> Iterator[float]:
-    """What spends compose to. Reservations name no version of the data: they count as the one that
-    was read last, which the ledger knows, and a statement does not."""
-    for version in sorted({spend.partition.version for spend in spends} | {""}):
-        current = [
-            replace(spend, partition=replace(spend.partition, version=""))
-            if spend.partition.version == version
-            else spend
-            for spend in spends
-        ]
-        yield compose(current, delta).epsilon
 
 
 def _check_models(where: str, lineage: str, dataset: Stated, limited: bool) -> list[str]:

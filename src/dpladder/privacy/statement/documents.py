@@ -203,15 +203,13 @@ class Costs(Cost):
 class Stated(Costs):
     """One lineage, under its own relation and at its own delta. `lifetime_mu`: the limit as a
     Gaussian's, null where other events may be charged beside it. `planned`: whether nothing about
-    the lineage was planned after its first release. `confirmed`: whether the operator said that it
-    is about other people than the lineages before it. `chosen`: of whichever model is chosen among
+    the lineage was planned after its first release. `chosen`: of whichever model is chosen among
     all that were ever released; null where there are no two."""
 
     relation: Relation
     delta: float
     unit: str
     cap: int
-    confirmed: bool
     lifetime_epsilon: float | None
     lifetime_mu: float | None
     lifetime_spent: float

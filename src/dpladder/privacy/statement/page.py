@@ -82,10 +82,10 @@ WORKFLOW = Wording(
     "public_validation, public_sample or public_unlabelled, their labels included. What a "
     "training learns from them, at its start or at each step, is charged to nobody: of a "
     "source that is named so and is private, nothing is protected.",
-    named="Sources and lineages belong to the operator, who is trusted to name them; whoever else "
-    "chooses configs may not. A run stops where another lineage, or a source declared public, "
-    "holds much of the same data; a smaller overlap goes unnoticed, so that nobody learns about "
-    "one person.",
+    named="Sources and lineages belong to the operator, who is trusted to name them, and to give data "
+    "that changed another dataset.version; whoever else chooses configs may not. No exit code and "
+    "no file tells who is there: `dpladder check` alone compares lineages, versions and sources "
+    "declared public, for the operator's eyes.",
     cut=(
         "Each record's part of a sum is cut to a little less than the noise is made for, which "
         "leaves room for what rounding adds.",
@@ -505,16 +505,9 @@ def _assumptions(statement: Statement) -> list[str]:
         f"bits tell nothing; what float64 arithmetic adds to ideal noise is below {_slack()} "
         "(dpladder/privacy/release/grid.py has the theorem).",
         *wording.cut,
-        "Outside the guarantee: run time, memory, scheduler accounting, and validation that stops "
-        "before anything is spent.",
+        "Outside the guarantee: run time, memory and scheduler accounting.",
         *([secret] if selected else []),
         wording.named,
-        *(
-            f"Lineage {lineage} is about other people than those that were known before it, by the "
-            "operator's word."
-            for lineage, dataset in statement.datasets.items()
-            if dataset.confirmed
-        ),
         *(
             f"Lineage {lineage} has spends of mechanisms outside dpladder ({OWN}): their authors' "
             "word says that they cost what was charged, drew their noise after it was charged, and "
