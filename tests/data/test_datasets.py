@@ -284,9 +284,9 @@ def _bad_setups() -> dict[str, tuple[str, Any, str]]:
         "no parquet": ("parquet:{}/d.parquet", None, "does not exist"),
         "folder for a file": ("npz:{}", None, "cannot be read"),
         "table without labels": ("csv:{}/d.csv", text("path,class\na.png,cat\n"), "has no label"),
-        "table in UTF-16": (
+        "table in UTF-32": (
             "csv:{}/d.csv",
-            lambda p: p.write_text("path,label\na,1\n", "utf-16"),
+            lambda p: p.write_text("path,label\na,1\n", "utf-32"),
             "has no label",
         ),
         "empty npz": ("npz:{}/d.npz", text(""), "truncated"),

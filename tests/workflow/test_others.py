@@ -136,8 +136,7 @@ def test_one_that_cannot_be_used_stands_in_nobodys_way(broken, taken, why, found
 
 
 def test_a_section_with_a_list_is_refused_with_what_to_write(found, tmp_path, monkeypatch) -> None:
-    (tmp_path / "listing").mkdir()
-    (tmp_path / "listing" / "section.py").write_text(
+    (tmp_path / "listing.py").write_text(
         "from typing import Literal\n"
         "from dpladder.config.section import Section\n"
         "class Listing(Section):\n"
