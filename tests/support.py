@@ -281,7 +281,7 @@ class Silent:
         return np.ones(len(ids), np.bool_)
 
 
-def told(question: Any, data: Any, constants: Any) -> Any:
+def answer_of(question: Any, data: Any, constants: Any) -> Any:
     """The answer to one question, without noise."""
     from dpladder.config.model import Resources
     from dpladder.learn.curator import Curator

@@ -23,7 +23,7 @@ LEARN = Path(curator.__file__).parent
 METHODS = sorted([*LEARN.glob("*/train.py"), *LEARN.glob("*/queries.py"), LEARN / "descent.py"])
 
 
-def told(query: Any, data: Data, constants: Constants) -> Any:
+def answer_without_noise(query: Any, data: Data, constants: Constants) -> Any:
     silent: Any = Silent()
     return Curator(data, constants, ONE).ask(query.at(), silent)
 
@@ -68,7 +68,7 @@ def test_a_plug_ins_function_never_meets_a_record() -> None:
 
     data = Data(np.full((3, 2), 7.0, np.float32), np.array([0, 1, 1]))
     query = RecordSum(name="sums", multiplier=1.0, of=peeking, of_shape=(2,), clip=100.0)
-    found = told(query, data, Constants(3, 2, 2))
+    found = answer_without_noise(query, data, Constants(3, 2, 2))
     assert found.numpy() == pytest.approx([42.0, 42.0], rel=1e-3)
     assert not any("7." in str(value) for values in kept for value in values)
 
@@ -81,7 +81,7 @@ def test_a_plug_ins_function_that_mixes_records_is_refused() -> None:
 
     query = RecordSum(name="sums", multiplier=1.0, of=branching, of_shape=(2,))
     with pytest.raises(RuntimeError):
-        told(query, data, Constants(3, 2, 2))
+        answer_without_noise(query, data, Constants(3, 2, 2))
 
 
 def test_any_function_is_summed_and_cut_record_by_record() -> None:
@@ -97,7 +97,9 @@ def test_any_function_is_summed_and_cut_record_by_record() -> None:
         if label >= 0:
             one = np.outer(row, row) + label + 1.0
             expected += one * min(1.0, 2.0 * (1 - 2.0**-10) / np.linalg.norm(one))
-    assert told(query, data, Constants(40, 2, 3)).numpy() == pytest.approx(expected, rel=1e-5)
+    assert answer_without_noise(query, data, Constants(40, 2, 3)).numpy() == pytest.approx(
+        expected, rel=1e-5
+    )
 
 
 def test_weights_of_a_plug_in_are_cut_to_length_one_together() -> None:
@@ -114,5 +116,5 @@ def test_weights_of_a_plug_in_are_cut_to_length_one_together() -> None:
         inside = row * min(1.0, 2.0 * (1 - 2.0**-10) / np.linalg.norm(row))
         padded = np.append(inside, 2.0 * (1 - 2.0**-10))
         expected += np.outer(weights / max(1.0, np.linalg.norm(weights)), padded)
-    found = told(query, data, Constants(40, 2, 3)).numpy()
+    found = answer_without_noise(query, data, Constants(40, 2, 3)).numpy()
     assert found == pytest.approx(expected, rel=1e-5, abs=1e-5)

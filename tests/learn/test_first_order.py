@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax
-from support import Seeded, Silent, SmoothMeter, told
+from support import Seeded, Silent, SmoothMeter, answer_of
 
 from dpladder.config.learner_sections import (
     Adam,
@@ -27,7 +27,7 @@ from dpladder.config.model import Resources
 from dpladder.learn.bounds import SLACK, STABILITY, normalise
 from dpladder.learn.dp_zo.train import directions
 from dpladder.learn.hyfree_dp import queries
-from dpladder.learn.hyfree_dp.queries import Multipliers, asked, split
+from dpladder.learn.hyfree_dp.queries import Multipliers, split, step_queries
 from dpladder.learn.hyfree_dp.train import (
     FACTOR,
     FIRST,
@@ -453,7 +453,7 @@ def test_losses_that_share_a_sample_with_their_gradient_do_not_pass_for_another_
         return loss_distribution(parts, "add_remove").get_epsilon_for_delta(1e-5)
 
     found = Multipliers(gradient=0.4705636, loss=1.3507518, steps=750, looks=150)
-    asks = asked(HyperparameterFree(sampling_rate=0.004), found, LinearHead())
+    asks = step_queries(HyperparameterFree(sampling_rate=0.004), found, LinearHead())
     (looking, blind) = declared(asks, constants_of(), 1e-7).events[0].event.events
     assert (looking.count, blind.count) == (150, 600)
     assert mu(looking.event.event) == pytest.approx(
@@ -573,7 +573,7 @@ def losses_under(weights, bound, data, constants):
     """Sums of losses under the same weights three times, in units of the bound, without noise."""
     query = LossSums(name="losses", multiplier=1.0, model=LinearHead(), points=3)
     several = weights.double().expand(3, *weights.shape)
-    return told(query.at(several, torch.tensor(bound).double()), data, constants)
+    return answer_of(query.at(several, torch.tensor(bound).double()), data, constants)
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw"])

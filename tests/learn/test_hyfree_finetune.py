@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from learn.test_finetune import CLASSES, CPU, SMALL, constants_of, moved, one_by_one, records
-from support import Seeded, Silent, told
+from support import Seeded, Silent, answer_of
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -44,7 +44,7 @@ def gradient(
     """The sum of gradients of length 1 at most, without noise."""
     model = model_of(learner, constants)
     query = GradientSum(name="noise", multiplier=1.0, model=model, clipping="automatic")
-    return told(query.at(weights), data, constants)
+    return answer_of(query.at(weights), data, constants)
 
 
 def loss_sums(
@@ -53,7 +53,7 @@ def loss_sums(
     """Under the same weights three times, without noise."""
     query = LossSums(name="losses", multiplier=1.0, model=model_of(learner, SMALL), points=3)
     several = weights.expand(3, *weights.shape)
-    return bound * told(query.at(several, torch.tensor(bound).double()), data, SMALL)
+    return bound * answer_of(query.at(several, torch.tensor(bound).double()), data, SMALL)
 
 
 def losses_by_torch(

@@ -16,11 +16,11 @@ from typing import Any, get_args
 
 import numpy as np
 
+from dpladder.audit.count_attacks import attacks_on_counts
 from dpladder.audit.engine.built_in import built_in, neighbours
 from dpladder.audit.engine.findings import LeftOut
 from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.records import CLASSES, N0, NOTHING, Record, canaries_of, data_of
-from dpladder.audit.judged import judged
 from dpladder.audit.scene import SceneFolder
 from dpladder.config.label_sets import MANY, Labels
 from dpladder.config.learner_sections import Descent, HyperparameterFreeTuning, Lora
@@ -171,10 +171,10 @@ class Asking:
             data = data_of(units, self.views, self.constants.dimension, self.constants.cap)
             self.curators[units] = Curator(data, self.constants, Resources(threads=1))
         queries = [self.queries] * len(meters)
-        found: list[Floats] = self.curators[units].run(self.asked, queries, meters)
+        found: list[Floats] = self.curators[units].run(self.ask_all, queries, meters)
         return found
 
-    def asked(self, given: Any, queries: tuple[Query, ...]) -> Any:
+    def ask_all(self, given: Any, queries: tuple[Query, ...]) -> Any:
         import torch
 
         answers = []
@@ -458,7 +458,7 @@ ATTACKED = (BUILT_IN, *KINDS)
 
 def attacks(_: SceneFolder, name: str) -> tuple[Mechanism, ...]:
     if name == BUILT_IN:
-        return (*built_in(), *judged())
+        return (*built_in(), *attacks_on_counts())
     return tuple(one for each in attacks_of(name) for one in each.mechanisms(name))
 
 

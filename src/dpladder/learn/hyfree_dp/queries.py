@@ -35,10 +35,10 @@ def queries(
     if model is None:
         assert isinstance(learner, HyperparameterFree)
         model = LinearHead(learner.bias, learner.link)
-    return asked(learner, found, model)
+    return step_queries(learner, found, model)
 
 
-def asked(learner: LossesLookedAt, found: Multipliers, model: Model) -> tuple[Query, ...]:
+def step_queries(learner: LossesLookedAt, found: Multipliers, model: Model) -> tuple[Query, ...]:
     """The gradient, and the losses of a look: all in one release; by Laplace noise one by one, for
     several are no more than pure together. On a sample those of one step compose inside it, so that
     each place along the step has a name."""
@@ -103,7 +103,7 @@ def _least_scale(
 
 def _events(learner: LossesLookedAt, found: Multipliers, hyper: Hyper) -> Any:
     """Events hang on no constants, and on no model."""
-    queries = asked(learner, found, LinearHead())
+    queries = step_queries(learner, found, LinearHead())
     return declared(queries, Constants(1, 1, 1), hyper.delta0).events
 
 

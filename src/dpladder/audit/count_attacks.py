@@ -21,7 +21,7 @@ from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
 
 
-def judged() -> Iterator[Mechanism]:
+def attacks_on_counts() -> Iterator[Mechanism]:
     yield right_and_wrong()
     for relation in get_args(Relation):
         yield from (each(relation) for each in (clipped_losses, right_answers, shares_of_findings))
