@@ -83,7 +83,8 @@ def ways(name: str) -> Iterator[tuple[Any, Constants]]:
     if "sampling_rate" in section.model_fields:
         yield plain.model_copy(update={"sampling_rate": 0.5}), constants
     if "public" in section.model_fields and name != "dp_mlp":
-        yield plain.model_copy(update={"public": "gradient", "look": 0.5}), constants
+        for look in (0.0, 0.5):  # followed for sure, and by what pinned answers say
+            yield plain.model_copy(update={"public": "gradient", "look": look}), constants
 
 
 def data_sets(learner: Any, constants: Constants) -> Iterator[Data]:
@@ -109,7 +110,9 @@ def findings(name: str, key: bytes) -> Iterator[Finding]:
         found = [_returned(learner, constants, data, key) for data in data_sets(learner, constants)]
         others = sum(one != found[0] for one in found[1:])
         told = ", sampled" * (getattr(learner, "sampling_rate", 1.0) < 1.0)
-        told += ", guided" * guided(learner) + ", a network" * (constants.network is not None)
+        told += f", guided, look {getattr(learner, 'look', 0.0):g}" * guided(
+            learner
+        ) + ", a network" * (constants.network is not None)
         yield Finding(f"{name}{told}", "weights that follow records", 0, others, 0, 0)
 
 
