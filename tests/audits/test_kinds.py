@@ -97,7 +97,10 @@ def test_a_kind_is_attacked_in_every_cell_that_a_config_can_ask_for(
     assert {*first.grid()} == grid
 
 
-def of(name: str, note: str = "", cell: GridCell = GridCell("add_remove")) -> Mechanism:  # noqa: B008
+ADDED = GridCell("add_remove")
+
+
+def of(name: str, note: str = "", cell: GridCell = ADDED) -> Mechanism:
     """One attack of a kind."""
     wanted = f"{name} {cell}{', ' * bool(note)}{note}"
     found: dict[str, Mechanism] = {

@@ -43,7 +43,7 @@ from dpladder.config.model import Resources
 from dpladder.learn.curator import Curator, Given, Training
 from dpladder.learn.descent import descend, momentum
 from dpladder.learn.interface import Constants, Data, Hyper
-from dpladder.learn.queries import Query, declared
+from dpladder.learn.queries import GradientSum, Query, declared
 from dpladder.learn.records import Records, prepare
 from dpladder.learn.registry import method
 from dpladder.privacy.release.meter import Meter
@@ -121,7 +121,9 @@ def contenders(
         first = start * torch.eye(CLASSES, DIMENSION, device=device)
 
         def begin(_: Given, asks: tuple[Query, ...]) -> Training[NDArray[np.float32]]:
-            return descend(asks[0], first, hyper, learner, constants, momentum(learner))  # type: ignore[arg-type]
+            (asked,) = asks
+            assert isinstance(asked, GradientSum)
+            return descend(asked, first, hyper, learner, constants, momentum(learner))
 
         curator.run(begin, [queries] * trials, meters)
         torch.set_num_threads(resources.threads)

@@ -1,4 +1,5 @@
-"""Whose data it is: what the rules that prepare data show of that, and what the operator is told."""
+"""Whose data it is: what the rules that prepare data show of that, and what the operator is
+told."""
 
 from __future__ import annotations
 

@@ -48,7 +48,8 @@ def width_of(data: Data) -> int:
 
 
 def trained(data: Data, learner: FineTune = GUIDED, hyper: Hyper = HYPER) -> np.ndarray:
-    found = method(learner.name).train(data, hyper, learner, N0, Silent(), ONE)  # type: ignore[arg-type]
+    train = method(learner.name).train
+    found = train(data, hyper, learner, N0, Silent(), ONE)  # type: ignore[arg-type]
     return np.concatenate([np.ravel(part) for part in found]).astype(np.float64)
 
 

@@ -65,7 +65,8 @@ MUTANTS = (
         "max(abs(low), abs(high))",
         "abs(high)",
         (
-            "embed/test_statistics.py::test_one_record_adds_no_more_than_the_noise_is_made_for[sum below 0]",
+            "embed/test_statistics.py"
+            "::test_one_record_adds_no_more_than_the_noise_is_made_for[sum below 0]",
         ),
     ),
     Mutant(
@@ -75,7 +76,8 @@ MUTANTS = (
         "math.sqrt(2.0)",
         "1.0",
         (
-            "embed/test_statistics.py::test_one_record_adds_no_more_than_the_noise_is_made_for[mean]",
+            "embed/test_statistics.py"
+            "::test_one_record_adds_no_more_than_the_noise_is_made_for[mean]",
         ),
     ),
     Mutant(
@@ -85,7 +87,8 @@ MUTANTS = (
         "math.sqrt(LEVELS)",
         "1.0",
         (
-            "embed/test_statistics.py::test_one_record_adds_no_more_than_the_noise_is_made_for[quantiles]",
+            "embed/test_statistics.py"
+            "::test_one_record_adds_no_more_than_the_noise_is_made_for[quantiles]",
         ),
     ),
     Mutant(
@@ -95,7 +98,8 @@ MUTANTS = (
         "2.0 if terms.relation == 'replace_one' else 1.0",
         "1.0",
         (
-            "embed/test_statistics.py::test_a_statistic_costs_the_epsilon_that_was_asked_for[replace_one]",
+            "embed/test_statistics.py"
+            "::test_a_statistic_costs_the_epsilon_that_was_asked_for[replace_one]",
         ),
     ),
     # Sensitivities, of the rules.
@@ -194,7 +198,8 @@ MUTANTS = (
         "(labels >= 0).sum(0).double().rsqrt().float()",
         "torch.ones(len(records), device=records.device)",
         (
-            "learn/test_second_order.py::test_a_neighbour_of_several_classes_moves_all_sums_together_by_mu_at_most",
+            "learn/test_second_order.py"
+            "::test_a_neighbour_of_several_classes_moves_all_sums_together_by_mu_at_most",
         ),
     ),
     Mutant(
@@ -204,7 +209,8 @@ MUTANTS = (
         "each / each.norm(dim=0).clamp(min=1.0)",
         "each",
         (
-            "learn/test_findings.py::test_no_unit_of_any_findings_moves_all_sums_together_further_than_mu",
+            "learn/test_findings.py"
+            "::test_no_unit_of_any_findings_moves_all_sums_together_further_than_mu",
         ),
     ),
     Mutant(
@@ -214,7 +220,8 @@ MUTANTS = (
         "1 + own + several",
         "1 + own * several + several",
         (
-            "learn/test_findings.py::test_no_unit_of_any_findings_moves_all_sums_together_further_than_mu",
+            "learn/test_findings.py"
+            "::test_no_unit_of_any_findings_moves_all_sums_together_further_than_mu",
         ),
     ),
     Mutant(
@@ -224,7 +231,8 @@ MUTANTS = (
         "known * torch.where(present, 1.0, absent)",
         "torch.where(present, 1.0, absent)",
         (
-            "learn/test_findings.py::test_least_squares_of_findings_are_a_newton_step_from_their_public_share",
+            "learn/test_findings.py"
+            "::test_least_squares_of_findings_are_a_newton_step_from_their_public_share",
         ),
     ),
     Mutant(
@@ -234,7 +242,8 @@ MUTANTS = (
         "(shared / shared.norm(dim=(0, 1)).clamp(min=1.0))",
         "shared",
         (
-            "learn/test_findings.py::test_no_unit_of_any_findings_moves_all_sums_together_further_than_mu",
+            "learn/test_findings.py"
+            "::test_no_unit_of_any_findings_moves_all_sums_together_further_than_mu",
         ),
     ),
     Mutant(
@@ -244,7 +253,8 @@ MUTANTS = (
         "known & ~present",
         "~present",
         (
-            "learn/test_findings.py::test_a_finding_has_a_prototype_of_those_that_have_it_and_one_of_those_that_lack_it",
+            "learn/test_findings.py"
+            "::test_a_finding_has_a_prototype_of_those_that_have_it_and_one_of_those_that_lack_it",
         ),
     ),
     Mutant(
@@ -480,7 +490,8 @@ MUTANTS = (
         "(losses / bounds).nan_to_num_(nan=1.0).clamp_(0.0, 1.0 - SLACK)",
         "(losses / bounds).nan_to_num_(nan=1.0)",
         (
-            "learn/test_hyfree_finetune.py::test_no_record_moves_a_loss_by_more_than_the_bound_nor_a_gradient_by_more_than_one",
+            "learn/test_hyfree_finetune.py"
+            "::test_no_record_moves_a_loss_by_more_than_the_bound_nor_a_gradient_by_more_than_one",
         ),
     ),
     Mutant(
@@ -510,7 +521,8 @@ MUTANTS = (
         "normalise",
         "(lambda norms, bound: normalise(norms.clamp(max=1.0), bound))",
         (
-            "learn/test_hyfree_finetune.py::test_the_noised_sum_is_that_of_gradients_scaled_to_length_one",
+            "learn/test_hyfree_finetune.py"
+            "::test_the_noised_sum_is_that_of_gradients_scaled_to_length_one",
         ),
     ),
     Mutant(
@@ -555,7 +567,8 @@ MUTANTS = (
         "sum(one.count for one in same)",
         "next(one.count for one in same)",
         (
-            "learn/test_first_order.py::test_laplace_losses_on_samples_are_declared_at_what_they_are_charged",
+            "learn/test_first_order.py"
+            "::test_laplace_losses_on_samples_are_declared_at_what_they_are_charged",
         ),
     ),
     Mutant(
@@ -584,7 +597,8 @@ MUTANTS = (
         "self.sampling_rate < 1.0",
         "False",
         (
-            "learn/test_first_order.py::test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced",
+            "learn/test_first_order.py"
+            "::test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced",
         ),
     ),
     Mutant(
@@ -1820,9 +1834,12 @@ left = left & ~mask""",
         "learn/dp_finetune/train.py",
         "sample_worth",
         "guide.worth(given.units, right, given.claim, look.scale(constants), constants)",
-        "guide.worth(given.units, right, given.claim, look.scale(constants), constants.__class__(10, 2, 3))",
+        "guide.worth(given.units, right, given.claim, look.scale(constants), "
+        "constants.__class__(10, 2, 3))",
         (
-            "learn/test_guided_network.py::test_a_sample_that_its_look_rejects_leaves_a_head_of_zeros_and_adapters_as_they_were",
+            "learn/test_guided_network.py"
+            "::test_a_sample_that_its_look_rejects_leaves_a_head_of_zeros_and_adapters_as_they_"
+            "were",
         ),
     ),
     Mutant(
@@ -1971,13 +1988,14 @@ left = left & ~mask""",
         "noise + learner.stability",
         "noise",
         (
-            "golden/test_golden.py::test_a_mechanism_does_what_its_version_did[update of dp_adam_wosm]",
+            "golden/test_golden.py"
+            "::test_a_mechanism_does_what_its_version_did[update of dp_adam_wosm]",
         ),
     ),
     Mutant(
         "kappa of dp_gd forgets momentum",
         "learn/heads/queries.py",
-        "logit_noise",
+        "_by_momentum",
         "descent_noise.logit_noise(learner, steps, constants, learner.momentum)",
         "descent_noise.logit_noise(learner, steps, constants)",
         ("golden/test_golden.py::test_a_mechanism_does_what_its_version_did[dp_gd kappa at mu 2]",),
@@ -2005,7 +2023,8 @@ left = left & ~mask""",
         "1.0",
         "2.0",
         (
-            "golden/test_golden.py::test_a_mechanism_does_what_its_version_did[rule run_trial trial]",
+            "golden/test_golden.py"
+            "::test_a_mechanism_does_what_its_version_did[rule run_trial trial]",
         ),
     ),
     Mutant(
@@ -2285,7 +2304,8 @@ left = left & ~mask""",
         "self.clip / constants.cap",
         "self.clip",
         (
-            "golden/test_golden.py::test_a_mechanism_does_what_its_version_did[hyfree_dp add_remove]",
+            "golden/test_golden.py"
+            "::test_a_mechanism_does_what_its_version_did[hyfree_dp add_remove]",
         ),
     ),
     Mutant(
@@ -2835,7 +2855,8 @@ _sweep(ledger, finished)""",
         "math.sqrt(self.each)",
         "1.0",
         (
-            "learn/test_findings.py::test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for",
+            "learn/test_findings.py"
+            "::test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for",
         ),
     ),
     Mutant(
@@ -2854,7 +2875,8 @@ _sweep(ledger, finished)""",
         "pass",
         (
             "data/test_census.py"
-            "::test_a_unit_adds_one_to_all_and_to_one_class_whatever_its_records_and_its_neighbours_are",
+            "::test_a_unit_adds_one_to_all_and_to_one_class"
+            "_whatever_its_records_and_its_neighbours_are",
         ),
     ),
     Mutant(

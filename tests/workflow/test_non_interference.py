@@ -36,9 +36,9 @@ RECORDS, BAD = 7919, 1013  # of the second dataset: unlike any number that a run
 CANARY = "canary"
 
 # float64 carries 53 bits: a sum of a few thousand vanishes beside noise of this size. The stream of
-# a draw follows its name alone, and not home's secret key. (What one noised step leaves swallows a later step as well: that every step gets
-# its noise is for the engine's own tests to hold.) No noise is below zero, so that counts of units
-# stop no run.
+# a draw follows its name alone, and not home's secret key. (What one noised step leaves swallows a
+# later step as well: that every step gets its noise is for the engine's own tests to hold.) No
+# noise is below zero, so that counts of units stop no run.
 SWALLOW = """
 
 def _stream(self, name, index):

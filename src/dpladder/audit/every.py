@@ -1,5 +1,5 @@
-"""Everything that can publish something, as `dpladder audit` attacks it: kinds of queries, learners,
-rules and searches.
+"""Everything that can publish something, as `dpladder audit` attacks it: kinds of queries,
+learners, rules and searches.
 
 What has no attack is an error here, so that nothing new can be shipped without one.
 """

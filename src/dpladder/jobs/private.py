@@ -198,8 +198,8 @@ def _check_versions(asked: Asked, question: Question) -> None:
                     ". No more was read or spent. Finish it with the dpladder of then, which is "
                     "free"
                     if cut_off
-                    else ", and what it stands on changed since. Nothing was read or spent. Undo the "
-                    "change, and what was released is restored, free"
+                    else ", and what it stands on changed since. Nothing was read or spent. Undo "
+                    "the change, and what was released is restored, free"
                 )
                 + f"; or ask anew with respend: true, or respend: [{older[0]}]."
             )

@@ -1,5 +1,5 @@
-"""The curator: it holds the records and the meter, and answers the questions that a method declared,
-noised and on the public grid, and no others.
+"""The curator: it holds the records and the meter, and answers the questions that a method
+declared, noised and on the public grid, and no others.
 
 A method is a generator. It yields questions and is sent answers; all that it knows are public
 inputs (`Given`) and these answers, so what it returns is post-processing. Several trainings run

@@ -13,11 +13,11 @@ contribution out and puts another in: how far apart these can be is what a kind'
 | law | holds where | replaced, in units of bound * cap |
 |---|---|---|
 | opposite | always: triangle inequality | 2 |
-| apart | two contributions have an inner product of 0 or more: |P - Q|^2 <= |P|^2 + |Q|^2 | sqrt(2) |
+| apart | no two have an inner product below 0: |P - Q|^2 <= |P|^2 + |Q|^2 | sqrt(2) |
 | range | a contribution is a number from 0 to the bound | 1 |
 
-Over a Poisson sample every law is `opposite`: neighbours there lie around "nobody sampled", not only
-around each other (`in_sample` in privacy/accounting/draws.py).
+Over a Poisson sample every law is `opposite`: neighbours there lie around "nobody sampled", not
+only around each other (`in_sample` in privacy/accounting/draws.py).
 """
 
 from __future__ import annotations
@@ -314,8 +314,8 @@ class SecondMoments(Query):
 
 @dataclass(frozen=True, kw_only=True)
 class ResidualSum(Query):
-    """The sum of (p - y) x^T over records in a ball, the gradient of logistic regression, unclipped:
-    `at(weights)`.
+    """The sum of (p - y) x^T over records in a ball, the gradient of logistic regression,
+    unclipped: `at(weights)`.
 
     Softmax: |p - y|^2 = (1 - p_y)^2 + sum of the other p_j^2 <= 2 (1 - p_y)^2 <= 2. One sigmoid a
     class: each of m residuals lies between -1 and 1, so |p - y| <= sqrt(m) (Mehta et al.). Two may

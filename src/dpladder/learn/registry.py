@@ -159,8 +159,8 @@ class Method:
         return () if shapes is None else tuple(shapes(learner, constants))
 
     def _own(self, name: str) -> Any:
-        """What only its own train.py knows about its weights. Its queries.py says so: whoever asks the
-        others loads no torch."""
+        """What only its own train.py knows about its weights. Its queries.py says so: whoever asks
+        the others loads no torch."""
         return (
             getattr(self.room("train"), name)
             if name in getattr(self.room("queries"), "OWN", ())

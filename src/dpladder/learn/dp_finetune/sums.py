@@ -1,5 +1,5 @@
-"""The records above a cut, and what fine-tuning sums up of them: clipped gradients and losses of the
-whole network, or of its head alone."""
+"""The records above a cut, and what fine-tuning sums up of them: clipped gradients and losses of
+the whole network, or of its head alone."""
 
 from __future__ import annotations
 

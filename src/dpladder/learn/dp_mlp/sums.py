@@ -1,5 +1,5 @@
-"""The sum of clipped gradients of a perceptron with one hidden layer, by Opacus' gradients of single
-records."""
+"""The sum of clipped gradients of a perceptron with one hidden layer, by Opacus' gradients of
+single records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What was found of a public sample for nothing (a mean, a head), kept under what it was found from.
+"""What was found of a public sample for nothing (a mean, a head), kept under what it was found
+from.
 
 Another device or build rounds features otherwise, and questions name what was found by its bytes:
 so these are kept in home, and given out again.

@@ -1,5 +1,5 @@
-"""Whose data a lineage holds, as keyed ids: so that a version of the data keeps its units, and that the
-operator is told where somebody would get a second budget under another name.
+"""Whose data a lineage holds, as keyed ids: so that a version of the data keeps its units, and that
+the operator is told where somebody would get a second budget under another name.
 
 Who shares whose data is for the operator's eyes alone (`dpladder check`). It stops no run: an exit
 code would tell about whoever decides it.
@@ -50,8 +50,8 @@ class Known:
 
 
 def remember_units(home: Home, lineage: str, digest: str, own: Known) -> None:
-    """Keep what a lineage holds, by ids keyed with home's "units" subkey; what it once held it keeps.
-    `digest`: what the ledger may note these very units by."""
+    """Keep what a lineage holds, by ids keyed with home's "units" subkey; what it once held it
+    keeps. `digest`: what the ledger may note these very units by."""
     if any(len(identity) != ID_BYTES for identity in own.units | own.contents):
         raise BadInput(f"keyed unit ids must have {ID_BYTES} bytes each.")
     with _alone(home):
@@ -94,8 +94,8 @@ def sharing(home: Home, lineage: str, own: Known) -> list[str]:
 
 @contextlib.contextmanager
 def _alone(home: Home) -> Iterator[None]:
-    """One at a time, so that nothing is written over. Where the file system has no locks, two clones
-    must not prepare one lineage at the same moment."""
+    """One at a time, so that nothing is written over. Where the file system has no locks, two
+    clones must not prepare one lineage at the same moment."""
     descriptor = os.open(home.units, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with contextlib.suppress(OSError):

@@ -43,8 +43,8 @@ def checklist(statement: SealedStatement, lineage: str, told: Deployment) -> str
             f"Of statement `{statement.id}`, {statement.origin.date}. Sections and order follow "
             "the initial public draft of the guidelines (December 2023); the final text "
             "(March 2025, doi:10.6028/NIST.SP.800-226) may number them otherwise. The hazards are "
-            "told in this software's words. *For people to judge* is what no software can answer: write "
-            "beside it what was decided, by whom.",
+            "told in this software's words. *For people to judge* is what no software can answer: "
+            "write beside it what was decided, by whom.",
             "",
             "| section | hazard | answered | how |",
             "|---|---|---|---|",

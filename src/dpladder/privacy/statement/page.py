@@ -82,10 +82,10 @@ WORKFLOW = Wording(
     "public_validation, public_sample or public_unlabelled, their labels included. What a "
     "training learns from them, at its start or at each step, is charged to nobody: of a "
     "source that is named so and is private, nothing is protected.",
-    named="Sources and lineages belong to the operator, who is trusted to name them, and to give data "
-    "that changed another dataset.version; whoever else chooses configs may not. No exit code and "
-    "no file tells who is there: `dpladder check` alone compares lineages, versions and sources "
-    "declared public, for the operator's eyes.",
+    named="Sources and lineages belong to the operator, who is trusted to name them, and to give "
+    "data that changed another dataset.version; whoever else chooses configs may not. No exit code "
+    "and no file tells who is there: `dpladder check` alone compares lineages, versions and "
+    "sources declared public, for the operator's eyes.",
     cut=(
         "Each record's part of a sum is cut to a little less than the noise is made for, which "
         "leaves room for what rounding adds.",
