@@ -157,6 +157,7 @@ def test_the_plan_says_what_it_chose(tmp_path, capsys, monkeypatch):
     found = json.loads(capsys.readouterr().out)
     assert set(found["choices"]) == {"main"}
     assert {spend["rule"] for spend in found["spends"]} == {
+        "count_units",
         "estimate_mean",
         "train_final",
         "evaluate",

@@ -38,8 +38,8 @@ def count_units(task: Task[CountUnits]) -> None:
             f"{counts[0]:,.0f} units of the {reads.nominal_size:,} that train by declaration "
             f"count as something, by class {', '.join(f'{count:,.0f}' for count in counts[1:])} "
             f"(each ± {sd:,.0f}). Nothing else was spent, and these counts are kept. `dpladder "
-            "check` shows on your terminal what is wrong. Then correct the config; or mend the data, "
-            "and give it a number of its own, dataset.version; or, if all of this is right, declare "
+            "check` shows on your terminal what is wrong. Then correct the config. If the data is "
+            "wrong, mend it and give it a new dataset.version. If all of this is right, declare "
             "dataset.rare or nominal_size, or set dataset.census: null."
         )
 
