@@ -88,8 +88,8 @@ def features_of(rule):
             path("merge_features", "privacy", experiment, part=part)
             for part in stage.parts(config, dict(wildcards.items()))
         ]
-        counts = stages.jobs(config, "count_units") if stage.releases else []
-        if rule != "count_units" and counts:
+        waits = stage.releases and rule != "count_units"
+        if waits and stages.jobs(config, "count_units"):
             found.append(path("count_units", "privacy", experiment))
         return found
 
