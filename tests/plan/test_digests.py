@@ -56,7 +56,7 @@ def copy(tmp_path: Path) -> Path:
         ("privacy/ledger/book.py", lambda text: text + "\nUNUSED = 1\n"),
         ("privacy/statement/build.py", lambda text: text + "\nUNUSED = 1\n"),
         ("report/ladder_figure.py", lambda text: text + "\nUNUSED = 1\n"),
-        ("learn/dp_newton/cost.py", lambda text: text + "\nUNUSED = 1\n"),
+        ("learn/dp_newton/queries.py", lambda text: text + "\nUNUSED = 1\n"),
         ("learn/registry.py", lambda text: text + "\nUNUSED = 1\n"),
     ],
     ids=[
@@ -85,7 +85,7 @@ def test_what_cannot_change_a_trial_leaves_its_digest(
         "privacy/accounting/gdp.py",
         "privacy/release/noise.py",
         "privacy/release/meter.py",
-        "learn/heads/cost.py",
+        "learn/heads/queries.py",
         "learn/linear.py",
         "learn/descent.py",
         "search/space.py",

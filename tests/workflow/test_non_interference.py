@@ -38,7 +38,7 @@ CANARY = "canary"
 # float64 carries 53 bits: a sum of a few thousand vanishes beside noise of this size. The stream of
 # a draw follows its name alone, and not home's secret key. (What one noised step leaves swallows a
 # later step as well: that every step gets its noise is for the engine's own tests to hold.) No
-# noise is below zero, so that counts of units stop no run.
+# noise is below zero, and such counts are all equal: that stops no run whose classes may be rare.
 SWALLOW = """
 
 def _stream(self, name, index):
@@ -202,7 +202,13 @@ def run_both(
 
 def config_of(source: str) -> dict[str, Any]:
     return {
-        "dataset": {"lineage": "tiny", "source": source, "nominal_size": 240, "classes": CLASSES},
+        "dataset": {
+            "lineage": "tiny",
+            "source": source,
+            "nominal_size": 240,
+            "classes": CLASSES,
+            "rare": 0.01,
+        },
         "features": {"model": "none", "dtype": "float32"},
         "privacy": {"epsilon": 1.0, "delta": 1e-5, "lifetime": {"epsilon": 8.0}},
         "sweep": {

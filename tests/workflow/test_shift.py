@@ -189,16 +189,17 @@ def test_other_peoples_records_are_counted_on_a_lineage_of_their_own(project: Wo
         asked = project.run(f"results/{path}")
         assert "MissingRuleException" in asked.stderr  # neither has what the other has
 
-    # Their records change, and theirs alone are paid for again.
+    # Their records change: as another version of the data theirs alone are paid for again.
     others["features"][0] += 1.0
     np.savez("others.npz", features=others["features"] + 0.5, labels=others["labels"], users=users)
-    refused = project.run()
-    assert refused.returncode != 0
-    assert "respend" in refused.stderr
-    project.configure(
-        OTHERS, {"respend": True, "experiments": {"others": {"privacy": {"epsilon": 5.0}}}}
-    )
+    kept = Path("results/others/tests/1/metrics.json")
+    before = kept.read_bytes()
     project.finish()
+    assert kept.read_bytes() == before
+    changed = {"dataset": {"version": 2}, "privacy": {"epsilon": 5.0}}
+    project.configure(OTHERS, {"experiments": {"others": changed}})
+    project.finish()
+    assert kept.read_bytes() != before
     assert main(["verify", "results"]) == 0
     stated = json.loads(Path("results/privacy.json").read_text())["datasets"]
     assert len(stated["others"]["spends"]) == 2  # those of before count in the lifetime

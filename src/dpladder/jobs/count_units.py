@@ -21,7 +21,7 @@ from dpladder.jobs.private import (
     stored_constants,
 )
 from dpladder.jobs.task import Task, read_json, write_json
-from dpladder.learn.queries import Cells, declared
+from dpladder.learn.queries import UnitCounts, declared
 from dpladder.plan.reads import CountUnits
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.release.meter import Meter
@@ -48,9 +48,9 @@ def release_of(task: Task[CountUnits]) -> Release:
     held, train = reserved(task), part_of(task, "train")
     sigma = gdp.sigma(held.mu("count_units"), 1)
     most, cells = task.reads.labels, 3 if task.reads.labels == MANY else train.classes
-    # a unit is counted once, however many records it has: among all, and in one class
+    # a unit is counted once, however many records it has
     constants = replace(stored_constants(task, train), cap=1)
-    query = Cells(name="units", multiplier=sigma, cells=(1 + cells,), each=2)
+    query = UnitCounts(name="units", multiplier=sigma, classes=cells)
     costs = declared([query], constants)
 
     def produce(meter: Meter, folder: Path) -> None:

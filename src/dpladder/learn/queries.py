@@ -395,6 +395,23 @@ class Cells(Query):
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnitCounts(Query):
+    """How many units count, and how many of them are of each class (data/census.py adds them up). A
+    unit that counts adds 1 to the first and to one other, which is sqrt(2) long. Two units differ
+    in their class, or in whether they count: by sqrt(2) again, so that a replaced one moves no more
+    than one that enters."""
+
+    classes: int
+    law: ClassVar[Law] = "range"
+
+    def bound(self, constants: Constants) -> float:
+        return math.sqrt(2.0)
+
+    def shape(self, constants: Constants) -> Shape:
+        return (1 + self.classes,)
+
+
+@dataclass(frozen=True, kw_only=True)
 class UnitMean(Query):
     """The sum of units' mean features, each in a ball or on its sphere (data/centre.py adds them
     up): a unit's records are one record's worth together. Two may be opposite."""
