@@ -56,7 +56,7 @@ def test_every_kind_passes(name: str, made: Any) -> None:
 
 def test_every_kind_of_query_is_attacked() -> None:
     """Those of counts, the mean and a search are attacked in their rules."""
-    elsewhere = {"Cells", "UnitCounts", "UnitMean", "OfModel", "Utilities"}
+    elsewhere = {"Cells", "UnitsByClass", "UnitMean", "OfModel", "Utilities"}
     attacked = {
         type(query).__name__
         for name in kinds.KINDS

@@ -2890,7 +2890,7 @@ _sweep(ledger, finished)""",
     Mutant(
         "a unit is taken to move one of the counts",
         "learn/queries.py",
-        "UnitCounts.bound",
+        "UnitsByClass.bound",
         "math.sqrt(2.0)",
         "1.0",
         attack("count_units"),

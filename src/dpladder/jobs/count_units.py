@@ -21,7 +21,7 @@ from dpladder.jobs.private import (
     stored_constants,
 )
 from dpladder.jobs.task import Task, read_json, write_json
-from dpladder.learn.queries import UnitCounts, declared
+from dpladder.learn.queries import UnitsByClass, declared
 from dpladder.plan.reads import CountUnits
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.release.meter import Meter
@@ -50,7 +50,7 @@ def release_of(task: Task[CountUnits]) -> Release:
     most, cells = task.reads.labels, 3 if task.reads.labels == MANY else train.classes
     # a unit is counted once, however many records it has
     constants = replace(stored_constants(task, train), cap=1)
-    query = UnitCounts(name="units", multiplier=sigma, classes=cells)
+    query = UnitsByClass(name="units", multiplier=sigma, classes=cells)
     costs = declared([query], constants)
 
     def produce(meter: Meter, folder: Path) -> None:

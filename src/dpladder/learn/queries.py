@@ -395,7 +395,7 @@ class Cells(Query):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnitCounts(Query):
+class UnitsByClass(Query):
     """How many units count, and how many of them are of each class (data/census.py adds them up). A
     unit that counts adds 1 to the first and to one other, which is sqrt(2) long. Two units differ
     in their class, or in whether they count: by sqrt(2) again, so that a replaced one moves no more
