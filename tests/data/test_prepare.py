@@ -424,10 +424,14 @@ def test_a_setup_that_cannot_work_is_refused_before_anything_is_written(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data.npz"]
 
 
-def test_an_empty_source_is_refused(tmp_path: Path) -> None:
+def test_an_empty_source_is_refused_where_it_is_public_alone(tmp_path: Path) -> None:
+    """Of private data an exit code would tell the last person from nobody."""
     (tmp_path / "images").mkdir()
     dataset = Dataset(
         lineage="x", source=f"folder:{tmp_path / 'images'}", nominal_size=1, classes=2
     )
+    paths = tmp_path / "manifest.h5", tmp_path / "problems.jsonl"
+    assert prepare(dataset, KEYS, *paths).kept == []
+    public = dataset.model_copy(update={"declared_public": True})
     with pytest.raises(BadInput, match="holds no records"):
-        prepare(dataset, KEYS, tmp_path / "manifest.h5", tmp_path / "problems.jsonl")
+        prepare(public, KEYS, *paths)

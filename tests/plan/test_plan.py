@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -725,3 +727,19 @@ def test_versions_of_the_data_add_and_parts_of_one_do_not() -> None:
     assert compose([*first["train"], *first["test"]], 1e-5).epsilon == alone.epsilon
     both = compose([*first["train"], *second["test"]], 1e-5).entry.mu
     assert both == pytest.approx(math.hypot(alone.entry.mu, compose(second["test"], 1e-5).entry.mu))
+
+
+def test_one_question_of_two_samples_is_refused_until_versions_tell_them_apart(
+    tmp_path: Path,
+) -> None:
+    """A question names no path: of two public samples it would have two answers."""
+    for name in ("here", "there"):
+        np.savez(tmp_path / name, images=np.zeros((9, 28, 28), np.uint8), labels=np.arange(9))
+    both = {
+        name: {"dataset": {"public_sample": f"npz:{tmp_path / name}.npz"}}
+        for name in ("here", "there")
+    }
+    with pytest.raises(BadInput, match=r"same question of different sources.*dataset\.version"):
+        plan(**ROOM, experiments=both)
+    both["there"]["dataset"]["version"] = 2
+    plan(**ROOM, experiments=both)

@@ -308,8 +308,18 @@ def nothing_that_counts(folder: Path) -> None:
     np.savez(folder / "data.npz", **arrays | {"labels": np.array(["cow"] * 300)})
 
 
+def nobody(folder: Path) -> None:
+    """The last record has left."""
+    plain_matrix(folder)
+    arrays = dict(np.load(folder / "data.npz"))
+    np.savez(folder / "data.npz", **{name: rows[:0] for name, rows in arrays.items()})
+
+
 @pytest.mark.ci
-def test_whether_a_run_stops_follows_from_noised_counts_alone(clone: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", [nothing_that_counts, nobody])
+def test_whether_a_run_stops_follows_from_noised_counts_alone(
+    clone: Path, tmp_path: Path, other: Write
+) -> None:
     """Somebody who may choose configs can put the data on any line, where one person decides."""
     config = config_of("npz:source/data.npz")
     config["features"]["mean"] = {"epsilon": 0.1, "radius": 10.0}
@@ -317,7 +327,7 @@ def test_whether_a_run_stops_follows_from_noised_counts_alone(clone: Path, tmp_p
         clone,
         tmp_path,
         config,
-        (plain_matrix, nothing_that_counts),
+        (plain_matrix, other),
         *("results/main/mean/mean.safetensors", "results/main/census/census.json"),
     )
     assert [run.exit_code for run in runs] == [0, 0], (runs[1].folder / "stderr").read_text()

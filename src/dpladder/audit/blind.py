@@ -88,10 +88,10 @@ def ways(name: str) -> Iterator[tuple[Any, Constants]]:
 
 
 def data_sets(learner: Any, constants: Constants) -> Iterator[Data]:
-    """Of two, of ten and of some sixty units, of every kind that tempts a clip."""
+    """Of two, of no, of ten and of some sixty units, of every kind that tempts a clip."""
     base, units = (NOTHING, NOTHING), canaries_of(constants.labels)
     crowd = tuple(units[place % len(units)] for place in range(61))
-    for some in (base, (*base, *units), crowd):
+    for some in (base, (), (*base, *units), crowd):
         yield _beside_public(some, learner, constants)
 
 

@@ -21,7 +21,7 @@ from dpladder.data.files import write_private
 from dpladder.data.folders import Tangled
 from dpladder.data.layout import Layout, layout_of
 from dpladder.data.looked import Looks
-from dpladder.data.prepare import Keys, Part, Survey, numbered_units, survey, units_digest
+from dpladder.data.prepare import EMPTY, Keys, Part, Survey, numbered_units, survey, units_digest
 from dpladder.data.spans import cutter
 from dpladder.data.tables import Worded
 from dpladder.errors import BadInput
@@ -98,6 +98,8 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         if look.spared:
             print(f"spared   {look.spared:,} files have not changed since they were looked into")
         print(report(counted))
+        if not found.source.labels:
+            print(f"warning  {found.source.name} {EMPTY} A run would spend on nothing.\n")
         if protected:
             for told in _other_data(looked.dataset, found, contents, keys):
                 print(f"warning  {told}\n")

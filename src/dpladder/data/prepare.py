@@ -35,8 +35,8 @@ no digest of it leaves. Parts of different versions add up: a record may be edit
 come under another id, and lie in another part. Within a version nobody does. The ledger notes which
 units there were when the version was first asked; of what is read later those alone count
 (jobs/private.py). So a unit is in the part where it was first or counts as nothing, whoever else
-came or went: one unit more or less still changes one unit's rows in one part, and nothing that
-anybody sees says whether data changed.
+came or went: one unit more or less still changes one unit's rows in one part. When a file of the
+source was last written may show (plan/dag.fingerprint), and never what changed.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ SPELLINGS = {
 }
 ID_BYTES = 16
 COPY = "copy of another record"
+EMPTY = "holds no records. Check the path, and for a folder the suffixes of its files."
 TOO_MANY = "label is not in dataset.classes, or it has more than dataset.labels"
 WRONG_LABEL: dict[Labels, str] = {
     1: "label is not in dataset.classes",
@@ -385,10 +386,9 @@ def missing(source: Source) -> str:
 
 def _check(source: Source, dataset: Dataset, public: Part | None) -> None:
     name = source.name
-    if not source.labels:
-        raise BadInput(
-            f"{name} holds no records. Check the path, and for a folder the suffixes of its files."
-        )
+    if not source.labels and (public is not None or dataset.declared_public):
+        # of private data a refusal would tell the last person from nobody
+        raise BadInput(f"{name} {EMPTY}")
     if public is None and dataset.unit.by == "user" and source.users is None:
         raise BadInput(
             f"dataset.unit.by is user, but {name} has no user column. Add one (of jsonl, name it "

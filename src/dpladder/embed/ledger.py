@@ -240,11 +240,6 @@ class OpenLedger:
             charge.finish(noised)
         return noised
 
-    @property
-    def terms(self) -> Terms:
-        """What is fixed for the lineage's life."""
-        return self._terms
-
     def affords(self, mechanism: Mechanism) -> bool:
         """Whether one more such spend would be reserved. Reserves nothing."""
         self._own_process()

@@ -114,7 +114,7 @@ class Curator:
     ) -> list[Result]:
         """What each training returns, of those that ask these queries through these meters.
         `guided`: whether public records guide them."""
-        given = self._given(queries, guided)
+        given = self._prepare(queries, guided)
         kinds: list[Query] = []
         seats = []
         for number, (own, meter) in enumerate(zip(queries, meters, strict=True)):
@@ -310,8 +310,8 @@ class Curator:
         """Traced once: of other arguments, it is the same but for their values."""
         return self._once(("trace", of), lambda: moments.by_record(self._records(), of, *arguments))
 
-    def _given(self, queries: Sequence[tuple[Query, ...]], guided: bool) -> Given:
-        """Public inputs, once records are ready for all queries."""
+    def _prepare(self, queries: Sequence[tuple[Query, ...]], guided: bool) -> Given:
+        """Make records ready for all queries. Returns the public inputs."""
         models = [one.model for own in queries for one in own if isinstance(one, OfModel)]
         for model in models:
             self._model(model)

@@ -70,6 +70,7 @@ def data_of(
     Records' numbers come over and over where they have to be more."""
     records = [record for record in units for _ in range(cap)]
     features = np.array([np.resize(record[0], width) for record in records], np.float32)
+    features = features.reshape(len(records), width)
     if views > 1:
         features = np.repeat(features[:, None], views, axis=1)
     numbers = np.repeat(np.arange(len(units), dtype=np.uint64), cap)

@@ -33,11 +33,11 @@ def train(
     if constants.labels == MANY:
         targets = yield own["targets"].at()
         return as_weights(_of_findings(together, targets, hyper, learner, constants))
-    together = _known(given, hyper, "covariance", None, together)
+    together = _combined_sum(given, hyper, "covariance", None, together)
 
     def head(label: int, sums: list[Tensor]) -> Tensor:
         moments, target = (
-            _known(given, hyper, name, label, total)
+            _combined_sum(given, hyper, name, label, total)
             for name, total in zip(("moments", "targets"), sums or (None, None), strict=True)
         )
         system = to_matrix(moments + learner.alpha * together)
@@ -77,8 +77,8 @@ def release_sums(
     yield from class_by_class(given, constants, _asking(queries), conclude)
 
 
-def _known(given: Given, hyper: Hyper, name: str, label: int | None, own: Any) -> Tensor:
-    """A sum as well as it is known. Two releases of it, with independent noise of variances
+def _combined_sum(given: Given, hyper: Hyper, name: str, label: int | None, own: Any) -> Tensor:
+    """A sum from all its releases. Two of it, with independent noise of variances
     proportional to mu^-2, weigh as mu^2: that has the least variance, proportional to (mu_own^2 +
     mu_shared^2)^-1, what one release at the mu of both together would have."""
     if given.statistics is None or (name == "covariance" and given.covariance is not None):
