@@ -20,7 +20,7 @@ from support import ROOT
 
 from dpladder.config.dataset_sections import Column
 from dpladder.config.load import resolve
-from dpladder.data.columns import plain, restored_columns
+from dpladder.data.columns import matrix_of, plain, restored_columns
 from dpladder.data.datasets import open_source
 from dpladder.data.inputs import open_inputs
 from dpladder.data.layout import Layout
@@ -394,6 +394,14 @@ def test_a_missing_number_counts_as_what_was_declared(kind: str, tmp_path: Path)
     told = [plain(column) for column in FILLED]
     assert standalone.rows_of(told, rows) == graph.rows_of(told, rows)
     assert np.array(graph.rows_of(told, rows)) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("blank", [None, "", " ", "nan", "NaN", float("nan"), pd.NA])
+def test_exports_fill_in_what_training_fills_in(blank: Any) -> None:
+    rows = [{"age": blank, "visits": 1.0}]
+    told = [plain(column) for column in FILLED]
+    trained = matrix_of(FILLED, lambda name: [row[name] for row in rows]).tolist()
+    assert standalone.rows_of(told, rows) == graph.rows_of(told, rows) == trained
 
 
 def test_a_word_is_no_missing_number(tmp_path: Path) -> None:

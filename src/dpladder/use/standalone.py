@@ -160,7 +160,8 @@ def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
         raise ValueError(f"a record has {len(row)} values, and this model takes {len(columns)}")
     if told.get("levels"):
         return [float(_level(value) == _level(level)) for level in told["levels"]]
-    absent = "missing" in told and (value is None or value == "" or value != value)
+    blank = value is None or str(value).strip().lower() in ("", "nan", "<na>")
+    absent = "missing" in told and blank
     number = float(told["missing"] if absent else value)
     if number != number:
         raise ValueError(f"a record has no number in {name}, which this model was trained on")
