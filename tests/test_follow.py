@@ -171,9 +171,10 @@ def test_an_interrupt_waits_for_snakemake_to_end_its_jobs(tmp_path: Path) -> Non
         "time.sleep(600)"
     )
     code = (
-        "import sys; from dpladder.commands.follow import follow; sys.exit(follow([sys.executable, "
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from dpladder.commands.follow import follow; sys.exit(follow([sys.executable, "
         f"'-c', {child!r}]))"
-    )
+    )  # a shell's jobs in the background are started with interrupts ignored
     run = subprocess.Popen(
         [sys.executable, "-c", code], cwd=tmp_path, process_group=0, stderr=subprocess.PIPE
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
+import numpy as np
 import pytest
 import yaml
 from support import commit
@@ -221,3 +223,39 @@ def test_what_measures_a_guided_model_is_asked_as_the_ledger_knows_it() -> None:
             if question in kept.kept
         }
         assert held == {"train_final", "evaluate_of"}
+
+
+IMAGES: dict[str, Any] = {
+    "dataset": {"source": "npz:images.npz", "public_sample": None, "nominal_size": 300},
+    "features": {"model": "efficientnet_lite0", "image_size": 32, "centre": "auto"},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "layers"),
+    [
+        ({}, "last"),  # n0 mu = 80
+        ({"dataset": {"nominal_size": 2000}}, "auto"),
+        ({"dataset": {"public_sample": "npz:sample.npz"}}, "auto"),
+        ({"features": {"layers": ["blocks.5"]}}, ["blocks.5"]),
+        ({"mode": "research", "dataset": {"declared_public": True}}, "auto"),
+    ],
+)
+def test_few_images_are_seen_at_the_last_output_alone(
+    changes: dict[str, Any], layers: str | list[str]
+) -> None:
+    np.savez("images.npz", images=np.zeros((9, 12, 12), np.uint8), labels=np.arange(9) % 3)
+    project = asked(overlay(IMAGES, changes))
+    found = project.main.features.layers
+    assert (list(found) if isinstance(layers, list) else found) == layers
+    said = project.choices.get("main", "")
+    assert ("would lose more to noise" in said) == (layers == "last")
+    assert project.main.features.centre == ("network" if layers == "last" else ANY)
+
+
+def test_a_larger_total_keeps_the_depths_that_were_paid_for() -> None:
+    np.savez("images.npz", images=np.zeros((9, 12, 12), np.uint8), labels=np.arange(9) % 3)
+    release(asked(IMAGES))
+    alone = {"final": {"targets": [8.0]}}
+    assert asked(IMAGES, alone).main.features.layers == "auto"
+    assert asked(IMAGES, {"final": {"targets": [1.0, 8.0]}}).main.features.layers == "last"

@@ -81,8 +81,10 @@ class Features(Section):
     layers: Layers = Field(
         "auto",
         description="depths of the network whose pooled outputs are laid side by side, several of "
-        "them each at one length, record by record: auto, of images the last three stages, of "
-        "texts the word embeddings beside the last layer; last, the network's own pooled output; "
+        "them each at one length, record by record: auto, of images the last three stages "
+        "(the last "
+        "output where n0*mu is below 100), of texts the word embeddings beside the last layer; "
+        "last, the network's own pooled output; "
         "or a list of names. One pass of the network keeps all of them",
     )
     until: str | None = Field(

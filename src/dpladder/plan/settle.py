@@ -30,6 +30,9 @@ KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")
 # second on also where the network's own mean is there for nothing: `tools/price_means.py`,
 # `compare_hpo.py --centre bought`.
 MEAN, PAYS, PAYS_AGAIN = 0.05, 100.0, 480.0
+# Below this n0 * mu, several depths of an image's network lose to its last output, which has a mean
+# for nothing: `tools/depths.py`.
+DEPTHS_PAY = 100.0
 FEWEST = 12  # directions that features take up, of all data sets in docs/learners.md
 
 
@@ -73,7 +76,9 @@ def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> 
     (`remembered`, see paid_choices), which is told where today's would be another (`choices`)."""
     project = divided(project)
     asked = project.modelled
-    experiments = {name: _expecting(_centred(_guiding(config))) for name, config in asked.items()}
+    experiments = {
+        name: _expecting(_centred(_with_depths(_guiding(config)))) for name, config in asked.items()
+    }
     looks = {name: _look(config) for name, config in experiments.items()}
     today = {name: _swept(config, looks[name]) for name, config in experiments.items()}
     found = {
@@ -96,7 +101,7 @@ def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> 
             for name, config in experiments.items()
             if (
                 words := [
-                    *_said_of_depths(config),
+                    *_said_of_depths(project.experiments[name], config),
                     *_said_of_mean(project.experiments[name], config),
                     *_said(config, looks[name]),
                     *_said_of_kept(found[name], config, today[name]),
@@ -156,7 +161,8 @@ def chosen_in(config: Config) -> dict[str, Any]:
     sweep = config.sweep.model_dump(mode="json", include={"rungs", "search", "select"})
     public = {"public": "gradient"} if guided(config.learner) else {}
     features = config.features.model_dump(mode="json", include={"centre", "mean"})
-    return {**features, **sweep, **public}
+    last = {"layers": LAST} if config.features.layers == LAST else {}
+    return {**features, **sweep, **public, **last}
 
 
 def _as_chosen(asked: Config, config: Config, values: Mapping[str, Any]) -> Config:
@@ -171,6 +177,8 @@ def _as_chosen(asked: Config, config: Config, values: Mapping[str, Any]) -> Conf
         "centre": values["centre"],
         "mean": values["mean"] and restored(Mean, values["mean"]),
     }
+    if asked.features.layers == "auto":
+        features["layers"] = values.get("layers", "auto")
     sweep = restored(Sweep, {key: values[key] for key in ("rungs", "search", "select")})
     return config.model_copy(
         update={
@@ -182,7 +190,7 @@ def _as_chosen(asked: Config, config: Config, values: Mapping[str, Any]) -> Conf
 
 
 def _said_of_kept(config: Config, centred: Config, today: Config) -> Iterator[str]:
-    kept, now = ({"public": "none"} | chosen_in(one) for one in (config, today))
+    kept, now = ({"public": "none", "layers": "auto"} | chosen_in(one) for one in (config, today))
     differing = [key for key in kept if kept[key] != now[key]]
     if differing:
         told = "; ".join(
@@ -223,6 +231,24 @@ def _guiding(config: Config) -> Config:
     )
     public = "gradient" if fits else "none"
     return config.model_copy(update={"learner": learner.model_copy(update={"public": public})})
+
+
+def _with_depths(config: Config) -> Config:
+    """One depth in place of several where records are few and noise is large, of images without a
+    public sample, which would choose by itself; not in research, where experiments are compared
+    that must have the same features."""
+    features = config.features
+    few = (
+        features.layers == "auto"
+        and features.takes == "images"
+        and features.until is None
+        and config.dataset.public_sample is None
+        and config.mode == "release"
+        and strength(config) < DEPTHS_PAY
+    )
+    if not few:
+        return config
+    return config.model_copy(update={"features": features.model_copy(update={"layers": LAST})})
 
 
 def _centred(config: Config) -> Config:
@@ -320,10 +346,17 @@ def _swept(config: Config, look: Bought | None) -> Config:
     return config.model_copy(update={"sweep": sweep})
 
 
-def _said_of_depths(config: Config) -> Iterator[str]:
+def _said_of_depths(asked: Config, config: Config) -> Iterator[str]:
     features = config.features
-    if features.layers == "auto" and features.takes != "features" and features.until is None:
-        yield f"features are of {depths_of(config)} (features.layers)"
+    if asked.features.layers != "auto" or features.takes == "features" or features.until:
+        return
+    why = (
+        f": at n0*mu = {strength(config):.3g} several depths would lose more to noise than they "
+        "tell"
+        if features.layers == LAST
+        else ""
+    )
+    yield f"features are of {depths_of(config)} (features.layers){why}"
 
 
 def _said_of_mean(asked: Config, config: Config) -> Iterator[str]:
