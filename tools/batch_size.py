@@ -35,7 +35,7 @@ def accuracies(
 ) -> list[float]:
     learner, search = Descent(sampling_rate=rate), Search()
     space = Space(search, learner, arena.constants)
-    delta0 = 0.0 if rate == 1.0 else booking.delta0_of(DELTA, booking.FINAL)
+    delta0 = 0.0 if rate == 1.0 else booking.delta0_of(DELTA, booking.FINAL, booking.SAMPLED_SHARE)
     mu = booking.largest_mu(epsilon, DELTA, Entry(delta0=delta0))
     r = space.r(around * of_learner(learner.name, centred=True).median, mu)
     training = training_of(space, r, Entry(mu, delta0=delta0))

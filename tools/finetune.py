@@ -143,7 +143,7 @@ def compared(
     repeats: int,
 ) -> None:
     delta, sampled = arena.constants.delta, getattr(learner, "sampling_rate", 1.0) < 1.0
-    delta0 = booking.delta0_of(delta, booking.FINAL) if sampled else 0.0
+    delta0 = booking.delta0_of(delta, booking.FINAL, booking.SAMPLED_SHARE) if sampled else 0.0
     mu = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
     space = Space(search, learner, arena.constants)
     kappa = kappa or of_learner(learner.name, centred=arena.constants.network is None).median
@@ -177,7 +177,7 @@ def after_head(
     """A head for this share of mu^2, and the network from there on for what is left."""
     assert isinstance(learner, FineTune)
     delta = arena.constants.delta
-    delta0 = booking.delta0_of(delta, booking.FINAL) if share < 1.0 else 0.0
+    delta0 = booking.delta0_of(delta, booking.FINAL, booking.SAMPLED_SHARE) if share < 1.0 else 0.0
     mu = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
     public: Literal["gradient", "none"] = "gradient" if guided(learner) else "none"
     head = training_of_head(

@@ -79,7 +79,11 @@ def main() -> None:
 
 def cell(arena: Arena, learner: HyperparameterFree, epsilon: float, repeats: int) -> str:
     space = Space(Search(), learner, arena.constants)
-    delta0 = booking.delta0_of(DELTA, booking.FINAL) if learner.sampling_rate < 1.0 else 0.0
+    delta0 = (
+        booking.delta0_of(DELTA, booking.FINAL, booking.SAMPLED_SHARE)
+        if learner.sampling_rate < 1.0
+        else 0.0
+    )
     mu = booking.largest_mu(epsilon, DELTA, Entry(delta0=delta0))
     training = training_of(space, None, Entry(mu, delta0=delta0))
     found = []

@@ -1,11 +1,13 @@
-"""What trainings on samples are stated at, beside what they cost when composed with nothing else.
+"""Epsilon that trainings on samples are stated at, beside what they cost if nothing else follows.
 
 python tools/price_samples.py
 
 A training on samples is booked as (mu, delta0): but for a probability of delta0 it reveals no more
 than a Gaussian mechanism of that mu (privacy/accounting/booking.py), so that anything may follow
-from what it released. The price of that is the gap to its own profile. Printed for a total of
-epsilon at delta = 1e-5, of which a tenth is for ten trainings' delta0.
+from what it released. The price of that is the gap to its own profile. It falls with
+`privacy.share`: one final training is booked at a tenth of that share of delta. The last column is
+what the share costs: epsilon of many steps, which need none, under a lifetime limit that leaves
+the whole share aside.
 """
 
 from __future__ import annotations
@@ -13,45 +15,61 @@ from __future__ import annotations
 import numpy as np
 
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.booking import FINAL, curve_of, delta0_of, price
+from dpladder.privacy.accounting.booking import (
+    FINAL,
+    SAMPLED_SHARE,
+    curve_of,
+    delta0_of,
+    dominating,
+)
 from dpladder.privacy.accounting.events import Booked, Counted, Gaussian, Sampled
+from dpladder.privacy.accounting.profile import Curve
 
 DELTA = 1e-5
-CASES = ((0.01, 1, 1.0), (0.01, 20, 1.0), (0.02, 50, 1.0), (0.1, 20, 8.0), (0.1, 100, 1.0))
+SHARES = (0.1, SAMPLED_SHARE, 0.5)
+# Rate, steps and noise multiplier, chosen so that a share of 0.1 states about 1, 1, 1, 8, 8 and 1.
+CASES = (
+    (0.01, 1, 0.796),
+    (0.01, 20, 0.901),
+    (0.02, 50, 1.115),
+    (0.02, 100, 0.584),
+    (0.1, 20, 0.709),
+    (0.1, 100, 3.953),
+)
 
 
-def booked(rate: float, steps: int, sigma: float) -> Booked:
+def curve(rate: float, steps: int, sigma: float) -> Curve:
+    """The training's own privacy profile."""
     sampled = Counted(Sampled(rate, Gaussian(sigma)), steps)
-    return Booked((sampled,), delta0_of(DELTA, FINAL))
+    return curve_of(Booked((sampled,), delta0_of(DELTA, FINAL)), "add_remove")
 
 
-def stated(rate: float, steps: int, sigma: float) -> float:
-    entry = price(booked(rate, steps, sigma), "add_remove")
-    return gdp.epsilon(entry.mu, DELTA - entry.delta0)
+def stated(profile: Curve, share: float) -> float:
+    delta0 = delta0_of(DELTA, FINAL, share)
+    return gdp.epsilon(dominating(profile, delta0), DELTA - delta0)
 
 
-def alone(rate: float, steps: int, sigma: float) -> float:
-    """Epsilon of the training's own profile."""
-    curve = curve_of(booked(rate, steps, sigma), "add_remove")
-    return float(curve.epsilons[int(np.argmax(curve.deltas <= DELTA))])
-
-
-def sigma_of(rate: float, steps: int, epsilon: float) -> float:
-    """The noise multiplier that is stated at epsilon, within a thousandth."""
-    low, high = 0.2, 20.0
-    while high / low > 1.001:
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if stated(rate, steps, middle) > epsilon else (low, middle)
-    return high
+def alone(profile: Curve) -> float:
+    return float(profile.epsilons[int(np.argmax(profile.deltas <= DELTA))])
 
 
 def main() -> None:
-    print("| samples of | steps | stated | alone | above it by |\n|---|---|---|---|---|")
-    for rate, steps, epsilon in CASES:
-        sigma = sigma_of(rate, steps, epsilon)
-        told, own = stated(rate, steps, sigma), alone(rate, steps, sigma)
-        row = f"| {rate:g} | {steps} | {told:.3f} | {own:.3f} | {100 * (told / own - 1):.0f} % |"
-        print(row, flush=True)
+    shares = " | ".join(f"stated at share {share:g}" for share in SHARES)
+    print(f"| samples of | steps | sigma | composed alone | {shares} |")
+    print("|---" * (4 + len(SHARES)) + "|")
+    for rate, steps, sigma in CASES:
+        profile = curve(rate, steps, sigma)
+        own = alone(profile)
+        cells = " | ".join(
+            f"{epsilon:.3f} (+{100 * (epsilon / own - 1):.0f} %)"
+            for epsilon in (stated(profile, share) for share in SHARES)
+        )
+        print(f"| {rate:g} | {steps} | {sigma:g} | {own:.3f} | {cells} |", flush=True)
+    lost = {share: gdp.epsilon(gdp.mu(1.0, DELTA), DELTA * (1.0 - share)) - 1.0 for share in SHARES}
+    print(
+        "\nOf a lifetime limit of 1, set aside:",
+        *(f"{s:g}: {100 * part:.1f} %" for s, part in lost.items()),
+    )
 
 
 if __name__ == "__main__":

@@ -582,6 +582,12 @@ BETWEEN = {
         dataset=a_size("1000"),
         privacy="privacy: {epsilon: 1.0, delta: 0.001}",
     ),
+    "samples, and no share of delta to book them at": bad(
+        "privacy.share",
+        r"leave it out, or train on full batches",
+        privacy=a_privacy("epsilon: 1.0, share: 0"),
+        more="learner: {name: dp_gd, sampling_rate: 0.1}",
+    ),
     "lifetime below the total": bad(
         "privacy.lifetime.epsilon",
         "given 0.5",

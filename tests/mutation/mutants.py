@@ -1450,9 +1450,30 @@ check_lifetime(terms, state.charged(token), concrete)""",
         "what a trial on samples is booked at is forgotten in its budget",
         "plan/cost.py",
         "_delta0",
-        "booking.delta0_of(config.privacy.delta, runs) if samples(config) else 0.0",
-        "0.0",
+        "not samples(config)",
+        "True",
         ("plan/test_plan.py::test_a_training_on_samples_is_booked_inside_its_epsilon",),
+    ),
+    Mutant(
+        "trainings on samples are booked at the default share, whatever is declared",
+        "plan/cost.py",
+        "_delta0",
+        "booking.SAMPLED_SHARE if share is None else share",
+        "booking.SAMPLED_SHARE",
+        (
+            "plan/test_plan.py::test_trainings_on_samples_are_booked_at_their_part_of_the_share_that_is_declared",
+        ),
+    ),
+    Mutant(
+        "events booked at delta0 may cost more where delta0 is less",
+        "privacy/accounting/booking.py",
+        "dominating",
+        "bound <= room",
+        "bound <= room + 1e-6",
+        (
+            "privacy/accounting/test_booking.py::"
+            "test_few_steps_on_samples_are_stated_at_no_less_than_they_cost_and_little_more",
+        ),
     ),
     Mutant(
         "a selection's weight multiplies nothing",

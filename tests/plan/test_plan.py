@@ -712,6 +712,24 @@ def test_a_training_on_samples_is_booked_inside_its_epsilon() -> None:
     assert trial_budget(project(learner={"sampling_rate": 0.5}).main, 0).total < gdp.mu(0.1, 1e-5)
 
 
+@pytest.mark.parametrize(("declared", "share"), [(None, 0.3), (0.1, 0.1), (0.5, 0.5)])
+def test_trainings_on_samples_are_booked_at_their_part_of_the_share_that_is_declared(
+    declared: float | None, share: float
+) -> None:
+    """A thousand trials use it up, or ten final trainings, and the lineage is opened with it."""
+    asked = plan(learner={"name": "dp_gd", "sampling_rate": 0.5}, privacy={"share": declared})
+    booked = {
+        item.job.rule: entry_of(spend).delta0
+        for item in asked.items.values()
+        for spend in item.spends
+        if spend.label == "weights"
+    }
+    assert booked["run_trial"] == pytest.approx(share * 1e-5 / 1000, rel=1e-12)
+    assert booked["train_final"] == pytest.approx(share * 1e-5 / 10, rel=1e-12)
+    [terms] = {*asked.terms.values()}
+    assert terms.share == share
+
+
 def test_versions_of_the_data_add_and_parts_of_one_do_not() -> None:
     """Between two versions a record may move from the training part to the test part."""
 

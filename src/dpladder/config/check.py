@@ -106,6 +106,14 @@ def _delta(c: Config) -> Messages:
         )
 
 
+def _share(c: Config) -> Messages:
+    if c.privacy.share == 0.0 and getattr(c.learner, "sampling_rate", 1.0) < 1.0:
+        yield (
+            "trainings on samples (learner.sampling_rate) are booked at a part of it, so it must be "
+            "above 0: leave it out, or train on full batches"
+        )
+
+
 def _lifetime(c: Config) -> Messages:
     if c.privacy.lifetime and c.privacy.lifetime.epsilon < c.privacy.epsilon:
         yield f"it must be at least privacy.epsilon = {c.privacy.epsilon!r}"
@@ -284,6 +292,7 @@ def _path(name: str, c: Config) -> Messages:
 OF_ONE_CLASS: Table = {
     "privacy.delta": _delta,
     "privacy.lifetime.epsilon": _lifetime,
+    "privacy.share": _share,
     "mode": when(
         lambda c: c.mode == "research" and not c.dataset.declared_public,
         "research runs only on data declared public; set dataset.declared_public: true if nobody "

@@ -61,8 +61,8 @@ class Privacy(Section):
     share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] | None = Field(
         None,
         description="share of delta for what is Gaussian only nearly: trainings on samples, some "
-        "searches; fixed for life; empty: a tenth where an experiment needs it, else "
-        "nothing",
+        "searches; fixed for life; a final training on samples is booked at a tenth of it; "
+        "empty: 0.3 where an experiment samples, 0.1 where it searches so, else nothing",
     )
     lifetime: Lifetime | None = Field(
         None,

@@ -313,7 +313,7 @@ class OpenLedger:
 
     def _item(self, name: str, mechanism: Mechanism) -> Item:
         terms = self._terms
-        delta0 = terms.share * terms.delta / booking.TRIAL
+        delta0 = booking.delta0_of(terms.delta, booking.TRIAL, terms.share)
         where = Partition(terms.split_rule)
         spends = tuple(
             Spend(terms.lineage, terms.relation, where, event, label="release")

@@ -14,7 +14,12 @@ from dataclasses import dataclass
 
 from dpladder.config import Config, Project
 from dpladder.config.load import BASE
-from dpladder.config.search_sections import Ladder, PrivateSearch
+from dpladder.config.search_sections import (
+    KoskelaKulkarni,
+    Ladder,
+    PrivateSearch,
+    ProposeTest,
+)
 from dpladder.config.sweep_sections import Rung
 from dpladder.errors import BadInput, Refused
 from dpladder.plan import dag, stages
@@ -78,7 +83,24 @@ def _mu_of(config: Config, epsilon: float, runs: int) -> float:
 
 
 def _delta0(config: Config, runs: int) -> float:
-    return booking.delta0_of(config.privacy.delta, runs) if samples(config) else 0.0
+    """Probability of revealing everything that a training is booked at: a part of the share of
+    delta that the config declares for its lineage."""
+    if not samples(config):
+        return 0.0
+    share = config.privacy.share
+    return booking.delta0_of(
+        config.privacy.delta, runs, booking.SAMPLED_SHARE if share is None else share
+    )
+
+
+def needed_share(config: Config) -> float:
+    """Share of a lineage's delta that an experiment needs by default for events that are Gaussian
+    only up to a small probability."""
+    if config.models != "own":
+        return 0.0
+    if samples(config):
+        return booking.SAMPLED_SHARE
+    return booking.SHARE if isinstance(config.hpo, KoskelaKulkarni | ProposeTest) else 0.0
 
 
 def partition(config: Config, *parts: str) -> Partition:

@@ -11,10 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from dpladder.config import Config, Project
-from dpladder.config.search_sections import KoskelaKulkarni, ProposeTest
 from dpladder.errors import BadInput
 from dpladder.plan import cost, dag, stages
-from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Job, Spend
 from dpladder.privacy.ledger.book import check_terms
@@ -138,15 +136,9 @@ def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str,
         users = project.of_lineage(lineage).values()
         share = config.privacy.share
         if share is None:
-            share = known.share if known else booking.SHARE * any(map(_needs_booking, users))
+            share = known.share if known else max(map(cost.needed_share, users))
         found[lineage] = _terms_of(config, share)
     return found
-
-
-def _needs_booking(config: Config) -> bool:
-    """Whether what an experiment spends is Gaussian only up to a small probability."""
-    searched = isinstance(config.hpo, KoskelaKulkarni | ProposeTest)
-    return config.models == "own" and (cost.samples(config) or searched)
 
 
 def _terms_of(config: Config, share: float) -> Terms:

@@ -472,6 +472,30 @@ def test_the_stated_figure_of_mixed_plans_is_never_below_a_direct_composition_an
     assert composed * 0.999 <= stated <= composed * 1.03  # the library's own grid is rounded up too
 
 
+FEW_STEPS = (  # rate, steps, noise multiplier, and the most that is stated over what it costs
+    (0.01, 1, 0.796, 1.75),
+    (0.01, 20, 0.901, 1.36),
+    (0.02, 50, 1.115, 1.12),
+    (0.02, 100, 0.584, 1.09),
+    (0.1, 20, 0.709, 1.07),
+    (0.1, 100, 3.953, 1.005),
+)
+
+
+@pytest.mark.parametrize(("rate", "steps", "sigma", "most"), FEW_STEPS)
+def test_few_steps_on_samples_are_stated_at_no_less_than_they_cost_and_little_more(
+    rate: float, steps: int, sigma: float, most: float
+) -> None:
+    """dp-accounting composes the same training alone (docs/privacy.md has the table)."""
+    accountant = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE)
+    accountant.compose(PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), steps)
+    alone = accountant.get_epsilon(DELTA)
+    delta0 = booking.delta0_of(DELTA, booking.FINAL, booking.SAMPLED_SHARE)
+    booked = Booked(sampled(rate, sigma, steps), delta0)
+    stated = epsilon(price(booked, "add_remove"), DELTA)
+    assert alone * 0.999 <= stated <= alone * most  # the library rounds up too
+
+
 # --- what is remembered ---------------------------------------------------------------------------
 
 

@@ -66,15 +66,18 @@ if TYPE_CHECKING:
 POINTS = 20_000  # of epsilon, where (1) is checked if nothing else says where
 FINE = 1e-3  # of an event's mu: the step of losses in its discretised distribution
 MOST = 600.0  # of a loss on a sample, whose exponential is a float64
-SHARE = 0.1  # of a lineage's delta, that its booked events may use up in its life
-
-
+# Of a lineage's delta, what its booked events may use up in its life. Where trainings sample it is
+# larger: that lowers the mu of few steps on small samples, and leaves less of delta to everything
+# else under a lifetime limit (tools/price_samples.py). Searches gain nothing from it.
+SHARE, SAMPLED_SHARE = 0.1, 0.3
 TRIAL, FINAL = 1_000, 10  # trials, or final trainings, whose booking uses that share up
 
 
-def delta0_of(delta: float, runs: int) -> float:
-    """What one event is booked at, so that so many of its kind fit into a lineage's share."""
-    return SHARE * delta / runs
+def delta0_of(delta: float, runs: int, share: float = SHARE) -> float:
+    """Probability of revealing everything that one event is booked at, so that so many of its kind
+    fit into a lineage's share. It follows from the config alone, before the event is reserved:
+    the filter above needs that, and nothing else, of how it is chosen."""
+    return share * delta / runs
 
 
 @dataclass(frozen=True)

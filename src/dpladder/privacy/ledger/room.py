@@ -88,8 +88,8 @@ def over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ...
         return (
             f"lineage {terms.lineage} keeps {up_short(terms.share)} of its delta for trainings on "
             "samples and for searches booked like them, and this would use more. That share is "
-            "fixed when a lineage is opened (privacy.share, a tenth where a config samples or "
-            "searches so). Train on full batches"
+            "fixed when a lineage is opened (privacy.share, by default 0.3 where a config samples "
+            "and 0.1 where it searches so). Train on full batches"
         )
     if (need.loss > limit.loss or need.weight > limit.weight) and limit.mu < math.inf:
         return (
