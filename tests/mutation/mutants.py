@@ -2944,6 +2944,19 @@ _sweep(ledger, finished)""",
         ),
     ),
     Mutant(
+        "units are counted under noise, and refused by how many there are",
+        "jobs/count_units.py",
+        "release_of",
+        "counts = units_by_class(data.units, data.labels, train.classes, most)",
+        "counts = units_by_class(data.units, data.labels, train.classes, most)\n"
+        "if what_stops(counts, task.reads.nominal_size, task.reads.stops, most):\n"
+        "    raise Refused('the data does not look like what the config describes')",
+        (
+            "workflow/test_non_interference.py"
+            "::test_no_exit_code_tells_whether_one_more_person_is_there",
+        ),
+    ),
+    Mutant(
         "noise stops data that lies on a line",
         "data/census.py",
         "what_stops",

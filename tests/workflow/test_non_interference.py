@@ -30,7 +30,10 @@ import yaml
 from languages import tiny_language_model
 from PIL import Image
 
+import dpladder
+
 ROOT = Path(__file__).parents[2]
+SOURCES = Path(dpladder.__file__).parents[1]  # a planted bug lies in a copy of them
 CLASSES = ["cat", "dog", "owl"]
 RECORDS, BAD = 7919, 1013  # of the second dataset: unlike any number that a run has reason to print
 CANARY = "canary"
@@ -136,8 +139,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workflow with a noise that swallows the data."""
     folder = tmp_path_factory.mktemp("clone")
     shutil.copy(ROOT / "Snakefile", folder)
-    for name in ("workflow", "envs", "src"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for source in (ROOT / "workflow", ROOT / "envs", SOURCES):
+        shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
     with (folder / "src/dpladder/privacy/release/noise.py").open("a") as file:
         file.write(SWALLOW)
     compileall.compile_dir(folder / "src", quiet=1)
@@ -330,6 +333,41 @@ def test_whether_a_run_stops_follows_from_noised_counts_alone(
         (plain_matrix, other),
         *("results/main/mean/mean.safetensors", "results/main/census/census.json"),
     )
+    assert [run.exit_code for run in runs] == [0, 0], (runs[1].folder / "stderr").read_text()
+    assert_same_sight(runs)
+
+
+def people(number: int) -> Write:
+    """The first of two thousand people; and a public test source, the same for all."""
+
+    def write(folder: Path) -> None:
+        places = np.random.default_rng(0).integers(0, 3, 2000)
+        features = np.eye(3, 16)[places] * 4 + np.random.default_rng(1).normal(size=(2000, 16))
+        arrays = {
+            "features": features,
+            "labels": np.array(CLASSES)[places],
+            "ids": np.array([f"person {index}" for index in range(2000)]),
+        }
+        np.savez(folder / "data.npz", **{name: rows[:number] for name, rows in arrays.items()})
+        arrays["features"] = -features  # of nobody who is private
+        np.savez(folder / "public.npz", **{name: rows[:60] for name, rows in arrays.items()})
+
+    return write
+
+
+@pytest.mark.ci
+def test_no_exit_code_tells_whether_one_more_person_is_there(clone: Path, tmp_path: Path) -> None:
+    """Each config lays the line a little higher, across 2,000 people: without noise 1,999 would be
+    stopped where nominal_size is 4,049 or 4,050, and 2,000 would not (data/census.py: fewer than
+    half of it, less 25)."""
+    config = config_of("npz:source/data.npz")
+    config["dataset"] |= {"split": {"test": 0.0}, "public_test": "npz:source/public.npz"}
+    names = [f"line_{nominal}" for nominal in range(4046, 4055)]
+    config["experiments"] = {
+        name: {"dataset": {"nominal_size": int(name.removeprefix("line_"))}} for name in names
+    }
+    targets = [f"results/{name}/census/census.json" for name in names]
+    runs = run_both(clone, tmp_path, config, (people(2000), people(1999)), "--keep-going", *targets)
     assert [run.exit_code for run in runs] == [0, 0], (runs[1].folder / "stderr").read_text()
     assert_same_sight(runs)
 
