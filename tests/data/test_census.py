@@ -14,7 +14,6 @@ from PIL import Image
 from dpladder.config.dataset_sections import Dataset, Split, TrainedGroup, Unit
 from dpladder.config.label_sets import MANY
 from dpladder.data.census import (
-    LEAST,
     Census,
     census,
     contact_sheet,
@@ -22,10 +21,10 @@ from dpladder.data.census import (
     looked_into,
     report,
     units_by_class,
-    what_stops,
 )
-from dpladder.data.equal_rows import most_different_rows, refuse_too_few_different_rows
+from dpladder.data.equal_rows import most_different_rows
 from dpladder.data.prepare import Keys, survey
+from dpladder.data.stops import LEAST, refuse_too_few_different_rows, what_stops
 from dpladder.errors import BadInput
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
@@ -111,7 +110,7 @@ def test_how_often_noise_stops_data_on_a_line_is_what_is_promised(
     classes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At a promise of one in ten, which a thousand runs can tell from one in four."""
-    monkeypatch.setattr("dpladder.data.census.STOPPED_BY_NOISE", 0.1)
+    monkeypatch.setattr("dpladder.data.stops.STOPPED_BY_NOISE", 0.1)
     random, sd = np.random.default_rng(5), 100.0
     lost = np.array([10_000, *[10_000 / classes] * classes])
     lopsided = np.array([10_000, 9_000.0, *[1_000 / (classes - 1)] * (classes - 1)])

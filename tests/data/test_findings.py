@@ -17,9 +17,10 @@ import pytest
 
 from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.label_sets import ABSENT, PRESENT, UNKNOWN, each_finding, number_of_findings
-from dpladder.data.census import census, contact_sheet, report, units_by_class, what_stops
+from dpladder.data.census import census, contact_sheet, report, units_by_class
 from dpladder.data.layout import as_attrs, from_attrs, layout_of
 from dpladder.data.prepare import Keys, Survey, survey
+from dpladder.data.stops import what_stops
 from dpladder.errors import BadInput
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)

@@ -358,7 +358,7 @@ def people(number: int) -> Write:
 @pytest.mark.ci
 def test_no_exit_code_tells_whether_one_more_person_is_there(clone: Path, tmp_path: Path) -> None:
     """Each config lays the line a little higher, across 2,000 people: without noise 1,999 would be
-    stopped where nominal_size is 4,049 or 4,050, and 2,000 would not (data/census.py: fewer than
+    stopped where nominal_size is 4,049 or 4,050, and 2,000 would not (data/stops.py: fewer than
     half of it, less 25)."""
     config = config_of("npz:source/data.npz")
     config["dataset"] |= {"split": {"test": 0.0}, "public_test": "npz:source/public.npz"}

@@ -5,7 +5,7 @@ nothing."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 
@@ -14,15 +14,23 @@ from dpladder.config.dataset_sections import Dataset
 from dpladder.config.shift import Matching, Spans
 from dpladder.config.wording import printable
 from dpladder.data import told_columns
-from dpladder.data.backbones import check_kind
 from dpladder.data.census import contact_sheet, looked_into, report
-from dpladder.data.equal_rows import refuse_too_few_different_rows
 from dpladder.data.files import write_private
 from dpladder.data.folders import Tangled
 from dpladder.data.layout import Layout, layout_of
 from dpladder.data.looked import Looks
-from dpladder.data.prepare import EMPTY, Keys, Part, Survey, numbered_units, survey, units_digest
+from dpladder.data.prepare import (
+    EMPTY,
+    FEW,
+    Keys,
+    Part,
+    Survey,
+    numbered_units,
+    survey,
+    units_digest,
+)
 from dpladder.data.spans import cutter
+from dpladder.data.stops import check_kind, refuse_too_few_different_rows
 from dpladder.data.tables import Worded
 from dpladder.errors import BadInput
 from dpladder.jobs.prepare_dataset import keys_of
@@ -92,6 +100,8 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         protected = looked.part is None and config.mode == "release"
         expected = looked.dataset.nominal_size if protected else None
         counted = looked_into(found, largest, look.seen, expected)
+        if looked.part in FEW:  # what they hold stops no run
+            counted = replace(counted, stops=False)
         contents = frozenset(row.content for row in found.kept if row.label >= 0)
         if looked.part is None:
             private[looked.dataset.lineage] = contents

@@ -23,6 +23,7 @@ from dpladder.data.encoders import (
 from dpladder.data.images import decode, view
 from dpladder.data.sentences import sentences
 from dpladder.data.sources import Source
+from dpladder.data.stops import check_kind
 from dpladder.errors import BadInput
 from dpladder.network.facts import INPUT
 from dpladder.network.public import digest, model_of
@@ -35,34 +36,6 @@ def encoder(features: Features, source: Source, threads: int) -> Encoder:
     return (
         sentences(features, threads) if features.takes == "texts" else _network(features, threads)
     )
-
-
-def check_kind(features: Features, source: Source) -> None:
-    """Refuse a network that does not take what the source holds."""
-    if features.takes == "features" and source.kind in ("files", "texts"):
-        held = (
-            "image files. Name a timm model"
-            if source.kind == "files"
-            else "texts. Set features.model: minilm"
-        )
-        raise BadInput(f"features.model is none, but {source.name} holds {held}.")
-    if features.takes == "features":
-        return
-    if source.kind == "features":
-        raise BadInput(
-            f"features.model is {features.model}, but {source.name} already holds features. Set "
-            "features.model: none."
-        )
-    if (source.kind == "texts") != (features.takes == "texts"):
-        held = (
-            "texts: set features.model to minilm or hf:<name>"
-            if source.kind == "texts"
-            else "images"
-        )
-        raise BadInput(
-            f"features.model is {features.model}, which takes {features.takes}, but {source.name} "
-            f"holds {held}."
-        )
 
 
 def _matrix(source: Source, batch: int) -> Encoder:

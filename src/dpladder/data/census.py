@@ -1,34 +1,17 @@
-"""What a source holds, counted for its owner's eyes; and what such counts stop.
+"""What a source holds, counted for its owner's eyes.
 
-Counts are private: they go to the operator's terminal when asked for, or into the private folder.
-
-**When a run stops.** Wrong paths and misspelt classes make records count as nothing, or leave one
-class; a run would spend its budget on that and report an accuracy of 1. So it stops where fewer
-than half of the units that the config declares count as something, or fewer than a tenth of those
-that count are of another class than the most frequent one. Of findings (`dataset.labels: many`)
-these others are the units that have any, or those that lack any, whichever are fewer. Where the
-config declares that these others are rare, how many there are stops nothing.
-
-That shows in an exit code, and whoever chooses configs can put the data on any line. So a run sees
-private records through noised counts alone (jobs/count_units.py), which are charged and kept like
-every release; what follows from them is post-processing. Data on the right side of both lines is
-stopped by noise once in a million runs at most, and where the noise is too large to tell, the run
-goes on. What is declared public is counted exactly, by the same rule.
-"""
+Counts are private: they go to the operator's terminal when asked for, or into the private folder."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.dataset_sections import Stops
 from dpladder.config.features_sections import LARGEST_IMAGE
 from dpladder.config.label_sets import MANY, Labels, each_class, each_finding
 from dpladder.config.wording import printable
@@ -39,9 +22,8 @@ from dpladder.data.images import decode
 from dpladder.data.parallel import cores, in_order
 from dpladder.data.prepare import PARTS, Row, Survey, ids_of, missing, place_of
 from dpladder.data.sources import Source, text
+from dpladder.data.stops import what_stops
 
-LEAST = 50  # units: fewer are too few to say what was meant
-STOPPED_BY_NOISE = 1e-6  # how probable at most, on either line, where the data is as it is meant
 UNREAD = (
     "row does not parse: a quote that is not closed, or more cells than the header has "
     "(dataset.multiline: true where cells hold line ends)"
@@ -81,32 +63,6 @@ def units_by_class(
             cells.append(own & left)
             left &= ~own
     return np.array([len(of_units), *map(np.count_nonzero, cells)], np.int64)
-
-
-def what_stops(
-    counts: NDArray[Any], expected: int, stops: Stops, most: Labels = 1, sd: float = 0.0
-) -> str | None:
-    """Why data of these units cannot be what the config means; None where it may be.
-
-    Args:
-        counts: All that count, and those of each class.
-        expected: How many units there are by declaration.
-        stops: Which data is to stop anything.
-        sd: Of the noise in each count, Gaussian and independent.
-    """
-    usable, by_class = float(counts[0]), np.asarray(counts[1:], np.float64)
-    margin = max(NormalDist().inv_cdf(1 - STOPPED_BY_NOISE) * sd, LEAST / 2)
-    if stops != "nothing" and usable < expected / 2 - margin:
-        return "most of it counts as nothing"
-    if stops != "lost or lopsided" or len(by_class) == 1:
-        return None
-    others = usable - (by_class[[0, 2]] if most == MANY else by_class)
-    # of a tenth of all less the others, which is nine tenths of one count less another
-    sure = NormalDist().inv_cdf(1 - STOPPED_BY_NOISE / len(others))
-    margin = max(sure * sd * math.sqrt(0.9**2 + 1), LEAST / 10)
-    if min(others) < usable / 10 - margin:
-        return "nearly all of it is of one class, or has no finding, or has all"
-    return None
 
 
 def class_counts(labels: NDArray[np.int64], classes: int, most: Labels = 1) -> NDArray[np.int64]:
@@ -304,8 +260,8 @@ def lines(found: Census) -> Iterator[str]:
         yield (
             "warning  this cannot be what the config means: fewer than half of the units that it "
             "declares count as something, or nearly all of them are of one class "
-            "(dataset.nominal_size, dataset.rare). A run counts under noise, and stops where it "
-            "can tell (dataset.census)"
+            "(dataset.nominal_size, dataset.rare). A run stops, of private data where counts "
+            "under noise can tell (dataset.census)"
         )
     if many_equal(found.rows, found.equal):
         yield (

@@ -11,7 +11,6 @@ from dpladder.data.columns import levels_of, name_of
 from dpladder.data.layout import layout_of
 from dpladder.data.prepare import COPY, Survey
 from dpladder.data.sources import Source
-from dpladder.errors import BadInput
 
 LEAST = 50  # rows: fewer say nothing
 SHARE = 0.05  # of all rows
@@ -45,18 +44,6 @@ def most_different_rows(found: Survey) -> int | None:
     ]
     certain = sizes and all(sizes) and rows_can_be_equal(source, found.dataset)
     return prod(sizes) if certain else None
-
-
-def refuse_too_few_different_rows(found: Survey, nominal_size: int) -> None:
-    """Refuse a table in which nominal_size rows cannot all differ. Header and config decide, and
-    no record."""
-    allowed = most_different_rows(found)
-    if allowed is not None and allowed < nominal_size:
-        raise BadInput(
-            f"the table has no id column, and its declared levels allow {allowed:,} different rows "
-            f"at most, for a dataset.nominal_size of {nominal_size:,}. Equal rows would count as "
-            f"one record. Nothing was spent. {WAYS_OUT}."
-        )
 
 
 def equal_rows(found: Survey) -> int:

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.label_sets import MANY
-from dpladder.data.census import units_by_class, what_stops
+from dpladder.data.census import units_by_class
 from dpladder.data.sealed import Attrs
+from dpladder.data.stops import what_stops
 from dpladder.errors import Refused
 from dpladder.jobs.task import Task
 from dpladder.plan.reads import MergeFeatures, PrepareDataset

@@ -1,5 +1,5 @@
 """Units of the training part by class, counted under noise before anything else is asked: where
-they say that the data cannot be what the config means, the run stops (data/census.py)."""
+they say that the data cannot be what the config means, the run stops (data/stops.py)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from dpladder.config.label_sets import MANY
-from dpladder.data.census import units_by_class, what_stops
+from dpladder.data.census import units_by_class
+from dpladder.data.stops import what_stops
 from dpladder.errors import Refused
 from dpladder.jobs.private import (
     Release,

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.data.census import census, report
-from dpladder.data.equal_rows import refuse_too_few_different_rows
 from dpladder.data.files import write_private
 from dpladder.data.prepare import Keys, numbered_units, prepare, read_manifest
 from dpladder.data.spans import Cutter, cutter
+from dpladder.data.stops import refuse_too_few_different_rows
 from dpladder.jobs import places
 from dpladder.jobs.checking import stop_if_few_usable
 from dpladder.jobs.record import write_record
