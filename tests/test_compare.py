@@ -65,7 +65,7 @@ def test_models_of_several_runs_stand_in_one_table(
 ) -> None:
     first, second = (
         results(tmp_path / "a"),
-        results(tmp_path / "b", balanced={"value": 0.7, "sd": 0.02}),
+        results(tmp_path / "b", figures={"balanced": {"value": 0.7, "sd": 0.02}}),
     )
     assert main(["compare", first, second, "--output", str(tmp_path / "both.csv")]) == 0
     table = pd.read_csv(tmp_path / "both.csv")

@@ -30,7 +30,7 @@ MAY_USE = {
     "search": BASIS | {"learn"},
     "embed": BASIS,
     "plan": BASIS | {"search"},
-    "report": BASIS | {"search"},
+    "report": BASIS | {"learn", "search"},
     "research": BASIS | {"learn", "search", "report"},
     "jobs": BASIS | {"network", "data", "learn", "search", "plan", "report", "research"},
     "use": BASIS | {"progress", "network", "data", "learn", "report"},

@@ -18,7 +18,7 @@ from arena import DATA, DELTA, load
 
 from dpladder.config.learner_sections import Descent
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.score import correct_count
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
@@ -43,7 +43,7 @@ def accuracies(
     for repeat in range(repeats):
         meter = PublicMeter(training.declared.draws, arena, f"{rate} {epsilon} {around} {repeat}")
         weights = training.run(arena.train, meter, arena.resources)
-        right = correct_count(weights, arena.test.features, arena.test.labels)
+        right = ClassScorer().count(weights, arena.test.features, arena.test.labels)
         found.append(right / len(arena.test.labels))
     return found
 

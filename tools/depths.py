@@ -22,11 +22,12 @@ from arena import DELTA, LAST_OUTPUT, less_own_mean, stored
 from dpladder.config.learner_sections import Descent
 from dpladder.config.sweep_sections import Search
 from dpladder.data.centre import Map, network_mean
+from dpladder.learn.scorers import ClassScorer
 from dpladder.plan.settle import MEAN, PAYS, PAYS_AGAIN
 from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
-from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import belief, expecting
 from dpladder.search.space import Space
 
@@ -73,7 +74,10 @@ def _trained(arena: Arena, mu: float, free: bool, bought: bool) -> float:
     search = expecting(Search(), learner, free or bought)
     r = Space(search, learner, arena.constants).r(belief(learner.name, search).median, left)
     [found], _ = answers(bench_of(arena), [NamedAsk("one", Ask(r, left), learner, search)])
-    return float(correct([found.weights], arena.test)[0] / len(arena.test.labels))
+    return float(
+        ClassScorer().counts([found.weights], arena.test.features, arena.test.labels)[0]
+        / len(arena.test.labels)
+    )
 
 
 def _less_network_mean(arena: Arena) -> Arena:

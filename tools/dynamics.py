@@ -23,7 +23,7 @@ from dpladder.config.sweep_sections import Search
 from dpladder.learn.hyfree_dp import train as own
 from dpladder.learn.hyfree_dp.queries import Multipliers, split
 from dpladder.learn.hyfree_dp.train import Rate
-from dpladder.learn.score import correct_count
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.report.style import CYCLE, canvas, log_axis
@@ -92,7 +92,7 @@ def looked(arena: Arena, learner: HyperparameterFree, epsilon: float) -> tuple[f
             PublicMeter(training.declared.draws, arena, f"dynamics {epsilon}"),
             arena.resources,
         )
-    right = correct_count(weights, arena.test.features, arena.test.labels)
+    right = ClassScorer().count(weights, arena.test.features, arena.test.labels)
     return right / len(arena.test.labels), looks
 
 

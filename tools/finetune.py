@@ -37,7 +37,7 @@ from dpladder.data.datasets import open_source
 from dpladder.learn import public_head
 from dpladder.learn.interface import Data
 from dpladder.learn.registry import method
-from dpladder.learn.score import correct_count
+from dpladder.learn.scorers import ClassScorer
 from dpladder.network.cut import network_of
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import Entry
@@ -156,7 +156,7 @@ def compared(
         weights = training.run(arena.train, meter, arena.resources)
         seconds.append(time.process_time() - start)
         own = method(learner.name).logits(learner, arena.constants)
-        found.append(correct_count(weights, arena.test.features, arena.test.labels, own))
+        found.append(ClassScorer(own).count(weights, arena.test.features, arena.test.labels))
     told = (
         f"{accuracy(found, len(arena.test.labels))} | {np.median(seconds):.0f} | "
         f"{training.hyper.steps} |"
@@ -204,7 +204,7 @@ def after_head(
             data = replace(data, start=weights[-1])
         seconds.append(time.process_time() - start)
         own = method("dp_finetune").logits(network.learner, arena.constants)
-        found.append(correct_count(weights, arena.test.features, arena.test.labels, own))
+        found.append(ClassScorer(own).count(weights, arena.test.features, arena.test.labels))
     told = f"{accuracy(found, len(arena.test.labels))} | {np.median(seconds):.0f}"
     print(f"| head for {share:g} | {kappa:g} | {epsilon:g} | {told} | |", flush=True)
 

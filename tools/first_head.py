@@ -31,7 +31,7 @@ from dpladder.learn.dp_finetune.parts import AboveCut, tuned_of
 from dpladder.learn.dp_finetune.public_network import tuned
 from dpladder.learn.interface import Data
 from dpladder.learn.registry import method
-from dpladder.learn.score import correct_count
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
@@ -110,7 +110,7 @@ def trained(arena: Arena, learner: FineTune, epsilon: float, repeats: int) -> It
 
 def right(weights: tuple[NDArray[np.float32], ...], arena: Arena) -> float:
     own, test = method("dp_finetune").logits(ALONE, arena.constants), arena.test
-    return correct_count(weights, test.features, test.labels, own) / len(test.labels)
+    return ClassScorer(own).count(weights, test.features, test.labels) / len(test.labels)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from batch_size import with_units
 from dpladder.config.learner_sections import HyperparameterFree
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.hyfree_dp import train as own
-from dpladder.learn.score import correct_count
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
@@ -90,7 +90,7 @@ def cell(arena: Arena, learner: HyperparameterFree, epsilon: float, repeats: int
     for repeat in range(repeats):
         meter = PublicMeter(training.declared.draws, arena, f"{epsilon} {repeat}")
         weights = training.run(arena.train, meter, arena.resources)
-        right = correct_count(weights, arena.test.features, arena.test.labels)
+        right = ClassScorer().count(weights, arena.test.features, arena.test.labels)
         found.append(right / len(arena.test.labels))
     return f"{np.mean(found):.3f} ± {np.std(found, ddof=1):.3f}"
 

@@ -22,7 +22,7 @@ from dpladder.config.learner_sections import Descent, Learner
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Data, Weights
 from dpladder.learn.links import Link
-from dpladder.learn.score import correct_count
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
@@ -44,7 +44,7 @@ Measured = Callable[[Weights, Data], float]
 
 
 def right(weights: Weights, test: Data) -> float:
-    return correct_count(weights, test.features, test.labels) / len(test.labels)
+    return ClassScorer().count(weights, test.features, test.labels) / len(test.labels)
 
 
 def accuracy(

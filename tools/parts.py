@@ -18,10 +18,11 @@ from arena import DATA, DELTA, centred, load
 
 from dpladder.config.learner_sections import Descent
 from dpladder.config.sweep_sections import Search
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
-from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import belief, expecting
 from dpladder.search.space import Space
 
@@ -72,7 +73,9 @@ def cell(arena: Arena, learner: Descent, epsilon: float, known: bool, repeats: i
     r = space.r(kappa, mu)
     asks = [NamedAsk(f"{epsilon} {again}", Ask(r, mu), learner, search) for again in range(repeats)]
     heads = [one.weights for one in answers(bench_of(arena), asks)[0]]
-    found = correct(heads, arena.test) / len(arena.test.labels)
+    found = ClassScorer().counts(heads, arena.test.features, arena.test.labels) / len(
+        arena.test.labels
+    )
     limited = "" if abs(space.kappa(r, mu) / kappa - 1) < 0.05 else f" (κ {space.kappa(r, mu):.2f})"
     return f"{np.mean(found):.3f} ± {np.std(found, ddof=1):.3f}{limited}"
 

@@ -18,9 +18,10 @@ from arena import DATA, less_own_mean, stored
 
 from dpladder.config.learner_sections import Descent
 from dpladder.config.sweep_sections import Search
+from dpladder.learn.scorers import ClassScorer
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
-from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import belief, expecting
 from dpladder.search.space import Space
 
@@ -61,7 +62,7 @@ def accuracy(arena: Arena, strength: float, part: float, repeats: int) -> float:
         [found], _ = answers(
             bench_of(own), [NamedAsk(f"{strength} {part}", Ask(r, left), learner, search)]
         )
-        right += correct([found.weights], own.test)[0]
+        right += ClassScorer().counts([found.weights], own.test.features, own.test.labels)[0]
     return right / repeats / len(arena.test.labels)
 
 

@@ -33,11 +33,11 @@ from dpladder.data.centre import Map, plain_mean
 from dpladder.learn import linear, public_head, student
 from dpladder.learn.interface import Data, Weights
 from dpladder.learn.registry import method
-from dpladder.learn.score import correct_count
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
-from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import of_learner
 from dpladder.search.space import Space
 
@@ -134,7 +134,7 @@ def relabelled(labels: NDArray[np.int64], classes: int, how: str) -> NDArray[np.
 def lines(arena: Arena, asked: Asked) -> Iterator[tuple[str, list[float]]]:
     assert arena.train.start is not None
     size = len(arena.test.labels)
-    alone = correct_count((arena.train.start,), arena.test.features, arena.test.labels) / size
+    alone = ClassScorer().count((arena.train.start,), arena.test.features, arena.test.labels) / size
     yield "the public head", [alone] * len(asked.epsilons)
     arena, shown = without(arena, asked.unlabelled)
     for name, learner in {"private alone": ALONE, "guided": GUIDED}.items():
@@ -169,7 +169,12 @@ def trained(arena: Arena, learner: Descent, asked: Asked, mean: bool = True) -> 
 
 
 def accuracy(found: Sequence[Weights], arena: Arena, asked: Asked) -> list[float]:
-    cells = correct(found, arena.test).reshape(len(asked.epsilons), asked.repeats).mean(axis=1)
+    cells = (
+        ClassScorer()
+        .counts(found, arena.test.features, arena.test.labels)
+        .reshape(len(asked.epsilons), asked.repeats)
+        .mean(axis=1)
+    )
     return [float(cell) / len(arena.test.labels) for cell in cells]
 
 

@@ -27,12 +27,13 @@ from dpladder.config.learner_sections import (
     Newton,
 )
 from dpladder.config.sweep_sections import Search
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.arrays import Floats
 from dpladder.report.style import CYCLE, canvas, log_axis
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
-from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import of_learner
 from dpladder.search.space import Space
 
@@ -105,7 +106,9 @@ def over_r(
         for again in range(repeats)
     ]
     heads = [one.weights for one in answers(bench_of(arena), asks)[0]]
-    right: Floats = correct(heads, arena.test) / len(arena.test.labels)
+    right: Floats = ClassScorer().counts(heads, arena.test.features, arena.test.labels) / len(
+        arena.test.labels
+    )
     return [float(one) for one in right.reshape(len(WAYS), repeats).mean(axis=1)]
 
 

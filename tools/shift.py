@@ -28,12 +28,13 @@ from dpladder.data.centre import Map, network_mean
 from dpladder.data.datasets import open_source
 from dpladder.data.shift import corrupted
 from dpladder.learn.interface import Constants, Data, Weights
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena, bench_of
 from dpladder.research.without_noise import OPEN, best
 from dpladder.search.asking import Ask
-from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import belief, expecting
 from dpladder.search.space import Space
 
@@ -102,7 +103,10 @@ def data_of(
 def tested(arena: Arena, others: Sequence[Data], epsilon: float, repeats: int) -> list[float]:
     """Mean accuracy over repeats, on the arena's own test and on the others."""
     found = heads(arena, Descent(), epsilon, repeats)
-    return [float(correct(found, data).mean()) / len(data.labels) for data in (arena.test, *others)]
+    return [
+        float(ClassScorer().counts(found, data.features, data.labels).mean()) / len(data.labels)
+        for data in (arena.test, *others)
+    ]
 
 
 def heads(

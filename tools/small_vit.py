@@ -26,7 +26,7 @@ from dpladder.data.backbones import encoder
 from dpladder.data.datasets import open_source
 from dpladder.learn.interface import Constants, Data
 from dpladder.learn.registry import method
-from dpladder.learn.score import correct_count
+from dpladder.learn.scorers import ClassScorer
 from dpladder.network.cut import network_of
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
@@ -84,7 +84,7 @@ def cell(arena: Arena, learner: Learner, epsilon: float, repeats: int) -> str:
         meter = PublicMeter(training.declared.draws, arena, name)
         weights = training.run(arena.train, meter, arena.resources)
         own = method(learner.name).logits(learner, arena.constants)
-        right = correct_count(weights, arena.test.features, arena.test.labels, own)
+        right = ClassScorer(own).count(weights, arena.test.features, arena.test.labels)
         found.append(right / len(arena.test.labels))
     return f"{np.mean(found):.3f} ± {np.std(found, ddof=1):.3f}"
 

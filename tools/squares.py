@@ -18,8 +18,8 @@ from arena import DATA, centred, load
 from shift import heads
 
 from dpladder.config.learner_sections import Descent, Learner, LeastSquares
+from dpladder.learn.scorers import ClassScorer
 from dpladder.research.contest import Arena
-from dpladder.search.bench import correct
 
 COMPARED: dict[str, Learner] = {
     "dp_ls, alpha 0.1": LeastSquares(alpha=0.1),
@@ -54,7 +54,7 @@ def main() -> None:
 
 def cell(arena: Arena, learner: Learner, epsilon: float, known: bool, repeats: int) -> str:
     found = heads(arena, learner, epsilon, 1 if epsilon == inf else repeats, known)
-    return f"{np.mean(correct(found, arena.test)) / len(arena.test.labels):.3f}"
+    return f"{np.mean(ClassScorer().counts(found, arena.test.features, arena.test.labels)) / len(arena.test.labels):.3f}"
 
 
 def plain(arena: Arena) -> float:

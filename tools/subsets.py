@@ -22,7 +22,7 @@ from arena import DATA, DELTA, load
 from dpladder.config.learner_sections import Descent
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Data, Weights
-from dpladder.learn.score import correct_count
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
@@ -98,7 +98,9 @@ def trained(arena: Arena, epsilon: float, seed: str) -> Weights:
 
 
 def accuracy(arena: Arena, weights: Weights) -> float:
-    return correct_count(weights, arena.test.features, arena.test.labels) / len(arena.test.labels)
+    return ClassScorer().count(weights, arena.test.features, arena.test.labels) / len(
+        arena.test.labels
+    )
 
 
 if __name__ == "__main__":

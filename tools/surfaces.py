@@ -22,9 +22,10 @@ from arena import FITTED, load
 from dpladder.config.learner_sections import Learner, learner_of
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Data
+from dpladder.learn.scorers import ClassScorer
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
-from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.space import Space
 
 KAPPAS = (0.16, 0.3, 0.6, 1.1, 1.7, 2.7, 4.5, 7.5, 12.0)
@@ -89,7 +90,9 @@ def measured(
         for again in range(repeats)
     ]
     found, _ = answers(bench_of(arena), asks)
-    test = correct([one.weights for one in found], arena.test) / len(arena.test.labels)
+    test = ClassScorer().counts(
+        [one.weights for one in found], arena.test.features, arena.test.labels
+    ) / len(arena.test.labels)
     train = np.array([one.correct for one in found]) / n0
     tests, trains = test.reshape(len(places), repeats), train.reshape(len(places), repeats)
     return [

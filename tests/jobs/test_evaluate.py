@@ -10,32 +10,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from counted import figures_from
 
 from dpladder.audit.scene import LINEAGE, NOTHING, Scene, SceneFolder, Units, stage, within
 from dpladder.config.dataset_sections import TrainedGroup
-from dpladder.config.section import restored
 from dpladder.config.shift import Corruption, FurtherTest
 from dpladder.errors import BadInput
-from dpladder.jobs.evaluate import (
-    NO_GROUPS,
-    Groups,
-    Test,
-    by_groups,
-    evaluate,
-    groups_of,
-    metrics,
-    perplexity,
-)
-from dpladder.jobs.task import read_json
+from dpladder.jobs.evaluate import NO_GROUPS, Groups, evaluate, groups_of
 from dpladder.jobs.train_final import train_final
 from dpladder.learn.interface import Constants, Data
-from dpladder.learn.measures import by_answer
+from dpladder.learn.measures.tables import MeasuredModel, Scores, perplexity
+from dpladder.learn.measures.tested import Confusion, GroupNames
+from dpladder.learn.measures.tested import Tested as Found
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.shown import Shown
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
-from dpladder.report.summary import Confusion
-from dpladder.report.summary import Tested as Found
+from dpladder.report.summary import read_test
 
 UNITS: Units = tuple((((1.0, 0.5, place / 200), place % 2),) for place in range(200))
 EPSILON = 9.0
@@ -59,7 +51,7 @@ def measured(scene: Scene, by: str = "main") -> Found:
         evaluate(
             replace(asked, output={name: asked.output[name] for name in ("metrics", "privacy")})
         )
-        return restored(Found, read_json(asked.output["metrics"]))
+        return read_test(asked.output["metrics"])
 
 
 def test_perplexity_is_that_of_the_mean_loss_and_its_interval_holds_the_noise():
@@ -93,8 +85,8 @@ def test_what_is_measured_costs_what_was_reserved(made: SceneFolder, measures: s
     assert compose(held.spends, 1e-5).epsilon == pytest.approx(EPSILON, rel=1e-6)
     assert compose(held.spends, 1e-5).epsilon <= EPSILON
     assert found.noised
-    assert (found.classes is None) == (found.balanced is None) == (measures == "accuracy")
-    assert (found.auc is None) == (found.scores is None) == (measures != "auc")
+    assert (found.classes is None) == ("balanced" not in found.figures) == (measures == "accuracy")
+    assert ("auc" in found.figures) == (measures == "auc")
     assert (found.confusion is None) == (measures != "confusion")
     if found.classes is not None:
         assert [one.name for one in found.classes] == ["ill", "well"]
@@ -106,12 +98,10 @@ def test_classes_cost_the_sum_more_noise_and_nothing_else(made: SceneFolder) -> 
     assert split.sd == pytest.approx(2**0.5 * plain.sd)
 
 
-def test_a_table_of_answers_holds_each_record_once_and_hides_what_noise_may_be() -> None:
-    predicted, labels = np.array([0, 1, 1, 2, 2]), np.array([0, 0, 1, 2, -1])
-    cells = by_answer(predicted, labels, 3)
-    assert cells.tolist() == [[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    assert Confusion((cells * 9).tolist(), 4.0).shown(0) == [9.0, 9.0, None]
-    assert Confusion((cells * 9).tolist(), 5.0).shown(1) == [None, None, None]
+def test_a_table_of_answers_hides_what_noise_may_be() -> None:
+    cells = [[9.0, 9.0, 0.0], [0.0, 9.0, 0.0], [0.0, 0.0, 9.0]]
+    assert Confusion(cells, 4.0).shown(0) == [9.0, 9.0, None]
+    assert Confusion(cells, 5.0).shown(1) == [None, None, None]
 
 
 def test_auc_is_of_two_classes(made: SceneFolder) -> None:
@@ -120,10 +110,10 @@ def test_auc_is_of_two_classes(made: SceneFolder) -> None:
 
 
 def test_exact_counts_of_a_public_source_have_no_noise() -> None:
-    found = metrics(("a", "b"), np.array([[3.0, 1.0], [0.0, 4.0]]), 0.0)
+    found = figures_from(("a", "b"), by_class=([[3.0, 1.0], [0.0, 4.0]], 0.0))
     assert not found.noised
     assert found.accuracy == 3 / 8
-    assert found.balanced == Shown(0.375, 0.0)
+    assert found.figures["balanced"] == Shown(0.375, 0.0)
     assert [one.accuracy for one in found.classes or ()] == [0.75, 0.0]
 
 
@@ -144,7 +134,7 @@ def test_groups_cost_one_count_and_the_accuracy_is_of_those_trained_on(
     own = [one for one in groups if one.trained]
     assert found.correct == pytest.approx(sum(one.correct for one in own))
     assert found.sd == pytest.approx(groups[0].sd * len(own) ** 0.5)
-    assert (found.elsewhere is None) == (not train)
+    assert ("elsewhere" in found.figures) == bool(train)
     assert found.classes is None
     assert found.worst is not None
     assert found.worst.value == min(one.accuracy or 0.0 for one in groups)
@@ -183,7 +173,7 @@ def test_groups_of_other_people_are_counted_apart_and_none_of_them_was_trained_o
     assert [(one.name, one.trained) for one in groups] == [("x", False), ("y", False), ("z", False)]
     assert found.correct == pytest.approx(sum(one.correct for one in groups))
     assert found.sd == pytest.approx(groups[0].sd * 3**0.5)
-    assert found.elsewhere is None
+    assert "elsewhere" not in found.figures
 
 
 def test_groups_of_a_test_are_numbered_as_they_are_counted() -> None:
@@ -210,16 +200,17 @@ def test_a_further_test_counts_the_groups_that_it_names_or_its_own() -> None:
 
 
 def test_accuracies_by_group_follow_from_the_counts_alone() -> None:
-    counts = np.array([[30.0, 10.0], [5.0, 15.0], [8.0, 2.0]])
-    names = ("a", "b", "c")
-    found = by_groups(Groups(names, names, ("a", "c"), ("a", "c"), True), counts, 0.5)
+    counts = [[30.0, 10.0], [5.0, 15.0], [8.0, 2.0]]
+    groups = GroupNames(("a", "b", "c"), ("a", "c"), ("a", "c"))
+    found = figures_from((), "classes", groups, by_group=(counts, 0.5))
     assert (found.accuracy, found.total) == (38 / 50, 50.0)
     assert found.sd == pytest.approx(0.5 * 2**0.5)
-    assert found.elsewhere is not None
-    assert found.elsewhere.value == 0.25
+    elsewhere = found.figures["elsewhere"]
+    assert elsewhere is not None
+    assert elsewhere.value == 0.25
     assert found.worst is not None
     assert (found.worst.name, found.worst.value) == ("b", 0.25)
-    assert found.worst.sd == found.elsewhere.sd  # of one group, the same counts
+    assert found.worst.sd == elsewhere.sd  # of one group, the same counts
 
 
 def test_a_record_is_in_one_bin_whatever_the_others_score() -> None:
@@ -227,9 +218,9 @@ def test_a_record_is_in_one_bin_whatever_the_others_score() -> None:
     bin."""
     random = np.random.default_rng(0)
     model = (random.normal(size=(2, 5)).astype(np.float32),)
-    test = Test(model, None, Constants(50, 2, 5), ("a", "b"), "auc")
+    test = MeasuredModel(model, ClassScorer(), Constants(50, 2, 5), ("a", "b"))
     features = random.normal(size=(60, 5)).astype(np.float32)
     features[-1] = 100.0 * features[-1]
     labels = random.integers(0, 2, 60)
-    without, among = (test.more(Data(features[:n], labels[:n])) for n in (59, 60))
+    without, among = (Scores().count(test, Data(features[:n], labels[:n])) for n in (59, 60))
     assert np.abs(among - without).sum() == 1.0

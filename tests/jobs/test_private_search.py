@@ -12,7 +12,6 @@ from dpladder.errors import Refused
 from dpladder.jobs.private_search import _choice, _head, _meters
 from dpladder.learn.interface import Constants, Data
 from dpladder.learn.registry import method
-from dpladder.learn.score import correct_count
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.grid import Noise
@@ -99,8 +98,8 @@ def test_no_run_at_all_puts_out_a_head_that_knows_nothing(name, bias):
     (head,) = _head(Found(1.0, 0.0, None), learner, CONSTANTS)
     assert head.shape == (3, 5 + bias)
     assert not head.any()
-    judge = method(name).judge(learner, CONSTANTS)
-    assert correct_count((head,), NOTHING.features, NOTHING.labels, judge) == 300
+    scorer = method(name).scorer(learner, CONSTANTS)
+    assert scorer.count((head,), NOTHING.features, NOTHING.labels) == 300
 
 
 @pytest.mark.parametrize("name", ["dp_gd", "dp_adam", "dp_ls"])

@@ -18,13 +18,14 @@ from torch import Tensor
 from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import FineTune, HyperparameterFreeTuning, Lora
 from dpladder.config.model import Resources
-from dpladder.learn import score
 from dpladder.learn.dp_finetune import clipping, parts, probing, queries
 from dpladder.learn.dp_finetune import owners as tensors
 from dpladder.learn.dp_finetune import train as finetune
-from dpladder.learn.interface import Constants, Data, Hyper, Rights
+from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong
 from dpladder.learn.records import load
 from dpladder.learn.registry import method
+from dpladder.learn.scorers import AnswerScorer
 from dpladder.network import answers
 from dpladder.network.cut import text_network_of, upper_of
 from dpladder.network.marks import IN_CONTEXT, MOST_ANSWERS, first_bit, last_bit, marks_of
@@ -204,10 +205,11 @@ def test_each_answer_that_a_mark_holds_is_one_to_be_right_about() -> None:
 
 
 def test_what_is_counted_is_right_or_wrong_and_nothing_without_a_label() -> None:
-    judge = Rights(lambda _, rows: rows[:, 0])
+    scorer = AnswerScorer(lambda _, rows: rows[:, 0])
     rows, labels = np.array([[1.0], [0.0], [1.0], [0.0], [7.0]]), np.array([0, 0, -1, -1, 0])
-    assert score.correct_count((), rows, labels, judge) == 2.0
-    assert score.right_and_wrong((), rows, labels, judge).tolist() == [2.0, 1.0]
+    assert scorer.count((), rows, labels) == 2.0
+    model = MeasuredModel((), scorer, Constants(5, 1, 1), ())
+    assert RightAndWrong().count(model, Data(rows, labels)).tolist() == [2.0, 1.0]
 
 
 @pytest.mark.parametrize("learner", [FineTune(trains="all", bias=True), "hyfree"])
@@ -227,11 +229,9 @@ def test_it_learns_where_answers_stand(learner: FineTune | str) -> None:
     meter = Meter(known.declare(learner, hyper, constants).draws, Seeded(), audit=True)
     found = known.train(data, hyper, learner, constants, meter, ONE)
     meter.close()
-    judge = known.judge(learner, constants)
+    scorer = known.scorer(learner, constants)
     still = tuple(np.zeros_like(part) for part in found)
-    before, after = (
-        score.correct_count(one, data.features, data.labels, judge) for one in (still, found)
-    )
+    before, after = (scorer.count(one, data.features, data.labels) for one in (still, found))
     assert before < 15 < 30 < after
     assert [*queries.shapes(learner, constants)][-1] == "head.weight"
     assert found[-1].shape == (2, 17)

@@ -6,10 +6,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
+from counted import figures_from
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
@@ -31,13 +33,14 @@ from dpladder.config.learner_sections import (
 )
 from dpladder.config.model import Resources
 from dpladder.config.telling import BINS
-from dpladder.jobs import evaluate
-from dpladder.learn import measures, score
-from dpladder.learn.interface import Constants, Data, Hyper, LogOdds, sigmoid_bias
+from dpladder.learn.interface import Constants, Data, Hyper, sigmoid_bias
 from dpladder.learn.linear import clipped_sum, resident, summed_losses
 from dpladder.learn.links import Link
+from dpladder.learn.measures import tables
+from dpladder.learn.measures.tables import ByFinding, MeasuredModel, ScoresByFinding
+from dpladder.learn.measures.tested import GroupNames
 from dpladder.learn.registry import method
-from dpladder.privacy.accounting.draws import Draw
+from dpladder.learn.scorers import FULL, FindingScorer, shares_of_findings
 from dpladder.privacy.release.meter import Meter
 
 CLASSES, DIMENSION = 4, 6
@@ -150,7 +153,7 @@ def test_each_finding_is_learned_by_itself(learner, eta):
     meter = Meter(known.declare(learner, hyper, constants).draws, Seeded())
     found = known.train(Data(x, labels), hyper, learner, constants, meter, ONE)
     meter.close()
-    logits = score.each_logit(known.judge(learner, constants), found, x)
+    logits = known.scorer(learner, constants).logits(found, x)
     areas = [roc_auc_score(truth[:, place], logits[:, place]) for place in range(CLASSES)]
     assert min(areas) > 0.95
 
@@ -241,8 +244,8 @@ def test_no_unit_of_any_findings_moves_all_sums_together_further_than_mu(learner
 )
 def test_a_record_counts_a_share_whatever_its_findings_and_logits_are(states, logits):
     labels = np.array([number_of_findings(states)])
-    (share,) = score.shares_of_findings(np.array([logits]), labels)
-    assert 0.0 <= share <= score.FULL < 1.0
+    (share,) = shares_of_findings(np.array([logits]), labels)
+    assert 0.0 <= share <= FULL < 1.0
     if labels[0] < 0:
         assert share == 0.0
 
@@ -252,13 +255,15 @@ def test_a_logit_that_is_no_number_moves_no_count_further_than_another(odd: floa
     """Of nan the model says nothing, as of 0."""
     logits, none = np.full((3, CLASSES), odd), np.zeros((3, CLASSES))
     labels = np.array([number_of_findings([state] * CLASSES) for state in (0, PRESENT, UNKNOWN)])
-    found = score.shares_of_findings(logits, labels)
+    found = shares_of_findings(logits, labels)
     assert np.isfinite(found).all()
-    assert ((found >= 0.0) & (found <= score.FULL)).all()
+    assert ((found >= 0.0) & (found <= FULL)).all()
     if math.isnan(odd):
-        assert np.array_equal(found, score.shares_of_findings(none, labels))
-    edges = np.tile([-1.0, 0.5, 2.0], (CLASSES, 1))
-    for counts in (measures.by_finding(logits, labels), measures.by_logit(logits, labels, edges)):
+        assert np.array_equal(found, shares_of_findings(none, labels))
+    model = MeasuredModel(MODEL, FindingScorer(lambda *_: logits), CONSTANTS, tuple("abcd"))
+    for table in (ByFinding(), ScoresByFinding()):
+        with patch.object(tables, "edges_of_each", lambda *_: np.tile(EDGES, (CLASSES, 1))):
+            counts = table.count(model, Data(logits, labels))
         assert np.isfinite(counts).all()
         assert (counts.reshape(CLASSES, -1).sum(axis=1) == 2).all(), "each is in one count"
 
@@ -267,20 +272,19 @@ def test_a_share_is_one_less_the_mean_square_of_what_is_wrong():
     states = [PRESENT, 0, UNKNOWN, 0]
     logits = np.array([[2.0, -1.0, 9.0, 0.0]])
     wrong = [(expit(2.0) - 1) ** 2, expit(-1.0) ** 2, 0.25]
-    found = score.shares_of_findings(logits, np.array([number_of_findings(states)]))
-    assert found == pytest.approx([score.FULL * (1 - np.mean(wrong))], rel=1e-12)
+    found = shares_of_findings(logits, np.array([number_of_findings(states)]))
+    assert found == pytest.approx([FULL * (1 - np.mean(wrong))], rel=1e-12)
 
 
-def a_test(what: str, constants: Constants = CONSTANTS) -> evaluate.Test:
-    names = tuple("abcd")
-    model = (np.zeros((CLASSES, DIMENSION), np.float32),)
-    own = LogOdds(lambda _, rows: np.asarray(rows[:, :CLASSES], np.float64))
-    groups = evaluate.Groups(("x", "y"), ("x", "y"), ("x", "y"), ("x", "y"), what == "groups")
-    return evaluate.Test(model, None, constants, names, what, own, groups)
+MODEL = (np.zeros((CLASSES, DIMENSION), np.float32),)
+EDGES = np.linspace(-2.0, 2.0, BINS - 1)
 
 
-def draws(test: evaluate.Test, mu: float) -> dict[str, Draw]:
-    return {draw.name: draw for draw in test.draws(mu)}
+def a_model(what: str = "", constants: Constants = CONSTANTS) -> MeasuredModel:
+    """Its logits are the records' first features."""
+    scorer = FindingScorer(lambda _, rows: np.asarray(rows[:, :CLASSES], np.float64))
+    groups = GroupNames(("x", "y"), ("x", "y"), ("x", "y")) if what == "groups" else None
+    return MeasuredModel(MODEL, scorer, constants, tuple("abcd"), groups)
 
 
 @pytest.mark.parametrize("what", ["accuracy", "classes", "auc", "groups"])
@@ -289,8 +293,11 @@ def draws(test: evaluate.Test, mu: float) -> dict[str, Draw]:
 def test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for(what, relation, cap):
     """Random neighbours, and the worst: every class known, and each told the other way."""
     constants = replace(CONSTANTS, relation=relation, cap=cap)
-    test = a_test(what, constants)
-    declared, random = draws(test, 1.0), np.random.default_rng(4)
+    model = a_model(what, constants)
+    wanted = tables.tables_of(what, model)
+    queries = tables.queries_of(wanted, model, 1.0)
+    declared = {query.name: query.draw(constants) for query in queries}
+    random = np.random.default_rng(4)
     groups = np.arange(30) % 2
     base = replace(records(30)[0], groups=groups)
     farthest = dict.fromkeys(declared, 0.0)
@@ -307,11 +314,10 @@ def test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for(what, 
             for end in (0, 1)
         ]
         one, other = ends if relation == "replace_one" else (ends[0], base)
-        sums = {"counts": test.counts, "scores": test.more}
-        if what == "groups" and relation == "replace_one":
-            assert test.counts(one).shape == (2, 2)
-        for name, draw in declared.items():
-            moved = float(np.linalg.norm(sums[name](one) - sums[name](other)))
+        if what == "groups":
+            assert wanted[0].count(model, one).shape == (2, 2)
+        for table, (name, draw) in zip(wanted, declared.items(), strict=True):
+            moved = float(np.linalg.norm(table.count(model, one) - table.count(model, other)))
             assert moved <= draw.sensitivity * (1 + 1e-9)
             farthest[name] = max(farthest[name], moved / draw.sensitivity)
     if what in ("classes", "auc"):
@@ -321,7 +327,7 @@ def test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for(what, 
 def test_counts_of_findings_are_of_known_ones_alone():
     data, states = records()
     logits = data.features[:, :CLASSES]
-    found = measures.by_finding(logits, data.labels)
+    found = ByFinding().count(a_model(), data)
     for place in range(CLASSES):
         known = states[:, place] != UNKNOWN
         present, told = states[known, place] == PRESENT, logits[known, place] > 0
@@ -334,27 +340,31 @@ def test_counts_of_findings_are_of_known_ones_alone():
 
 def test_what_is_told_of_each_finding_without_noise_is_exact():
     data, states = records(4000)
-    test = a_test("auc")
-    counts, bins = test.counts(data), test.more(data)
+    found = tables.exact("auc", a_model(), data)
+    (counts, _), (bins, _) = tables.arrays_of(found).values()
     assert np.array_equal(counts.sum(axis=2), bins.sum(axis=2))
-    told = test.told(counts, 0.0, bins)
+    told = tables.tested(found)
     areas = []
     for place, one in enumerate(told.findings):
         known = states[:, place] != UNKNOWN
         present, logits = states[known, place] == PRESENT, data.features[known, place]
         said = logits > 0
-        assert one.sensitivity.value == pytest.approx((said & present).sum() / present.sum())
-        assert one.specificity.value == pytest.approx((~said & ~present).sum() / (~present).sum())
-        assert one.balanced.value == pytest.approx(
-            (one.sensitivity.value + one.specificity.value) / 2
+        assert one.figures["sensitivity"].value == pytest.approx(
+            (said & present).sum() / present.sum()
+        )
+        assert one.figures["specificity"].value == pytest.approx(
+            (~said & ~present).sum() / (~present).sum()
+        )
+        assert one.figures["balanced"].value == pytest.approx(
+            (one.figures["sensitivity"].value + one.figures["specificity"].value) / 2
         )
         assert one.accuracy.value == pytest.approx((said == present).mean())
         assert (one.present, one.absent) == (present.sum(), (~present).sum())
         areas.append(roc_auc_score(present, logits))
-        assert one.auc.value == pytest.approx(areas[-1], abs=0.02)
-    assert told.auc.value == pytest.approx(np.mean(areas), abs=0.01)
-    assert told.balanced.value == pytest.approx(
-        np.mean([one.balanced.value for one in told.findings])
+        assert one.figures["auc"].value == pytest.approx(areas[-1], abs=0.02)
+    assert told.figures["auc"].value == pytest.approx(np.mean(areas), abs=0.01)
+    assert told.figures["balanced"].value == pytest.approx(
+        np.mean([one.figures["balanced"].value for one in told.findings])
     )
     known = states != UNKNOWN
     right = (data.features[:, :CLASSES] > 0) == (states == PRESENT)
@@ -366,12 +376,11 @@ def test_the_deviation_of_each_figure_is_that_of_its_noise():
     counts = random.integers(300, 900, (CLASSES, 2, 2)).astype(float)
     bins = random.integers(20, 90, (CLASSES, 2, BINS)).astype(float)
     drawn = [
-        evaluate.by_findings(
+        figures_from(
             tuple("abcd"),
-            counts + random.normal(size=counts.shape) * 8,
-            8.0,
-            bins + random.normal(size=bins.shape) * 4,
-            4.0,
+            "findings",
+            by_finding=(counts + random.normal(size=counts.shape) * 8, 8.0),
+            scores_by_finding=(bins + random.normal(size=bins.shape) * 4, 4.0),
         )
         for _ in range(400)
     ]
@@ -381,20 +390,22 @@ def test_the_deviation_of_each_figure_is_that_of_its_noise():
 
     holds([one.accuracy for one in drawn], [one.accuracy_sd for one in drawn])
     for name in ("balanced", "auc"):
-        holds([getattr(one, name).value for one in drawn], [getattr(one, name).sd for one in drawn])
+        each = [one.figures[name] for one in drawn]
+        holds([one.value for one in each], [one.sd for one in each])
     for name in ("accuracy", "sensitivity", "specificity", "balanced", "auc"):
-        each = [getattr(one.findings[0], name) for one in drawn]
+        first = [one.findings[0] for one in drawn]
+        each = [one.figures.get(name, one.accuracy) for one in first]
         holds([one.value for one in each], [one.sd for one in each])
 
 
 def test_nothing_is_told_of_a_finding_that_noise_hides():
     counts = np.full((CLASSES, 2, 2), 500.0)
     counts[2, 1] = 3.0
-    told = evaluate.by_findings(tuple("abcd"), counts, 5.0)
-    assert told.balanced is None
-    assert told.auc is None
-    hidden, shown = told.findings[2], told.findings[1]
-    assert hidden.sensitivity is None
-    assert hidden.balanced is None
-    assert hidden.specificity is not None
-    assert shown.balanced is not None
+    told = figures_from(tuple("abcd"), "findings", by_finding=(counts, 5.0))
+    assert told.figures["balanced"] is None
+    assert "auc" not in told.figures
+    hidden, shown = told.findings[2].figures, told.findings[1].figures
+    assert hidden["sensitivity"] is None
+    assert hidden["balanced"] is None
+    assert hidden["specificity"] is not None
+    assert shown["balanced"] is not None

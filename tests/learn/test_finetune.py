@@ -26,7 +26,7 @@ from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
 from dpladder.config.learner_sections import FineTune, Head, Lora
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
-from dpladder.learn import public_head, score, weights
+from dpladder.learn import public_head, weights
 from dpladder.learn.bounds import clip, scale_of
 from dpladder.learn.dp_finetune import clipping, forms, parts, probing, queries, sums
 from dpladder.learn.dp_finetune import owners as tensors
@@ -34,6 +34,7 @@ from dpladder.learn.dp_finetune import train as finetune
 from dpladder.learn.interface import Constants, Data, Hyper, sigmoid_bias
 from dpladder.learn.records import load
 from dpladder.learn.registry import method
+from dpladder.learn.scorers import ClassScorer
 from dpladder.network import cut
 from dpladder.network.cut import network_of, text_network_of, upper_of
 from dpladder.network.facts import Network
@@ -401,7 +402,7 @@ def test_it_learns_what_the_frozen_features_do_not_tell() -> None:
         learner = FineTune(trains=trains, bias=True, clip=10.0)
         heads, _ = trained(learner, data, constants, Hyper(0.1, 30, 1000.0))
         own = dp_finetune.logits(learner, constants)
-        found[trains] = score.correct_count(heads, data.features, data.labels, own)
+        found[trains] = ClassScorer(own).count(heads, data.features, data.labels)
     assert found["all"] == 300
 
 

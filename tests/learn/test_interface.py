@@ -149,12 +149,12 @@ def test_declaring_and_measuring_need_no_torch():
         "from dpladder.config.learner_sections import Tuning, learner_of\n"
         "from dpladder.learn.interface import Constants, Hyper\n"
         "from dpladder.learn.registry import LEARNERS, method\n"
+        "from dpladder.learn.scorers import ClassScorer\n"
         "for name in LEARNERS:\n"
         "    learner, constants = learner_of({'name': name}), Constants(9, 2, 3)\n"
         "    method(name).declare(learner, Hyper(1.0, 5, 1.0), constants)\n"
         "    if not isinstance(learner, Tuning):\n"
-        "        assert method(name).logits(learner, constants) is method(name).losses(learner, "
-        "constants) is None\n"
+        "        assert method(name).scorer(learner, constants) == ClassScorer()\n"
         "print(*sorted({'torch', 'opacus', 'scipy', 'dp_accounting'} & set(sys.modules)))"
     )
     loaded = subprocess.run(
@@ -172,7 +172,7 @@ def test_a_learner_has_a_whole_room(name: str) -> None:
     assert callable(learner.room("train").train)
     told = {
         of
-        for of in ("logits", "losses", "seen_by_head", "ready")
+        for of in ("logits", "scorer", "seen_by_head", "ready")
         if hasattr(learner.room("train"), of)
     }
     assert told == {*getattr(learner.room("queries"), "OWN", ())}

@@ -1,96 +1,205 @@
-"""Measures from counts: by class, over classes, and of ranking; with the sd that their noise really
-has."""
+"""Measures from counts: which cells a record is in, what follows from noised tables, and the
+deviation that their noise really has."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
+from counted import figures_from
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from sklearn.metrics import roc_auc_score
 
+from dpladder.config.evaluate_sections import Measures
 from dpladder.config.label_sets import number_of
 from dpladder.config.telling import BINS
-from dpladder.learn import measures
-from dpladder.learn.interface import Constants
+from dpladder.learn.interface import Constants, Data
+from dpladder.learn.measures import figures, tables
+from dpladder.learn.measures.tables import (
+    FINEST,
+    MEASURES,
+    Answers,
+    ByClass,
+    ByGroup,
+    MeasuredModel,
+    Scores,
+    add_up,
+)
+from dpladder.learn.measures.tested import GroupNames
+from dpladder.learn.scorers import ClassScorer, Scorer
 
 RANDOM = np.random.default_rng(7)
+GROUPS = GroupNames(("a", "b", "c"), ("a", "b", "c"), ("a", "b", "c"))
 
 
-def test_a_record_is_in_one_count_and_in_one_bin() -> None:
-    labels = np.array([0, 1, 1, -1, 2, 5])
-    found = measures.by_class(np.array([0, 0, 1, 1, 2, 0]), labels, 3)
+def saying(logits: list[list[float]], **facts: object) -> MeasuredModel:
+    """A model that says this of each record, whatever it is."""
+    scorer: Scorer = ClassScorer(
+        lambda _, rows: np.array(logits, np.float64)[rows[:, 0].astype(int)]
+    )
+    classes = len(logits[0])
+    return MeasuredModel((), scorer, Constants(100, classes, 1), tuple("abc")[:classes], **facts)  # type: ignore[arg-type]
+
+
+def records(labels: list[int], groups: list[int] | None = None) -> Data:
+    rows = np.arange(len(labels), dtype=np.float32)[:, None]
+    return Data(rows, np.array(labels), groups=None if groups is None else np.array(groups))
+
+
+def one_hot(predicted: list[int], classes: int = 3) -> list[list[float]]:
+    return np.eye(classes)[predicted].tolist()
+
+
+def test_a_record_is_in_one_count_of_its_class() -> None:
+    model = saying(one_hot([0, 0, 1, 1, 2, 0]))
+    found = ByClass().count(model, records([0, 1, 1, -1, 2, 5]))
     assert found.tolist() == [[1, 0], [1, 1], [1, 0]]  # what names no class is in none
-    scores = np.array([-1e300, 0.0, np.inf, 1.0, np.nan, 3.0])
-    bins = measures.by_score(scores, np.array([0, 1, 1, -1, 1, 0]), np.array([0.5, 2.0]))
-    assert bins.tolist() == [[1, 0, 1], [1, 0, 2]]
 
 
-def test_by_group_a_prediction_is_right_that_is_one_of_its_records_classes() -> None:
-    labels = np.array([number_of({0, 2}, 3), number_of({0, 2}, 3), 1, -1])
-    found = measures.by_group(np.array([2, 1, 1, 0]), labels, np.array([0, 0, 1, 1]), 3, 2)
-    assert found.tolist() == [[1, 1], [1, 0]]
+def test_a_table_of_answers_holds_each_record_once() -> None:
+    model = saying(one_hot([0, 1, 1, 2, 2]))
+    cells = Answers().count(model, records([0, 0, 1, 2, -1]))
+    assert cells.tolist() == [[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+
+def test_groups_are_counted_apart_and_a_prediction_is_right_that_is_one_of_its_records_classes():
+    several = [number_of({0, 2}, 3), number_of({0, 2}, 3), 1, -1, 2]
+    model = saying(one_hot([2, 1, 1, 0, 2]), groups=GROUPS)
+    found = ByGroup().count(model, records(several, [0, 0, 1, 1, -1]))
+    # neither a record of no group nor one of no class
+    assert found.tolist() == [[1, 1], [1, 0], [0, 0]]
+
+
+def test_a_score_is_in_one_bin_whatever_it_is() -> None:
+    scores = [-1e300, 0.0, np.inf, 1.0, np.nan, 3.0]
+    model = saying([[0.0, score] for score in scores])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tables, "edges", lambda *_: np.linspace(0.5, 2.0, BINS - 1))
+        bins = Scores().count(model, records([0, 1, 1, -1, 1, 0]))
+    assert bins.sum(axis=1).tolist() == [2, 3]
+    assert (bins[0, 0], bins[0, -1], bins[1, 0], bins[1, -1]) == (1, 1, 1, 2)
 
 
 def test_bins_are_public_and_split_at_the_decision() -> None:
-    weights = [RANDOM.normal(size=(2, 5)).astype(np.float32)]
-    edges = measures.edges(weights, Constants(100, 2, 5), None)
+    weights = (RANDOM.normal(size=(2, 5)).astype(np.float32),)
+    edges = tables.edges(weights, Constants(100, 2, 5), None)
     assert len(edges) == BINS - 1
     assert np.all(np.diff(edges) > 0)
-    assert np.array_equal(edges, measures.edges(weights, Constants(100, 2, 5), None))
-    zero = measures.by_score(np.array([0.0, 1e-300]), np.array([0, 0]), edges)[0]
+    assert np.array_equal(edges, tables.edges(weights, Constants(100, 2, 5), None))
     # a tie predicts the first class
-    assert zero[BINS // 2 - 1] == 1 == zero[BINS // 2]
-    flat = measures.edges([np.zeros((2, 5), np.float32)], Constants(100, 2, 5), None)
+    assert np.searchsorted(edges, [0.0, 1e-300], side="right").tolist() == [
+        BINS // 2 - 1,
+        BINS // 2,
+    ]
+    flat = tables.edges((np.zeros((2, 5), np.float32),), Constants(100, 2, 5), None)
     assert np.all(np.diff(flat) > 0)
+
+
+SHARES = arrays(np.float64, (3, 2, 2), elements=st.floats(allow_nan=True, allow_infinity=True))
+
+
+@given(arrays(np.int64, (3, 2, 2), elements=st.integers(-2, 7)), SHARES)
+def test_a_record_adds_no_more_than_its_query_declares_whatever_its_shares_are(places, shares):
+    """And in whatever order records come, to the last bit."""
+    each = [add_up((2, 2, 2), 2, places[one : one + 1], shares[one : one + 1]) for one in range(3)]
+    for alone in each:
+        assert (alone >= 0).all()
+        assert (alone.reshape(2, -1).sum(axis=1) <= 1).all()
+        assert np.array_equal(alone * FINEST, np.floor(alone * FINEST))
+    whole = add_up((2, 2, 2), 2, places, shares)
+    assert np.array_equal(whole, np.sum(each, axis=0))
+    assert np.array_equal(whole, add_up((2, 2, 2), 2, places[::-1], shares[::-1]))
+
+
+def a_head(measure: Measures) -> MeasuredModel:
+    classes = 2 if measure == "auc" else 3
+    head = (RANDOM.normal(size=(classes, 3)).astype(np.float32),)
+    names, groups = tuple("abc")[:classes], GROUPS if measure == "groups" else None
+    return MeasuredModel(head, ClassScorer(), Constants(50, classes, 3), names, groups)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_no_record_moves_a_measures_tables_further_than_their_noise_is_for(measure) -> None:
+    model = a_head(measure)
+    classes = model.constants.classes
+    wanted = tables.tables_of(measure, model)
+    queries = tables.queries_of(wanted, model, 1.0)
+    rows, labels = RANDOM.normal(size=(60, 3)), RANDOM.integers(-1, classes, 60)
+    rows[:4] = [[0, 0, 0], [np.inf, 0, 0], [np.nan, 1, 1], [1e30, -1e30, 0]]
+    groups = RANDOM.integers(-1, 3, 60)
+
+    def counts(table: tables.CellTable, some: slice) -> np.ndarray:
+        return table.count(model, Data(rows[some], labels[some], groups=groups[some]))
+
+    for table, query in zip(wanted, queries, strict=True):
+        moved = [
+            np.linalg.norm(counts(table, slice(end + 1)) - counts(table, slice(end)))
+            for end in range(60)
+        ]
+        assert max(moved) <= query.bound(model.constants)
+        assert max(moved) > 0.7 * query.bound(model.constants)  # the noise is for no less
+
+
+def test_what_a_release_says_of_itself_is_all_that_its_figures_need() -> None:
+    assert {
+        table.holds for one in MEASURES.values() for table in one.tables
+    } <= tables.TABLES.keys()
+    assert len({figure.name for figure in figures.FIGURES}) == len(figures.FIGURES)
+    known = {holds for figure in figures.FIGURES for holds in figure.of}
+    assert known <= tables.TABLES.keys()
 
 
 def test_auc_is_what_binned_scores_rank() -> None:
     labels = RANDOM.integers(0, 2, 500)
     scores = labels + RANDOM.normal(size=500)
-    edges = np.linspace(-2, 3, BINS - 1)
-    found = measures.auc(measures.by_score(scores, labels, edges), 0.0)
+    places = np.searchsorted(np.linspace(-2, 3, BINS - 1), scores, side="right")
+    found = figures.auc(add_up((2, BINS), 1, *tables.once(labels * BINS + places)), 0.0)
     assert found is not None
-    assert found.value == pytest.approx(
-        roc_auc_score(labels, np.searchsorted(edges, scores, side="right"))
-    )
+    assert found.value == pytest.approx(roc_auc_score(labels, places))
     assert found.sd == 0
 
 
+def noised(sd: float, **exact: np.ndarray) -> Iterator[dict[str, tuple[np.ndarray, float]]]:
+    for _ in range(1000):
+        yield {
+            holds: (counts + sd * RANDOM.normal(size=counts.shape), sd)
+            for holds, counts in exact.items()
+        }
+
+
+BIN_COUNTS = np.outer([1, 1], np.linspace(4, 20, BINS)) * [[2.0], [1.0]]
+BIN_COUNTS[1] = BIN_COUNTS[1][::-1]
+EXACT = {
+    "by_class": np.array([[90.0, 10.0], [15.0, 25.0]]),
+    "scores": BIN_COUNTS,
+}
+
+
 def test_the_noise_is_as_large_as_it_is_said_to_be() -> None:
-    """Each sd against a thousand draws of the noise."""
-    counts, sd = np.array([[90.0, 10.0], [15.0, 25.0]]), 1.5
-    bins = np.outer([1, 1], np.linspace(4, 20, BINS)) * [[2.0], [1.0]]
-    bins[1] = bins[1][::-1]
-    draws = [
-        (
-            measures.balanced(
-                [measures.share(*row, sd) for row in counts + sd * RANDOM.normal(size=counts.shape)]
-            ),
-            measures.auc(bins + sd * RANDOM.normal(size=bins.shape), sd),
-        )
-        for _ in range(1000)
-    ]
-    for place, exact in ((0, (0.9 + 0.375) / 2), (1, None)):
-        values = np.array([pair[place].value for pair in draws])  # type: ignore[union-attr]
-        told = np.median([pair[place].sd for pair in draws])  # type: ignore[union-attr]
-        assert values.std() == pytest.approx(told, rel=0.15)
-        if exact is not None:
-            assert values.mean() == pytest.approx(exact, abs=0.01)
+    """Each figure's deviation against a thousand draws of the noise."""
+    drawn = [figures.figures_of(one) for one in noised(1.5, **EXACT)]
+    exact = figures.figures_of({holds: (counts, 0.0) for holds, counts in EXACT.items()})
+    for name, without in exact.items():
+        values = np.array([one[name].value for one in drawn])  # type: ignore[union-attr]
+        deviation = np.median([one[name].sd for one in drawn])  # type: ignore[union-attr]
+        assert values.std() == pytest.approx(deviation, rel=0.15), name
+        assert without is not None
+        assert values.mean() == pytest.approx(without.value, abs=0.01), name
 
 
 def test_what_noise_hides_is_not_told() -> None:
-    assert measures.share(3.0, 2.0, 2.0) is None
-    assert measures.share(-3.0, 30.0, 2.0).value == 0.0  # type: ignore[union-attr]
-    assert measures.balanced([measures.share(30, 3, 1.0), None]) is None
-    assert measures.auc(np.array([[5.0] * 16, [0.0] * 16]), 1.0) is None
-    assert measures.share(0.0, 0.0, 0.0) is None  # a class that a public test source lacks
+    assert figures.share(3.0, 2.0, 2.0) is None
+    assert figures.share(-3.0, 30.0, 2.0).value == 0.0  # type: ignore[union-attr]
+    assert figures.balanced(np.array([[30.0, 3.0], [1.0, 1.0]]), 1.0) is None
+    assert figures.auc(np.array([[5.0] * 16, [0.0] * 16]), 1.0) is None
+    assert figures.share(0.0, 0.0, 0.0) is None  # a class that a public test source lacks
 
 
-def test_groups_are_counted_apart_and_the_lowest_share_is_the_worst():
-    labels, groups = np.array([0, 0, 1, 1, 2, -1]), np.array([0, 1, 1, 2, -1, 0])
-    found = measures.by_group(np.array([0, 1, 1, 1, 2, 0]), labels, groups, 3, 3)
-    # neither a record of no group nor one of no class
-    assert found.tolist() == [[1, 0], [1, 1], [1, 0]]
-    shares = {"a": measures.share(9, 1, 0.1), "b": measures.share(3, 3, 0.1)}
-    name, worst = measures.worst(shares)
-    assert (name, worst.value) == ("b", 0.5)
-    assert measures.worst({**shares, "c": None}) is None
+def test_the_lowest_share_is_the_worst_and_none_is_where_one_cannot_be_told():
+    groups = GroupNames(("a", "b"), ("a", "b"), ("a", "b"))
+    for last, name in (([3.0, 3.0], "b"), ([0.0, 0.0], None)):
+        found = figures_from((), "classes", groups, by_group=([[9.0, 1.0], last], 0.1))
+        assert (found.worst and found.worst.name) == name

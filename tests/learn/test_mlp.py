@@ -17,7 +17,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
-from dpladder.learn import linear, score
+from dpladder.learn import linear
 from dpladder.learn.bounds import SLACK, scale_of
 from dpladder.learn.dp_mlp import queries
 from dpladder.learn.dp_mlp import sums as perceptron
@@ -26,6 +26,7 @@ from dpladder.learn.interface import Constants, Data, Hyper, sigmoid_bias
 from dpladder.learn.links import Link, link_of
 from dpladder.learn.records import load
 from dpladder.learn.registry import method
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.release.meter import Meter
 
 dp_mlp = method("dp_mlp")
@@ -215,7 +216,7 @@ def test_it_learns_what_no_line_can_tell_apart():
     learner, hyper = Descent(name="dp_mlp", bias=True, init="random"), Hyper(1.0, 40, 100.0)
     meter = Meter(dp_mlp.declare(learner, hyper, constants).draws, Seeded())
     weights = dp_mlp.train(data, hyper, learner, constants, meter, ONE)
-    assert score.correct_count(weights, data.features, data.labels) > 540
+    assert ClassScorer().count(weights, data.features, data.labels) > 540
 
 
 def test_opacus_says_nothing_in_a_job():

@@ -16,11 +16,12 @@ from dpladder.config.learner_sections import FineTune
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import score, weights
 from dpladder.learn.dp_finetune.train import logits as logits_of_network
-from dpladder.learn.interface import Constants, Data, Losses
+from dpladder.learn.interface import Constants, Data
+from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong
 from dpladder.learn.queries import Cells
+from dpladder.learn.scorers import FULL, ClassScorer, LossScorer, Scorer, shares_of_losses
 from dpladder.privacy.accounting import events
 from dpladder.privacy.release.meter import Meter
-from dpladder.search import bench
 from dpladder.search.looking import ceiling
 
 CONSTANTS = Constants(n0=500, classes=4, dimension=6)
@@ -32,20 +33,25 @@ def linear(count=500, dtype=np.float32, seed=0):
     return (head,), random.normal(size=(count, 6)).astype(dtype), random.integers(-1, 4, count)
 
 
+def right_and_wrong(head, features, labels, scorer: Scorer) -> np.ndarray:
+    model = MeasuredModel(head, scorer, CONSTANTS, tuple("abcd"))
+    return RightAndWrong().count(model, Data(features, labels))
+
+
 @given(st.lists(st.floats(), max_size=8), st.floats(0.1, 20.0))
 def test_a_loss_counts_as_a_share_of_the_bound_whatever_it_is(losses, most):
-    found = score.shares(np.array(losses, np.float64), most)
-    assert ((found >= 0) & (found <= score.FULL)).all()
-    assert score.shares(
+    found = shares_of_losses(np.array(losses, np.float64), most)
+    assert ((found >= 0) & (found <= FULL)).all()
+    assert shares_of_losses(
         np.array([-1.0, 0.0, most / 2, most, np.inf, np.nan]), most
-    ) == pytest.approx([score.FULL, score.FULL, score.FULL / 2, 0.0, 0.0, 0.0])
+    ) == pytest.approx([FULL, FULL, FULL / 2, 0.0, 0.0, 0.0])
 
 
 def test_a_language_models_records_count_by_their_losses_and_those_without_a_label_nothing():
-    judge = Losses(lambda _, rows: rows[:, 0], 2.0)
+    scorer = LossScorer(lambda _, rows: rows[:, 0], 2.0)
     rows, labels = np.array([[0.0], [1.0], [9.0], [0.0]]), np.array([0, 0, 0, -1])
-    counts = score.right_and_wrong((), rows, labels, judge)
-    assert counts == pytest.approx([1.5 * score.FULL, 1.5 * score.FULL])
+    counts = right_and_wrong((), rows, labels, scorer)
+    assert counts == pytest.approx([1.5 * FULL, 1.5 * FULL])
 
 
 @pytest.mark.parametrize("count", [0, 1, 500, 9000])
@@ -53,8 +59,8 @@ def test_a_language_models_records_count_by_their_losses_and_those_without_a_lab
 def test_a_linear_head_predicts_its_largest_logit(count, dtype):
     (head,), features, labels = linear(count, dtype)
     expected = (features.astype(np.float64) @ head.T).argmax(axis=1)
-    assert np.array_equal(score.predict((head,), features), expected)
-    assert score.correct_count((head,), features, labels) == (expected == labels).sum()
+    assert np.array_equal(ClassScorer().predict((head,), features), expected)
+    assert ClassScorer().count((head,), features, labels) == (expected == labels).sum()
 
 
 def test_a_prediction_is_right_that_is_one_of_its_records_classes():
@@ -64,16 +70,19 @@ def test_a_prediction_is_right_that_is_one_of_its_records_classes():
     expected = sum(
         int(one) in own for one, own in zip((features @ head.T).argmax(axis=1), sets, strict=True)
     )
-    assert score.right_and_wrong((head,), features, labels).tolist() == [expected, 7200 - expected]
-    told = bench.correct([(head,), (-head,)], Data(features, labels)).tolist()
-    assert told == [expected, score.correct_count((-head,), features, labels)]
+    assert right_and_wrong((head,), features, labels, ClassScorer()).tolist() == [
+        expected,
+        7200 - expected,
+    ]
+    told = ClassScorer().counts([(head,), (-head,)], features, labels).tolist()
+    assert told == [expected, ClassScorer().count((-head,), features, labels)]
 
 
 def test_a_last_column_is_the_bias():
     features = np.zeros((3, 6), np.float32)
     head = np.zeros((4, 7), np.float32)
     head[2, 6] = 1.0
-    assert score.predict((head,), features).tolist() == [2, 2, 2]
+    assert ClassScorer().predict((head,), features).tolist() == [2, 2, 2]
 
 
 def test_layers_meet_in_a_relu():
@@ -90,12 +99,12 @@ def test_layers_meet_in_a_relu():
 def test_of_a_record_with_several_views_the_record_itself_is_scored():
     head = np.eye(2, dtype=np.float32)
     features = np.array([[[5.0, 0.0], [0.0, 1.0], [0.0, 1.0]]], np.float32)
-    assert score.predict((head,), features).tolist() == [0]
+    assert ClassScorer().predict((head,), features).tolist() == [0]
 
 
 def test_a_record_without_a_label_is_never_right():
     (head,), features, labels = linear()
-    assert score.correct_count((head,), features, np.full_like(labels, -1)) == 0
+    assert ClassScorer().count((head,), features, np.full_like(labels, -1)) == 0
 
 
 @pytest.mark.parametrize("of", ["head", "heads", "network"])
@@ -113,8 +122,8 @@ def test_one_record_more_tips_no_other_ones_tie(of):
     def right(features):
         labels = np.ones(len(features), np.int64)
         if of == "heads":
-            return bench.correct([(head,)] * 5, Data(features, labels))[0]
-        return score.correct_count((head,), features, labels, own)
+            return ClassScorer().counts([(head,)] * 5, features, labels)[0]
+        return ClassScorer(own).count((head,), features, labels)
 
     first = {right(features[place:]) - right(features[place + 1 :]) for place in range(40)}
     last = {right(features[: most - place]) for place in range(40)}
@@ -138,7 +147,7 @@ def test_logits_by_themselves_hang_on_nothing_but_their_record(width, records, s
 def test_wild_records_predict_without_a_word():
     (head,), features, _ = linear(8)
     features[0], features[1], features[2] = np.nan, np.inf, 3e38
-    assert len(score.predict((head,), features)) == 8
+    assert len(ClassScorer().predict((head,), features)) == 8
 
 
 @given(st.floats(1e-4, 10), st.sampled_from(["add_remove", "replace_one"]), st.integers(1, 9))
@@ -178,18 +187,18 @@ def test_the_released_count_is_the_count_plus_the_meters_noise():
     head, features, labels = linear()
     draws = score.declare(0.05, CONSTANTS).draws
     meter, again = Meter(draws, Seeded()), Meter(draws, Seeded())
-    released = score.noised_count(head, features, labels, meter)
+    released = ClassScorer().publish_count(head, features, labels, meter)
     meter.close()
-    assert released == again.publish("score", score.correct_count(head, features, labels))
+    assert released == again.publish("score", ClassScorer().count(head, features, labels))
     assert draws[0].scale == pytest.approx(1 / 0.05)
 
 
 def test_a_second_score_is_refused():
     head, features, labels = linear()
     meter = Meter(score.declare(0.05, CONSTANTS).draws, Seeded())
-    score.noised_count(head, features, labels, meter)
+    ClassScorer().publish_count(head, features, labels, meter)
     with pytest.raises(Refused):
-        score.noised_count(head, features, labels, meter)
+        ClassScorer().publish_count(head, features, labels, meter)
 
 
 def test_weights_come_back_from_a_file_with_their_metadata(tmp_path):

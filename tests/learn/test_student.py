@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpladder.learn import score, student
+from dpladder.learn import student
 from dpladder.learn.interface import Data
+from dpladder.learn.scorers import ClassScorer
 
 CLASSES, WIDTH, SEEN = 3, 40, 10
 
@@ -28,7 +29,7 @@ def test_a_student_names_what_its_teacher_names_and_forgets_where_no_record_is()
     assert ridge > 0
     assert np.abs(found[:, SEEN:]).max() < 1e-6
     other = records(500, seed=3).features
-    same = score.predict((found,), other) == score.predict((head(1),), other)
+    same = ClassScorer().predict((found,), other) == ClassScorer().predict((head(1),), other)
     assert same.mean() > 0.9
 
 
@@ -43,7 +44,7 @@ def test_its_strength_is_chosen_by_leaving_each_record_out() -> None:
     """The closed form is what fits to all other records are."""
     data = records(12, seed=5)
     x = data.features.astype(np.float64)
-    wanted = np.eye(CLASSES)[score.predict((head(1),), data.features)] - 1 / CLASSES
+    wanted = np.eye(CLASSES)[ClassScorer().predict((head(1),), data.features)] - 1 / CLASSES
     values, axes = np.linalg.eigh(x.T @ x)
     missed = 0.0
     for left in range(12):

@@ -9,15 +9,16 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
+from counted import figures_from
 from made_up import from_json, statement
 from made_up import summary as made_up
 
 from dpladder.config.section import restored
-from dpladder.jobs.evaluate import by_findings
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.budget_figure import plot_budget
 from dpladder.report.ladder_figure import plot_ladder
@@ -211,10 +212,10 @@ def test_contests_that_somebody_asked_for_have_their_section(tmp_path):
 def test_findings_are_named_and_set_beside_always_saying_absent():
     """Half of the counts that the others get right; and a finding that noise hides."""
     counts = np.array([[[450.0, 0.0], [40.0, 10.0]], [[470.0, 10.0], [2.0, 1.0]]])
-    told = by_findings(("edema", "mass"), counts, 5.0)
+    told = figures_from(("edema", "mass"), "findings", by_finding=(counts, 5.0))
     one = made_up() | {"classes": None, "findings": True}
     [target] = one["targets"]
-    summary = of(one, target, told.document)
+    summary = of(one, target, asdict(told))
     [(_, words)] = results([summary])
     assert words.startswith("of the known findings are told right, the mean over all findings")
     assert "always saying absent is right for 94.6%" in words

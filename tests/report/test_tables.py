@@ -108,8 +108,7 @@ CLASSES = [
 def test_classes_that_were_paid_for_are_told_and_what_noise_hides_is_not():
     tested = TARGET["test"] | {
         "classes": CLASSES,
-        "balanced": None,
-        "auc": {"value": 0.81234, "sd": 0.03},
+        "figures": {"balanced": None, "auc": {"value": 0.81234, "sd": 0.03}},
     }
     summary = SUMMARY | {"targets": [TARGET | {"test": tested}]}
     assert readable(classes_table(summary))["accuracy"].tolist() == ["75.0%", ""]
@@ -134,7 +133,7 @@ def test_groups_of_every_test_are_told_with_the_worst_of_them():
     tested = TARGET["test"] | {
         "groups": groups,
         "worst": worst,
-        "elsewhere": {"value": 0.5, "sd": 0.1},
+        "figures": {"elsewhere": {"value": 0.5, "sd": 0.1}},
     }
     also = [FURTHER | {"name": "far", "test": tested | {"worst": None}}]
     summary = SUMMARY | {"targets": [TARGET | {"test": tested, "also": also}]}

@@ -17,8 +17,8 @@ from dpladder.config.sweep_sections import Fit, Rung, Search, Sweep
 from dpladder.errors import BadInput, Refused
 from dpladder.jobs.compare_hpo import ablations, compare, judge
 from dpladder.jobs.compare_learners import entries
-from dpladder.learn import score
 from dpladder.learn.interface import Constants, Data
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.ledger.state import Terms
@@ -30,7 +30,7 @@ from dpladder.research.ladder import LadderSearcher
 from dpladder.research.learners_figure import plot_learners, verdict, write_markdown
 from dpladder.research.searches_figure import write_results
 from dpladder.search.asking import Ask, Setting
-from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.bench import NamedAsk, answers
 
 CLASSES, DIMENSION = 3, 6
 SEARCH = Search(eta=(0.01, 5.0), steps=(2, 6))
@@ -189,7 +189,7 @@ def test_a_training_sees_the_records_that_its_search_names_and_no_others():
     for mine, yours in zip(own, expected, strict=True):
         np.testing.assert_allclose(mine.weights[0], yours.weights[0], rtol=1e-5)
         others = place.train.features[~half], place.train.labels[~half]
-        assert mine.correct == score.correct_count(mine.weights, *others)
+        assert mine.correct == ClassScorer().count(mine.weights, *others)
 
 
 @pytest.mark.parametrize("shapes", [[(3, 6)], [(3, 7)], [(5, 6), (3, 5)]])
@@ -200,8 +200,8 @@ def test_heads_counted_together_are_counted_right(shapes):
         tuple(random.normal(size=shape).astype(np.float32) for shape in shapes) for _ in range(40)
     ]
     test = arena().test
-    alone = [score.correct_count(head, test.features, test.labels) for head in heads]
-    assert correct(heads, test).tolist() == alone
+    alone = [ClassScorer().count(head, test.features, test.labels) for head in heads]
+    assert ClassScorer().counts(heads, test.features, test.labels).tolist() == alone
     assert len(set(alone)) > 10
 
 

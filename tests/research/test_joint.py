@@ -13,14 +13,14 @@ from research.test_contest import SEARCH, arena
 from dpladder.config.learner_sections import Descent, FineTune
 from dpladder.errors import Refused
 from dpladder.learn import descent_noise, interface
-from dpladder.learn.score import correct_count
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import FINAL, Entry, delta0_of, epsilon
 from dpladder.privacy.accounting.events import Composed, mu
 from dpladder.research.contest import Arena, Competitor, bench_of, contest, oracle
 from dpladder.research.joint import Joint, total_beside, variants
 from dpladder.search.asking import Answer, Ask, Setting
-from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.bench import NamedAsk, answers
 
 HEAD = FineTune(trains="head", free_step=True)
 TOGETHER = tuple(variants(HEAD, (0.3, 3.0), (0.5, 1.0)))
@@ -99,7 +99,7 @@ def test_a_network_is_judged_by_its_own_logits() -> None:
     def turned(weights: object, features: object) -> np.ndarray:
         return -np.asarray(features) @ found["dp_gd"].weights[0].T
 
-    [told] = correct([found["dp_gd"].weights], place.test, turned)
-    features, labels = place.test.features, place.test.labels
-    assert told == correct_count(found["dp_gd"].weights, features, labels, turned)
-    assert told < correct([found["dp_gd"].weights], place.test)[0]
+    head, records = found["dp_gd"].weights, (place.test.features, place.test.labels)
+    [right] = ClassScorer(turned).counts([head], *records)
+    assert right == ClassScorer(turned).count(head, *records)
+    assert right < ClassScorer().counts([head], *records)[0]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from counted import counts_of
 from PIL import Image
 from use.test_model import saved
 
@@ -27,10 +28,10 @@ from dpladder.data.cache import network_behind
 from dpladder.data.depths import depths_for, known_of
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput
-from dpladder.jobs.evaluate import Groups, by_groups, metrics
 from dpladder.learn import weights
 from dpladder.learn.dp_finetune.queries import shapes
 from dpladder.learn.interface import Constants, Weights
+from dpladder.learn.measures.tested import GroupNames
 from dpladder.use import graph, standalone
 from dpladder.use.card import card
 from dpladder.use.export import export
@@ -304,7 +305,7 @@ def test_the_card_tells_of_each_class_what_was_paid_for(tmp_path: Path) -> None:
     file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
     counts = np.array([[30.0, 10.0], [1.0, 1.0]])
     bins = np.outer([1.0, 1.0], np.full(16, 9.0))
-    found = metrics(("cat", "dog"), counts, 2.0, bins, 2.0)
+    found = counts_of(("cat", "dog"), by_class=(counts, 2.0), scores=(bins, 2.0))
     (tmp_path / "metrics.json").write_text(json.dumps(asdict(found)))
     told = card(dpladder.load(file), with_header=False)
     assert "| cat | 75.0% |" in told
@@ -317,7 +318,7 @@ def test_the_card_warns_where_naming_the_largest_class_does_as_well(tmp_path: Pa
     source = Source("features", bytes, (), width=6)
     file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
     for counts, warned in (([[80.0, 0.0], [0.0, 20.0]], True), ([[48.0, 2.0], [46.0, 4.0]], False)):
-        found = metrics(("cat", "dog"), np.array(counts), 1.0)
+        found = counts_of(("cat", "dog"), by_class=(counts, 1.0))
         (tmp_path / "metrics.json").write_text(json.dumps(asdict(found)))
         told = card(dpladder.load(file), with_header=False)
         assert ("not clearly better than always naming the largest class" in told) == warned
@@ -327,7 +328,7 @@ def test_a_class_is_called_what_it_likes_and_the_card_shows_just_that(tmp_path: 
     source = Source("features", bytes, (), width=6)
     file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
     names = ("<img src=x onerror=alert(1)>", "![a|b](http://x)\x1b[2J")
-    found = metrics(names, np.array([[30.0, 10.0], [30.0, 10.0]]), 0.0)
+    found = counts_of(names, by_class=([[30.0, 10.0], [30.0, 10.0]], 0.0))
     (tmp_path / "metrics.json").write_text(json.dumps(asdict(found)))
     told = card(replace(dpladder.load(file), classes=names), with_header=False)
     assert "| &lt;img src=x onerror=alert(1)&gt; |" in told
@@ -340,7 +341,7 @@ def test_the_card_tells_what_is_right_where_a_record_is_of_several_classes(tmp_p
     source = Source("features", bytes, (), width=6)
     file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
     (tmp_path / "metrics.json").write_text(
-        json.dumps(asdict(metrics(("cat", "dog"), np.array([9.0, 1.0]), 0.0)))
+        json.dumps(asdict(counts_of(("cat", "dog"), right_and_wrong=([9.0, 1.0], 0.0))))
     )
     model = dpladder.load(file)
     one, several = (
@@ -356,8 +357,8 @@ def test_the_card_tells_of_each_group_and_whether_it_was_trained_on(tmp_path: Pa
     source = Source("features", bytes, (), width=6)
     file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
     names = ("north", "east")
-    groups = Groups(names, names, ("north",), ("north",), apart=True)
-    found = by_groups(groups, np.array([[30.0, 10.0], [10.0, 30.0]]), 1.0)
+    groups = GroupNames(names, ("north",), ("north",))
+    found = counts_of((), "classes", groups, by_group=([[30.0, 10.0], [10.0, 30.0]], 1.0))
     (tmp_path / "metrics.json").write_text(json.dumps(asdict(found)))
     told = card(dpladder.load(file), with_header=False)
     assert "Accuracy on held-out data: 75.0%" in told

@@ -4,12 +4,14 @@ export alone and as one graph; and what its card says."""
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from counted import counts_of
 from scipy.special import expit
 from use.test_export import CONFIG, alone
 
@@ -19,8 +21,7 @@ from dpladder.config.features_sections import Features
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map
 from dpladder.data.sources import Source
-from dpladder.jobs.evaluate import by_findings
-from dpladder.learn import score, weights
+from dpladder.learn import weights
 from dpladder.learn.interface import Constants
 from dpladder.learn.registry import method
 from dpladder.use import graph
@@ -50,7 +51,7 @@ def test_probabilities_are_those_that_a_test_counts(made: Any) -> None:
     (file, rows), known = made, method("dp_gd")
     constants = Constants(1, 3, 7, labels="many")
     layers, mean, _ = weights.load_with_mean(file)
-    logits = score.each_logit(known.judge(None, constants), layers, Map(mean, **MAP)(rows))
+    logits = known.scorer(None, constants).logits(layers, Map(mean, **MAP)(rows))
     found = dpladder.load(file).predict(rows)
     assert found.probabilities == pytest.approx(expit(logits), rel=1e-12)
     said = [
@@ -96,10 +97,10 @@ def test_a_card_tells_each_finding_and_what_noise_hides(made: Any) -> None:
     file, _ = made
     counts = np.full((3, 2, 2), 500.0)
     counts[2, 1] = 3.0
-    told = by_findings(NAMES, counts, 5.0)
-    file.with_name("metrics.json").write_text(json.dumps(told.document))
+    told = counts_of(NAMES, "findings", by_finding=(counts, 5.0))
+    file.with_name("metrics.json").write_text(json.dumps(asdict(told)))
     words = card(dpladder.load(file), with_header=False)
     assert "It tells 3 findings, each by itself: edema, mass, effusion." in words
     assert "the share of known findings that are told right" in words
-    assert "| edema | 0.500 ± 0.004 | 0.500 ± 0.004 | 0.500 ± 0.003 | hidden by noise |" in words
-    assert "| effusion | hidden by noise | 0.500 ± 0.004 |" in words
+    assert "| edema | 0.500 ± 0.004 | 0.500 ± 0.004 | 0.500 ± 0.003 |" in words
+    assert "| effusion | hidden by noise | 0.500 ± 0.004 | hidden by noise |" in words

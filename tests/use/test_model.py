@@ -36,7 +36,8 @@ from dpladder.data.depths import known_of, of_names
 from dpladder.data.extract import extract
 from dpladder.data.prepare import Keys, prepare, read_manifest
 from dpladder.errors import BadInput
-from dpladder.learn import score, weights
+from dpladder.learn import weights
+from dpladder.learn.scorers import ClassScorer
 from dpladder.network.public import _drawn
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
@@ -100,7 +101,7 @@ def expected(file: Path, stored: np.ndarray) -> list[int]:
     seen = facts["inference"]["map"]["depths"]
     known = known_of(facts["inference"]["network"])
     depths = seen and of_names(seen["layers"], known, seen["length"])
-    return score.predict(layers, Map(mean, **{**MAP, "depths": depths})(stored)).tolist()
+    return ClassScorer().predict(layers, Map(mean, **{**MAP, "depths": depths})(stored)).tolist()
 
 
 def test_features_are_predicted_as_evaluate_does_to_the_last_bit(matrix: Any) -> None:

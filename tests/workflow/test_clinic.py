@@ -46,9 +46,11 @@ def test_an_export_of_chests_becomes_a_model_and_a_page_to_sign(
     project.finish()
     assert main(["verify", "results"]) == 0
     summary = json.loads(Path("results/main/summary.json").read_text())
-    each = {one["name"]: one for one in summary["targets"][0]["test"]["findings"]}
+    findings = summary["targets"][0]["test"]["findings"]
+    balanced = [one["figures"]["balanced"] for one in findings]
+    each = {one["name"]: one for one in findings}
     assert [*each] == example["dataset"]["label"]
-    assert max(one["balanced"]["value"] for one in each.values() if one["balanced"]) > 0.65
+    assert max(one["value"] for one in balanced if one) > 0.65
     said = Path("results/privacy.md").read_text("utf-8")
     assert "for each user, a limit declared beforehand and enforced" in said
 

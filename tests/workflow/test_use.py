@@ -16,7 +16,7 @@ from dpladder.cli import main
 from dpladder.config.section import restored
 from dpladder.data.cache import open_cache
 from dpladder.learn import weights
-from dpladder.learn.score import right_and_wrong
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.documents import Statement
 from dpladder.privacy.statement.page import first_line
@@ -38,7 +38,7 @@ def test_a_finished_model_predicts_what_evaluate_counts_and_knows_its_guarantee(
     found = np.array(
         [int(label or -1) for label in model.predict(np.asarray(cache.features)).labels]
     )
-    right, _ = right_and_wrong(weights.load(FINAL)[0], prepared, cache.labels)
+    right = ClassScorer().count(weights.load(FINAL)[0], prepared, cache.labels)
     assert np.count_nonzero(found == cache.labels) == right > 0
 
     assert model.privacy is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -13,8 +14,10 @@ from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.records import CLASSES, N0, Record, data_of
 from dpladder.config.label_sets import ABSENT, MANY, PRESENT, UNKNOWN, number_of_findings
 from dpladder.learn import score
-from dpladder.learn.interface import Constants, LogOdds, Losses, Rights
+from dpladder.learn.interface import Constants, Data
+from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong
 from dpladder.learn.queries import Cells, declared
+from dpladder.learn.scorers import AnswerScorer, FindingScorer, LossScorer, Scorer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Composed, Relation
 from dpladder.privacy.arrays import Floats
@@ -58,16 +61,17 @@ def shares_of_findings(relation: Relation, mu: float = 2.0) -> Mechanism:
     """A score of findings, and its two sums of an evaluation, on units of two records, whose logits
     may be anything."""
     constants = Constants(N0, 1, 1, relation, cap=2, labels=MANY)
-    judge, weights = LogOdds(lambda _, features: features), (np.zeros((2, 1), np.float32),)
+    scorer, weights = FindingScorer(lambda _, features: features), (np.zeros((2, 1), np.float32),)
     costs = declared([score.count_at(mu), counts_at(mu)], constants)
     alone, sums = costs.draws
 
     def run(units: Sequence[tuple[Record, Record]], meter: Meter) -> Floats:
         data = data_of([record for unit in units for record in unit], width=2)
-        about = weights, np.asarray(data.features, np.float64), data.labels
-        right = score.noised_count(*about, meter, judge)
-        found = meter.publish("counts", score.right_and_wrong(*about, judge))
-        return np.append(found / sums.scale, right / alone.scale)
+        data = replace(data, features=np.asarray(data.features, np.float64))
+        return _scored(MeasuredModel(weights, scorer, constants, ()), data, meter) / [
+            *(sums.scale,) * 2,
+            alone.scale,
+        ]
 
     known = [number_of_findings(states) for states in ((PRESENT, ABSENT), (UNKNOWN, PRESENT))]
     logits = ((1e9, -1e9), (-1e9, 1e9), (math.inf, math.nan), (0.0, 1.0))
@@ -83,22 +87,28 @@ def shares_of_findings(relation: Relation, mu: float = 2.0) -> Mechanism:
     )
 
 
+def _scored(model: MeasuredModel, data: Data, meter: Meter) -> Floats:
+    """Right and wrong as an evaluation releases them, and a trial's score."""
+    right = model.scorer.publish_count(model.weights, data.features, data.labels, meter)
+    return np.append(meter.publish("counts", RightAndWrong().count(model, data)), right)
+
+
 LOSSES = (-1e9, 0.0, 0.5, 1.0, 7.0, 1e300, math.inf, -math.inf, math.nan)
 
 
 def clipped_losses(relation: Relation) -> Mechanism:
     """Of a language model. Each record's loss, which may be anything, is clipped by itself."""
-    judge = Losses(lambda _, features: features[:, 0], 1.0)
-    return _judged(f"clipped losses {relation}", judge, relation)
+    scorer = LossScorer(lambda _, features: features[:, 0], 1.0)
+    return _of_no_class(f"clipped losses {relation}", scorer, relation)
 
 
 def right_answers(relation: Relation) -> Mechanism:
     """Of a model that finds answers. Whatever it is told of a record, that is right or wrong."""
-    judge = Rights(lambda _, features: features[:, 0])
-    return _judged(f"right answers {relation}", judge, relation)
+    scorer = AnswerScorer(lambda _, features: features[:, 0])
+    return _of_no_class(f"right answers {relation}", scorer, relation)
 
 
-def _judged(name: str, judge: Losses | Rights, relation: Relation, mu: float = 2.0) -> Mechanism:
+def _of_no_class(name: str, scorer: Scorer, relation: Relation, mu: float = 2.0) -> Mechanism:
     """A score of a model that names no class, and its two sums of an evaluation, on units of two
     records. Replaced, a unit may go from one of the sums to the other."""
     constants = Constants(N0, 1, 1, relation, cap=2)
@@ -109,9 +119,11 @@ def _judged(name: str, judge: Losses | Rights, relation: Relation, mu: float = 2
     def run(units: Sequence[tuple[float, ...]], meter: Meter) -> Floats:
         losses = np.array([loss for unit in units for loss in unit], np.float64)[:, None]
         labels = np.zeros(len(losses), np.int64)
-        right = score.noised_count(weights, losses, labels, meter, judge)
-        found = meter.publish("counts", score.right_and_wrong(weights, losses, labels, judge))
-        return np.append(found / sums.scale, right / alone.scale)
+        model = MeasuredModel(weights, scorer, constants, ())
+        return _scored(model, Data(losses, labels), meter) / [
+            *(sums.scale,) * 2,
+            alone.scale,
+        ]
 
     # So many known records that neither sum comes near zero.
     units = [(loss, other) for loss in LOSSES for other in (0.0, 1.0)]

@@ -313,18 +313,8 @@ def _evaluation(
         train_final(task)
 
     def read(folder: Path) -> Floats:
-        found = read_json(folder / "metrics.json")
-        if findings and measures == "auc":
-            each = [
-                np.ravel([one[kind] for one in found["findings"]]) for kind in ("counts", "bins")
-            ]
-            return np.concatenate(each)
-        rows = found["classes"] or found["groups"]
-        if rows is None:
-            return np.array([found["correct"], found["total"] - found["correct"]])
-        counts = [one[count] for one in rows for count in ("correct", "wrong")]
-        more = found["confusion"]["cells"] if "confusion" in found else found["scores"] or []
-        return np.concatenate([counts, *more])
+        tables = read_json(folder / "metrics.json")["tables"]
+        return np.concatenate([np.ravel(table["cells"]) for table in tables.values()])
 
     rule = Rule(
         trained.scene,

@@ -11,6 +11,7 @@ from typing import Any
 from dpladder.commands.compare import table_of
 from dpladder.config.extras import need
 from dpladder.errors import BadInput
+from dpladder.learn.measures.figures import FIGURES
 from dpladder.plan.stages import target_name
 from dpladder.privacy.accounting.shown import up_short
 from dpladder.privacy.statement.check import checked
@@ -25,14 +26,9 @@ MEASURED = (
     "perplexity",
     "perplexity_low",
     "perplexity_high",
-    "balanced",
-    "balanced_sd",
-    "auc",
-    "auc_sd",
     "worst_accuracy",
     "worst_sd",
-    "elsewhere",
-    "elsewhere_sd",
+    *(f"{figure.name}{suffix}" for figure in FIGURES for suffix in ("", "_sd")),
 )
 
 

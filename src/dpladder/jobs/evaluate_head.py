@@ -3,14 +3,16 @@ test that is declared public."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from safetensors.numpy import load_file
 
-from dpladder.jobs.evaluate import Test, class_names
+from dpladder.jobs.evaluate import class_names
 from dpladder.jobs.private import constants_of, part_of, read
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
+from dpladder.learn.measures import tables
 from dpladder.learn.registry import method
 from dpladder.plan.reads import EvaluateHead
 from dpladder.search.first_head import head_of
@@ -20,7 +22,9 @@ def evaluate_head(task: Task[EvaluateHead]) -> None:
     part, reads = part_of(task, "test"), task.reads
     constants, learner = constants_of(task, part), head_of(reads.bias, reads.link, reads.augment)
     head = load_file(Path(task.input["head"]))["head"]
-    own = method(learner.name).logits(learner, constants)
-    test = Test((head,), own, constants, class_names(reads.classes, constants), "accuracy")
-    write_json(task.output["metrics"], test.told(test.counts(read(task, part)), 0.0).document)
+    scorer = method(learner.name).scorer(learner, constants)
+    names = class_names(reads.classes, constants)
+    model = tables.MeasuredModel((head,), scorer, constants, names)
+    found = tables.exact("accuracy", model, read(task, part))
+    write_json(task.output["metrics"], asdict(found))
     write_record(task, free="a release, counted on a source that the config declares public")

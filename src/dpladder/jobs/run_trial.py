@@ -204,13 +204,14 @@ def _trained(trials: Sequence[Prepared], works: Sequence[Work], data: Data) -> I
 def _write(one: Prepared, found: Weights, counted: Data, work: Work) -> None:
     learner, constants = one.training.learner, one.constants
     known = method(learner.name)
-    own = known.judge(learner, constants)
+    scorer = known.scorer(learner, constants)
+    records = counted.features, counted.labels
     names = known.tensors(learner, constants)
     if one.public:
-        released = float(score.correct_count(found, counted.features, counted.labels, own))
+        released = scorer.count(found, *records)
         size = len(counted.labels)
     else:
-        released = score.noised_count(found, counted.features, counted.labels, work.meter, own)
+        released = scorer.publish_count(found, *records, work.meter)
         size = one.trial.counted
     choice = chosen(one.training.learner, one.training.hyper)
     facts = choice | {"learner": learner.model_dump(mode="json")}

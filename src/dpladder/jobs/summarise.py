@@ -19,6 +19,8 @@ from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn import weights
 from dpladder.learn.interface import Weights
+from dpladder.learn.measures.tables import tested
+from dpladder.learn.measures.tested import Tested
 from dpladder.plan.reads import Summarise
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import StatedModel, Statement
@@ -28,11 +30,12 @@ from dpladder.report.summary import (
     Best,
     FinalFound,
     FitFound,
+    OpenCounts,
     OpenFound,
     RungFound,
     Summary,
-    Tested,
     TrialFound,
+    read_test,
 )
 from dpladder.report.tables import summary_table, write_table
 from dpladder.search.looking import ceiling
@@ -63,7 +66,7 @@ def summarise(task: Task[Summarise]) -> None:
         classes=classes,
         findings=reads.labels == MANY,
         majority=largest(reads.majority, reads.rare, classes),
-        open=restored(OpenFound, read_json(task.input["open"])) if task.input["open"] else None,
+        open=_open(task.input["open"]) if task.input["open"] else None,
     )
     summary = replace(summary, warnings=tuple(warnings(summary)))
     write_json(task.output["summary"], asdict(summary))
@@ -146,16 +149,23 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
     ]
     files = zip(own, fits, task.input["finals"], task.input["metrics"], also, measured, strict=True)
     targets = tuple(_target(task.reads, *found) for found in files)
-    students = [read_json(path) for path in task.input["students"]] or [None] * len(own)
-    head = _tested(read_json(task.input["head"]) if task.input["head"] else None)
+    students = [_student(path) for path in task.input["students"]] or [None] * len(own)
+    head = read_test(task.input["head"]) if task.input["head"] else None
     return tuple(
-        replace(target, student=_tested(found), head=head)
-        for target, found in zip(targets, students, strict=True)
+        replace(target, student=student, head=head)
+        for target, student in zip(targets, students, strict=True)
     )
 
 
-def _tested(found: Any) -> Tested | None:
-    return None if found is None else restored(Tested, found)
+def _open(metrics: str) -> OpenFound:
+    found: OpenCounts = restored(OpenCounts, read_json(metrics))
+    also = {name: tested(counts) for name, counts in found.also.items()}
+    return OpenFound(found.r, tested(found.test), also)
+
+
+def _student(metrics: str) -> Tested | None:
+    """A student is tested on a public source alone."""
+    return None if read_json(metrics) is None else read_test(metrics)
 
 
 def _each(paths: Sequence[str], tests: int, place: int) -> Sequence[str]:
@@ -164,21 +174,20 @@ def _each(paths: Sequence[str], tests: int, place: int) -> Sequence[str]:
 
 
 def _further(test: FurtherTest, metrics: str) -> AlsoTested:
-    found: Tested = restored(Tested, read_json(metrics))
     how, own = test.corruption, test.records == test.part
     return AlsoTested(
         test.name,
         None if own else test.records.removeprefix(ALSO),
         None if how is None else how.kind,
         None if how is None else how.severity,
-        found,
+        read_test(metrics),
         test.groups or None,
     )
 
 
 def _measured(by: tuple[str, str], metrics: str) -> AlsoTested:
     name, lineage = by
-    return AlsoTested(name, None, None, None, restored(Tested, read_json(metrics)), lineage=lineage)
+    return AlsoTested(name, None, None, None, read_test(metrics), lineage=lineage)
 
 
 def _target(
@@ -191,7 +200,7 @@ def _target(
     measured: Sequence[str],
 ) -> FinalFound:
     found, facts = weights.load(Path(final))
-    test = restored(Tested, read_json(metrics))
+    test = read_test(metrics)
     choice = {name: facts[name] for name in ("eta", "ridge", "alpha", "steps") if name in facts}
     return FinalFound(
         **choice,

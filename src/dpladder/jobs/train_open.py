@@ -8,13 +8,15 @@ from dataclasses import asdict
 from dpladder.config.shift import FurtherTest
 from dpladder.errors import Refused
 from dpladder.jobs.arena import arena_of
-from dpladder.jobs.evaluate import Test, class_names, groups_of
+from dpladder.jobs.evaluate import class_names, groups_of
 from dpladder.jobs.private import part_of, read
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
+from dpladder.learn.measures import tables
+from dpladder.learn.measures.tested import ReleasedCounts
 from dpladder.learn.registry import method
 from dpladder.plan.reads import TrainOpen
-from dpladder.report.summary import OpenFound, Tested
+from dpladder.report.summary import OpenCounts
 from dpladder.research.contest import bench_of
 from dpladder.research.without_noise import OPEN, best
 from dpladder.search.asking import Ask
@@ -32,17 +34,18 @@ def train_open(task: Task[TrainOpen]) -> None:
     training = NamedAsk("open", Ask(r or 1.0, OPEN), learner, search)
     [answer], _ = answers(bench_of(arena), [training])
     names = class_names(task.reads.classes, arena.constants)
-    own = method(learner.name).logits(learner, arena.constants)
-    measured = task.reads.measures
+    scorer = method(learner.name).scorer(learner, arena.constants)
 
-    def tested(part: str, also: FurtherTest | None = None) -> Tested:
-        groups = groups_of(task.reads.group, measured, also)
-        test = Test(answer.weights, own, arena.constants, names, measured, groups=groups)
+    def counts(part: str, also: FurtherTest | None = None) -> ReleasedCounts:
+        groups = groups_of(task.reads.group, task.reads.measures, also)
+        model = tables.MeasuredModel(
+            answer.weights, scorer, arena.constants, names, groups.released
+        )
         data = groups.kept(read(task, part_of(task, part)))
-        return test.told(test.counts(data), 0.0, test.more(data))
+        return tables.exact(task.reads.measures, model, data)
 
-    also = {one.name: tested(one.part, one) for one in task.reads.further}
-    write_json(task.output["metrics"], asdict(OpenFound(r, tested("test"), also)))
+    also = {one.name: counts(one.part, one) for one in task.reads.further}
+    write_json(task.output["metrics"], asdict(OpenCounts(r, counts("test"), also)))
     write_record(
         task, free="research on data declared public: trained without noise, and no release"
     )

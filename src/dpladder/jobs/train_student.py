@@ -6,12 +6,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from dpladder.jobs.evaluate import Test, class_names
+from dpladder.jobs.evaluate import class_names
 from dpladder.jobs.model_file import save_model
 from dpladder.jobs.private import constants_of, part_of, read
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn import student, weights
+from dpladder.learn.measures import tables
+from dpladder.learn.scorers import ClassScorer
 from dpladder.plan.reads import TrainStudent
 
 
@@ -23,7 +25,7 @@ def train_student(task: Task[TrainStudent]) -> None:
     found = None  # a private test part would have to count twice
     if "test" in task.reads.public_parts:
         names = class_names(task.reads.classes, constants)
-        test = Test((head,), None, constants, names, "accuracy")
-        found = asdict(test.told(test.counts(read(task, part_of(task, "test"))), 0.0))
+        model = tables.MeasuredModel((head,), ClassScorer(), constants, names)
+        found = asdict(tables.exact("accuracy", model, read(task, part_of(task, "test"))))
     write_json(Path(task.output["metrics"]), found)
     write_record(task, free="taught by a release on a source that the config declares public")

@@ -48,7 +48,6 @@ from dpladder.learn.queries import (
     WeighedSums,
 )
 from dpladder.learn.records import Guide, Records, Rows, Sums, prepare
-from dpladder.learn.score import correct_count
 from dpladder.privacy.release.meter import Meter
 from dpladder.progress import LONG, progress
 
@@ -253,7 +252,7 @@ class Curator:
             case RightCount():
                 about = self._data.features, self._data.labels
                 each = [question.arguments for question in questions]
-                counts = [correct_count(weights, *about, *judge) for weights, *judge in each]
+                counts = [scorer.count(weights, *about) for weights, scorer in each]
                 return [torch.tensor(count, dtype=torch.float64) for count in counts]
             case RecordSum():
                 return [self._of_records(query, questions[0].arguments)]

@@ -18,6 +18,7 @@ from dpladder.learn.curator import Given, Training
 from dpladder.learn.descent_noise import batch_size, head_of, paces
 from dpladder.learn.interface import Constants, Hyper, Shape, Weights, public_random
 from dpladder.learn.queries import GradientSum, Query
+from dpladder.learn.scorers import ClassScorer
 
 EMA = 0.1  # weight of the newest iterate in the moving average
 
@@ -99,7 +100,7 @@ def descend_head(
     if guide.looks(learner):
         assert given.claim is not None, "the head comes with what it claims (jobs/find_start.py)"
         look = queries[1]
-        right = float((yield look.at((given.start,))))
+        right = float((yield look.at((given.start,), ClassScorer())))
         worth = guide.worth(given.units, right, given.claim, look.scale(constants), constants)
     pull = worth * guide.weight(learner, gradients, constants, given.directions)
     first = first * (worth > 0)

@@ -125,34 +125,3 @@ class Declaration:
 
 Logits = Callable[[Weights, Any], NDArray[np.float64]]
 """From released weights and features to logits, one row per record."""
-
-
-@dataclass(frozen=True)
-class Losses:
-    """Of a model that names no class. `of`: from released weights and features to how wrong it is
-    about each record, whatever that comes to; `most`: a public figure, above which a loss counts as
-    that (learn/score.py)."""
-
-    of: Logits
-    most: float
-
-
-@dataclass(frozen=True)
-class Rights:
-    """Of a model that names no class, and is right or wrong. `of`: from released weights and
-    features to 1 for each record that it is right about, and 0 for others."""
-
-    of: Logits
-
-
-@dataclass(frozen=True)
-class LogOdds:
-    """Of a model of findings. `of`: from released weights and features to a logit of each class by
-    itself, above zero where the class is more likely present than not."""
-
-    of: Logits
-
-
-Judge = Logits | Losses | Rights | LogOdds | None
-"""What tells how right weights are about a record; None where they are layers of a perceptron
-(learn/score.py)."""

@@ -22,15 +22,12 @@ from dpladder.learn.interface import (
     Data,
     Declaration,
     Hyper,
-    Judge,
     Logits,
-    LogOdds,
-    Losses,
-    Rights,
     Weights,
 )
 from dpladder.learn.public_head import SeenByHead
 from dpladder.learn.queries import Query, declared
+from dpladder.learn.scorers import ClassScorer, FindingScorer, Scorer
 from dpladder.privacy.release.meter import Meter
 
 LEARNERS = (
@@ -139,19 +136,14 @@ class Method:
         """What the weights of its last layer are multiplied with, its constant feature included."""
         return partial(self._own("seen_by_head") or public_head.seen, learner, constants)
 
-    def losses(self, learner: Any, constants: Constants) -> Losses | Rights | None:
-        """Where weights name no class, how wrong they are about each record, or whether they
-        are right."""
-        own = self._own("losses")
-        found: Losses | Rights | None = None if own is None else own(learner, constants)
-        return found
-
-    def judge(self, learner: Any, constants: Constants) -> Judge:
-        """What counts a record as right, or as how right."""
-        own = self.logits(learner, constants)
+    def scorer(self, learner: Any, constants: Constants) -> Scorer:
+        """What its task counts of each record."""
+        logits = self.logits(learner, constants)
         if constants.labels == MANY:
-            return LogOdds(partial(score.log_odds, constants.classes, own))
-        return self.losses(learner, constants) or own
+            return FindingScorer(partial(score.log_odds, constants.classes, logits))
+        own = self._own("scorer")
+        found: Scorer | None = None if own is None else own(learner, constants)
+        return found or ClassScorer(logits)
 
     def tensors(self, learner: Any, constants: Constants) -> tuple[str, ...]:
         """Names of the weights in a file, where they have some of their own."""

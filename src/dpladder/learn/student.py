@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.learn import score
 from dpladder.learn.interface import Data, Weights, plain
+from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.arrays import Floats
 
 STRENGTHS = 10.0 ** np.arange(-4, 3, 0.5)  # lambda, times the mean eigenvalue
@@ -22,7 +22,7 @@ def taught(teacher: Weights, data: Data, classes: int) -> tuple[NDArray[np.float
     """The student's weights, of shape (classes, width), and its lambda. The records' own labels are
     not read."""
     x = np.asarray(plain(data.features), np.float64)
-    wanted = np.eye(classes)[score.predict(teacher, data.features)] - 1.0 / classes
+    wanted = np.eye(classes)[ClassScorer().predict(teacher, data.features)] - 1.0 / classes
     values, axes = np.linalg.eigh(x.T @ x)
     seen = x @ axes
     strengths = STRENGTHS * max(float(values.mean()), np.finfo(np.float64).tiny)

@@ -6,10 +6,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from dpladder.learn.measures.tested import Tested
 from dpladder.privacy.accounting.shown import Shown
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.reading import percent, plain
-from dpladder.report.summary import Summary, Tested
+from dpladder.report.summary import Summary
 
 Fact = tuple[str, str]
 SURE = 2.0  # deviations

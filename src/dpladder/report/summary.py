@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from dpladder.config.section import restored
-from dpladder.privacy.accounting.shown import Shown, spread, up_short
+from dpladder.learn.measures.tables import tested
+from dpladder.learn.measures.tested import BRIER, ReleasedCounts, Tested
+from dpladder.privacy.accounting.shown import up_short
 from dpladder.privacy.statement.documents import Cost
 
 
@@ -91,163 +93,6 @@ class FitFound:
 
 
 @dataclass(frozen=True)
-class ClassTested:
-    """One class: noised counts of its records that are right and wrong, and the share that is
-    right, null where there is too little to tell."""
-
-    name: str
-    accuracy: float | None
-    accuracy_sd: float | None
-    correct: float
-    wrong: float
-    sd: float
-
-    @property
-    def spread(self) -> float | None:
-        """Of the accuracy, over noise and sampling."""
-        if self.accuracy is None or self.accuracy_sd is None:
-            return None
-        return spread(self.accuracy, self.accuracy_sd, self.correct + self.wrong)
-
-
-@dataclass(frozen=True)
-class GroupTested(ClassTested):
-    """One group, in the same words. `trained`: whether its records were trained on."""
-
-    trained: bool = True
-
-
-@dataclass(frozen=True)
-class WorstTested:
-    """The group with the lowest noised share of right predictions, and the deviation of that
-    group's noise. Of several noised shares the lowest is, on average, below the worst group's own.
-    """
-
-    name: str
-    value: float
-    sd: float
-
-
-BRIER = "1 − Brier score"  # learn/score.py
-
-
-@dataclass(frozen=True)
-class FindingTested:
-    """One finding (dataset.labels: many), as far as noise does not hide it: the share of all
-    records that are told right; of those that have it (sensitivity) and lack it (specificity);
-    their mean; and how well its probability ranks records. `counts`: of the records that lack it,
-    and of those that have it, how many are told right and wrong, each with noise of deviation `sd`.
-    `bins`: what AUC follows from, noised counts of both by their logits."""
-
-    name: str
-    accuracy: Shown | None
-    sensitivity: Shown | None
-    specificity: Shown | None
-    balanced: Shown | None
-    auc: Shown | None
-    counts: list[list[float]]
-    sd: float
-    bins: list[list[float]] | None = None
-
-    @property
-    def absent(self) -> float:
-        """How many records lack it, noised."""
-        return sum(self.counts[0])
-
-    @property
-    def present(self) -> float:
-        return sum(self.counts[1])
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """Of each class, a row: how many of its records were taken for each class, noised."""
-
-    cells: list[list[float]]
-    sd: float
-
-    def shown(self, place: int) -> list[float | None]:
-        """A class's row; null where noise hides whether there are any."""
-        return [cell if cell > 2 * self.sd else None for cell in self.cells[place]]
-
-
-@dataclass(frozen=True)
-class Perplexity:
-    """Of a language model: the exponential of `loss`, the mean over records of their losses in nats
-    a token, each cut at `most`, the log of how many words there are. `low` to `high` hold it with
-    probability 0.95 over the noise, of which `loss_sd` is the deviation in the loss. Which records
-    happened to be in the test part is not in that."""
-
-    value: float
-    low: float
-    high: float
-    loss: float
-    loss_sd: float
-    most: float
-
-
-@dataclass(frozen=True)
-class Tested:
-    """The final model on the test part: noised counts, or exact ones of a source declared public.
-    `classes`, `balanced` and `auc`, where they were bought (evaluate.measures): by class, the mean
-    accuracy over classes, and how well scores rank; the latter two by their value and sd, null
-    where there is too little to tell. `scores`: what AUC follows from, noised counts of scores in
-    bins, of each class. `perplexity`: of a language model, whose `accuracy` is one less its loss as
-    a share of the most, and which names no class. `groups`, where they were bought, and `worst` of
-    them, null where one of them cannot be told: `accuracy` and `total` are then of those that were
-    trained on, and `elsewhere`, by its value and sd, is the accuracy over all others, null where
-    there are none; of another source or other people, they are of all. `findings`, where they were
-    bought: each by itself; `balanced` and `auc` are then means over them, `accuracy` is the share
-    of known findings that are told right, and `correct` and `total` are counts over how many
-    classes there are. `brier`: whether `accuracy` is one less the mean squared error of their
-    probabilities. `confusion`, where it was bought: what each class was taken for."""
-
-    accuracy: float
-    accuracy_sd: float
-    correct: float
-    total: float
-    sd: float
-    noised: bool
-    classes: tuple[ClassTested, ...] | None = None
-    balanced: Shown | None = None
-    auc: Shown | None = None
-    scores: list[list[float]] | None = None
-    perplexity: Perplexity | None = None
-    groups: tuple[GroupTested, ...] | None = None
-    worst: WorstTested | None = None
-    elsewhere: Shown | None = None
-    findings: tuple[FindingTested, ...] | None = None
-    brier: bool = False
-    confusion: Confusion | None = None
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """For a file. What came later is left out where it says nothing: a test that was released
-        before it keeps its bytes."""
-        later = {"findings": None, "brier": False, "confusion": None}
-        return {name: held for name, held in asdict(self).items() if held != later.get(name, ...)}
-
-    @property
-    def spread(self) -> float:
-        """Of the accuracy, over noise and sampling."""
-        return spread(self.accuracy, self.accuracy_sd, self.total)
-
-    @property
-    def majority(self) -> Shown | None:
-        """The share that naming the most frequent class would get right, where records were counted
-        by class; of findings, saying that all are absent."""
-        if self.findings:
-            counts = [one.absent for one in self.findings], [one.present for one in self.findings]
-            absent, known = sum(counts[0]), sum(map(sum, counts))
-            noise = 2.0 * math.hypot(*(one.sd for one in self.findings)) / known if known > 0 else 0
-            return Shown(absent / known, noise) if known > 0 else None
-        if not self.classes:
-            return None
-        most = max(one.correct + one.wrong for one in self.classes) / self.total
-        return Shown(most, spread(most, math.sqrt(2) * self.classes[0].sd / self.total, self.total))
-
-
-@dataclass(frozen=True)
 class AlsoTested:
     """A further test. `of`: whose records it takes, where they are another's; `corruption`,
     `severity`: of corrupted images, how; `groups`: those whose records it takes, where it names
@@ -300,6 +145,15 @@ class FinalFound(Choice):
     def total(self) -> str:
         """Its total in words."""
         return "∞" if self.target_epsilon == math.inf else up_short(self.target_epsilon)
+
+
+@dataclass(frozen=True)
+class OpenCounts:
+    """open/metrics.json: what a training without noise releases, as `OpenFound` has it."""
+
+    r: float | None
+    test: ReleasedCounts
+    also: dict[str, ReleasedCounts]
 
 
 @dataclass(frozen=True)
@@ -390,6 +244,11 @@ class Summary:
     def scored(self, otherwise: str) -> str:
         """The same of trials."""
         return BRIER if self.findings else self.counted(otherwise)
+
+
+def read_test(path: Path | str) -> Tested:
+    """The figures of one test, from its counts in a metrics.json."""
+    return tested(restored(ReleasedCounts, json.loads(Path(path).read_text("utf-8"))))
 
 
 def read_summary(path: Path | str) -> Summary:

@@ -12,13 +12,14 @@ import pandas as pd
 
 from dpladder.config.wording import cell, printable
 from dpladder.errors import BadInput
+from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS, MeasuredFigure
+from dpladder.learn.measures.tested import ClassTested, Tested, WorstTested
 from dpladder.privacy.accounting.shown import Shown, in_cell, mu_up, up, up_short
 from dpladder.privacy.statement.documents import Statement
 from dpladder.report.reading import percent, plain
-from dpladder.report.summary import ClassTested, Summary, Tested, WorstTested
+from dpladder.report.summary import Summary
 
 Show = Callable[[Any], str]
-OF_FINDINGS = ("sensitivity", "specificity", "balanced")  # bought together, of each finding
 UNTOLD = "hidden by noise"
 UNSEEN = ("accuracy_sd",)  # by readers, who see one deviation: of noise and sampling together
 # How readers see a column: its heading, and one value. Costs are rounded up.
@@ -46,21 +47,11 @@ SHOWN: dict[str, tuple[str, Show]] = {
     "perplexity": ("perplexity", plain),
     "perplexity_low": ("from", plain),
     "perplexity_high": ("to, at 95 % over its noise", plain),
-    "balanced": ("balanced accuracy", percent),
-    "balanced_sd": ("± 1 sd of it", percent),
-    "auc": ("AUC", "{:.3f}".format),
-    "auc_sd": ("± 1 sd of AUC", "{:.3f}".format),
-    "sensitivity": ("sensitivity", percent),
-    "sensitivity_sd": ("± 1 sd of its noise", percent),
-    "specificity": ("specificity", percent),
-    "specificity_sd": ("± 1 sd of that noise", percent),
     "present": ("with it, noised", "{:.1f}".format),
     "absent": ("without it, noised", "{:.1f}".format),
     "worst": ("worst group", str),
     "worst_accuracy": ("worst-group accuracy", percent),
     "worst_sd": ("± 1 sd of that group's noise", percent),
-    "elsewhere": ("accuracy on other groups", percent),
-    "elsewhere_sd": ("± 1 sd there", percent),
     "accuracy": ("accuracy", percent),
     "correct": ("right, noised", "{:.1f}".format),
     "wrong": ("wrong, noised", "{:.1f}".format),
@@ -69,6 +60,10 @@ SHOWN: dict[str, tuple[str, Show]] = {
     "search_share": ("search, share of μ²", percent),
     "count": ("times", str),
 }
+for one in FIGURES:
+    shown_as = percent if one.style == "percent" else "{:.3f}".format
+    SHOWN[one.name] = (one.heading, shown_as)
+    SHOWN[f"{one.name}_sd"] = (f"± 1 sd of noise in {one.heading}", shown_as)
 
 
 def summary_table(summary: Summary) -> pd.DataFrame:
@@ -79,10 +74,8 @@ def summary_table(summary: Summary) -> pd.DataFrame:
                 "experiment": summary.experiment,
                 "total_epsilon": target.target_epsilon,
                 **_told(test),
-                **_shown("balanced", test.balanced),
-                **_shown("auc", test.auc),
+                **_figures(FIGURES, test.figures),
                 **_worst(test.worst),
-                **_shown("elsewhere", test.elsewhere),
                 "epsilon": (target.stated or target).epsilon,
                 "own_epsilon": target.epsilon,
                 "kappa_star": target.kappa_star,
@@ -124,6 +117,16 @@ def _told(test: Tested) -> dict[str, float | None]:
 def _shown(name: str, found: Shown | None) -> dict[str, float | None]:
     value, sd = (None, None) if found is None else (found.value, found.sd)
     return {name: value, f"{name}_sd": sd}
+
+
+def _figures(
+    figures: Sequence[MeasuredFigure], found: Mapping[str, Shown | None]
+) -> dict[str, float | None]:
+    """A column for each figure and one for its noise, empty where it was not bought."""
+    columns: dict[str, float | None] = {}
+    for figure in figures:
+        columns |= _shown(figure.name, found.get(figure.name))
+    return columns
 
 
 def _worst(found: WorstTested | None) -> dict[str, str | float | None]:
@@ -192,10 +195,7 @@ def findings_table(summary: Summary) -> pd.DataFrame:
                 "total_epsilon": target.target_epsilon,
                 "finding": one.name,
                 **_shown("accuracy", one.accuracy),
-                **_shown("sensitivity", one.sensitivity),
-                **_shown("specificity", one.specificity),
-                **_shown("balanced", one.balanced),
-                **_shown("auc", one.auc),
+                **_figures(OF_FINDINGS, one.figures),
                 "present": one.present,
                 "absent": one.absent,
             }
@@ -348,7 +348,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
     out."""
     columns = {}
     seen = table.drop(columns=[*UNSEEN], errors="ignore")
-    bought = {*OF_FINDINGS} if "finding" in table else set()
+    bought = {one.name for one in OF_FINDINGS} - {"auc"} if "finding" in table else set()
     for name, values in seen.items():
         untold = UNTOLD if name in bought else ""
         if values.isna().all() and not untold:

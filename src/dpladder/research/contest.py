@@ -26,7 +26,7 @@ from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.search.asking import Answer, Ask, Asking, Found, Searcher, Setting, Units, trainings
-from dpladder.search.bench import Bench, NamedAsk, answers, correct
+from dpladder.search.bench import Bench, NamedAsk, answers
 from dpladder.search.space import Space
 
 GRID, GRID_REPEATS = 13, 8
@@ -157,10 +157,10 @@ def oracle(
     return float(right.reshape(grid, repeats).mean(axis=1).max()) / len(arena.test.labels)
 
 
-def told(arena: Arena, learner: Learner, models: Sequence[Weights]) -> NDArray[np.int64]:
+def told(arena: Arena, learner: Learner, models: Sequence[Weights]) -> NDArray[np.float64]:
     """How many test records each model is right about."""
-    own = method(learner.name).logits(learner, arena.constants)
-    return correct(models, arena.test, own)
+    scorer = method(learner.name).scorer(learner, arena.constants)
+    return scorer.counts(models, arena.test.features, arena.test.labels)
 
 
 def started(arena: Arena, entry: Competitor, repeat: int) -> Run:

@@ -11,14 +11,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpladder.config.label_sets import are_of
 from dpladder.config.learner_sections import Learner
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
-from dpladder.learn import score
-from dpladder.learn.interface import Constants, Data, Hyper, Logits, Weights, plain
+from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.registry import method
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Draw, Meter
@@ -71,25 +68,6 @@ def answers(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer], 
     return [found[i] for i in range(len(trainings))], seconds
 
 
-def correct(heads: Sequence[Weights], data: Data, own: Logits | None = None) -> NDArray[np.int64]:
-    """How many predictions of each head are right, or of each network by its `own` logits. Linear
-    heads are told in one pass."""
-    features, labels = data.features, data.labels
-    if own is not None or any(len(head) > 1 for head in heads):
-        return np.array([score.correct_count(head, features, labels, own) for head in heads])
-    found = np.zeros(len(heads), np.int64)
-    for place in range(0, len(heads), WIDE):
-        layers = [layer for (layer,) in heads[place : place + WIDE]]
-        for start in range(0, len(labels), score.CHUNK):
-            part = slice(start, start + score.CHUNK)
-            layer = (np.concatenate(layers),)
-            logits = score.alike(layer, plain(features, part), len(layers))
-            told = logits.reshape(len(logits), len(layers), -1)
-            right = are_of(labels[part, None], told.argmax(axis=2), told.shape[2])
-            found[place : place + WIDE] += right.sum(axis=0)
-    return found
-
-
 def _batches(trainings: Sequence[NamedAsk], cores: int) -> Iterator[list[int]]:
     """Places of those that read the same records. A batch is as long as its longest, so like
     lengths go together; the longest first, so that cores end together."""
@@ -121,8 +99,8 @@ def _together(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer]
     heads = module.train_many(data, hypers, learner, constants, meters, resources)
     for meter in meters:
         meter.close()
-    own = module.logits(learner, constants)
-    counts = correct(heads, _some(bench.data, ask.counted), own)
+    counted = _some(bench.data, ask.counted)
+    counts = module.scorer(learner, constants).counts(heads, counted.features, counted.labels)
     found = [Answer(head, int(count)) for head, count in zip(heads, counts, strict=True)]
     return found, time.perf_counter() - began
 

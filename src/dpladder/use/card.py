@@ -7,18 +7,18 @@ is left for them to write.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
-from dpladder.config.section import restored
+from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS
+from dpladder.learn.measures.tested import Tested
 from dpladder.network.facts import INPUT
 from dpladder.privacy.accounting.shown import Shown, in_cell, nearest, up, up_short
 from dpladder.report.model_chapter import better_without, largest
 from dpladder.report.reading import percent
-from dpladder.report.summary import Tested
+from dpladder.report.summary import read_test
 from dpladder.use.generate import FREE
 from dpladder.use.model import Model
 
@@ -256,10 +256,11 @@ def _measured(model: Model) -> Iterator[str]:
             f"A record may be of {most} classes at most, and a prediction is right that names one "
             "of them."
         )
-    for words, shown in (("Balanced accuracy", found.balanced), ("AUC", found.auc)):
-        if shown is not None:
+    for figure in FIGURES:
+        if (shown := found.figures.get(figure.name)) is not None:
             noise = f", standard deviation of its noise {nearest(shown.sd)}" if shown.sd else ""
-            yield f"{words}: {nearest(shown.value)}{noise}."
+            heading = figure.heading[0].upper() + figure.heading[1:]
+            yield f"{heading}: {nearest(shown.value)}{noise}."
     if found.classes is not None:
         yield from ("", "| class | accuracy | ± 1 sd, noise and sampling |", "|---|---|---|")
         yield from (
@@ -274,14 +275,13 @@ def _measured(model: Model) -> Iterator[str]:
 
 def _by_finding(found: Tested) -> Iterator[str]:
     """Each figure with the deviation of its noise."""
-    told = ("sensitivity", "specificity", "balanced", "auc")
-    yield from (
-        "",
-        "| finding | sensitivity | specificity | balanced | AUC |",
-        "|---|---|---|---|---|",
-    )
+    bought = {name for one in found.findings or () for name in one.figures}
+    shown = [figure for figure in OF_FINDINGS if figure.name in bought]
+    yield ""
+    yield f"| finding | {' | '.join(figure.heading for figure in shown)} |"
+    yield "|---" * (len(shown) + 1) + "|"
     for one in found.findings or ():
-        figures = (_with_noise(getattr(one, name)) for name in told)
+        figures = (_with_noise(one.figures[figure.name]) for figure in shown)
         yield f"| {in_cell(one.name)} | {' | '.join(figures)} |"
 
 
@@ -316,4 +316,4 @@ def _told(share: float | None) -> str:
 def _metrics(model: Model) -> Tested | None:
     """What evaluate released beside the weights."""
     path = model.path.with_name("metrics.json")
-    return restored(Tested, json.loads(path.read_text("utf-8"))) if path.is_file() else None
+    return read_test(path) if path.is_file() else None

@@ -10,7 +10,7 @@ from dpladder.learn import descent_noise, guide
 from dpladder.learn.interface import Constants, Hyper, Shape
 from dpladder.learn.queries import Flat, LinearHead, Query
 
-OWN = ("logits", "losses", "ready", "seen_by_head")
+OWN = ("logits", "scorer", "ready", "seen_by_head")
 """What train.py tells of weights that are no layers of a perceptron."""
 
 

@@ -28,10 +28,11 @@ from dpladder.learn.dp_finetune.parts import AboveCut, Tuned, start, tuned_of
 from dpladder.learn.dp_finetune.queries import shapes
 from dpladder.learn.dp_finetune.sums import CPU, in_batches, planned
 from dpladder.learn.heads.train import adam
-from dpladder.learn.interface import Constants, Hyper, Losses, Rights, Weights
+from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import GradientSum, Query
 from dpladder.learn.records import prepare
 from dpladder.learn.score import by_themselves
+from dpladder.learn.scorers import AnswerScorer, ClassScorer, LossScorer, Scorer
 
 ROWS = 32  # of logits computed at a time
 FEW = 4  # of losses: a language model has a logit for each of its words, at each token
@@ -93,7 +94,7 @@ def sample_worth(
     first = start(learner, constants, tuned_of(learner, constants), given.start)
     weights = in_shapes(first.float().numpy(), shapes(learner, constants).values())
     look = queries[1]
-    right = float((yield look.at(weights, partial(logits, learner, constants))))
+    right = float((yield look.at(weights, ClassScorer(partial(logits, learner, constants)))))
     return guide.worth(given.units, right, given.claim, look.scale(constants), constants)
 
 
@@ -123,15 +124,15 @@ def seen_by_head(learner: Tuning, constants: Constants, features: Any) -> NDArra
     return np.concatenate([*in_batches(tuned.module.seen_by_head, features, ROWS)])
 
 
-def losses(learner: Tuning, constants: Constants) -> Losses | Rights | None:
-    """Of a language model, how wrong it is about each record: knowing nothing costs the log of how
-    many words there are. Of one that finds answers, whether it is right."""
+def scorer(learner: Tuning, constants: Constants) -> Scorer | None:
+    """Of a language model, by how wrong it is about each record: knowing nothing costs the log of
+    how many words there are. Of one that finds answers, by whether it is right."""
     network = constants.network
     told = partial(_told, learner, constants, size=FEW)
     if network is not None and network.speaks:
-        return Losses(told, tuned_of(learner, constants).module.knowing_nothing)
+        return LossScorer(told, tuned_of(learner, constants).module.knowing_nothing)
     answers = network is not None and network.answers
-    return Rights(partial(told, says=attrgetter("right"))) if answers else None
+    return AnswerScorer(partial(told, says=attrgetter("right"))) if answers else None
 
 
 def answered(

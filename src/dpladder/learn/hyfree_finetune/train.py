@@ -8,12 +8,12 @@ from dpladder.learn.curator import Given, Training
 from dpladder.learn.descent import in_shapes
 from dpladder.learn.dp_finetune.parts import start, tuned_of
 from dpladder.learn.dp_finetune.queries import shapes
-from dpladder.learn.dp_finetune.train import logits, losses, ready, seen_by_head
+from dpladder.learn.dp_finetune.train import logits, ready, scorer, seen_by_head
 from dpladder.learn.hyfree_dp.train import descend
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
 
-__all__ = ["logits", "losses", "ready", "seen_by_head", "train"]
+__all__ = ["logits", "ready", "scorer", "seen_by_head", "train"]
 
 
 def train(

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from dpladder.config.learner_sections import StepSizeFreeTuning
 from dpladder.learn.curator import Given, Training
-from dpladder.learn.dp_finetune.train import by_steps_of, logits, losses, ready, seen_by_head
+from dpladder.learn.dp_finetune.train import by_steps_of, logits, ready, scorer, seen_by_head
 from dpladder.learn.dp_prodigy.train import prodigy
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
 
-__all__ = ["logits", "losses", "ready", "seen_by_head", "train"]
+__all__ = ["logits", "ready", "scorer", "seen_by_head", "train"]
 
 
 def train(

@@ -1,0 +1,1 @@
+"""What a test counts of its records, and the figures that follow from noised counts."""

@@ -1,0 +1,133 @@
+"""Figures that follow from noised counts, and so cost nothing. A new one is an object here.
+
+Each has a formula for every table that it follows from, and the deviation that the table's noise
+gives it, by the delta method. A formula returns None where noise hides the figure. Of findings a
+formula is about the table of one class, and the figure of all is the mean over them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.telling import enough
+from dpladder.privacy.accounting.shown import Shown
+
+Counts = NDArray[np.float64]
+Formula = Callable[[Counts, float], Shown | None]
+
+
+@dataclass(frozen=True)
+class MeasuredFigure:
+    """`name`: in files; `heading`: in tables; `of`: a formula for each table that it follows from,
+    by what the table holds; empty where its own table computes it."""
+
+    name: str
+    heading: str
+    of: Mapping[str, Formula]
+    style: Literal["percent", "number"] = "percent"
+
+
+# --- right and wrong ---
+
+
+def share(right: float, wrong: float, sd: float) -> Shown | None:
+    """The share that is right, of two noised counts. None where there is too little to tell."""
+    total = right + wrong
+    return None if total <= enough(sd, 2) else share_of(right, total, sd)
+
+
+def share_of(right: float, total: float, sd: float) -> Shown:
+    """The same of any total. c / (c + w) moves by (1 - a) / total with c and by -a / total with w,
+    each of which has this deviation."""
+    value = float(min(max(right / total, 0.0), 1.0))
+    return Shown(value, float(sd * math.hypot(1.0 - value, value) / total))
+
+
+def mean_of(figures: Sequence[Shown | None]) -> Shown | None:
+    """The mean of figures with independent noise; None where one of them cannot be told."""
+    known = [one for one in figures if one is not None]
+    if len(known) < len(figures) or not known:
+        return None
+    value = math.fsum(one.value for one in known) / len(known)
+    return Shown(value, math.hypot(*(one.sd for one in known)) / len(known))
+
+
+def balanced(counts: Counts, sd: float) -> Shown | None:
+    """The mean accuracy over the rows of a table of right and wrong."""
+    return mean_of([share(float(right), float(wrong), sd) for right, wrong in counts])
+
+
+BALANCED = MeasuredFigure(
+    "balanced", "balanced accuracy", {"by_class": balanced, "by_finding": balanced}
+)
+SENSITIVITY = MeasuredFigure(
+    "sensitivity",
+    "sensitivity",
+    {"by_finding": lambda counts, sd: share(counts[1, 0], counts[1, 1], sd)},
+)
+SPECIFICITY = MeasuredFigure(
+    "specificity",
+    "specificity",
+    {"by_finding": lambda counts, sd: share(counts[0, 0], counts[0, 1], sd)},
+)
+ELSEWHERE = MeasuredFigure("elsewhere", "accuracy on other groups", {})
+
+
+# --- ranking ---
+
+
+def auc(counts: Counts, sd: float) -> Shown | None:
+    """How often a record of the second class scores above one of the first, half a point for the
+    same bin: sum_i n1_i (sum_{j<i} n0_j + n0_i / 2) / (N0 N1), of noised counts. A count of the
+    second class in bin i moves it by (F0_i - A) / N1 and one of the first by (1 - F1_i - A) / N0, F
+    being the share below, half the bin included."""
+    totals = counts.sum(axis=1)
+    if (totals <= enough(sd, counts.shape[1])).any():
+        return None
+    below = (np.cumsum(counts, axis=1) - counts / 2) / totals[:, None]
+    value = float(counts[1] @ below[0] / totals[1])
+    moved = np.concatenate([(1.0 - below[1] - value) / totals[0], (below[0] - value) / totals[1]])
+    return Shown(min(max(value, 0.0), 1.0), sd * float(np.linalg.norm(moved)))
+
+
+AUC = MeasuredFigure("auc", "AUC", {"scores": auc, "scores_by_finding": auc}, "number")
+
+FIGURES = (SENSITIVITY, SPECIFICITY, BALANCED, AUC, ELSEWHERE)
+BY_NAME = {figure.name: figure for figure in FIGURES}
+PER_FINDING = ("by_finding", "scores_by_finding")  # tables of each class by itself
+OF_FINDINGS = tuple(figure for figure in FIGURES if not {*PER_FINDING}.isdisjoint(figure.of))
+
+
+def figures_of(tables: Mapping[str, tuple[Counts, float]]) -> dict[str, Shown | None]:
+    """All figures of a test, from its tables and the deviation of each one's noise."""
+    each = figures_of_findings(tables)
+    found = {name: mean_of([own[name] for own in each]) for name in (each[0] if each else ())}
+    return found | {
+        figure.name: formula(*tables[holds])
+        for figure in FIGURES
+        for holds, formula in figure.of.items()
+        if holds in tables and holds not in PER_FINDING
+    }
+
+
+def figures_of_findings(
+    tables: Mapping[str, tuple[Counts, float]],
+) -> list[dict[str, Shown | None]]:
+    """The figures of each finding by itself, class by class."""
+    apart = [holds for holds in PER_FINDING if holds in tables]
+    classes = len(tables[apart[0]][0]) if apart else 0
+    return [
+        {
+            figure.name: formula(tables[holds][0][place], tables[holds][1])
+            for figure in FIGURES
+            for holds, formula in figure.of.items()
+            if holds in apart
+        }
+        for place in range(classes)
+    ]

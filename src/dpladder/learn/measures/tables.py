@@ -1,0 +1,497 @@
+"""The tables of counts that a test may release, and the measures that they make up.
+
+A table says which cells a record is in, and by what share. These are private. `add_up` cuts a
+record's shares to what the table's query declares (`Cells` in learn/queries.py), so a unit moves a
+table by no more, whatever `places` returns. `tell` is what follows from the noised counts, beside
+the figures (learn/measures/figures.py): it is free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.evaluate_sections import Measures
+from dpladder.config.label_sets import each_finding
+from dpladder.config.telling import BINS, MORE
+from dpladder.learn.interface import (
+    Constants,
+    Data,
+    Logits,
+    Shape,
+    Weights,
+    plain,
+    public_random,
+    sigmoid_bias,
+)
+from dpladder.learn.measures.figures import (
+    ELSEWHERE,
+    Counts,
+    figures_of,
+    figures_of_findings,
+    share,
+    share_of,
+)
+from dpladder.learn.measures.tested import (
+    ClassTested,
+    Confusion,
+    CountTable,
+    FindingTested,
+    GroupNames,
+    GroupTested,
+    Perplexity,
+    ReleasedCounts,
+    Tested,
+    WorstTested,
+)
+from dpladder.learn.queries import Cells
+from dpladder.learn.score import CHUNK, by_themselves
+from dpladder.learn.scorers import ClassScorer, FindingScorer, LossScorer, Scorer
+from dpladder.privacy.accounting import gdp
+
+FINEST = 2.0**30  # shares are multiples of 1/FINEST, so that float64 sums of them are exact
+PROBES = 256  # public records of the usual length, whose scores say how wide a bin should be
+SURE = 1.96  # deviations either way, which hold 95 % of a Gaussian
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredModel:
+    """A released model, and the public facts of the test that it meets."""
+
+    weights: Weights
+    scorer: Scorer
+    constants: Constants
+    classes: tuple[str, ...]
+    groups: GroupNames | None = None  # where each is counted by itself
+
+
+Places = tuple[NDArray[np.int64], NDArray[np.float64]]
+"""Of each record, in each block, the cells that it is in and its share of each; a cell below 0 is
+none: (records, blocks, cells) both."""
+
+
+class CellTable:
+    """One table of counts. `holds`: its name in the release; `draw`: the name of its noise."""
+
+    holds: ClassVar[str]
+    draw: ClassVar[str]
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        raise NotImplementedError
+
+    def blocks(self, model: MeasuredModel) -> int:
+        """How many blocks the table falls into, in each of which a record counts once at most."""
+        return 1
+
+    def places(self, model: MeasuredModel, data: Data) -> Places:
+        raise NotImplementedError
+
+    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+        """Fields of `Tested`."""
+        return {}
+
+    def count(self, model: MeasuredModel, data: Data) -> Counts:
+        """Private until noise is added."""
+        return add_up(self.shape(model), self.blocks(model), *self.places(model, data))
+
+    def query(self, model: MeasuredModel, mu: float) -> Cells:
+        """What its release asks and costs."""
+        multiplier = gdp.sigma(mu, 1)
+        shape, blocks = self.shape(model), self.blocks(model)
+        return Cells(name=self.draw, multiplier=multiplier, cells=shape, each=blocks)
+
+
+def add_up(
+    shape: Shape, blocks: int, places: NDArray[np.int64], shares: NDArray[np.float64]
+) -> Counts:
+    """The sum over records. In each block a record's shares are cut to 0 or more, and to 1
+    together, so that what it adds has length sqrt(blocks) at most."""
+    table = np.zeros((blocks, math.prod(shape) // blocks))
+    cut = np.clip(np.nan_to_num(shares, nan=0.0), 0.0, 1.0)
+    cut = np.floor(cut / np.maximum(cut.sum(axis=2, keepdims=True), 1.0) * FINEST) / FINEST
+    known = (places >= 0) & (places < table.shape[1])
+    for block, row in enumerate(table):
+        inside = known[:, block]
+        np.add.at(row, places[:, block][inside], cut[:, block][inside])
+    return table.reshape(shape)
+
+
+def once(places: NDArray[np.int64]) -> Places:
+    """Each record wholly in one cell."""
+    return places[:, None, None], np.ones((len(places), 1, 1))
+
+
+def in_each_block(places: NDArray[np.int64]) -> Places:
+    """Each record wholly in one cell of each block: (records, blocks)."""
+    return places[:, :, None], np.ones((*places.shape, 1))
+
+
+# --- right and wrong ---
+
+
+class RightAndWrong(CellTable):
+    """How many are right, and how many wrong; a record may be partly in both."""
+
+    holds, draw = "right_and_wrong", "counts"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (2,)
+
+    def places(self, model: MeasuredModel, data: Data) -> Places:
+        return _right_or_wrong(model, data, np.where(data.labels >= 0, 0, -1))
+
+    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+        told = _accuracy(counts[None], sd) | {"brier": of.task == "findings"}
+        if of.task == "losses":
+            assert of.most is not None, "a language model's losses have a bound"
+            told["perplexity"] = perplexity(told["accuracy"], told["accuracy_sd"], of.most)
+        return told
+
+
+class ByClass(CellTable):
+    """The same of each class."""
+
+    holds, draw = "by_class", "counts"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (model.constants.classes, 2)
+
+    def places(self, model: MeasuredModel, data: Data) -> Places:
+        known = (data.labels >= 0) & (data.labels < model.constants.classes)
+        return _right_or_wrong(model, data, np.where(known, data.labels, -1))
+
+    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+        return _accuracy(counts, sd) | {"classes": _rows(of.classes, counts, sd)}
+
+
+class ByGroup(CellTable):
+    """The same of each group."""
+
+    holds, draw = "by_group", "counts"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        assert model.groups is not None, "the config names the groups"
+        return (len(model.groups.counted), 2)
+
+    def places(self, model: MeasuredModel, data: Data) -> Places:
+        assert data.groups is not None, "prepared with the groups that the config declares"
+        return _right_or_wrong(model, data, np.where(data.labels >= 0, data.groups, -1))
+
+    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+        groups = of.groups
+        assert groups is not None, "counted by groups"
+        summed = np.array([name in groups.summed for name in groups.counted])
+        rows = _rows(groups.counted, counts, sd)
+        others, apart = counts[~summed].sum(axis=0), int((~summed).sum())
+        elsewhere = share(others[0], others[1], sd * math.sqrt(apart)) if apart else None
+        return _accuracy(counts[summed], sd) | {
+            "groups": tuple(
+                GroupTested(**asdict(row), trained=row.name in groups.trained) for row in rows
+            ),
+            "worst": worst(rows),
+            "figures": {ELSEWHERE.name: elsewhere} if apart else {},
+            "brier": of.task == "findings",
+        }
+
+
+class ByFinding(CellTable):
+    """Of each class, how many records lack it and have it, and of how many that is told right and
+    wrong. A class is told present where its logit is above zero. A record is in one count of each
+    class, so it moves all of them by the root of how many there are."""
+
+    holds, draw = "by_finding", "counts"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (model.constants.classes, 2, 2)
+
+    def blocks(self, model: MeasuredModel) -> int:
+        return model.constants.classes
+
+    def places(self, model: MeasuredModel, data: Data) -> Places:
+        logits = _of_findings(model).logits(model.weights, data.features)
+        each = enumerate(each_finding(data.labels, logits.shape[1]))
+        cells = [
+            np.where(known, 2 * present + ((logits[:, place] > 0.0) != present), -1)
+            for place, (present, known) in each
+        ]
+        return in_each_block(np.stack(cells, axis=1))
+
+    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+        """A record weighs as much in the accuracy as if it were one."""
+        classes = len(counts)
+        each = figures_of_findings(arrays_of(of))
+        findings = [
+            FindingTested(
+                name,
+                share(own[:, 0].sum(), own[:, 1].sum(), sd * math.sqrt(2.0)),
+                figures,
+                own.tolist(),
+                sd,
+            )
+            for name, own, figures in zip(of.classes, counts, each, strict=True)
+        ]
+        together = counts.sum(axis=(0, 1))[None] / classes
+        return _accuracy(together, sd * math.sqrt(2.0 / classes)) | {"findings": tuple(findings)}
+
+
+def _right_or_wrong(model: MeasuredModel, data: Data, rows: NDArray[np.int64]) -> Places:
+    """Each record in its own row of a table of right and wrong; a row below 0 is none."""
+    right = model.scorer.shares(model.weights, data.features, data.labels)
+    places = np.where(rows[:, None] >= 0, 2 * rows[:, None] + [0, 1], -1)
+    shares = np.stack([right, model.scorer.full - right], axis=1)
+    return places[:, None], shares[:, None]
+
+
+def _accuracy(rows: Counts, sd: float) -> dict[str, Any]:
+    """From noised counts alone: with both of them, the part's true size is needed nowhere."""
+    correct, wrong = (float(count) for count in rows.sum(axis=0))
+    total, summed = max(correct + wrong, 1.0), sd * math.sqrt(len(rows))
+    accuracy = share_of(correct, total, summed)
+    return {
+        "accuracy": accuracy.value,
+        "accuracy_sd": accuracy.sd,
+        "correct": correct,
+        "total": total,
+        "sd": summed,
+        "noised": sd > 0,
+    }
+
+
+def _rows(names: tuple[str, ...], rows: Counts, sd: float) -> tuple[ClassTested, ...]:
+    shares = [share(float(right), float(wrong), sd) for right, wrong in rows]
+    return tuple(
+        ClassTested(
+            name,
+            None if one is None else one.value,
+            None if one is None else one.sd,
+            float(right),
+            float(wrong),
+            sd,
+        )
+        for name, one, (right, wrong) in zip(names, shares, rows, strict=True)
+    )
+
+
+def worst(rows: tuple[ClassTested, ...]) -> WorstTested | None:
+    """The group with the lowest share, by what noise shows; None where one of them cannot be told.
+    Noise chooses it too, so its share is lower than the worst group's own on average
+    (docs/data.md)."""
+    known = [
+        WorstTested(row.name, row.accuracy, row.accuracy_sd)
+        for row in rows
+        if row.accuracy is not None and row.accuracy_sd is not None
+    ]
+    return min(known, key=lambda row: row.value) if len(known) == len(rows) else None
+
+
+def perplexity(share: float, sd: float, most: float) -> Perplexity:
+    """Of the mean of clipped losses, which is `most` less the share of it that records count: its
+    exponential, and where that lies with probability 0.95 over the noise alone."""
+    loss, spread = most * (1.0 - share), most * sd
+    low, high = (math.exp(min(max(loss + side * SURE * spread, 0.0), most)) for side in (-1, 1))
+    return Perplexity(math.exp(loss), low, high, loss, spread, most)
+
+
+# --- what each class is taken for ---
+
+
+class Answers(CellTable):
+    """Of each class, how many of its records are taken for each class."""
+
+    holds, draw = "answers", "cells"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (model.constants.classes, model.constants.classes)
+
+    def places(self, model: MeasuredModel, data: Data) -> Places:
+        classes = model.constants.classes
+        known = (data.labels >= 0) & (data.labels < classes)
+        predicted = _of_classes(model).predict(model.weights, data.features)
+        return once(np.where(known, data.labels * classes + predicted, -1))
+
+    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+        return {"confusion": Confusion(counts.tolist(), sd)}
+
+
+# --- how well scores rank ---
+
+
+class Scores(CellTable):
+    """Of each of two classes, how many records' scores lie in each bin. The score is how far the
+    second logit is above the first. Bins are public: they follow from the released weights."""
+
+    holds, draw = "scores", "scores"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (2, BINS)
+
+    def places(self, model: MeasuredModel, data: Data) -> Places:
+        of = _of_classes(model).of
+        bins = edges(model.weights, model.constants, of)
+        chunks = (slice(start, start + CHUNK) for start in range(0, len(data.features), CHUNK))
+        each = [margin(model.weights, plain(data.features, rows), of) for rows in chunks]
+        scores = np.concatenate([np.empty(0), *each])
+        known = (data.labels >= 0) & (data.labels < 2)
+        found = np.searchsorted(bins, scores, side="right")
+        return once(np.where(known, data.labels * BINS + found, -1))
+
+
+class ScoresByFinding(CellTable):
+    """Of each class, how many logits of records that lack it and have it lie in each bin."""
+
+    holds, draw = "scores_by_finding", "scores"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (model.constants.classes, 2, BINS)
+
+    def blocks(self, model: MeasuredModel) -> int:
+        return model.constants.classes
+
+    def places(self, model: MeasuredModel, data: Data) -> Places:
+        scorer = _of_findings(model)
+        bins = edges_of_each(model.weights, model.constants, scorer)
+        logits = scorer.logits(model.weights, data.features)
+        each = enumerate(each_finding(data.labels, logits.shape[1]))
+        cells = [
+            np.where(
+                known,
+                present * BINS + np.searchsorted(bins[place], logits[:, place], side="right"),
+                -1,
+            )
+            for place, (present, known) in each
+        ]
+        return in_each_block(np.stack(cells, axis=1))
+
+
+def margin(
+    weights: Weights, features: NDArray[np.floating], own: Logits | None
+) -> NDArray[np.float64]:
+    """What a model of two classes ranks records by: how far the second logit is above the first."""
+    found = (own or by_themselves)(weights, features)
+    with np.errstate(invalid="ignore"):  # whether a record overflows must show nowhere
+        return np.asarray(found[:, 1] - found[:, 0], np.float64)
+
+
+def edges(weights: Weights, constants: Constants, own: Logits | None) -> NDArray[np.float64]:
+    """Bins of the margin of two classes."""
+    return _bins(margin(weights, _probes(constants), own))
+
+
+def edges_of_each(
+    weights: Weights, constants: Constants, scorer: FindingScorer
+) -> NDArray[np.float64]:
+    """Of each class, bins of its logit, which widen from where training started: (classes,
+    edges)."""
+    bias = sigmoid_bias(constants.classes)
+    found = scorer.of(weights, _probes(constants)) - bias
+    return np.stack([_bins(scores) for scores in found.T]) + bias
+
+
+def _probes(constants: Constants) -> NDArray[np.float32]:
+    """Public random records of the usual length."""
+    public = public_random(constants, PROBES).normal(size=(PROBES, constants.dimension))
+    public *= constants.length / np.linalg.norm(public, axis=1, keepdims=True)
+    return public.astype(np.float32)
+
+
+def _bins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """They widen from zero by powers of two, in units of what public records score. A score of
+    exactly zero, which predicts the first class, lies below."""
+    unit = float(np.std(scores))
+    if not (math.isfinite(unit) and unit > 0):
+        unit = 1.0
+    above = unit * 2.0 ** np.arange(-1, BINS // 2 - 2)
+    return np.concatenate([-above[::-1], [np.nextafter(0.0, 1.0)], above])
+
+
+def _of_classes(model: MeasuredModel) -> ClassScorer:
+    assert isinstance(model.scorer, ClassScorer), "the config refuses this for other tasks"
+    return model.scorer
+
+
+def _of_findings(model: MeasuredModel) -> FindingScorer:
+    assert isinstance(model.scorer, FindingScorer), "the config refuses this for other tasks"
+    return model.scorer
+
+
+# --- measures ---
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a test buys. Its tables share mu^2 evenly. `of_findings`: its tables where each class is
+    counted by itself."""
+
+    name: Measures
+    tables: tuple[CellTable, ...]
+    of_findings: tuple[CellTable, ...] = ()
+
+
+MEASURES: Mapping[Measures, Measure] = {
+    one.name: one
+    for one in (
+        Measure("accuracy", (RightAndWrong(),)),
+        Measure("classes", (ByClass(),), (ByFinding(),)),
+        Measure("confusion", (ByClass(), Answers())),
+        Measure("auc", (ByClass(), Scores()), (ByFinding(), ScoresByFinding())),
+        Measure("groups", (ByGroup(),)),
+    )
+}
+TABLES: Mapping[str, CellTable] = {
+    table.holds: table
+    for measure in MEASURES.values()
+    for table in (*measure.tables, *measure.of_findings)
+}
+
+
+def tables_of(name: Measures, model: MeasuredModel) -> tuple[CellTable, ...]:
+    """The tables of a measure, for a model's task."""
+    measure = MEASURES[name]
+    if name == "groups" and model.groups is None:
+        return MEASURES["accuracy"].tables
+    if isinstance(model.scorer, FindingScorer) and measure.of_findings:
+        return measure.of_findings
+    return measure.tables
+
+
+def queries_of(tables: tuple[CellTable, ...], model: MeasuredModel, mu: float) -> tuple[Cells, ...]:
+    """What their release asks."""
+    each = mu if len(tables) == 1 else mu * math.sqrt(MORE)
+    return tuple(table.query(model, each) for table in tables)
+
+
+def released(model: MeasuredModel, tables: Mapping[str, CountTable]) -> ReleasedCounts:
+    """What a test puts out."""
+    most = model.scorer.most if isinstance(model.scorer, LossScorer) else None
+    return ReleasedCounts(model.scorer.task, model.classes, dict(tables), model.groups, most)
+
+
+def exact(name: Measures, model: MeasuredModel, data: Data) -> ReleasedCounts:
+    """The counts themselves: of records that are declared public alone."""
+    tables = tables_of(name, model)
+    return released(
+        model, {one.holds: CountTable(one.count(model, data).tolist(), 0.0) for one in tables}
+    )
+
+
+def arrays_of(found: ReleasedCounts) -> dict[str, tuple[Counts, float]]:
+    """Its tables, each with the deviation of its noise."""
+    return {
+        holds: (np.array(table.cells, np.float64), table.sd)
+        for holds, table in found.tables.items()
+    }
+
+
+def tested(found: ReleasedCounts) -> Tested:
+    """All that follows from the counts of a test. It costs nothing."""
+    fields: dict[str, Any] = {}
+    arrays = arrays_of(found)
+    for holds, (counts, sd) in arrays.items():
+        fields |= TABLES[holds].tell(counts, sd, found)
+    fields["figures"] = figures_of(arrays) | fields.get("figures", {})
+    return Tested(**fields)

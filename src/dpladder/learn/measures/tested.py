@@ -1,0 +1,199 @@
+"""How good a model is on one test: the noised counts that a test releases, and the figures that
+follow from them. Both are public, and stand in files that people script against."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpladder.learn.scorers import TaskName
+from dpladder.privacy.accounting.shown import Shown, spread
+
+BRIER = "1 − Brier score"  # learn/scorers.py
+
+
+@dataclass(frozen=True)
+class CountTable:
+    """Counts, each with noise of deviation `sd`; exact ones, with 0, of a source declared
+    public."""
+
+    cells: list[Any]
+    sd: float
+
+
+@dataclass(frozen=True)
+class GroupNames:
+    """`counted`: the groups whose records are in a count. `summed`: of these, those that the
+    accuracy is of. `trained`: those that were trained on."""
+
+    counted: tuple[str, ...]
+    summed: tuple[str, ...]
+    trained: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ReleasedCounts:
+    """metrics.json: what a test releases. All figures follow from it, for nothing.
+
+    `task` and `most` are the scorer's (learn/scorers.py). `tables` are named for what they hold
+    (learn/measures/tables.py). `groups`: of records that are in groups.
+    """
+
+    task: TaskName
+    classes: tuple[str, ...]
+    tables: dict[str, CountTable]
+    groups: GroupNames | None = None
+    most: float | None = None
+
+
+@dataclass(frozen=True)
+class ClassTested:
+    """One class: noised counts of its records that are right and wrong, and the share that is
+    right, null where there is too little to tell."""
+
+    name: str
+    accuracy: float | None
+    accuracy_sd: float | None
+    correct: float
+    wrong: float
+    sd: float
+
+    @property
+    def spread(self) -> float | None:
+        """Of the accuracy, over noise and sampling."""
+        if self.accuracy is None or self.accuracy_sd is None:
+            return None
+        return spread(self.accuracy, self.accuracy_sd, self.correct + self.wrong)
+
+
+@dataclass(frozen=True)
+class GroupTested(ClassTested):
+    """One group, in the same words. `trained`: whether its records were trained on."""
+
+    trained: bool = True
+
+
+@dataclass(frozen=True)
+class WorstTested:
+    """The group with the lowest noised share of right predictions, and the deviation of that
+    group's noise. Of several noised shares the lowest is, on average, below the worst group's own.
+    """
+
+    name: str
+    value: float
+    sd: float
+
+
+@dataclass(frozen=True)
+class FindingTested:
+    """One finding (dataset.labels: many): the share of all records that are told right, and its
+    figures by name, null where noise hides them. `counts`: of the records that lack it, and of
+    those that have it, how many are told right and wrong, each with noise of deviation `sd`."""
+
+    name: str
+    accuracy: Shown | None
+    figures: dict[str, Shown | None]
+    counts: list[list[float]]
+    sd: float
+
+    @property
+    def absent(self) -> float:
+        """How many records lack it, noised."""
+        return sum(self.counts[0])
+
+    @property
+    def present(self) -> float:
+        return sum(self.counts[1])
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Of each class, a row: how many of its records were taken for each class, noised."""
+
+    cells: list[list[float]]
+    sd: float
+
+    def shown(self, place: int) -> list[float | None]:
+        """A class's row; null where noise hides whether there are any."""
+        return [cell if cell > 2 * self.sd else None for cell in self.cells[place]]
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """The predictions whose confidence lies from `lower` to `upper`: their mean confidence, and the
+    share of them that is right; null where noise hides how many there are."""
+
+    lower: float
+    upper: float
+    confidence: float | None
+    accuracy: Shown | None
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """Of a language model: the exponential of `loss`, the mean over records of their losses in nats
+    a token, each cut at `most`, the log of how many words there are. `low` to `high` hold it with
+    probability 0.95 over the noise, of which `loss_sd` is the deviation in the loss. Which records
+    happened to be in the test part is not in that."""
+
+    value: float
+    low: float
+    high: float
+    loss: float
+    loss_sd: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The final model on a test: all that follows from its counts.
+
+    - `accuracy`: the share that is right, with the deviation of its noise. Of groups that were
+      counted apart, it and `total` are of those that were trained on; of other people, of all. Of
+      findings that were counted apart, it is the share of known findings that are told right, and
+      `correct` and `total` are counts over how many classes there are. `brier`: whether it is one
+      less the mean squared error of probabilities.
+    - `figures`: by the name that learn/measures/figures.py gives them; null where noise hides one.
+      Of findings, each is the mean over them.
+    - `classes`, `groups`, `findings`: each by itself, where it was counted apart. `worst`: of the
+      groups, null where one of them cannot be told.
+    - `confusion`: what each class was taken for. `reliability`: how often predictions of a
+      confidence are right. `perplexity`: of a language model, whose `accuracy` is one less its loss
+      as a share of the most.
+    """
+
+    accuracy: float
+    accuracy_sd: float
+    correct: float
+    total: float
+    sd: float
+    noised: bool
+    figures: dict[str, Shown | None] = field(default_factory=dict)
+    classes: tuple[ClassTested, ...] | None = None
+    groups: tuple[GroupTested, ...] | None = None
+    worst: WorstTested | None = None
+    findings: tuple[FindingTested, ...] | None = None
+    confusion: Confusion | None = None
+    reliability: tuple[ReliabilityBin, ...] | None = None
+    perplexity: Perplexity | None = None
+    brier: bool = False
+
+    @property
+    def spread(self) -> float:
+        """Of the accuracy, over noise and sampling."""
+        return spread(self.accuracy, self.accuracy_sd, self.total)
+
+    @property
+    def majority(self) -> Shown | None:
+        """The share that naming the most frequent class would get right, where records were counted
+        by class; of findings, saying that all are absent."""
+        if self.findings:
+            counts = [one.absent for one in self.findings], [one.present for one in self.findings]
+            absent, known = sum(counts[0]), sum(map(sum, counts))
+            noise = 2.0 * math.hypot(*(one.sd for one in self.findings)) / known if known > 0 else 0
+            return Shown(absent / known, noise) if known > 0 else None
+        if not self.classes:
+            return None
+        most = max(one.correct + one.wrong for one in self.classes) / self.total
+        return Shown(most, spread(most, math.sqrt(2) * self.classes[0].sd / self.total, self.total))

@@ -1,0 +1,198 @@
+"""What a model's task is: one object a task, which says what a record counts.
+
+Whatever the task, a record counts a share from 0 to 1, and one without a valid label counts
+nothing. A score is the noised sum of these shares. A unit moves it as far as it moves a count.
+
+- `ClassScorer`: a record is right or wrong, by the class with the largest logit.
+- `FindingScorer`: a record may be right about some of its findings and wrong about others. It
+  counts one less the mean of (p - y)^2 over its known classes (Brier 1950). Findings are rare, so
+  that nearly all p are below 1/2: how many of them are right would be the same for a model that
+  says no to all of them, and for one that ranks well.
+- `LossScorer`: a language model predicts no class. A record counts how much less than the public
+  bound its loss is, as a share of the bound: 0 where the loss is the bound or more.
+- `AnswerScorer`: a model that finds answers is right or wrong about a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.label_sets import are_of, each_finding
+from dpladder.learn.interface import Logits, Weights, plain
+from dpladder.learn.score import CHUNK, alike, odds, softmax
+from dpladder.privacy.release.meter import Meter
+
+TaskName = Literal["classes", "findings", "losses", "answers"]
+FULL = (
+    1.0 - 2.0**-10
+    # what a record without any loss counts: the rest pays for float32 inside the network, as in
+    # descent.py
+)
+WIDE = 32  # linear heads whose logits are computed in one pass
+
+
+class Scorer:
+    """What one task counts of each record.
+
+    `full` is what a record's right and wrong shares add up to. Everything here is private until
+    noise is added.
+    """
+
+    task: ClassVar[TaskName]
+    full: ClassVar[float] = 1.0
+
+    def shares(
+        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """What each record counts, from 0 to `full`."""
+        raise NotImplementedError
+
+    def count(self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]) -> float:
+        """What all records count together."""
+        return float(self.shares(weights, features, labels).sum())
+
+    def counts(
+        self, models: Sequence[Weights], features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The same of several models."""
+        return np.array([self.count(weights, features, labels) for weights in models])
+
+    def publish_count(
+        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64], meter: Meter
+    ) -> float:
+        """The released score. Divide it by n0 for an accuracy."""
+        return float(meter.publish("score", self.count(weights, features, labels)))
+
+    def probabilities(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What a prediction looks like: a row for each record, a column for each class."""
+        return softmax(logits)
+
+
+@dataclass(frozen=True)
+class ClassScorer(Scorer):
+    """`of`: logits, where weights are no layers of a perceptron."""
+
+    of: Logits | None = None
+    task: ClassVar[TaskName] = "classes"
+
+    def predict(self, weights: Weights, features: NDArray[Any]) -> NDArray[np.int64]:
+        """The class with the largest logit of each record as it is, without the other views that
+        trainings may see."""
+        chosen = [logits.argmax(axis=1) for logits in self._logits(weights, features)]
+        return np.concatenate([np.empty(0, np.int64), *chosen])
+
+    def shares(
+        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """1 where the prediction is a class of the record."""
+        own = (labels[rows] for rows in _chunks(labels))
+        right = [
+            are_of(part, logits.argmax(axis=1), logits.shape[1])
+            for logits, part in zip(self._logits(weights, features), own, strict=True)
+        ]
+        return np.concatenate([np.empty(0, np.bool_), *right]).astype(np.float64)
+
+    def counts(
+        self, models: Sequence[Weights], features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The logits of several linear heads come from one product."""
+        if self.of is not None or any(len(weights) > 1 for weights in models):
+            return super().counts(models, features, labels)
+        found = np.zeros(len(models))
+        for place in range(0, len(models), WIDE):
+            layers = [layer for (layer,) in models[place : place + WIDE]]
+            stacked = (np.concatenate(layers),)
+            for rows in _chunks(labels):
+                logits = alike(stacked, plain(features, rows), len(layers))
+                each = logits.reshape(len(logits), len(layers), -1)
+                right = are_of(labels[rows, None], each.argmax(axis=2), each.shape[2])
+                found[place : place + WIDE] += right.sum(axis=0)
+        return found
+
+    def _logits(self, weights: Weights, features: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
+        of = self.of or alike
+        return (of(weights, plain(features, rows)) for rows in _chunks(features))
+
+
+@dataclass(frozen=True)
+class FindingScorer(Scorer):
+    """`of`: a logit of each class by itself, above zero where the class is more likely present than
+    not."""
+
+    of: Logits
+    task: ClassVar[TaskName] = "findings"
+    full: ClassVar[float] = FULL
+
+    def logits(self, weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
+        """Of all records."""
+        classes = weights[-1].shape[0]
+        found = (self.of(weights, plain(features, rows)) for rows in _chunks(features))
+        return np.concatenate([np.empty((0, classes)), *found])
+
+    def shares(
+        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        return shares_of_findings(self.logits(weights, features), labels)
+
+    def probabilities(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+        return odds(logits)
+
+
+@dataclass(frozen=True)
+class LossScorer(Scorer):
+    """`of`: how wrong the model is about each record, whatever that comes to. `most`: a public
+    figure, above which a loss counts as that."""
+
+    of: Logits
+    most: float
+    task: ClassVar[TaskName] = "losses"
+    full: ClassVar[float] = FULL
+
+    def shares(
+        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        losses = [self.of(weights, plain(features, rows)) for rows in _chunks(features)]
+        return shares_of_losses(np.concatenate([np.empty(0), *losses]), self.most) * (labels >= 0)
+
+
+@dataclass(frozen=True)
+class AnswerScorer(Scorer):
+    """`of`: 1 for each record that the model is right about, and 0 for others."""
+
+    of: Logits
+    task: ClassVar[TaskName] = "answers"
+
+    def shares(
+        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        right = [self.of(weights, plain(features, rows)) for rows in _chunks(features)]
+        found = np.concatenate([np.empty(0), *right])
+        return ((found > 0) & (labels >= 0)).astype(np.float64)
+
+
+def shares_of_losses(losses: NDArray[np.float64], most: float) -> NDArray[np.float64]:
+    """What each record counts, from 0 to FULL, whatever its loss is; nothing where it has none."""
+    cut = np.clip(np.nan_to_num(losses, nan=most, posinf=most, neginf=0.0), 0.0, most)
+    return FULL * (1.0 - cut / most)
+
+
+def shares_of_findings(
+    logits: NDArray[np.float64], labels: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """What each record counts, from 0 to FULL, whatever its logits are; nothing where nothing is
+    known of it."""
+    wrong, known = np.zeros(len(labels)), np.zeros(len(labels))
+    for place, (present, is_known) in enumerate(each_finding(labels, logits.shape[1])):
+        wrong += is_known * (odds(np.nan_to_num(logits[:, place])) - present) ** 2
+        known += is_known
+    return np.asarray(FULL * (known > 0) * (1.0 - wrong / np.maximum(known, 1)), np.float64)
+
+
+def _chunks(records: NDArray[Any]) -> Iterator[slice]:
+    for start in range(0, len(records), CHUNK):
+        yield slice(start, start + CHUNK)

@@ -1,0 +1,30 @@
+"""Counts of a test that nobody ran, for tests of what follows from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpladder.learn.measures.tables import tested
+from dpladder.learn.measures.tested import CountTable, GroupNames, ReleasedCounts, Tested
+from dpladder.learn.scorers import TaskName
+
+
+def counts_of(
+    names: tuple[str, ...] = (),
+    task: TaskName = "classes",
+    groups: GroupNames | None = None,
+    **tables: tuple[Any, float],
+) -> ReleasedCounts:
+    """`tables`: each by what it holds, with the deviation of its noise."""
+    cells = {
+        holds: CountTable(np.asarray(counts, float).tolist(), sd)
+        for holds, (counts, sd) in tables.items()
+    }
+    return ReleasedCounts(task, names, cells, groups)
+
+
+def figures_from(*args: Any, **tables: Any) -> Tested:
+    """The figures that follow from such counts."""
+    return tested(counts_of(*args, **tables))
