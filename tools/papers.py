@@ -200,7 +200,7 @@ ROWS: Sequence[Row] = (
         "searches",
         (GAP, FREE, SUBSETS),
         script("compare_hpo.py", "--no-ablations"),
-        shown="searches.md#what-it-is-worth",
+        shown="measurements/searches.md#what-it-is-worth",
     ),
     Row(
         "searches-cifar10",
@@ -233,7 +233,7 @@ ROWS: Sequence[Row] = (
         "ablations",
         ("degree of the fit, points, draws, decompositions",),
         script("compare_hpo.py", "mnist5k", "--epsilons", "1", "--methods", "prior", "ladder"),
-        shown="searches.md#the-ladders-parts",
+        shown="measurements/searches.md#the-ladders-parts",
     ),
     Row("cifar10", (SEVERAL,), config("cifar10.yaml"), (GPU, CIFAR10, VIT_LARGE), rehearsed=True),
     Row(
@@ -279,7 +279,7 @@ ROWS: Sequence[Row] = (
         "batches",
         ("batch size at equal ε",),
         script("batch_size.py", "mnist5k"),
-        shown="learners.md#batch-sizes",
+        shown="measurements/learners.md#batch-sizes",
     ),
     Row(
         "parts",
@@ -330,7 +330,7 @@ ROWS: Sequence[Row] = (
         "texts",
         (TEXTS,),
         script("compare_hpo.py", "bible", "--no-ablations"),
-        shown="searches.md#what-it-is-worth",
+        shown="measurements/searches.md#what-it-is-worth",
     ),
     Row(
         "reviews",
@@ -369,7 +369,7 @@ ROWS: Sequence[Row] = (
         "learners",
         (ORDERS, FREE, "features by the number of layers or channels"),
         script("compare_learners.py", "mnist5k-112"),
-        shown="learners.md#learners",
+        shown="measurements/learners.md#learners-measured",
     ),
     Row(
         "learners-cifar100",
@@ -395,13 +395,13 @@ ROWS: Sequence[Row] = (
         "several",
         ("several labels for each record",),
         script("several_labels.py"),
-        shown="learners.md#records-of-several-classes",
+        shown="measurements/learners.md#records-of-several-classes",
     ),
     Row(
         "links",
         ("the sigmoid loss, its biases from -log(m - 1) on, and from -10",),
         script("links.py"),
-        shown="learners.md#learners",
+        shown="measurements/learners.md#learners-measured",
     ),
     Row(
         "moments",
@@ -414,13 +414,13 @@ ROWS: Sequence[Row] = (
         "vision",
         (VISION,),
         script("finetune.py", "--kappas", "0.7"),
-        shown="learners.md#training-the-network-itself",
+        shown="measurements/learners.md#training-the-network-itself",
     ),
     Row(
         "vision-free",
         (VISION,),
         script("finetune.py", "--learner", '{"name": "hyfree_finetune"}'),
-        shown="learners.md#training-the-network-itself",
+        shown="measurements/learners.md#training-the-network-itself",
     ),
     Row(
         "vision-small",
@@ -452,7 +452,7 @@ ROWS: Sequence[Row] = (
         "joint",
         (FREE,),
         script("joint.py"),
-        shown="searches.md#networks-and-clip-and-batch-with-κ",
+        shown="measurements/searches.md#networks-and-clip-and-batch-with-κ",
     ),
     Row(
         "prices",

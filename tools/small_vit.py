@@ -37,7 +37,7 @@ from dpladder.search.training import training_of
 
 NETWORK, SIZE, UNTIL = "test_vit", 32, "blocks.2"
 SHORT = Search(steps=(20, 20))
-KAPPA = 0.7  # what did best on the one network that was tried (docs/learners.md)
+KAPPA = 0.7  # what did best on the one network that was tried (docs/measurements/learners.md)
 FREE: dict[str, object] = {"name": "hyfree_finetune", "steps": 20, "bias": True}
 PUBLISHED: dict[str, object] = {
     "steering": "published",

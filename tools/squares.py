@@ -54,7 +54,8 @@ def main() -> None:
 
 def cell(arena: Arena, learner: Learner, epsilon: float, known: bool, repeats: int) -> str:
     found = heads(arena, learner, epsilon, 1 if epsilon == inf else repeats, known)
-    return f"{np.mean(ClassScorer().counts(found, arena.test.features, arena.test.labels)) / len(arena.test.labels):.3f}"
+    counts = ClassScorer().counts(found, arena.test.features, arena.test.labels)
+    return f"{np.mean(counts) / len(arena.test.labels):.3f}"
 
 
 def plain(arena: Arena) -> float:

@@ -1476,7 +1476,7 @@ check_lifetime(terms, state.charged(token), concrete)""",
         "booking.SAMPLED_SHARE if share is None else share",
         "booking.SAMPLED_SHARE",
         (
-            "plan/test_plan.py::test_trainings_on_samples_are_booked_at_their_part_of_the_share_that_is_declared",
+            "plan/test_plan.py::test_trainings_on_samples_are_booked_at_their_part_of_the_declared_share",
         ),
     ),
     Mutant(

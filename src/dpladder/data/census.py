@@ -1,6 +1,7 @@
 """What a source holds, counted for its owner's eyes.
 
-Counts are private: they go to the operator's terminal when asked for, or into the private folder."""
+Counts are private: they go to the operator's terminal when asked for, or into the private
+folder."""
 
 from __future__ import annotations
 

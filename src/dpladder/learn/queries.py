@@ -365,7 +365,8 @@ class RightCount(Query):
     """How many records a model is right about, or what they count by their losses or findings:
     `at(weights, scorer)`.
 
-    A record counts a number from 0 to 1 (learn/scorers.py): replaced, a unit turns wrong into right.
+    A record counts a number from 0 to 1 (learn/scorers.py): replaced, a unit turns wrong into
+    right.
     """
 
     law: ClassVar[Law] = "range"

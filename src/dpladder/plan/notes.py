@@ -27,7 +27,7 @@ ROOM = 4.0
 LITTLE = 0.1  # of accuracy
 LOOSE = 10.0  # an epsilon above which the plan says what that protects
 VAST = 500.0  # an epsilon above which no mu has to be found
-# of mu^2, for the head that a network starts from (docs/learners.md)
+# of mu^2, for the head that a network starts from (docs/measurements/learners.md)
 HEAD_SHARES = {"images": 0.6, "texts": 0.9}
 
 

@@ -33,7 +33,7 @@ MEAN, PAYS, PAYS_AGAIN = 0.05, 100.0, 480.0
 # Below this n0 * mu, several depths of an image's network lose to its last output, which has a mean
 # for nothing: `tools/depths.py`.
 DEPTHS_PAY = 100.0
-FEWEST = 12  # directions that features take up, of all data sets in docs/learners.md
+FEWEST = 12  # directions that features take up, of all data sets in docs/measurements/learners.md
 
 
 Remembered = Mapping[str, Mapping[str, Any]]

@@ -46,7 +46,8 @@ class Belief:
         return -0.5 * (math.log(kappa / self.median) / math.log(self.factor)) ** 2
 
 
-AFTER_HEAD = Belief(0.2, 2.0)  # of a network above a head that is bought (docs/learners.md)
+# of a network above a head that is bought (docs/measurements/learners.md)
+AFTER_HEAD = Belief(0.2, 2.0)
 
 
 def belief(learner: str, search: Search) -> Belief:
