@@ -1475,9 +1475,7 @@ check_lifetime(terms, state.charged(token), concrete)""",
         "_delta0",
         "booking.SAMPLED_SHARE if share is None else share",
         "booking.SAMPLED_SHARE",
-        (
-            "plan/test_plan.py::test_trainings_on_samples_are_booked_at_their_part_of_the_declared_share",
-        ),
+        ("plan/test_plan.py::test_trainings_on_samples_are_booked_at_the_declared_share",),
     ),
     Mutant(
         "events booked at delta0 may cost more where delta0 is less",

@@ -713,7 +713,7 @@ def test_a_training_on_samples_is_booked_inside_its_epsilon() -> None:
 
 
 @pytest.mark.parametrize(("declared", "share"), [(None, 0.3), (0.1, 0.1), (0.5, 0.5)])
-def test_trainings_on_samples_are_booked_at_their_part_of_the_declared_share(
+def test_trainings_on_samples_are_booked_at_the_declared_share(
     declared: float | None, share: float
 ) -> None:
     """A thousand trials use it up, or ten final trainings, and the lineage is opened with it."""
