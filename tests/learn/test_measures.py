@@ -41,8 +41,8 @@ def saying(logits: list[list[float]], **facts: object) -> MeasuredModel:
         lambda _, rows: np.array(logits, np.float64)[rows[:, 0].astype(int)]
     )
     classes = len(logits[0])
-    names = tuple("abc")[:classes]
-    return MeasuredModel((), scorer, Constants(100, classes, 1), names, **facts)  # type: ignore[arg-type]
+    about = ((), scorer, Constants(100, classes, 1), tuple("abc")[:classes])
+    return MeasuredModel(*about, **facts)  # type: ignore[arg-type]
 
 
 def records(labels: list[int], groups: list[int] | None = None) -> Data:
