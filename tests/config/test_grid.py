@@ -64,6 +64,20 @@ def test_repeats_are_of_their_cell() -> None:
     assert cells["main-2"] == cells["main"]
 
 
+def test_without_a_grid_repeats_are_of_their_experiment() -> None:
+    public = {"mode": "research", "dataset": {"declared_public": True}}
+    images = overlay(DIGITS, {"features": {"model": "efficientnet_lite0"}})
+    repeated = overlay(images, public | {"research": {"repeats": 2}})
+    two = overlay(repeated, {"experiments": {"other": {"fit": {"using": "best"}}}})
+    assert stages.cells(resolve(two)) == {
+        "main": {"experiment": "main"},
+        "main-2": {"experiment": "main"},
+        "other": {"experiment": "other"},
+        "other-2": {"experiment": "other"},
+    }
+    assert stages.cells(resolve(images)) == {}
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

@@ -607,6 +607,18 @@ def test_models_at_one_epsilon_stand_side_by_side(tmp_path):
     assert len(set(places)) == len(several)
 
 
+def test_repeats_are_one_mark_at_their_mean(tmp_path):
+    names = ["a", "a-2", "a-3", "b"]
+    several = [summary(experiment=name, seed=place) for place, name in enumerate(names)]
+    cells = {name: {"experiment": name[0]} for name in names}
+    path = tmp_path / "pareto.svg"
+    plot_pareto(several, path, cells)
+    svg = ElementTree.parse(path).getroot()
+    assert len(marks(svg, "models-a")) == len(marks(svg, "models-b"))
+    assert svg.find(f".//{SVG}g[@id='models-a-2']") is None
+    assert "test accuracy (± 1 sd, over repeats)" in words(svg)
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "name", ["one trial", "one place to look", "many rungs", "equal scores", "negative scores"]

@@ -51,6 +51,16 @@ def test_searches_and_learners_are_compared_on_public_data_and_charge_nothing(pr
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
+def test_a_comparison_has_the_searches_that_were_chosen(project):
+    project.configure(PUBLIC, {"research": {"searches": ["ladder", "random_search"]}})
+    project.finish("compare_hpo")
+    assert {line["name"] for line in lines("hpo")} == {"ladder", "random_search"}
+    assert Path("results/comparison/ablations.csv").read_text() == ""
+    project.configure(PUBLIC, {"research": {"searches": ["leader"]}})
+    assert project.run("compare_hpo").returncode == 1
+    assert "research.searches: given leader; allowed here:" in project.log("comparison/hpo.log")
+
+
 def test_comparisons_are_refused_on_private_data(project):
     for rule, log in (("compare_hpo", "hpo"), ("compare_learners", "learners")):
         assert project.run(rule).returncode == 1

@@ -3,6 +3,7 @@ sources, research; and refuse."""
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections import Counter
@@ -157,11 +158,12 @@ def test_research_on_public_sources_shares_a_sweep_between_experiments(project):
         }
     )
     project.finish(
+        *("results/report.html", "results/summary.csv", "results/tables/grid.md"),
         *(
             f"results/{name}/figures/{kind}.svg"
             for name in ("main", "flat")
             for kind in ("heatmap", "gap")
-        )
+        ),
     )
     assert main(["verify", "results"]) == 0
     assert not Path("results/flat/rungs").exists()
@@ -183,6 +185,14 @@ def test_research_on_public_sources_shares_a_sweep_between_experiments(project):
     assert (trial["sd"], trial["counted"]) == (0.0, 60)
     assert summary("flat")["targets"][0]["test"]["noised"] is False
     assert "not a release" in Path("results/privacy.md").read_text()
+    compared = Path("results/tables/grid.md").read_text().splitlines()
+    assert [line.split("|")[1].strip() for line in compared[2:]] == ["main", "flat"]
+    with Path("results/summary.csv").open() as file:
+        rows = [row["experiment"] for row in csv.DictReader(file)]
+    assert rows == ["main", "main-2", "flat", "flat-2"]
+    page = Path("results/report.html").read_text()
+    assert "<h2>Experiment main</h2>" in page
+    assert "<h2>Experiment main-2</h2>" not in page
 
 
 REFUSED = {

@@ -49,7 +49,7 @@ def test_a_picture_that_cannot_be_drawn_takes_no_other_along(
     tell({})
     last = capfd.readouterr().err.splitlines()[-1]
     assert last.startswith(
-        "dpladder: write_report (1 of 6 pictures): results/main/figures/ladder.svg could not be "
+        "dpladder: write_report (1 of 7 pictures): results/main/figures/ladder.svg could not be "
         "drawn"
     )
 

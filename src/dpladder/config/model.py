@@ -15,7 +15,7 @@ from dpladder.config.evaluate_sections import Evaluate
 from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import Descent, Learner
 from dpladder.config.search_sections import Hpo, Ladder
-from dpladder.config.section import Count, Name, NonNegative, Positive, Section, Words
+from dpladder.config.section import Count, Name, NeutralAt, NonNegative, Positive, Section, Words
 from dpladder.config.shift import Spans
 from dpladder.config.sweep_sections import Final, Fit, Sweep
 
@@ -77,6 +77,11 @@ class Research(Section):
         0, description="seeds everything, noise included; not a release"
     )
     repeats: Count = Field(1, description="independent repetitions of the whole ladder")
+    searches: Annotated[tuple[str, ...], NeutralAt(())] = Field(
+        (),
+        description="ways to search that compare_hpo sets against each other, and ablations, the "
+        "ladder with one part changed; empty: all",
+    )
 
 
 class Resources(Section):

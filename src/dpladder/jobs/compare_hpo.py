@@ -4,7 +4,7 @@ declared public."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 
 from dpladder.config.learner_sections import Learner, shares_releases
@@ -23,18 +23,20 @@ from dpladder.research.searches_figure import write_results
 from dpladder.search.asking import Setting
 from dpladder.search.koskela_kulkarni import Searcher as SubsetRuns
 
+ABLATIONS = "ablations"  # of the ladder, beside the searches
 FLOORS = ("random_search", "random_search_uniform")
 
 
 def compare_hpo(task: Task[CompareHpo]) -> None:
     arena, learner, repeats = arena_of(task), _learner_of(task), task.reads.repeats
+    names, with_ablations = chosen(task.reads.searches, _possible(arena))
     rows: list[Document] = []
     varied: list[Document] = []
     for epsilon in task.reads.totals:
         centred = task.reads.centre != "none"
         setting = Setting(epsilon, task.reads.search, arena.constants, centred=centred)
-        ablated = epsilon == task.reads.ablated
-        own, ladders = compare(arena, setting, learner, repeats, _possible(arena), ablated)
+        ablated = with_ablations and epsilon == task.reads.ablated
+        own, ladders = compare(arena, setting, learner, repeats, names, ablated)
         rows, varied = rows + own, varied + ladders
     about = (
         f"{arena.terms.lineage}, δ = {arena.terms.delta:g}, {repeats} repeats, seed {arena.seed}"
@@ -44,6 +46,19 @@ def compare_hpo(task: Task[CompareHpo]) -> None:
             lines, about, *(task.output[f"{name}_{kind}"] for kind in ("csv", "table", "figure"))
         )
     write_record(task, free="research on data declared public; no model is released")
+
+
+def chosen(searches: Collection[str], possible: Sequence[str]) -> tuple[list[str], bool]:
+    """The ways to search that are compared, and whether the ladder is varied too."""
+    if unknown := sorted({*searches} - {*possible, ABLATIONS}):
+        raise BadInput(
+            f"research.searches: given {', '.join(unknown)}; allowed here: "
+            f"{', '.join([*possible, ABLATIONS])}."
+        )
+    names = [name for name in possible if not searches or name in searches]
+    if not names:
+        raise BadInput(f"research.searches: {ABLATIONS} stand beside the ladder: name it too.")
+    return names, not searches or ABLATIONS in searches
 
 
 def compare(

@@ -54,7 +54,9 @@ FIGURES: Mapping[str, Callable[[Released, Picture, Path], None]] = {
     "gap": lambda told, picture, path: gap_figure.plot_gap(told.of(picture), path),
     "heatmap": lambda told, picture, path: heatmap_figure.plot_heatmap(told.of(picture), path),
     "ladder": lambda told, picture, path: ladder_figure.plot_ladder(told.of(picture)[0], path),
-    "pareto": lambda told, picture, path: utility_figure.plot_pareto(told.of(picture), path),
+    "pareto": lambda told, picture, path: utility_figure.plot_pareto(
+        told.of(picture), path, told.cells
+    ),
     "scores": lambda told, picture, path: scores_figure.plot_scores(told.of(picture)[0], path),
     "shift": lambda told, picture, path: shift_figure.plot_shift(told.of(picture)[0], path),
     "utility": lambda told, picture, path: utility_figure.plot_utility(told.of(picture)[0], path),
@@ -63,6 +65,7 @@ TABLES: Mapping[str, Callable[[Released, Picture], pd.DataFrame]] = {
     "batches": lambda told, picture: batches_figure.batches_table(told.of(picture)),
     "finals": lambda told, picture: tables.summary_table(told.of(picture)[0]),
     "grid": lambda told, picture: tables.grid_table(told.summaries, told.cells),
+    "models": lambda told, picture: pd.concat(map(tables.summary_table, told.of(picture))),
     "shift": lambda told, picture: tables.shift_table(told.of(picture)[0]),
     "spends": lambda told, picture: tables.spends_table(told.statement),
     "trials": lambda told, picture: tables.trials_table(told.of(picture)[0]),
@@ -129,5 +132,6 @@ INSTEAD = {
     'y="24">{}</text></svg>\n',
     ".html": "<p>{}</p>\n",
     ".md": "{}\n",
+    ".csv": "{}\n",
 }
 """What stands in a picture's place, by its file."""

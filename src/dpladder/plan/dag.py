@@ -232,6 +232,7 @@ FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "total": _total,
     "totals": lambda asked: sorted({*asked.config.totals, asked.config.privacy.epsilon}),
     "ablated": lambda asked: asked.config.privacy.epsilon,
+    "searches": lambda asked: [*asked.config.research.searches],
     "also": lambda asked: _plain(asked.further),
     "further": lambda asked: [_plain(test) for test in further(asked.config).values()],
     "matched": lambda asked: _plain(asked.further and asked.further.matched),

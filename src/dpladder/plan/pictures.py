@@ -81,6 +81,10 @@ def _statement(project: Project, _: str) -> Names | None:
     return ()
 
 
+def _modelled(project: Project, _: str) -> Names | None:
+    return tuple(project.modelled)
+
+
 def _frontier(project: Project, _: str) -> Names | None:
     """A point alone says nothing."""
     found = project.modelled
@@ -125,6 +129,7 @@ OWN = (
     Kind("gap", "figures/gap.svg", "Research", _descended),
 )
 OF_ALL = (
+    Kind("models", "summary.csv", "", _modelled),
     Kind("grid", "tables/grid.html", "Final models", _cells),
     Kind("grid", "tables/grid.md", "", _cells),
     Kind("pareto", "figures/pareto.svg", "Final models", _frontier),

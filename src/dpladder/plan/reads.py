@@ -473,8 +473,10 @@ class CompareLearners(SeenReads):
 
 @dataclass(frozen=True)
 class CompareHpo(TrainingReads):
-    """`ablated`: the total at which the ladder is also compared with itself, one part changed."""
+    """`ablated`: the total at which the ladder is also compared with itself, one part changed.
+    `searches`: research.searches."""
 
     totals: tuple[float, ...]
     ablated: float
+    searches: tuple[str, ...]
     repeats: int

@@ -115,11 +115,19 @@ def measured_by(project: Project, experiment: str) -> dict[str, str]:
 
 
 def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]:
-    """The cells of the grid, their repeats included."""
-    found: dict[str, dict[str, str]] = {}
-    for name, cell in project.grid.items():
-        found |= {own: dict(cell) for own in (name, *project.repeats[name])}
-    return found
+    """Experiments that one table compares, each with its place on every axis: the cells of the
+    grid; without a grid the experiments themselves, where they are repeated. Repeats are of their
+    cell."""
+    compared: Mapping[str, Mapping[str, str]] = project.grid
+    if not compared and any(project.repeats.values()):
+        compared = {
+            name: {"experiment": name} for name in project.repeats if name in project.modelled
+        }
+    return {
+        repeat: dict(cell)
+        for name, cell in compared.items()
+        for repeat in (name, *project.repeats[name])
+    }
 
 
 def trial_parts(config: Config) -> tuple[str, ...]:

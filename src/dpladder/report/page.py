@@ -129,7 +129,12 @@ def _sections(
         tables = [_table(grid_table(by_name, cells), caption("grid")), *tables]
     models = [*_models(statement, summaries, about)]
     yield Chapter("Final models", tables, _figures(caption, shared, "pareto"), models)
+    seen: list[Mapping[str, str]] = []
     for one in summaries:
+        cell = cells.get(one.experiment)
+        if cell in seen:
+            continue  # a repeat: its row stands above, and its figures lie in its folder
+        seen += [] if cell is None else [cell]
         own = [picture for picture in pictures if owners[picture] == one.experiment]
         shifted = any(picture.stem == "shift" for picture in own)
         tables = [_table(shift_table(one), caption("shift"))] if shifted else []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from statistics import fmean, stdev
+from types import MappingProxyType
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -28,6 +30,7 @@ from dpladder.report.summary import Summary
 
 BESIDE = 1.03  # of an epsilon, from one mark to the next that stands beside it
 LEAST_HEIGHT = 0.1  # of the accuracy axis: small differences should look small
+NOISE = "noise and sampling"
 # epsilon as composed, test accuracy, and its deviation over noise and sampling
 Point = tuple[float, float, float]
 
@@ -47,14 +50,19 @@ def plot_utility(summary: Summary, path: Path) -> None:
         axes.set_title(summary.experiment)
 
 
-def plot_pareto(summaries: Sequence[Summary], path: Path) -> None:
+def plot_pareto(
+    summaries: Sequence[Summary],
+    path: Path,
+    cells: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> None:
     """All experiments' final models, one panel for each lineage, with the frontier of those that
-    none beats."""
+    none beats. Repeats, which share a cell, are one mark at their mean, with their deviation."""
     lineages = list(dict.fromkeys(summary.lineage for summary in summaries))
     with canvas(path, height=0.6 + 3.8 * len(lineages)) as figure:
         panels = figure.subplots(len(lineages), squeeze=False).flat
         for axes, lineage in zip(panels, lineages, strict=True):
-            _draw_lineage(axes, [summary for summary in summaries if summary.lineage == lineage])
+            own = [summary for summary in summaries if summary.lineage == lineage]
+            _draw_lineage(axes, own, cells)
             axes.set_title(lineage)
 
 
@@ -78,8 +86,31 @@ def _points(summary: Summary) -> list[Point]:
     return sorted((one.epsilon, one.test.accuracy, one.test.spread) for one in found)
 
 
-def _draw_lineage(axes: Axes, summaries: Sequence[Summary]) -> None:
-    found = [(summary.experiment, _points(summary)) for summary in summaries]
+def over_repeats(repeats: Sequence[Summary]) -> list[Point]:
+    """The mean over repeats at each total, and the deviation between them."""
+    by_total: dict[float, list[Point]] = {}
+    for summary in repeats:
+        for one in summary.targets:
+            point = (one.epsilon, one.test.accuracy, one.test.spread)
+            by_total.setdefault(one.target_epsilon, []).append(point)
+    return sorted(
+        (fmean(x for x, _, _ in points), fmean(y for _, y, _ in points), _deviation(points))
+        for points in by_total.values()
+    )
+
+
+def _deviation(points: Sequence[Point]) -> float:
+    return stdev(y for _, y, _ in points) if len(points) > 1 else points[0][2]
+
+
+def _draw_lineage(
+    axes: Axes, summaries: Sequence[Summary], cells: Mapping[str, Mapping[str, str]]
+) -> None:
+    by_cell: dict[tuple[str, ...], list[Summary]] = {}
+    for summary in summaries:
+        cell = tuple(cells.get(summary.experiment, {}).values())
+        by_cell.setdefault(cell or (summary.experiment,), []).append(summary)
+    found = [(repeats[0].experiment, over_repeats(repeats)) for repeats in by_cell.values()]
     found.sort(key=lambda pair: -max(y for _, y, _ in pair[1]))
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
     for place, (name, points) in enumerate(found):
@@ -90,7 +121,8 @@ def _draw_lineage(axes: Axes, summaries: Sequence[Summary]) -> None:
     if open_ones:
         no_privacy(axes, max(open_ones), summaries[0].lineage)
     everything = [point for _, points in found for point in points]
-    _finish(axes, everything, summaries[0])
+    over = any(len(repeats) > 1 for repeats in by_cell.values())
+    _finish(axes, everything, summaries[0], "over repeats" if over else NOISE)
     best = frontier((x, y) for x, y, _ in everything)
     ends = [*best, (axes.get_xlim()[1], best[-1][1])]
     stairs: dict[str, Any] = {
@@ -118,9 +150,9 @@ def _draw_models(axes: Axes, points: Sequence[Point], name: str, colour: str, ma
     dots(axes, zip(x, y, strict=True), marker, label=name, gid=f"models-{name}", **look)
 
 
-def _finish(axes: Axes, points: Sequence[Point], summary: Summary) -> None:
+def _finish(axes: Axes, points: Sequence[Point], summary: Summary, over: str = NOISE) -> None:
     axes.set_xlabel(f"total ε, search included (δ = {up_short(summary.delta)})")
-    axes.set_ylabel(summary.counted("test accuracy") + " (± 1 sd, noise and sampling)")
+    axes.set_ylabel(f"{summary.counted('test accuracy')} (± 1 sd, {over})")
     percent_axis(axes.yaxis)
     epsilons = [x for x, _, _ in points]
     axes.set_xlim(log_limits(epsilons))

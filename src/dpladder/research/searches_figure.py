@@ -10,11 +10,19 @@ from dpladder.report.reading import Document, plain
 from dpladder.report.style import CYCLE, GREY, canvas, percent_axis
 from dpladder.research.comparison_table import epsilons, names, write_csv
 
+NOBODY_ASKED = "Not compared: research.searches does not name it."
+
 
 def write_results(
     rows: Sequence[Document], about: str, csv: Path, table: Path, figure: Path
 ) -> None:
-    """A table for machines, one for people, and a figure."""
+    """A table for machines, one for people, and a figure; without rows they say so."""
+    if not rows:
+        csv.write_text("", "utf-8")
+        table.write_text(f"{NOBODY_ASKED}\n", "utf-8")
+        with canvas(figure, height=0.6) as drawing:
+            drawing.suptitle(NOBODY_ASKED)
+        return
     write_csv(rows, csv)
     write_markdown(rows, about, table)
     plot_searches(rows, about, figure)
