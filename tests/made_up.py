@@ -8,10 +8,10 @@ from functools import wraps
 
 import numpy as np
 
-from dpladder.config.learner_sections import Descent
 from dpladder.config.section import restored
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.interface import Constants
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.report.summary import Summary
 from dpladder.search.fit import Target, fit_radius

@@ -17,8 +17,7 @@ import pytest
 import yaml
 
 from dpladder.audit.engine.findings import Report
-from dpladder.config import load
-from dpladder.config.load import overlay
+from dpladder.config.load import load, overlay
 from dpladder.plan import stages
 from dpladder.plan.settle import settled
 from dpladder.plan.startup import known_states

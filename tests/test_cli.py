@@ -12,7 +12,7 @@ from PIL import Image
 
 from dpladder import cli
 from dpladder.commands import project
-from dpladder.config import load
+from dpladder.config.load import load
 from dpladder.plan.plan import make_plan
 from dpladder.privacy.ledger.book import open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home

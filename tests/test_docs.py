@@ -22,10 +22,9 @@ from documented import BLOCK, PAGES, ROOT, commands
 
 from dpladder import cli
 from dpladder.config.docs import DEMO, TASKS
-from dpladder.config.learner_sections import names
 from dpladder.config.load import overlay
 from dpladder.config.model import Config
-from dpladder.config.search_sections import SEARCHES
+from dpladder.config.search_sections import SEARCHES, names
 from dpladder.config.sources import FORMS, SOURCES
 
 DOCS = ROOT / "docs"

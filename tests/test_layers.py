@@ -21,20 +21,21 @@ BASIS = {"errors", "formats", "config", "privacy"}
 MAY_USE = {
     "errors": set(),
     "progress": set(),
-    "config": {"errors"},
+    "config": {"errors", "methods"},  # whose sections it joins, by their names
     "formats": {"errors"},
     "privacy": {"errors", "formats", "config"},
     "network": BASIS,
     "data": BASIS | {"progress", "network"},
     "learn": BASIS | {"progress", "network"},
-    "search": BASIS | {"learn"},
+    "methods": BASIS | {"learn", "network"},
+    "search": BASIS | {"learn", "methods"},
     "embed": BASIS,
     "plan": BASIS | {"search"},
     "report": BASIS | {"learn", "search"},
-    "research": BASIS | {"learn", "search", "report"},
-    "jobs": BASIS | {"network", "data", "learn", "search", "plan", "report", "research"},
+    "research": BASIS | {"learn", "methods", "search", "report"},
+    "jobs": BASIS | {"network", "data", "learn", "methods", "search", "plan", "report", "research"},
     "use": BASIS | {"progress", "network", "data", "learn", "report"},
-    "audit": BASIS | {"network", "data", "learn", "search", "plan", "jobs"},
+    "audit": BASIS | {"network", "data", "learn", "methods", "search", "plan", "jobs"},
     "commands": BASIS | {"network", "data", "learn", "plan", "report", "jobs", "use"},
     "estimator": BASIS | {"data", "commands", "use"},
     "cli": BASIS | {"data", "learn", "search", "plan", "jobs", "use", "audit", "commands"},
@@ -119,6 +120,22 @@ def test_a_module_imports_only_from_the_rooms_below_its_own(module):
 def test_a_module_leaves_training_libraries_to_the_rooms_that_train(module):
     used = {name.split(".")[0] for name in imports(MODULES[module])}
     assert used & NEVER[room_of(module)] == set()
+
+
+FORBIDDEN = {
+    "dpladder.privacy.release",
+    "dpladder.learn.records",
+    "dpladder.learn.data",
+    "dpladder.data",
+}
+"""What holds records, or the noise."""
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if ".methods" in name])
+def test_a_method_holds_neither_records_nor_noise(module):
+    """It is sent answers by its curator, and nothing else."""
+    used = set(imports(MODULES[module]))
+    assert {name for name in used for of in FORBIDDEN if f"{name}.".startswith(f"{of}.")} == set()
 
 
 def test_the_package_itself_imports_nothing_before_it_is_asked():

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from dpladder import cli
-from dpladder.config import load
+from dpladder.config.load import load
 from dpladder.data.datasets import class_index, classes, open_source
 
 ROOT = Path(__file__).parents[1]

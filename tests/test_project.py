@@ -16,7 +16,7 @@ from support import ROOT, Workspace
 
 from dpladder import cli
 from dpladder.commands.project import RUN_HELP, command_of, init, lineage_of
-from dpladder.config import load
+from dpladder.config.load import load
 from dpladder.errors import BadInput
 
 

@@ -17,7 +17,7 @@ from dpladder.config.features_sections import Features
 from dpladder.data.backbones import encoder
 from dpladder.data.datasets import open_source
 from dpladder.errors import BadInput
-from dpladder.learn.dp_finetune import public_network
+from dpladder.learn.finetune import public_network
 from dpladder.network.public import model_of
 
 CONFIG = """

@@ -20,7 +20,8 @@ from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, network_mean, noised_mean, plain_mean, shrunk
 from dpladder.data.datasets import open_source
 from dpladder.data.depths import depths_for, known_of
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.ledger.state import Terms

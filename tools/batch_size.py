@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from arena import DATA, DELTA, load
 
-from dpladder.config.learner_sections import Descent
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.scorers import ClassScorer
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter

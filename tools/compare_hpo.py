@@ -19,9 +19,9 @@ from pathlib import Path
 
 from arena import DATA, DELTA, centred, less_own_mean, load, stored
 
-from dpladder.config.learner_sections import Descent
 from dpladder.config.sweep_sections import Search
 from dpladder.jobs.compare_hpo import compare
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan.settle import MEAN, PAYS, PAYS_AGAIN
 from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena

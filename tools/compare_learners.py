@@ -17,10 +17,9 @@ from pathlib import Path
 
 from arena import DATA, DELTA, centred, load
 
-from dpladder.config.learner_sections import learner_of
+from dpladder.config.learners import METHODS, learner_of
 from dpladder.config.sweep_sections import Fit, Search, Sweep
 from dpladder.jobs.compare_learners import EPSILONS, entries
-from dpladder.learn.registry import LEARNERS
 from dpladder.research.comparison_table import write_csv
 from dpladder.research.contest import contest
 from dpladder.research.learners_figure import plot_learners, write_markdown
@@ -56,7 +55,7 @@ def main() -> None:
     parser.add_argument(
         "--learners",
         nargs="+",
-        choices=[*LEARNERS, *VARIANTS],
+        choices=[*METHODS, *VARIANTS],
         help="empty: as many as take minutes",
     )
     parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)

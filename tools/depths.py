@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 from arena import DELTA, LAST_OUTPUT, less_own_mean, stored
 
-from dpladder.config.learner_sections import Descent
 from dpladder.config.sweep_sections import Search
 from dpladder.data.centre import Map, network_mean
 from dpladder.learn.scorers import ClassScorer
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan.settle import MEAN, PAYS, PAYS_AGAIN
 from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of

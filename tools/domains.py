@@ -21,7 +21,8 @@ from shift import tested
 from dpladder.config.model import Resources
 from dpladder.data.centre import Map
 from dpladder.data.datasets import open_source
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
 from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena
 

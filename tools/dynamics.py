@@ -18,12 +18,13 @@ from pathlib import Path
 from arena import DATA, DELTA, load
 from torch import Tensor
 
-from dpladder.config.learner_sections import HyperparameterFree, Steering
+from dpladder.config.learner_sections import Steering
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.hyfree_dp import train as own
-from dpladder.learn.hyfree_dp.queries import Multipliers, split
-from dpladder.learn.hyfree_dp.train import Rate
 from dpladder.learn.scorers import ClassScorer
+from dpladder.methods.hyfree_dp import train as own
+from dpladder.methods.hyfree_dp.queries import Multipliers, split
+from dpladder.methods.hyfree_dp.section import HyperparameterFree
+from dpladder.methods.hyfree_dp.train import Rate
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.report.style import CYCLE, canvas, log_axis

@@ -30,14 +30,17 @@ from batch_size import with_units
 from numpy.typing import NDArray
 
 from dpladder.config.features_sections import Features
-from dpladder.config.learner_sections import Descent, FineTune, Head, Learner, guided, learner_of
+from dpladder.config.learner_sections import Head
+from dpladder.config.learners import Learner, learner_of
 from dpladder.config.sweep_sections import Search
 from dpladder.data.backbones import encoder
 from dpladder.data.datasets import open_source
 from dpladder.learn import public_head
-from dpladder.learn.interface import Data
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
 from dpladder.learn.scorers import ClassScorer
+from dpladder.learn.trainings import weights_of
+from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.network.cut import network_of
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import Entry
@@ -108,7 +111,9 @@ def beside(arena: Arena, count: int) -> Arena:
         return arena
     train, constants = arena.train, replace(arena.constants, n0=arena.constants.n0 - count)
     sample = Data(train.features[:count], train.labels[:count])
-    seen = method("dp_finetune").seen_by_head(FineTune(trains="head", bias=True), constants)
+    seen = weights_of(FineTune(trains="head", bias=True)).seen_by_head(
+        FineTune(trains="head", bias=True), constants
+    )
     head, claim = public_head.fitted(sample, constants.classes, seen)
     assert train.units is not None
     private = Data(train.features[count:], train.labels[count:], train.units[count:])
@@ -155,7 +160,7 @@ def compared(
         start = time.process_time()
         weights = training.run(arena.train, meter, arena.resources)
         seconds.append(time.process_time() - start)
-        own = method(learner.name).logits(learner, arena.constants)
+        own = weights_of(learner).logits(learner, arena.constants)
         found.append(ClassScorer(own).count(weights, arena.test.features, arena.test.labels))
     told = (
         f"{accuracy(found, len(arena.test.labels))} | {np.median(seconds):.0f} | "
@@ -179,7 +184,7 @@ def after_head(
     delta = arena.constants.delta
     delta0 = booking.delta0_of(delta, booking.FINAL, booking.SAMPLED_SHARE) if share < 1.0 else 0.0
     mu = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
-    public: Literal["gradient", "none"] = "gradient" if guided(learner) else "none"
+    public: Literal["gradient", "none"] = "gradient" if learner.guided else "none"
     head = training_of_head(
         head_of(learner.bias, learner.link, learner.augment, public, learner.look),
         Entry(share**0.5 * mu),
@@ -197,13 +202,13 @@ def after_head(
         start = time.process_time()
         for place, training in enumerate((head, network)[: 1 + (share < 1.0)]):
             meter = PublicMeter(training.declared.draws, arena, f"{name} {place}")
-            if isinstance(training.learner, FineTune) and guided(training.learner):
+            if isinstance(training.learner, FineTune) and training.learner.guided:
                 worth = worth_of(training, data, meter, arena.resources)
                 data = replace(data, worth=worth)
             weights = training.run(data, meter, arena.resources)
             data = replace(data, start=weights[-1])
         seconds.append(time.process_time() - start)
-        own = method("dp_finetune").logits(network.learner, arena.constants)
+        own = weights_of(network.learner).logits(network.learner, arena.constants)
         found.append(ClassScorer(own).count(weights, arena.test.features, arena.test.labels))
     told = f"{accuracy(found, len(arena.test.labels))} | {np.median(seconds):.0f}"
     print(f"| head for {share:g} | {kappa:g} | {epsilon:g} | {told} | |", flush=True)

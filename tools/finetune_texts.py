@@ -22,14 +22,16 @@ from batch_size import with_units
 from finetune import after_head, beside, compared
 
 from dpladder.config.features_sections import Features
-from dpladder.config.learner_sections import Descent, learner_of
+from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
 from dpladder.config.sources import GENRES
 from dpladder.config.sweep_sections import Search
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map
 from dpladder.data.datasets import open_source
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.network.cut import text_network_of
 from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena

@@ -25,13 +25,13 @@ from finetune import UNTIL, activations, beside
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.learner_sections import FineTune
 from dpladder.learn import linear
-from dpladder.learn.dp_finetune.parts import AboveCut, tuned_of
-from dpladder.learn.dp_finetune.public_network import tuned
-from dpladder.learn.interface import Data
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.finetune.parts import AboveCut, tuned_of
+from dpladder.learn.finetune.public_network import tuned
 from dpladder.learn.scorers import ClassScorer
+from dpladder.learn.trainings import weights_of
+from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
@@ -109,7 +109,7 @@ def trained(arena: Arena, learner: FineTune, epsilon: float, repeats: int) -> It
 
 
 def right(weights: tuple[NDArray[np.float32], ...], arena: Arena) -> float:
-    own, test = method("dp_finetune").logits(ALONE, arena.constants), arena.test
+    own, test = weights_of(ALONE).logits(ALONE, arena.constants), arena.test
     return ClassScorer(own).count(weights, test.features, test.labels) / len(test.labels)
 
 

@@ -168,7 +168,8 @@ def neighbours_sums() -> None:
     import torch
 
     from dpladder.learn import linear
-    from dpladder.learn.interface import Constants, Data
+    from dpladder.learn.data import Data
+    from dpladder.learn.interface import Constants
     from dpladder.learn.records import load
 
     device = use_gpu()
@@ -248,7 +249,8 @@ def step() -> None:
     from bench_learn import opacus_ghost
 
     from dpladder.learn import linear
-    from dpladder.learn.interface import Constants, Data
+    from dpladder.learn.data import Data
+    from dpladder.learn.interface import Constants
     from dpladder.learn.records import load
 
     device = use_gpu()

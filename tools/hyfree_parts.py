@@ -18,10 +18,10 @@ import numpy as np
 from arena import DATA, DELTA, load
 from batch_size import with_units
 
-from dpladder.config.learner_sections import HyperparameterFree
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.hyfree_dp import train as own
 from dpladder.learn.scorers import ClassScorer
+from dpladder.methods.hyfree_dp import train as own
+from dpladder.methods.hyfree_dp.section import HyperparameterFree
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from arena import DELTA
 from small_vit import activations
 
-from dpladder.config.learner_sections import FineTune
 from dpladder.config.search_sections import PapernotSteinke
 from dpladder.config.sweep_sections import Search
+from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.research.contest import Arena, Competitor, contest, oracle
 from dpladder.research.joint import Joint, total_beside, variants
 from dpladder.search.asking import Setting, searcher_of

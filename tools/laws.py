@@ -21,9 +21,9 @@ from matplotlib.axes import Axes
 from public_sample import GUIDED, Asked, accuracy, beside, trained
 from surfaces import few, measured
 
-from dpladder.config.learner_sections import Descent
 from dpladder.config.sweep_sections import Search
 from dpladder.learn import guide
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.report.style import CYCLE, GREY, canvas, log_axis
 from dpladder.research.contest import Arena
 from dpladder.search.prior import of_learner

@@ -18,11 +18,13 @@ from unittest.mock import patch
 import numpy as np
 from arena import DATA, DELTA, load
 
-from dpladder.config.learner_sections import Descent, Learner
+from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.interface import Data, Weights
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Weights
 from dpladder.learn.links import Link
 from dpladder.learn.scorers import ClassScorer
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter

@@ -19,9 +19,9 @@ from arena import DATA, DELTA, load
 from batch_size import with_units
 from numpy.typing import NDArray
 
-from dpladder.config.learner_sections import learner_of
+from dpladder.config.learners import learner_of
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.interface import Data
+from dpladder.learn.data import Data
 from dpladder.learn.score import logits
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry

@@ -27,16 +27,22 @@ from arena import load
 from torch import nn
 from torch.nn.functional import cross_entropy
 
+from dpladder.config.learners import METHODS
+from dpladder.learn.trainings import declare, train
+from dpladder.methods.dp_mlp.section import HiddenLayer
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "benchmarks"))
 from bench_learn import CLASSES, Source, opacus_ghost, opacus_hooks
 
-from dpladder.config.learner_sections import Descent, Tuning, learner_of
+from dpladder.config.learner_sections import Tuning
+from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.dp_mlp.queries import layers
-from dpladder.learn.dp_mlp.sums import Perceptron
-from dpladder.learn.interface import Constants, Data, Hyper
-from dpladder.learn.registry import LEARNERS, method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.perceptron import Perceptron
+from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_mlp.queries import layers
 from dpladder.privacy.release.meter import Meter
 from dpladder.research.contest import Arena, Competitor, answer, started
 from dpladder.research.contestants import HYPERPARAMETER_FREE, entry
@@ -55,7 +61,7 @@ VARIANTS: dict[str, dict[str, str | int]] = {
     "hyfree_dp, losses at every step": {"name": "hyfree_dp", "every": 1}
 }
 # Those of a network are timed in bench_finetune.py.
-LEARNT = [name for name in LEARNERS if not isinstance(learner_of({"name": name}), Tuning)]
+LEARNT = [name for name in METHODS if not isinstance(learner_of({"name": name}), Tuning)]
 SEARCHED = (
     *("prior", "ladder", HYPERPARAMETER_FREE, "naive_composition", "koskela_kulkarni"),
     *("papernot_steinke", "liu_talwar", "dp_hypo", "propose_test"),
@@ -119,9 +125,7 @@ def ways(records: int, width: int) -> dict[str, Callable[[], object]]:
         **{way: partial(trained, section, data, constants) for way, section in asked.items()},
     }
     if "dp_mlp" in few:
-        found[PLAIN_MLP] = partial(
-            plain, Perceptron(layers(Descent(name="dp_mlp"), constants), False), x, y
-        )
+        found[PLAIN_MLP] = partial(plain, Perceptron(layers(HiddenLayer(), constants), False), x, y)
     return found
 
 
@@ -142,10 +146,9 @@ def trained(section: Mapping[str, object], data: Data, constants: Constants) -> 
     """A whole training as a release makes it, its hardened noise and loading of the records
     included."""
     learner = learner_of(section)
-    module = method(learner.name)
     hyper = Hyper(0.1, ONCE.get(learner.name, STEPS), 0.3)
-    meter = Meter(module.declare(learner, hyper, constants).draws, Source())
-    module.train(data, hyper, learner, constants, meter, Resources(threads=1, mem_mb=8000))
+    meter = Meter(declare(learner, hyper, constants).draws, Source())
+    train(data, hyper, learner, constants, meter, Resources(threads=1, mem_mb=8000))
 
 
 def of_searches(arena: Arena, epsilon: float, repeats: int) -> None:

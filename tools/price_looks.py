@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 from fit_prior import Surface, surfaces
 
-from dpladder.config.learner_sections import Descent
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.interface import Constants
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.search import looking
 from dpladder.search.fit import Target, _middle, response_surface
 from dpladder.search.looking import Look

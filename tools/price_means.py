@@ -16,9 +16,9 @@ from pathlib import Path
 
 from arena import DATA, less_own_mean, stored
 
-from dpladder.config.learner_sections import Descent
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.scorers import ClassScorer
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers

@@ -27,13 +27,14 @@ from arena import DATA, DELTA, KIN, centred, load, stored
 from numpy.typing import NDArray
 
 from dpladder.config.features_sections import Features
-from dpladder.config.learner_sections import Descent
 from dpladder.config.sweep_sections import Search
 from dpladder.data.centre import Map, plain_mean
 from dpladder.learn import linear, public_head, student
-from dpladder.learn.interface import Data, Weights
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Weights
 from dpladder.learn.scorers import ClassScorer
+from dpladder.learn.trainings import weights_of
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
@@ -106,7 +107,7 @@ def beside(arena: Arena, count: int, labels: str, public: Arena | None = None) -
     test = mapped(np.asarray(arena.test.features), arena.test.labels)
     dimension = seen.width(arena.constants.dimension)
     constants = replace(arena.constants, n0=len(own) - count, dimension=dimension, length=LENGTH)
-    seen_by_head = method("dp_gd").seen_by_head(GUIDED, constants)
+    seen_by_head = weights_of(GUIDED).seen_by_head(GUIDED, constants)
     head, claim = public_head.fitted(sample, classes, seen_by_head)
     train = replace(
         mapped(features[count:], own[count:]),

@@ -18,16 +18,14 @@ from pathlib import Path
 import numpy as np
 from arena import DATA, DELTA, centred, load
 
-from dpladder.config.learner_sections import (
-    Adam,
-    Descent,
-    FeatureCovariance,
-    Learner,
-    LeastSquares,
-    Newton,
-)
+from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.scorers import ClassScorer
+from dpladder.methods.dp_adam.section import Adam
+from dpladder.methods.dp_fc.section import FeatureCovariance
+from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.dp_newton.section import Newton
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.arrays import Floats
 from dpladder.report.style import CYCLE, canvas, log_axis

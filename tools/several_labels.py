@@ -25,13 +25,16 @@ from sklearn.metrics import roc_auc_score
 
 from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, each_finding, number_of, number_of_findings
-from dpladder.config.learner_sections import Descent, LeastSquares, Prototypes
 from dpladder.config.model import Resources
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, plain_mean
 from dpladder.data.datasets import open_source
 from dpladder.learn import score
-from dpladder.learn.interface import Constants, Data, Weights
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Weights
+from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.dp_prototypes.section import Prototypes
 from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena
 

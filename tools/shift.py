@@ -19,7 +19,7 @@ import numpy as np
 from arena import DELTA, encoded
 
 from dpladder.config.features_sections import Features
-from dpladder.config.learner_sections import Descent, Learner
+from dpladder.config.learners import Learner
 from dpladder.config.model import Resources
 from dpladder.config.shift import Corruption
 from dpladder.config.sweep_sections import Search
@@ -27,8 +27,10 @@ from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, network_mean
 from dpladder.data.datasets import open_source
 from dpladder.data.shift import corrupted
-from dpladder.learn.interface import Constants, Data, Weights
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.scorers import ClassScorer
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena, bench_of

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 from arena import DATA, load
 
-from dpladder.config.learner_sections import Descent
 from dpladder.config.search_sections import ProposeTest
 from dpladder.config.sweep_sections import Search
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.arrays import Floats
 from dpladder.research.contest import Arena, bench_of
 from dpladder.research.without_noise import OPEN

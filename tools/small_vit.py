@@ -19,14 +19,15 @@ import numpy as np
 from arena import DELTA, encoded
 
 from dpladder.config.features_sections import Features
-from dpladder.config.learner_sections import Learner, learner_of
+from dpladder.config.learners import Learner, learner_of
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
 from dpladder.data.backbones import encoder
 from dpladder.data.datasets import open_source
-from dpladder.learn.interface import Constants, Data
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
 from dpladder.learn.scorers import ClassScorer
+from dpladder.learn.trainings import weights_of
 from dpladder.network.cut import network_of
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
@@ -83,7 +84,7 @@ def cell(arena: Arena, learner: Learner, epsilon: float, repeats: int) -> str:
         name = f"{learner} {epsilon} {repeat}"
         meter = PublicMeter(training.declared.draws, arena, name)
         weights = training.run(arena.train, meter, arena.resources)
-        own = method(learner.name).logits(learner, arena.constants)
+        own = weights_of(learner).logits(learner, arena.constants)
         right = ClassScorer(own).count(weights, arena.test.features, arena.test.labels)
         found.append(right / len(arena.test.labels))
     return f"{np.mean(found):.3f} ± {np.std(found, ddof=1):.3f}"

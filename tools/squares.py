@@ -17,8 +17,10 @@ import numpy as np
 from arena import DATA, centred, load
 from shift import heads
 
-from dpladder.config.learner_sections import Descent, Learner, LeastSquares
+from dpladder.config.learners import Learner
 from dpladder.learn.scorers import ClassScorer
+from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_ls.section import LeastSquares
 from dpladder.research.contest import Arena
 
 COMPARED: dict[str, Learner] = {

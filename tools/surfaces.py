@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from arena import FITTED, load
 
-from dpladder.config.learner_sections import Learner, learner_of
+from dpladder.config.learners import Learner, learner_of
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.interface import Data
+from dpladder.learn.data import Data
 from dpladder.learn.scorers import ClassScorer
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dpladder.audit import blind, learners
+from dpladder.audit import blind
+from dpladder.config.learners import METHODS
 from dpladder.learn.curator import Curator
-from dpladder.learn.dp_prototypes import train as prototypes
-from dpladder.learn.registry import LEARNERS
+from dpladder.methods.dp_prototypes import train as prototypes
 
 KEY = b"another public key of test audit"
 SLOW = {"dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy", "dp_mlp", "hyfree_dp"}
@@ -19,16 +19,12 @@ SLOW |= {"dp_finetune", "hyfree_finetune", "prodigy_finetune"}
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.ci] if name in SLOW else []) for name in LEARNERS],
+    [pytest.param(name, marks=[pytest.mark.ci] if name in SLOW else []) for name in METHODS],
 )
 def test_no_learner_follows_from_records(name: str) -> None:
     found = list(blind.findings(name, KEY))
     assert found
     assert all(finding.ok for finding in found), found
-
-
-def test_all_learners_are_checked() -> None:
-    assert learners.ATTACKED == LEARNERS
 
 
 def test_a_learner_that_reaches_around_its_curator_is_caught(

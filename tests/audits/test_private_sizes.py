@@ -16,14 +16,15 @@ from dpladder.audit import rules, searches
 from dpladder.audit.blind import PinnedMeter
 from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.scene import SceneFolder, stage
-from dpladder.config.learner_sections import FineTune
+from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.learn.curator import Curator
-from dpladder.learn.dp_finetune.train import sample_worth
-from dpladder.learn.interface import Claim, Constants, Data, Hyper
+from dpladder.learn.data import Data
+from dpladder.learn.finetune.descent import sample_worth
+from dpladder.learn.interface import Claim, Constants, Hyper
 from dpladder.learn.linear import resident
 from dpladder.learn.queries import declared
-from dpladder.learn.registry import method
+from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.arrays import Floats
 
 SLOW = {"dp_hypo"}

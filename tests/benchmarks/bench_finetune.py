@@ -28,15 +28,18 @@ from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 from torch.utils.data import DataLoader, TensorDataset
 
-from dpladder.config.learner_sections import FineTune, Lora
+from dpladder.config.learner_sections import Lora
+from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.learn.curator import Curator, Given, Training
-from dpladder.learn.dp_finetune.parts import start, tuned_of
-from dpladder.learn.dp_finetune.train import train
-from dpladder.learn.interface import Constants, Data, Hyper, Weights
+from dpladder.learn.data import Data
+from dpladder.learn.finetune.parts import start, tuned_of
+from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
 from dpladder.learn.records import prepare
-from dpladder.learn.registry import method
+from dpladder.learn.trainings import declare
+from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune.train import train
 from dpladder.network.cut import network_of
 from dpladder.network.facts import INPUT
 from dpladder.privacy.release.meter import Meter
@@ -160,7 +163,7 @@ def our_step(
         return train(given, asks, learner, hyper, constants)
 
     def step() -> object:
-        meter = Meter(known.declare(learner, hyper, constants).draws, Source())
+        meter = Meter(declare(learner, hyper, constants).draws, Source())
         return curator.run(begin, [queries], [meter])
 
     return step

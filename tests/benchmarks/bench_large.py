@@ -26,10 +26,11 @@ import numpy as np
 from bench_stream import DIMENSION, IMAGENET, Source, forget, watching, write
 from numpy.typing import NDArray
 
-from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Hyper
-from dpladder.learn.registry import method
+from dpladder.learn import trainings
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 
@@ -104,10 +105,10 @@ def train(path: Path, count: int, case: Case, threads: int) -> bool:
     features = Counted(path, rows)
     data = Data(features, np.random.default_rng(1).integers(0, case.classes, rows))
     file = os.open(path, os.O_RDONLY)
-    meter = Timed(method("dp_gd").declare(learner, hyper, constants).draws, features.stored, file)
+    meter = Timed(trainings.declare(learner, hyper, constants).draws, features.stored, file)
     with watching() as most:
         resources = Resources(threads=threads, mem_mb=case.memory)
-        method("dp_gd").train(data, hyper, learner, constants, meter, resources)
+        trainings.train(data, hyper, learner, constants, meter, resources)
     os.close(file)
     clock, processor = meter.step()
     print(

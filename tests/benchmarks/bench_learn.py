@@ -38,14 +38,15 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from dpladder.config.learner_sections import Descent
+from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.learn.curator import Curator, Given, Training
+from dpladder.learn.data import Data
 from dpladder.learn.descent import descend, momentum
-from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.queries import GradientSum, Query, declared
 from dpladder.learn.records import Records, prepare
-from dpladder.learn.registry import method
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.release.meter import Meter
 
 CLASSES, DIMENSION = 10, 1280
@@ -123,7 +124,7 @@ def contenders(
         def begin(_: Given, asks: tuple[Query, ...]) -> Training[NDArray[np.float32]]:
             (asked,) = asks
             assert isinstance(asked, GradientSum)
-            return descend(asked, first, hyper, learner, constants, momentum(learner))
+            return descend(asked, first, hyper, learner, constants, momentum(learner.momentum))
 
         curator.run(begin, [queries] * trials, meters)
         torch.set_num_threads(resources.threads)

@@ -17,10 +17,13 @@ import time
 
 import numpy as np
 
-from dpladder.config.learner_sections import FeatureCovariance, LeastSquares, Newton
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Hyper
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.trainings import declare, train
+from dpladder.methods.dp_fc.section import FeatureCovariance
+from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.dp_newton.section import Newton
 from dpladder.privacy.release.meter import Meter
 
 CLASSES, DIMENSION = 100, 1280
@@ -53,10 +56,9 @@ def main() -> None:
     with tempfile.NamedTemporaryFile() as file:
         data = written(file.name, asked.records)
         for learner, hyper in runs:
-            module = method(learner.name)
-            meter = Meter(module.declare(learner, hyper, constants).draws, Source())
+            meter = Meter(declare(learner, hyper, constants).draws, Source())
             start, work = time.perf_counter(), time.process_time()
-            module.train(data, hyper, learner, constants, meter, resources)
+            train(data, hyper, learner, constants, meter, resources)
             seconds, work = time.perf_counter() - start, time.process_time() - work
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
             print(

@@ -26,10 +26,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Hyper
-from dpladder.learn.registry import method
+from dpladder.learn import trainings
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.release.meter import Meter
 
 IMAGENET, CLASSES, DIMENSION, WIDTH = 1_281_167, 10, 1280, 2560  # bytes of a record
@@ -118,10 +119,10 @@ def train(path: str, count: int, rate: float, steps: int) -> bool:
     data = Data(features, np.random.default_rng(1).integers(0, CLASSES, count), units)
     file = os.open(path, os.O_RDONLY)
     forget(features, file)
-    meter = Watched(method("dp_gd").declare(learner, hyper, constants).draws, features, file)
+    meter = Watched(trainings.declare(learner, hyper, constants).draws, features, file)
     began, start = time.perf_counter(), read_bytes()
     with watching() as most:
-        method("dp_gd").train(
+        trainings.train(
             data, hyper, learner, constants, meter, Resources(threads=2, mem_mb=DECLARED)
         )
     seconds, end = time.perf_counter() - began, read_bytes()

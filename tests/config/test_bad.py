@@ -15,9 +15,8 @@ import torch
 from safetensors.torch import save_file
 
 from dpladder import cli
-from dpladder.config import load
 from dpladder.config.checkpoints import wrong_with_checkpoint
-from dpladder.config.load import resolve
+from dpladder.config.load import load, resolve
 from dpladder.errors import BadInput
 
 DATASET = "dataset: {lineage: digits, source: digits, nominal_size: 1400}"

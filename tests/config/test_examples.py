@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from dpladder import cli
-from dpladder.config import load
 from dpladder.config.docs import COMMAND, generated
+from dpladder.config.load import load
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "config" / "config.yaml"

@@ -9,17 +9,14 @@ import pytest
 from pydantic import ValidationError
 
 from dpladder.config.docs import DEMO, reference, schema
-from dpladder.config.learner_sections import (
-    SECTIONS,
-    Descent,
-    FeatureCovariance,
-    LeastSquares,
-    learner_of,
-    names,
-)
+from dpladder.config.learners import SECTIONS, learner_of
 from dpladder.config.load import overlay, resolve
 from dpladder.config.model import Config
+from dpladder.config.search_sections import names
 from dpladder.errors import BadInput
+from dpladder.methods.dp_fc.section import FeatureCovariance
+from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_ls.section import LeastSquares
 
 NAMES = [name for section in SECTIONS for name in names(section)]
 

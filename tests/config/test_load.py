@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from snakemake.cli import parse_config
 
-from dpladder.config import from_command_line, load
-from dpladder.config.load import overlay, read_yaml, resolve
+from dpladder.config.load import from_command_line, load, overlay, read_yaml, resolve
 from dpladder.errors import BadInput
 
 SMALL = """\

@@ -11,7 +11,7 @@ import pytest
 from support import ROOT
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
-from dpladder.config import load
+from dpladder.config.load import load
 from dpladder.data.datasets import class_index, classes, open_source
 from dpladder.data.layout import Layout
 from dpladder.network.language import tokenizer_of

@@ -16,12 +16,13 @@ from golden import direct_cases, rule_cases
 from golden.case import KEY, Case, Found, PlainMeter, drawn, order
 
 from dpladder.audit import rules, searches
-from dpladder.config.learner_sections import SECTIONS, names
+from dpladder.config.learners import METHODS, method
 from dpladder.config.model import Resources
 from dpladder.learn import descent_noise
-from dpladder.learn.hyfree_dp import queries as hyfree
-from dpladder.learn.interface import Claim, Constants, Data, Hyper
-from dpladder.learn.registry import LEARNERS, method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Claim, Constants, Hyper
+from dpladder.learn.trainings import declare, train
+from dpladder.methods.hyfree_dp import queries as hyfree
 from dpladder.plan.mechanisms import GUIDE
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.events import (
@@ -37,7 +38,7 @@ from dpladder.privacy.ledger.home import Home, subkey
 from dpladder.privacy.release import grid, noise
 
 CLASSES, WIDTH, UNITS, CAP = 3, 4, 40, 2
-EVERY = (*LEARNERS, *rules.ATTACKED, *searches.ATTACKED)
+EVERY = (*METHODS, *rules.ATTACKED, *searches.ATTACKED)
 CHARGED = {
     "sampled": (*direct_cases.SAMPLING, *direct_cases.LOOKING),
     "laplace": ("dp_zo", *direct_cases.LOOKING),
@@ -74,10 +75,10 @@ def constants(relation: str) -> Constants:
 
 
 def section(name: str) -> Any:
-    found = next(one for one in SECTIONS if name in names(one))
+    found = METHODS[name].section
     small = {"trains": "head", "hidden": 6}
     further = {key: value for key, value in small.items() if key in found.model_fields}
-    return found(name=name, **further)
+    return found(**further)
 
 
 def training(
@@ -88,16 +89,13 @@ def training(
 ) -> Found:
     """A whole training. Where it samples, its noise multiplier is given, because solving for it
     takes long."""
-    known = method(learner.name)
     with (
         patch.object(descent_noise, "sampled_sigma", lambda *_: 1.25),
         patch.object(hyfree, "_least_scale", lambda *_: 1.25),
     ):
-        declared = known.declare(learner, hyper, constants(relation))
+        declared = declare(learner, hyper, constants(relation))
         meter = PlainMeter(declared.draws, noise.DerivedNoise(KEY))
-        weights = known.train(
-            data(), hyper, learner, constants(relation), meter, Resources(threads=1)
-        )
+        weights = train(data(), hyper, learner, constants(relation), meter, Resources(threads=1))
     meter.close()
     return {
         "events": repr(declared.events),
@@ -120,7 +118,7 @@ def loss_bound() -> Found:
     range."""
     import torch
 
-    from dpladder.learn.hyfree_dp.train import Rate, learned
+    from dpladder.methods.hyfree_dp.train import Rate, learned
 
     losses = torch.tensor([[0.9, 0.5, 0.3], [0.4, 0.5, 0.9]], dtype=torch.float64)
     one = torch.ones((), dtype=torch.float64)
@@ -185,7 +183,7 @@ def cases() -> list[Case]:
 
 def of_learners() -> list[Case]:
     found = []
-    for name in LEARNERS:
+    for name in METHODS:
         learner = section(name)
         rated = "sampling_rate" in type(learner).model_fields
         rates = (1.0, 0.5) if rated else (None,)
@@ -195,7 +193,7 @@ def of_learners() -> list[Case]:
             for relation in ("add_remove", "replace_one"):
                 title = f"{name} {relation}{sampled}"
                 found.append(Case(title, (name,), partial(training, own, relation)))
-        if hasattr(method(name).room("queries"), "logit_noise"):
+        if method(name).logit_noise is not None:
             for mu in (2.0, 0.01):
                 found.append(
                     Case(f"{name} kappa at mu {mu:g}", (name,), partial(kappa, learner, mu))

@@ -17,26 +17,25 @@ from golden.case import Case, Found
 from support import Unrounded
 
 from dpladder.config import Project
-from dpladder.config.learner_sections import (
-    SECTIONS,
-    Adam,
-    AdamNoSecondMoment,
-    Descent,
-    HyperparameterFree,
-    LeastSquares,
-    Rated,
-    names,
-)
+from dpladder.config.learner_sections import Rated
+from dpladder.config.learners import SECTIONS
 from dpladder.config.load import overlay, resolve
 from dpladder.config.model import Resources
+from dpladder.config.search_sections import names
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.jobs.fit_radius import fit_radius
 from dpladder.jobs.select_rung import select_rung
 from dpladder.jobs.task import Task, read_json
 from dpladder.learn import descent_noise
-from dpladder.learn.heads.train import adam, first_moment
-from dpladder.learn.hyfree_dp.queries import split
 from dpladder.learn.interface import Constants, Hyper
+from dpladder.methods.dp_adam.section import Adam
+from dpladder.methods.dp_adam.train import adam
+from dpladder.methods.dp_adam_wosm.section import AdamNoSecondMoment
+from dpladder.methods.dp_adam_wosm.train import first_moment
+from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.hyfree_dp.queries import split
+from dpladder.methods.hyfree_dp.section import HyperparameterFree
 from dpladder.plan import dag
 from dpladder.plan.settle import settled
 from dpladder.privacy.accounting import gdp
@@ -220,7 +219,11 @@ def update(learner: Adam | AdamNoSecondMoment) -> Found:
     """Where the gradient and the noise are of about the size of what keeps a division from zero,
     and far above it."""
     sizes = torch.tensor([[1e-9, 1e-8, -1e-7, 1e-3, -1.0]], dtype=torch.float64)
-    begin = first_moment(learner) if isinstance(learner, AdamNoSecondMoment) else adam(learner)
+    begin = (
+        first_moment(learner)
+        if isinstance(learner, AdamNoSecondMoment)
+        else adam(learner.betas, learner.stability)
+    )
     step = begin(torch.zeros(1, 5, dtype=torch.float64), sizes.abs())
     return {"steps": [step(sizes * way, sizes).ravel().tolist() for way in (1.0, -0.5, 2.0)]}
 

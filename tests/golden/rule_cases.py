@@ -25,9 +25,9 @@ from dpladder.audit.scene import CLASSES, N0, NOTHING, Rule, Scene, SceneFolder,
 from dpladder.jobs import private
 from dpladder.jobs.task import read_json
 from dpladder.learn import weights
-from dpladder.learn.dp_ls.statistics import create
 from dpladder.learn.interface import Constants
 from dpladder.learn.moments import to_coordinates
+from dpladder.methods.dp_ls.statistics import create
 from dpladder.privacy.release.noise import DerivedNoise
 
 KIND: rules.Kind = "replace_one"

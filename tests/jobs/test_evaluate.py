@@ -18,7 +18,8 @@ from dpladder.config.shift import Corruption, FurtherTest
 from dpladder.errors import BadInput
 from dpladder.jobs.evaluate import NO_GROUPS, Groups, evaluate, groups_of
 from dpladder.jobs.train_final import train_final
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
 from dpladder.learn.measures.tables import MeasuredModel, Scores, perplexity
 from dpladder.learn.measures.tested import Confusion, GroupNames
 from dpladder.learn.measures.tested import Tested as Found

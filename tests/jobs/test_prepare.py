@@ -12,7 +12,7 @@ import pytest
 from support import Workspace, enter, mixture, noise_for
 
 from dpladder.cli import main
-from dpladder.config import load
+from dpladder.config.load import load
 from dpladder.data.prepare import survey, units_digest
 from dpladder.errors import BadInput
 from dpladder.jobs.prepare_dataset import keys_of, prepare_dataset

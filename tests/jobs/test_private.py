@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from support import noise_for
 
-from dpladder.config.learner_sections import FineTune, Head
+from dpladder.config.learner_sections import Head
 from dpladder.data import sealed
 from dpladder.errors import Refused
 from dpladder.jobs import private
 from dpladder.jobs.private import shared
+from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import Home, open_home, subkey

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpladder.config.learner_sections import learner_of
+from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
 from dpladder.errors import Refused
 from dpladder.jobs.private_search import _choice, _head, _meters
-from dpladder.learn.interface import Constants, Data
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
+from dpladder.learn.trainings import scorer_of
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.grid import Noise
@@ -98,7 +99,7 @@ def test_no_run_at_all_puts_out_a_head_that_knows_nothing(name, bias):
     (head,) = _head(Found(1.0, 0.0, None), learner, CONSTANTS)
     assert head.shape == (3, 5 + bias)
     assert not head.any()
-    scorer = method(name).scorer(learner, CONSTANTS)
+    scorer = scorer_of(learner, CONSTANTS)
     assert scorer.count((head,), NOTHING.features, NOTHING.labels) == 300
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from dpladder.config.depths import OF_BUNDLED, alternatives
 from dpladder.data.depths import of_names
 from dpladder.jobs.find_mean import best_depths
-from dpladder.learn.interface import Data
+from dpladder.learn.data import Data
 
 KNOWN = (("plain", 8), ("telling", 8), ("last", 8))
 RANDOM = np.random.default_rng(0)

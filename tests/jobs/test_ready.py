@@ -12,7 +12,8 @@ from dpladder.audit.rules import terms
 from dpladder.audit.scene import LINEAGE, Units, stage, within
 from dpladder.errors import Refused
 from dpladder.jobs.estimate_head import estimate_head
-from dpladder.learn.registry import Method
+from dpladder.learn import layers
+from dpladder.learn.finetune import predict
 from dpladder.plan import stages
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
@@ -44,7 +45,7 @@ def test_what_cannot_be_trained_is_refused_before_it_is_charged(
     with stage(b"the key of tests of what is ready"[:32]) as made:
         scene = made.scene(terms("add_remove"), changes)
         task = scene.task(rule, wildcards, UNITS)
-        monkeypatch.setattr(Method, "ready", refuse)
+        monkeypatch.setattr(layers, "ready", refuse)
         run = getattr(
             import_module(f"dpladder.jobs.{stages.module_of(rule)}"), stages.module_of(rule)
         )
@@ -60,7 +61,7 @@ def test_a_head_is_charged_only_where_its_network_can_be_trained(
     """Nothing else would start from it."""
     asked = []
 
-    def refuse(known: Method, learner: Any, *_: Any) -> None:
+    def refuse(learner: Any, *_: Any) -> None:
         asked.append(learner.trains)
         if learner.trains != "head":
             raise Refused("this network cannot be trained")
@@ -68,7 +69,7 @@ def test_a_head_is_charged_only_where_its_network_can_be_trained(
     with stage(b"the key of tests of what is ready"[:32]) as made:
         scene = made.scene(terms("add_remove", 40.0), HEAD)
         task = scene.task("estimate_head", {}, UNITS)
-        monkeypatch.setattr(Method, "ready", refuse)
+        monkeypatch.setattr(predict, "ready", refuse)
         with within(scene.folder, scene.home), pytest.raises(Refused, match="cannot be trained"):
             estimate_head(task)
         assert asked == ["head", "last_block"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpladder.config.learner_sections import learner_of
+from dpladder.config.learners import learner_of
 from dpladder.config.sweep_sections import Search
 from dpladder.jobs.summarise import _trial, distance
 from dpladder.report.model_chapter import largest

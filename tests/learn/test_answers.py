@@ -16,16 +16,19 @@ from support import Seeded
 from torch import Tensor
 
 from dpladder.config.features_sections import Features
-from dpladder.config.learner_sections import FineTune, HyperparameterFreeTuning, Lora
+from dpladder.config.learner_sections import Lora
 from dpladder.config.model import Resources
-from dpladder.learn.dp_finetune import clipping, parts, probing, queries
-from dpladder.learn.dp_finetune import owners as tensors
-from dpladder.learn.dp_finetune import train as finetune
-from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.data import Data
+from dpladder.learn.finetune import clipping, parts, predict, probing
+from dpladder.learn.finetune import owners as tensors
+from dpladder.learn.finetune import shapes as queries
+from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong
 from dpladder.learn.records import load
-from dpladder.learn.registry import method
 from dpladder.learn.scorers import AnswerScorer
+from dpladder.learn.trainings import declare, scorer_of, train
+from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.hyfree_finetune.section import HyperparameterFreeTuning
 from dpladder.network import answers
 from dpladder.network.cut import text_network_of, upper_of
 from dpladder.network.marks import IN_CONTEXT, MOST_ANSWERS, first_bit, last_bit, marks_of
@@ -34,7 +37,6 @@ from dpladder.privacy.release.meter import Meter
 TOKENS, RECORDS = 16, 9
 CPU, ONE = torch.device("cpu"), Resources(threads=1)
 TRAINS = ("norm_and_bias", "last_block", "all", "lora")
-dp_finetune = method("dp_finetune")
 
 
 @cache
@@ -225,17 +227,16 @@ def test_it_learns_where_answers_stand(learner: FineTune | str) -> None:
         row[place, 0] = 6.0
         row[:, 1] = torch.tensor(marks_of([at > 3 for at in range(TOKENS)], [(place, place)]))
     data = Data(rows.flatten(1).numpy(), np.zeros(40, np.int64))
-    known = method(learner.name)
-    meter = Meter(known.declare(learner, hyper, constants).draws, Seeded(), audit=True)
-    found = known.train(data, hyper, learner, constants, meter, ONE)
+    meter = Meter(declare(learner, hyper, constants).draws, Seeded(), audit=True)
+    found = train(data, hyper, learner, constants, meter, ONE)
     meter.close()
-    scorer = known.scorer(learner, constants)
+    scorer = scorer_of(learner, constants)
     still = tuple(np.zeros_like(part) for part in found)
     before, after = (scorer.count(one, data.features, data.labels) for one in (still, found))
     assert before < 15 < 30 < after
     assert [*queries.shapes(learner, constants)][-1] == "head.weight"
     assert found[-1].shape == (2, 17)
-    first, last = finetune.answered(learner, constants, found, data.features).T
+    first, last = predict.answered(learner, constants, found, data.features).T
     kept = np.arange(40), first
     words, marks = rows.numpy().transpose(2, 0, 1)
     assert np.count_nonzero((first == last) & (words[kept] == 6.0) & (marks[kept] > 1)) == after

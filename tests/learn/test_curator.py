@@ -15,7 +15,8 @@ from support import Silent
 from dpladder.config.model import Resources
 from dpladder.learn import curator
 from dpladder.learn.curator import Curator, Given
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
 from dpladder.learn.queries import RecordSum, WeighedSums
 
 ONE = Resources(threads=1, mem_mb=50)

@@ -20,27 +20,27 @@ from support import Seeded
 
 from dpladder.audit.engine.bare import Bare
 from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
-from dpladder.config.learner_sections import (
-    Adam,
-    AdamNoSecondMoment,
-    Covariance,
-    Descent,
-    FeatureCovariance,
-    HyperparameterFree,
-    LeastSquares,
-    Prototypes,
-    StepSizeFree,
-)
+from dpladder.config.learner_sections import Covariance
 from dpladder.config.model import Resources
 from dpladder.config.telling import BINS
-from dpladder.learn.interface import Constants, Data, Hyper, sigmoid_bias
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Hyper, sigmoid_bias
 from dpladder.learn.linear import clipped_sum, resident, summed_losses
 from dpladder.learn.links import Link
 from dpladder.learn.measures import tables
 from dpladder.learn.measures.tables import ByFinding, MeasuredModel, ScoresByFinding
 from dpladder.learn.measures.tested import GroupNames
-from dpladder.learn.registry import method
 from dpladder.learn.scorers import FULL, FindingScorer, shares_of_findings
+from dpladder.learn.trainings import declare, scorer_of, train
+from dpladder.methods.dp_adam.section import Adam
+from dpladder.methods.dp_adam_wosm.section import AdamNoSecondMoment
+from dpladder.methods.dp_fc.section import FeatureCovariance
+from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.dp_mlp.section import HiddenLayer
+from dpladder.methods.dp_prodigy.section import StepSizeFree
+from dpladder.methods.dp_prototypes.section import Prototypes
+from dpladder.methods.hyfree_dp.section import HyperparameterFree
 from dpladder.privacy.release.meter import Meter
 
 CLASSES, DIMENSION = 4, 6
@@ -137,23 +137,23 @@ def test_losses_are_cross_entropies_summed_over_known_classes():
         (AdamNoSecondMoment(link="sigmoid"), 0.02),
         (StepSizeFree(link="sigmoid"), 1.0),
         (HyperparameterFree(link="sigmoid"), 1.0),
-        pytest.param(Descent(name="dp_mlp", link="sigmoid"), 0.5, marks=pytest.mark.ci),
+        pytest.param(HiddenLayer(link="sigmoid"), 0.5, marks=pytest.mark.ci),
         (FeatureCovariance(link="sigmoid"), 2.0),
     ],
     ids=lambda given: getattr(given, "name", ""),
 )
 def test_each_finding_is_learned_by_itself(learner, eta):
-    random, known = np.random.default_rng(3), method(learner.name)
+    random = np.random.default_rng(3)
     x = random.normal(size=(4000, DIMENSION)).astype(np.float32)
     truth = x @ random.normal(size=(DIMENSION, CLASSES)) > 0.5
     states = np.where(random.random(truth.shape) < 0.3, UNKNOWN, truth)
     labels = np.array([number_of_findings(own.tolist()) for own in states])
     constants = replace(CONSTANTS, n0=4000, length=float(np.linalg.norm(x, axis=1).mean()))
     hyper = Hyper(eta, 30, mu=2.0)
-    meter = Meter(known.declare(learner, hyper, constants).draws, Seeded())
-    found = known.train(Data(x, labels), hyper, learner, constants, meter, ONE)
+    meter = Meter(declare(learner, hyper, constants).draws, Seeded())
+    found = train(Data(x, labels), hyper, learner, constants, meter, ONE)
     meter.close()
-    logits = known.scorer(learner, constants).logits(found, x)
+    logits = scorer_of(learner, constants).logits(found, x)
     areas = [roc_auc_score(truth[:, place], logits[:, place]) for place in range(CLASSES)]
     assert min(areas) > 0.95
 
@@ -170,9 +170,8 @@ def summed(learner, data, constants=CONSTANTS):
     """What a learner releases, without noise, and its weights."""
     if getattr(learner, "covariance", None):
         data = replace(data, covariance=np.ones(DIMENSION * (DIMENSION + 1) // 2))
-    known = method(learner.name)
-    meter = Bare(known.declare(learner, ONCE, constants).draws, Seeded())
-    (weights,) = known.train(data, ONCE, learner, constants, meter, ONE)
+    meter = Bare(declare(learner, ONCE, constants).draws, Seeded())
+    (weights,) = train(data, ONCE, learner, constants, meter, ONE)
     return {name: totals[0] for name, totals in meter.totals.items()}, weights
 
 
@@ -218,10 +217,7 @@ def test_no_unit_of_any_findings_moves_all_sums_together_further_than_mu(learner
     its opposite, of every kind too."""
     constants = replace(CONSTANTS, n0=2, classes=2, relation=relation, cap=2)
     far = np.full((2, DIMENSION), 1e6, np.float32)
-    scales = {
-        draw.name: draw.scale
-        for draw in method(learner.name).declare(learner, ONCE, constants).draws
-    }
+    scales = {draw.name: draw.scale for draw in declare(learner, ONCE, constants).draws}
     units = [
         Data(sign * far, np.full(2, number_of_findings(states)))
         for sign in (1, -1)

@@ -23,25 +23,26 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
-from dpladder.config.learner_sections import FineTune, Head, Lora
+from dpladder.config.learner_sections import Head, Lora
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import public_head, weights
 from dpladder.learn.bounds import clip, scale_of
-from dpladder.learn.dp_finetune import clipping, forms, parts, probing, queries, sums
-from dpladder.learn.dp_finetune import owners as tensors
-from dpladder.learn.dp_finetune import train as finetune
-from dpladder.learn.interface import Constants, Data, Hyper, sigmoid_bias
+from dpladder.learn.data import Data
+from dpladder.learn.finetune import clipping, forms, parts, predict, probing, sums
+from dpladder.learn.finetune import owners as tensors
+from dpladder.learn.finetune import shapes as queries
+from dpladder.learn.interface import Constants, Hyper, sigmoid_bias
 from dpladder.learn.records import load
-from dpladder.learn.registry import method
 from dpladder.learn.scorers import ClassScorer
+from dpladder.learn.trainings import declare, train, weights_of
+from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.network import cut
 from dpladder.network.cut import network_of, text_network_of, upper_of
 from dpladder.network.facts import Network
 from dpladder.network.layers import Steady
 from dpladder.privacy.release.meter import Meter
 
-dp_finetune = method("dp_finetune")
 CPU, ONE = torch.device("cpu"), Resources(threads=1)
 CLASSES, RECORDS = 4, 13
 HYPER = Hyper(eta=0.05, steps=3, mu=0.5, delta0=1e-7)
@@ -225,7 +226,7 @@ def test_a_gradient_of_findings_is_clipped_whole_and_what_is_unknown_has_none(tr
 
 def test_a_network_starts_with_the_public_head_above_it() -> None:
     learner, data = FineTune(trains="norm_and_bias", init="public"), records(SMALL)
-    seen = method("dp_finetune").seen_by_head(learner, SMALL)
+    seen = weights_of(learner).seen_by_head(learner, SMALL)
     head, _ = public_head.fitted(data, CLASSES, seen)
     tuned = parts.tuned_of(learner, SMALL).copied(CPU, torch.float64)
     tuned.put(parts.start(learner, SMALL, tuned, head))
@@ -330,8 +331,8 @@ def test_a_product_is_the_same_whole_and_in_factors(bias: bool, turned: bool) ->
 
 
 def trained(learner: FineTune, data: Data, constants: Constants = SMALL, hyper: Hyper = HYPER):
-    meter = Meter(dp_finetune.declare(learner, hyper, constants).draws, Seeded(), audit=True)
-    found = dp_finetune.train(data, hyper, learner, constants, meter, ONE)
+    meter = Meter(declare(learner, hyper, constants).draws, Seeded(), audit=True)
+    found = train(data, hyper, learner, constants, meter, ONE)
     meter.close()
     return found, meter
 
@@ -346,7 +347,7 @@ def test_a_language_models_loss_is_that_of_plain_transformers_for_each_text_alon
     weights = tuple(
         np.zeros(shape, np.float32) for shape in queries.shapes(learner, constants).values()
     )
-    found = dp_finetune.losses(learner, constants)
+    found = predict.scorer(learner, constants)
     assert found is not None
     assert found.most == math.log(24)
     expected = []
@@ -357,7 +358,7 @@ def test_a_language_models_loss_is_that_of_plain_transformers_for_each_text_alon
                 known(input_ids=tokens, labels=tokens).loss.item() if tokens.numel() > 1 else 0.0
             )
     assert np.abs(found.of(weights, rows) - expected).max() < 1e-5
-    assert "head.weight" not in dp_finetune.tensors(learner, constants)
+    assert "head.weight" not in weights_of(learner).tensors(learner, constants)
 
 
 SWITCHES = [
@@ -381,7 +382,7 @@ def test_with_nobody_in_it_weights_walk_from_the_public_network_along_the_meters
     learner, data = FineTune(trains="last_block", momentum=0.0), records(SMALL)
     found, _ = trained(learner, Data(data.features, np.full_like(data.labels, -1)))
     flat = np.concatenate([part.ravel() for part in found])
-    scale = dp_finetune.declare(learner, HYPER, SMALL).draws[0].scale
+    scale = declare(learner, HYPER, SMALL).draws[0].scale
     step = HYPER.eta * scale / SMALL.n0 * HYPER.steps**0.5
     assert flat.std() == pytest.approx(step, rel=0.02)
     assert abs(flat.mean()) < 5 * step / len(flat) ** 0.5
@@ -401,7 +402,7 @@ def test_it_learns_what_the_frozen_features_do_not_tell() -> None:
     for trains in ("head", "all"):
         learner = FineTune(trains=trains, bias=True, clip=10.0)
         heads, _ = trained(learner, data, constants, Hyper(0.1, 30, 1000.0))
-        own = dp_finetune.logits(learner, constants)
+        own = weights_of(learner).logits(learner, constants)
         found[trains] = ClassScorer(own).count(heads, data.features, data.labels)
     assert found["all"] == 300
 
@@ -412,8 +413,8 @@ def test_a_file_holds_the_difference_by_name_and_predicts_the_same_to_the_last_b
 ) -> None:
     learner, data = FineTune(trains=trains, bias=True), records(SMALL)
     found, _ = trained(learner, data)
-    own = dp_finetune.logits(learner, SMALL)
-    weights.save(tmp_path / "w", found, {}, names=dp_finetune.tensors(learner, SMALL))
+    own = weights_of(learner).logits(learner, SMALL)
+    weights.save(tmp_path / "w", found, {}, names=weights_of(learner).tensors(learner, SMALL))
     loaded, facts = weights.load(tmp_path / "w")
     assert np.array_equal(own(found, data.features), own(loaded, data.features))
 
@@ -432,7 +433,7 @@ def test_a_file_holds_the_difference_by_name_and_predicts_the_same_to_the_last_b
 def test_logits_hang_on_other_rows_by_no_more_than_the_rounding_of_float64() -> None:
     learner, data = FineTune(trains="all", init="random"), records(SMALL, 40)
     found, _ = trained(learner, data)
-    own = dp_finetune.logits(learner, SMALL)
+    own = weights_of(learner).logits(learner, SMALL)
     among, alone = own(found, data.features)[33:35], own(found, data.features[33:35])
     assert np.allclose(among, alone, rtol=1e-12, atol=1e-14)
 
@@ -498,9 +499,9 @@ def test_batch_norm_in_training_mode_is_seen_too() -> None:
 def test_a_network_that_cannot_be_trained_is_found_on_public_records(kind, trains, tensor) -> None:
     network = network_of_texts("input", False, kind)
     constants = Constants(40, CLASSES, math.prod(network.shape), network=network)
-    finetune.ready(FineTune(trains="head"), constants, ONE)
+    predict.ready(FineTune(trains="head"), constants, ONE)
     with pytest.raises(Refused, match=f"gradients of {tensor}.* cannot be computed"):
-        finetune.ready(FineTune(trains=trains), constants, ONE)
+        predict.ready(FineTune(trains=trains), constants, ONE)
 
 
 @pytest.mark.parametrize("wrong", [-1.0, 1.1])
@@ -537,7 +538,7 @@ def test_a_layer_whose_sum_is_not_autograds_is_named(
 def test_a_set_that_lies_below_the_cut_is_refused(until, trains, says) -> None:
     constants = constants_of("test_efficientnet", until)
     with pytest.raises(BadInput) as caught:
-        dp_finetune.declare(FineTune(trains=trains), HYPER, constants)
+        declare(FineTune(trains=trains), HYPER, constants)
     assert says in str(caught.value)
 
 
@@ -580,7 +581,6 @@ def apart_when_merged(learner: FineTune, constants: Constants) -> float:
     """Of logits of what was trained, against the public network with the merged tensors in it."""
     data = records(constants, 5)
     flat = moved(learner, constants, 0.1).float().numpy()
-    own = method("dp_finetune")
     tuned = parts.tuned_of(learner, constants)
     ends = np.cumsum([weight.numel() for weight in tuned.trained.values()])[:-1]
     trained = tuple(
@@ -592,7 +592,7 @@ def apart_when_merged(learner: FineTune, constants: Constants) -> float:
     network.load_state_dict(network.state_dict() | parts.merged(learner, constants, trained))
     plain = upper.read(network, upper.enter(torch.from_numpy(data.features))).double()
     head = torch.from_numpy(trained[-1]).double()
-    wanted = own.logits(learner, constants)(trained, data.features)
+    wanted = weights_of(learner).logits(learner, constants)(trained, data.features)
     found = (plain @ head[:, :-1].T + head[:, -1]).detach().numpy()
     return float(np.abs(found - wanted).max() / np.abs(wanted).max())
 
@@ -636,7 +636,7 @@ def test_every_kind_of_transformers_trains_as_autograd_does_and_merges_as_it_was
     network = network_of_texts("input", False, kind)
     constants = Constants(40, CLASSES, math.prod(network.shape), network=network)
     learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2))
-    finetune.ready(learner, constants, ONE)
+    predict.ready(learner, constants, ONE)
     assert apart_from_autograd(learner, constants, 3) < 1e-5
     assert apart_when_merged(learner, constants) < 1e-4
 
@@ -646,7 +646,7 @@ def test_a_network_whose_matrices_stand_the_other_way_round_learns_to_speak(trai
     network = network_of_texts("input", True, "gpt2")
     constants = Constants(40, CLASSES, math.prod(network.shape), network=network)
     learner = FineTune(trains=trains, lora=Lora(rank=2, targets=("*.c_attn", "*.mlp.c_proj")))
-    finetune.ready(learner, constants, ONE)
+    predict.ready(learner, constants, ONE)
     assert apart_from_autograd(learner, constants, 3) < 1e-5
     trained = parts.tuned_of(learner, constants).trained
     assert trains != "lora" or [*trained] == [

@@ -15,20 +15,24 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax
 from support import Seeded, Silent, SmoothMeter, answer_of
 
-from dpladder.config.learner_sections import (
-    Adam,
-    AdamNoSecondMoment,
-    HyperparameterFree,
-    OneStep,
-    StepSizeFree,
-    ZerothOrder,
-)
+from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.learn.bounds import SLACK, STABILITY, normalise
-from dpladder.learn.dp_zo.train import directions
-from dpladder.learn.hyfree_dp import queries
-from dpladder.learn.hyfree_dp.queries import Multipliers, split, step_queries
-from dpladder.learn.hyfree_dp.train import (
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.linear import clipped_sum
+from dpladder.learn.queries import LinearHead, LossSums, declared
+from dpladder.learn.records import load
+from dpladder.learn.trainings import declare, train, train_many
+from dpladder.methods.dp_adam.section import Adam
+from dpladder.methods.dp_adam_wosm.section import AdamNoSecondMoment
+from dpladder.methods.dp_prodigy.section import StepSizeFree
+from dpladder.methods.dp_zo.section import ZerothOrder
+from dpladder.methods.dp_zo.train import directions
+from dpladder.methods.hyfree_dp import queries
+from dpladder.methods.hyfree_dp.queries import Multipliers, split, step_queries
+from dpladder.methods.hyfree_dp.section import HyperparameterFree
+from dpladder.methods.hyfree_dp.train import (
     FACTOR,
     FIRST,
     LEAST,
@@ -39,11 +43,7 @@ from dpladder.learn.hyfree_dp.train import (
     Rate,
     learned,
 )
-from dpladder.learn.interface import Constants, Data, Hyper
-from dpladder.learn.linear import clipped_sum
-from dpladder.learn.queries import LinearHead, LossSums, declared
-from dpladder.learn.records import load
-from dpladder.learn.registry import method
+from dpladder.methods.one_step.section import OneStep
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import curve_of, loss_distribution, price
 from dpladder.privacy.accounting.draws import tie
@@ -115,14 +115,14 @@ def constants_of(**more):
 
 def metered(module, learner, hyper=HYPER, constants=None, seed=0):
     return SmoothMeter(
-        module.declare(learner, hyper, constants or constants_of()).draws, Seeded(seed), audit=True
+        declare(learner, hyper, constants or constants_of()).draws, Seeded(seed), audit=True
     )
 
 
 def trained(module, learner, data, hyper=HYPER, constants=None, meter=None, resources=ONE):
     constants = constants or constants_of()
     meter = meter or metered(module, learner, hyper, constants)
-    (weights,) = module.train(data, hyper, learner, constants, meter, resources)
+    (weights,) = train(data, hyper, learner, constants, meter, resources)
     if isinstance(meter, Meter):
         meter.close()
     return weights
@@ -383,7 +383,7 @@ def test_each_draw_is_made_once_and_none_is_made_twice(module, learner):
 def test_trainings_that_share_a_pass_are_the_trainings_alone(module, learner):
     data, hypers = records(), [Hyper(0.3, 7, 2.0), Hyper(0.3, 7, 5.0)]
     meters = [metered(module, learner, hyper, seed=seed) for seed, hyper in enumerate(hypers)]
-    together = module.train_many(data, hypers, learner, constants_of(), meters, ONE)
+    together = train_many(data, hypers, learner, constants_of(), meters, ONE)
     alone = [
         trained(module, learner, data, hyper, meter=metered(module, learner, hyper, seed=seed))
         for seed, hyper in enumerate(hypers)
@@ -399,7 +399,7 @@ def test_trials_of_any_length_share_a_pass(module):
     learner = dict(LEARNERS.values())[module] if module is not dp_zo else ZerothOrder()
     data, hypers = records(), [Hyper(0.1, 2, 2.0), Hyper(0.2, 6, 2.0), Hyper(0.3, 4, 2.0)]
     meters = [metered(module, learner, hyper, seed=seed) for seed, hyper in enumerate(hypers)]
-    together = module.train_many(data, hypers, learner, constants_of(), meters, ONE)
+    together = train_many(data, hypers, learner, constants_of(), meters, ONE)
     assert np.allclose(
         together[0],
         trained(module, learner, data, hypers[0], meter=metered(module, learner, hypers[0])),
@@ -417,7 +417,7 @@ def test_trials_of_any_length_share_a_pass(module):
 @pytest.mark.parametrize(("module", "learner"), LEARNERS.values(), ids=LEARNERS)
 @pytest.mark.parametrize(("mu_of_run", "steps"), [(0.004102, 100), (0.268, 1), (1.67, 7)])
 def test_a_run_costs_what_it_may_spend_and_never_more(module, learner, mu_of_run, steps):
-    declared = module.declare(learner, Hyper(1.0, steps, mu_of_run), constants_of())
+    declared = declare(learner, Hyper(1.0, steps, mu_of_run), constants_of())
     spent = price(Composed(declared.events), "add_remove").mu
     assert spent <= mu_of_run
     laplace = getattr(learner, "loss_noise", "") == "laplace"  # no closed form: searched, to 1e-4
@@ -471,7 +471,7 @@ def test_laplace_losses_on_samples_are_declared_at_what_they_are_charged(monkeyp
     """Each place along a step has a draw of its own, and all of them see the gradient's sample."""
     monkeypatch.setattr(queries, "_least_scale", lambda *_: 1.0)
     learner = HyperparameterFree(sampling_rate=0.2, loss_noise="laplace", gamma=2.0, every=2)
-    declared = hyfree_dp.declare(learner, Hyper(1.0, 3, 0.4, 1e-7), constants_of(cap=2))
+    declared = declare(learner, Hyper(1.0, 3, 0.4, 1e-7), constants_of(cap=2))
     tie(declared.events, declared.draws, "add_remove")
     (booked,) = declared.events
     looking, blind = booked.event.events
@@ -487,7 +487,7 @@ def test_laplace_losses_on_samples_are_declared_at_what_they_are_charged(monkeyp
 @pytest.mark.parametrize("mu_of_run", [1e-3, 0.268, 3.0, 40.0, 1e3])
 def test_a_laplace_step_is_within_the_gaussian_that_it_is_charged_as(mu_of_run):
     learner, hyper = ZerothOrder(noise="laplace", clip=0.5), Hyper(1.0, 9, mu_of_run)
-    declared = dp_zo.declare(learner, hyper, constants_of(relation="replace_one"))
+    declared = declare(learner, hyper, constants_of(relation="replace_one"))
     epsilon = 2 * 0.5 / declared.draws[0].scale
     (charged,) = declared.events
     assert gdp.mu_of_pure(epsilon) <= mu(charged.event) * (1 + 1e-12)
@@ -497,9 +497,7 @@ def test_a_laplace_step_is_within_the_gaussian_that_it_is_charged_as(mu_of_run):
 
 def test_the_directions_are_public_and_never_from_the_meter():
     meter = metered(dp_zo, ZerothOrder())
-    assert [draw.name for draw in dp_zo.declare(ZerothOrder(), HYPER, constants_of()).draws] == [
-        "noise"
-    ]
+    assert [draw.name for draw in declare(ZerothOrder(), HYPER, constants_of()).draws] == ["noise"]
     one = trained(dp_zo, ZerothOrder(), records(), meter=meter)
     other = trained(dp_zo, ZerothOrder(), records(), constants=constants_of(seed=1))
     assert not np.allclose(one / np.linalg.norm(one), other / np.linalg.norm(other), atol=0.1)
@@ -512,7 +510,7 @@ def test_in_a_sample_a_unit_replaced_moves_losses_by_twice_what_one_added_does(c
     neither."""
     learner = HyperparameterFree(sampling_rate=0.1, points=points)
     hyper, constants = Hyper(0.05, 2, 0.2, 1e-7), constants_of(relation="replace_one", cap=cap)
-    gradients, losses, _ = hyfree_dp.declare(learner, hyper, constants).draws
+    gradients, losses, _ = declare(learner, hyper, constants).draws
     found = split(learner, hyper, "replace_one")
     assert losses.sensitivity == 2 * losses.entering == pytest.approx(2 * cap * math.sqrt(points))
     assert losses.scale == pytest.approx(found.loss * 2 * cap)
@@ -527,7 +525,7 @@ def test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced(rate):
     step is charged."""
     learner = HyperparameterFree(sampling_rate=rate, gamma=2.0, every=1)
     hyper, constants = Hyper(1.0, 1, 0.5, 1e-7), constants_of(relation="replace_one")
-    declared = hyfree_dp.declare(learner, hyper, constants)
+    declared = declare(learner, hyper, constants)
     gradients, losses, _ = declared.draws
     # A unit's gradient of length 1 and its three losses, in deviations of their noise; the
     # replacement adds nothing.
@@ -545,7 +543,7 @@ def test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced(rate):
 
 def test_on_full_batches_a_unit_replaced_moves_losses_no_more_than_one_added():
     one, two = (
-        hyfree_dp.declare(HyperparameterFree(), HYPER, constants_of(relation=relation))
+        declare(HyperparameterFree(), HYPER, constants_of(relation=relation))
         for relation in ("add_remove", "replace_one")
     )
     assert two.draws[0].scale == 2 * one.draws[0].scale
@@ -558,7 +556,7 @@ def test_on_full_batches_a_unit_replaced_moves_losses_no_more_than_one_added():
 
 def test_the_losses_noise_covers_all_records_of_a_unit():
     constants = constants_of(cap=3)
-    noise = hyfree_dp.declare(HyperparameterFree(), HYPER, constants).draws[1].scale
+    noise = declare(HyperparameterFree(), HYPER, constants).draws[1].scale
     found = split(HyperparameterFree(), HYPER)
     data, sums = records(), []
     for count in (54, 57):  # without a unit of three records, and with it
@@ -711,7 +709,7 @@ def test_no_record_weighs_more_than_its_bound(values, label, weights, bound, cap
     seen = bound * losses_under(heads[0], bound, data, constants)
     assert ((seen >= 0) & (seen <= bound)).all()
     learner = ZerothOrder(clip=bound)
-    (moved,) = dp_zo.train(data, Hyper(2 * bound, 1, 1.0), learner, constants, Silent(), ONE)
+    (moved,) = train(data, Hyper(2 * bound, 1, 1.0), learner, constants, Silent(), ONE)
     # eta s / (2 phi n0) times a direction of length 1
     assert np.linalg.norm(moved.astype(np.float64)) <= bound * bound / cap
 

@@ -9,13 +9,15 @@ import pytest
 import torch
 from support import Silent
 
-from dpladder.config.learner_sections import Descent, learner_of
+from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import guide, linear, public_head
+from dpladder.learn.data import Data
 from dpladder.learn.descent_noise import gradient_sum
-from dpladder.learn.interface import Claim, Constants, Data, Hyper
-from dpladder.learn.registry import method
+from dpladder.learn.interface import Claim, Constants, Hyper
+from dpladder.learn.trainings import declare, train, train_many, weights_of
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Composed, mu
 
@@ -40,8 +42,7 @@ def constants_of(data: Data, **keys: object) -> Constants:
 
 
 def trained(data: Data, learner: object = GUIDED, hyper: Hyper = HYPER) -> np.ndarray:
-    name = learner.name  # type: ignore[attr-defined]
-    (found,) = method(name).train(data, hyper, learner, constants_of(data), Silent(), ONE)
+    (found,) = train(data, hyper, learner, constants_of(data), Silent(), ONE)
     return found
 
 
@@ -84,7 +85,7 @@ def test_the_weight_knows_the_noise_that_is_really_drawn() -> None:
     assert found(relation="replace_one") == pytest.approx(4 * found())
     assert found(cap=5) == pytest.approx(found())
     sampled = Descent(sampling_rate=0.2)
-    declared = method("dp_gd").declare(sampled, hyper, plain).draws[0]
+    declared = declare(sampled, hyper, plain).draws[0]
     noise = declared.scale / (3000 * 0.2) / 20**0.5
     assert found(sampled) == pytest.approx(CLASSES * 7.5 * noise**2)
     assert found(sampled) > found()
@@ -140,8 +141,8 @@ def test_every_descent_on_a_head_is_guided_at_no_cost(name: str) -> None:
         learner_of({"name": name, "public": public, "look": 0.0}) for public in ("none", "gradient")
     )
     constants, hyper = constants_of(data), Hyper(0.5, 5, 0.2)
-    declared = method(name).declare(plain, hyper, constants)
-    assert method(name).declare(vouched, hyper, constants) == declared
+    declared = declare(plain, hyper, constants)
+    assert declare(vouched, hyper, constants) == declared
     alone = trained(data, plain, hyper)
     assert not np.allclose(trained(beside(data, sample), vouched, hyper), alone)
 
@@ -149,15 +150,13 @@ def test_every_descent_on_a_head_is_guided_at_no_cost(name: str) -> None:
 def test_a_look_is_one_count_at_its_part_of_the_trainings_mu_squared() -> None:
     learner = Descent(public="gradient", look=0.19)
     constants = Constants(3000, CLASSES, WIDTH, relation="replace_one", cap=2)
-    declared = method("dp_gd").declare(learner, Hyper(0.5, 5, 1.0), constants)
+    declared = declare(learner, Hyper(0.5, 5, 1.0), constants)
     noise, look = declared.draws
     assert (look.name, look.shape, look.count, look.sensitivity) == ("look", (), 1, 2.0)
     assert look.scale == pytest.approx(2.0 / 0.19**0.5)
     assert noise.scale == pytest.approx(gdp.sigma(0.9, 5) * 2)
     assert mu(Composed(declared.events)) == pytest.approx(1.0, rel=1e-9)
-    assert "look" not in {
-        draw.name for draw in method("dp_gd").declare(Descent(), HYPER, constants).draws
-    }
+    assert "look" not in {draw.name for draw in declare(Descent(), HYPER, constants).draws}
 
 
 CLAIM = Claim(0.8, 0.3)
@@ -216,7 +215,7 @@ def test_a_step_follows_a_sample_by_what_it_is_worth() -> None:
 def test_a_sample_whose_labels_teach_nothing_is_not_followed() -> None:
     sample = records(400, 2)
     drawn = np.random.default_rng(0).integers(0, CLASSES, 400)
-    seen = method("dp_gd").seen_by_head(GUIDED, constants_of(sample))
+    seen = weights_of(GUIDED).seen_by_head(GUIDED, constants_of(sample))
     _, claim = public_head.fitted(replace(sample, labels=drawn), CLASSES, seen)
     assert claim.right < claim.luck
     assert not guide.trusted(1000.0, claim, 1.0, Constants(1000, CLASSES, WIDTH))
@@ -231,7 +230,7 @@ def test_a_sample_about_something_else_is_not_followed(move: int) -> None:
     sample = replace(sample, labels=(sample.labels + move) % CLASSES)
     learner = Descent(public="gradient", look=0.1)
     constants, hyper = constants_of(data), Hyper(0.5, 5, 2.0)
-    seen = method("dp_gd").seen_by_head(learner, constants)
+    seen = weights_of(learner).seen_by_head(learner, constants)
     head, claim = public_head.fitted(sample, CLASSES, seen)
     assert claim.right > 0.9
     found = trained(replace(data, sample=sample, start=head, claim=claim), learner, hyper)
@@ -242,8 +241,6 @@ def test_a_sample_about_something_else_is_not_followed(move: int) -> None:
 def test_trainings_of_different_lengths_have_each_its_own_weight() -> None:
     data = beside(records(100, 1), records(50, 2))
     hypers = [Hyper(0.5, 2, 0.2), Hyper(0.25, 6, 1.0), Hyper(0.5, 4, 3.0)]
-    train_many = method("dp_gd").train_many
-    assert train_many is not None
     meters = [Silent() for _ in hypers]
     constants = constants_of(data)
     together = train_many(data, hypers, GUIDED, constants, meters, ONE)  # type: ignore[arg-type]

@@ -10,18 +10,22 @@ import torch
 from support import Silent
 from torch.nn.functional import cross_entropy
 
-from dpladder.config.learner_sections import Descent, FineTune, Head
+from dpladder.config.learner_sections import Head
+from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import guide
 from dpladder.learn.bounds import clip
 from dpladder.learn.curator import Curator
-from dpladder.learn.dp_finetune import parts
-from dpladder.learn.dp_finetune.queries import model_of
-from dpladder.learn.dp_finetune.sums import guide_of
-from dpladder.learn.dp_finetune.train import sample_worth
-from dpladder.learn.interface import Claim, Constants, Data, Hyper
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.finetune import parts
+from dpladder.learn.finetune.descent import sample_worth
+from dpladder.learn.finetune.shapes import model_of
+from dpladder.learn.finetune.sums import guide_of
+from dpladder.learn.interface import Claim, Constants, Hyper
+from dpladder.learn.trainings import declare, train, weights_of
+from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Composed, mu
 from tests.learn.test_finetune import CLASSES, CPU, SMALL, records
@@ -44,11 +48,10 @@ def beside(data: Data, sample: Data, **more: object) -> Data:
 
 
 def width_of(data: Data) -> int:
-    return method("dp_finetune").seen_by_head(GUIDED, SMALL)(data.features[:1]).shape[1]
+    return weights_of(GUIDED).seen_by_head(GUIDED, SMALL)(data.features[:1]).shape[1]
 
 
 def trained(data: Data, learner: FineTune = GUIDED, hyper: Hyper = HYPER) -> np.ndarray:
-    train = method(learner.name).train
     found = train(data, hyper, learner, N0, Silent(), ONE)  # type: ignore[arg-type]
     return np.concatenate([np.ravel(part) for part in found]).astype(np.float64)
 
@@ -68,7 +71,7 @@ def first_of(learner: FineTune, data: Data) -> torch.Tensor:
 
 
 def directions_of(sample: Data) -> float:
-    x = method("dp_finetune").seen_by_head(GUIDED, SMALL)(sample.features)
+    x = weights_of(GUIDED).seen_by_head(GUIDED, SMALL)(sample.features)
     less = x - x.mean(axis=0)
     alike, own = (less @ less.T) ** 2, np.outer((less**2).sum(1), (less**2).sum(1))
     others = ~np.eye(len(x), dtype=bool)
@@ -105,8 +108,7 @@ def test_a_guided_head_is_what_it_is_among_linear_heads_where_features_have_no_m
     linear_head = Descent(public="gradient", **common)
     one = FineTune(trains="head", public="gradient", free_step=True, **common)
     (expected,), (found,) = (
-        method(each.name).train(data, hyper, each, constants, Silent(), ONE)
-        for each in (linear_head, one)
+        train(data, hyper, each, constants, Silent(), ONE) for each in (linear_head, one)
     )
     assert np.allclose(found, expected, rtol=1e-5, atol=1e-6)
 
@@ -131,13 +133,13 @@ def test_batches_hold_each_public_record_once_and_average_as_the_sample() -> Non
 
 def test_a_look_is_paid_once_by_a_head_that_is_bought_or_by_each_training() -> None:
     learner = GUIDED.model_copy(update={"look": 0.19})
-    declared = method(learner.name).declare(learner, HYPER, N0)
+    declared = declare(learner, HYPER, N0)
     noise, look = declared.draws
     assert (look.name, look.shape, look.count) == ("look", (), 1)
     assert noise.scale == pytest.approx(1e4 * gdp.sigma(2.0 * 0.9, 1))
     assert mu(Composed(declared.events)) == pytest.approx(2.0, rel=1e-9)
     bought = learner.model_copy(update={"head": Head(epsilon=1.0)})
-    assert [draw.name for draw in method(bought.name).declare(bought, HYPER, N0).draws] == ["noise"]
+    assert [draw.name for draw in declare(bought, HYPER, N0).draws] == ["noise"]
     noise_of_head = method("dp_finetune").logit_noise(learner, HYPER, N0)
     assert noise_of_head > method("dp_finetune").logit_noise(bought, HYPER, N0)
 

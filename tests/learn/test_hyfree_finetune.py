@@ -15,16 +15,20 @@ from support import Seeded, Silent, answer_of
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from dpladder.config.learner_sections import HyperparameterFree, HyperparameterFreeTuning, Lora
+from dpladder.config.learner_sections import Lora
+from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.learn.bounds import SLACK, STABILITY, normalise
-from dpladder.learn.dp_finetune import parts
-from dpladder.learn.dp_finetune.queries import model_of
-from dpladder.learn.dp_finetune.sums import sums_of as sums_of_model
-from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.data import Data
+from dpladder.learn.finetune import parts
+from dpladder.learn.finetune.shapes import model_of
+from dpladder.learn.finetune.sums import sums_of as sums_of_model
+from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.queries import GradientSum, LossSums
 from dpladder.learn.records import Sums
-from dpladder.learn.registry import method
+from dpladder.learn.trainings import declare, train, weights_of
+from dpladder.methods.hyfree_dp.section import HyperparameterFree
+from dpladder.methods.hyfree_finetune.section import HyperparameterFreeTuning
 from dpladder.privacy.release.meter import Meter
 
 hyfree_finetune, hyfree_dp = method("hyfree_finetune"), method("hyfree_dp")
@@ -110,7 +114,7 @@ def test_a_language_model_is_trained_from_its_tokens_on() -> None:
     speech, learner = constants_of("speech", "input", "pretrained"), Learner(trains="all", every=1)
     texts = records(speech)
     found, _ = trained(learner, texts, speech, Hyper(1.0, 8, 1e6))
-    judge = hyfree_finetune.losses(learner, speech)
+    judge = weights_of(learner).losses(learner, speech)
     still = [np.zeros_like(part) for part in found]
     assert judge.of(found, texts.features).mean() < 0.9 * judge.of(still, texts.features).mean()
 
@@ -160,9 +164,8 @@ def test_a_record_that_counts_as_nothing_adds_nothing() -> None:
 
 
 def trained(learner, data: Data, constants: Constants = SMALL, hyper: Hyper = HYPER, meter=None):
-    known = method(learner.name)
-    meter = meter or Meter(known.declare(learner, hyper, constants).draws, Seeded(), audit=True)
-    found = known.train(data, hyper, learner, constants, meter, ONE)
+    meter = meter or Meter(declare(learner, hyper, constants).draws, Seeded(), audit=True)
+    found = train(data, hyper, learner, constants, meter, ONE)
     if isinstance(meter, Meter):
         meter.close()
     return found, meter
@@ -238,11 +241,9 @@ def test_rates_are_learned_from_one_that_is_far_too_small() -> None:
 
 def test_a_network_starts_with_the_public_head_above_it() -> None:
     learner, data = Learner(trains="last_block", init="public"), records(SMALL)
-    seen = hyfree_finetune.seen_by_head(learner, SMALL)(data.features)
+    seen = weights_of(learner).seen_by_head(learner, SMALL)(data.features)
     head = np.random.default_rng(0).normal(size=(CLASSES, seen.shape[1])).astype(np.float32)
     start = partial(parts.start, learner, SMALL, parts.tuned_of(learner, SMALL))
     assert np.array_equal(start(head)[-head.size :].numpy(), head.ravel())
-    still = hyfree_finetune.train(
-        replace(data, start=head), Hyper(1e-4, 1, 1e6), learner, SMALL, Silent(), ONE
-    )
+    still = train(replace(data, start=head), Hyper(1e-4, 1, 1e6), learner, SMALL, Silent(), ONE)
     assert np.allclose(still[-1], head, atol=1e-2)

@@ -6,14 +6,20 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from dpladder.config.learner_sections import SECTIONS, Descent, learner_of, names
+from dpladder.config.learner_sections import LearnerSection, Rated
+from dpladder.config.learners import METHODS, learner_of, method
+from dpladder.config.method import Method
 from dpladder.errors import BadInput, Refused
 from dpladder.learn.interface import Constants, Hyper
-from dpladder.learn.registry import LEARNERS, method
+from dpladder.learn.trainings import declare
+from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_mlp.section import HiddenLayer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import loss_distribution, price
 from dpladder.privacy.accounting.draws import Draw, tie
@@ -32,39 +38,35 @@ HYPER = Hyper(eta=0.5, steps=25, mu=0.3, delta0=1e-7)
 
 
 def test_the_papers_learner_declares_one_matrix_of_noise_a_step():
-    declared = method("dp_gd").declare(Descent(clip=2.0), HYPER, CONSTANTS)
+    declared = declare(Descent(clip=2.0), HYPER, CONSTANTS)
     sigma = gdp.sigma(0.3, 25)
     assert declared.events == (Counted(Gaussian(sigma), 25),)
     assert declared.draws == (Draw("noise", "gaussian", 2.0 * sigma, (10, 64), 25, 2.0),)
 
 
 def test_a_bias_is_noised_like_any_other_column():
-    declared = method("dp_gd").declare(Descent(bias=True), HYPER, CONSTANTS)
+    declared = declare(Descent(bias=True), HYPER, CONSTANTS)
     assert declared.draws[0].shape == (10, 65)
 
 
 def test_replacing_a_unit_takes_twice_the_noise_for_the_same_event():
     doubled = Constants(n0=1000, classes=10, dimension=64, relation="replace_one")
-    one, two = (
-        method("dp_gd").declare(Descent(), HYPER, constants) for constants in (CONSTANTS, doubled)
-    )
+    one, two = (declare(Descent(), HYPER, constants) for constants in (CONSTANTS, doubled))
     assert one.events == two.events
     assert two.draws[0].scale == 2 * one.draws[0].scale
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize(("mu_of_run", "steps"), [(0.004102, 100), (0.268, 1), (1.67, 7)])
 def test_a_run_costs_what_it_may_spend_and_never_more(name, mu_of_run, steps):
-    declared = method(name).declare(
-        learner_of({"name": name}), Hyper(1.0, steps, mu_of_run), CONSTANTS
-    )
+    declared = declare(learner_of({"name": name}), Hyper(1.0, steps, mu_of_run), CONSTANTS)
     spent = mu(Composed(declared.events))
     assert spent <= mu_of_run
     assert spent == pytest.approx(mu_of_run, rel=1e-9)
 
 
 SHAPES = [
-    *({"name": name} for name in LEARNERS),
+    *({"name": name} for name in METHODS),
     {"name": "dp_zo", "noise": "laplace"},
     {"name": "dp_newton", "link": "sigmoid"},
     {"name": "dp_gd", "link": "sigmoid"},
@@ -82,9 +84,7 @@ SHAPES = [
 @pytest.mark.parametrize("values", SHAPES, ids=str)
 def test_the_draws_of_a_training_cost_what_its_events_charge(values, cap, relation):
     constants = Constants(n0=1000, classes=10, dimension=8, relation=relation, cap=cap)
-    declared = method(values["name"]).declare(
-        learner_of(values), Hyper(1.0, 7, 0.3, 1e-7), constants
-    )
+    declared = declare(learner_of(values), Hyper(1.0, 7, 0.3, 1e-7), constants)
     tie(declared.events, declared.draws, relation)
     for changed in ({"sensitivity": 0.5}, {"count": 8 * 7}, {"scale": 0.9}):
         (name, value) = next(iter(changed.items()))
@@ -102,7 +102,7 @@ def test_the_draws_of_a_training_cost_what_its_events_charge(values, cap, relati
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_sampled_steps_keep_the_epsilon_of_the_budget(relation):
     constants = Constants(n0=1000, classes=10, dimension=64, relation=relation, delta=1e-5)
-    declared = method("dp_gd").declare(Descent(sampling_rate=0.1), HYPER, constants)
+    declared = declare(Descent(sampling_rate=0.1), HYPER, constants)
     (counted,) = declared.events
     assert isinstance(counted.event, Booked)
     (steps,) = counted.event.events
@@ -120,7 +120,7 @@ def test_sampled_steps_keep_the_epsilon_of_the_budget(relation):
 
 
 def test_the_mlp_declares_one_noise_for_all_its_weights():
-    declared = method("dp_mlp").declare(Descent(bias=True), HYPER, CONSTANTS)
+    declared = declare(HiddenLayer(bias=True), HYPER, CONSTANTS)
     assert declared.draws[0].shape == (128 * 65 + 10 * 129,)
 
 
@@ -146,15 +146,15 @@ def test_declaring_and_measuring_need_no_torch():
     """But for a learner that has a network to put its weights into."""
     code = (
         "import sys\n"
-        "from dpladder.config.learner_sections import Tuning, learner_of\n"
+        "from dpladder.config.learners import METHODS, learner_of\n"
         "from dpladder.learn.interface import Constants, Hyper\n"
-        "from dpladder.learn.registry import LEARNERS, method\n"
+        "from dpladder.learn.trainings import declare, scorer_of\n"
         "from dpladder.learn.scorers import ClassScorer\n"
-        "for name in LEARNERS:\n"
+        "for name in METHODS:\n"
         "    learner, constants = learner_of({'name': name}), Constants(9, 2, 3)\n"
-        "    method(name).declare(learner, Hyper(1.0, 5, 1.0), constants)\n"
-        "    if not isinstance(learner, Tuning):\n"
-        "        assert method(name).scorer(learner, constants) == ClassScorer()\n"
+        "    declare(learner, Hyper(1.0, 5, 1.0), constants)\n"
+        "    if not learner.above_cut:\n"
+        "        assert scorer_of(learner, constants) == ClassScorer()\n"
         "print(*sorted({'torch', 'opacus', 'scipy', 'dp_accounting'} & set(sys.modules)))"
     )
     loaded = subprocess.run(
@@ -163,33 +163,49 @@ def test_declaring_and_measuring_need_no_torch():
     assert loaded.stdout.split() == []
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_a_learner_has_a_whole_room(name: str) -> None:
-    """What a new learner lacks is found here: its costs, its training, how it is attacked, and a
-    line in the docs."""
-    learner = method(name)
-    assert callable(learner.room("queries").queries)
-    assert callable(learner.room("train").train)
-    told = {
-        of
-        for of in ("logits", "scorer", "seen_by_head", "ready")
-        if hasattr(learner.room("train"), of)
-    }
-    assert told == {*getattr(learner.room("queries"), "OWN", ())}
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_has_all_its_parts(name: str) -> None:
+    """What a new learner lacks is found here: what it asks, its training, what its weights mean,
+    and a line in the docs."""
+    known = METHODS[name]
+    assert known.name == name
+    for part in (known.queries, known.train, known.logit_noise):
+        if part is not None:
+            assert callable(getattr(import_module(part.__module__), part.__name__))
+    weights = import_module(known.weights)
+    for part in ("ready", "tensors", "logits", "scorer", "seen_by_head"):
+        assert callable(getattr(weights, part))
     assert f"`{name}`" in LEARNERS_PAGE.read_text("utf-8")
 
 
-def test_the_config_names_exactly_the_registered_learners() -> None:
-    assert set(LEARNERS) == {name for section in SECTIONS for name in names(section)}
+@pytest.mark.parametrize("searches", ["rate", "ridge"])
+def test_a_method_that_is_tuned_without_a_law_of_its_kappa_is_refused_at_import(searches) -> None:
+    """Another one's law would steer its search to the wrong r."""
+
+    class Lion(Rated):
+        name: Literal["dp_lion"] = "dp_lion"
+
+    Lion.searches = searches
+    with pytest.raises(BadInput, match="learner dp_lion is tuned, and has no law of its kappa"):
+        Method(section=Lion, queries=len, train=len)
+    Method(section=Lion, queries=len, train=len, logit_noise=len)
 
 
-def test_a_descent_on_heads_without_a_law_of_its_kappa_is_refused_at_import() -> None:
-    """It would pass for one of Adam's."""
-    code = (
-        "from dpladder.config import learner_sections\n"
-        "learner_sections.SHARED['dp_lion'] = 'heads'\n"
-        "import dpladder.learn.heads.queries"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert run.returncode != 0
-    assert "dp_lion: a descent on heads needs a law of its kappa" in run.stderr
+def test_a_method_has_one_name() -> None:
+    class Several(LearnerSection):
+        name: Literal["a", "b"] = "a"
+
+    with pytest.raises(BadInput, match="Several must have name: Literal"):
+        Method(section=Several, queries=len, train=len)
+
+
+def test_a_section_is_found_whichever_of_its_package_and_the_config_is_imported_first() -> None:
+    for first in ("dpladder.methods.dp_ls.section", "dpladder.config.model"):
+        code = (
+            f"import warnings; warnings.simplefilter('error'); import {first}\n"
+            "from dpladder.config.learners import METHODS; print(METHODS['dp_ls'].name)"
+        )
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert run.stdout.split() == ["dp_ls"]

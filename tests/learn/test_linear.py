@@ -19,18 +19,21 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from support import Seeded, Silent, SmoothMeter, devices
 
-from dpladder.config.learner_sections import Descent, LeastSquares
+from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import linear
 from dpladder.learn.bounds import MANY, SLACK, scale_of, slack
+from dpladder.learn.data import Data
 from dpladder.learn.descent import EMA
 from dpladder.learn.descent_noise import batch_size, gradient_sum
-from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.linear import clipped_sum, resident, summed_losses
 from dpladder.learn.moments import second_moment
 from dpladder.learn.records import load, prepare
-from dpladder.learn.registry import method
+from dpladder.learn.trainings import declare, train, train_many
+from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_ls.section import LeastSquares
 from dpladder.privacy.release.meter import Meter
 
 PAPER = Descent()
@@ -45,15 +48,13 @@ def constants_of(data, **more):
 
 
 def metered(learner, constants, hyper=HYPER, seed=0):
-    return SmoothMeter(
-        method("dp_gd").declare(learner, hyper, constants).draws, Seeded(seed), audit=True
-    )
+    return SmoothMeter(declare(learner, hyper, constants).draws, Seeded(seed), audit=True)
 
 
 def trained(data, learner=PAPER, hyper=HYPER, constants=None, meter=None, resources=ONE):
     constants = constants or constants_of(data)
     meter = meter or metered(learner, constants, hyper)
-    (weights,) = method("dp_gd").train(data, hyper, learner, constants, meter, resources)
+    (weights,) = train(data, hyper, learner, constants, meter, resources)
     if isinstance(meter, Meter):
         meter.close()
     return weights
@@ -203,7 +204,7 @@ def test_many_trials_over_one_pass_equal_trials_alone(schedule):
     data, learner, constants = records(300), Descent(schedule=schedule), constants_of(records())
     hypers = [Hyper(0.1, 3, 1.0), Hyper(2.0, 9, 0.5), Hyper(0.5, 1, 3.0), Hyper(0.3, 9, 2.0)]
     meters = [metered(learner, constants, hyper, seed) for seed, hyper in enumerate(hypers)]
-    together = method(learner.name).train_many(data, hypers, learner, constants, meters, ONE)
+    together = train_many(data, hypers, learner, constants, meters, ONE)
     for seed, hyper in enumerate(hypers):
         alone = trained(data, learner, hyper, meter=metered(learner, constants, hyper, seed))
         assert np.allclose(together[seed], alone, rtol=1e-5, atol=1e-6 * np.abs(alone).max())
@@ -223,9 +224,7 @@ def test_threads_only_reorder_the_sum():
 def test_many_sampled_trials_have_samples_of_their_own():
     data, learner, constants = records(), Descent(sampling_rate=0.3), constants_of(records())
     meters = [metered(learner, constants, seed=seed) for seed in range(2)]
-    together = method(learner.name).train_many(
-        data, [HYPER, HYPER], learner, constants, meters, ONE
-    )
+    together = train_many(data, [HYPER, HYPER], learner, constants, meters, ONE)
     for seed in range(2):
         assert np.array_equal(
             together[seed][0], trained(data, learner, meter=metered(learner, constants, seed=seed))
@@ -234,10 +233,12 @@ def test_many_sampled_trials_have_samples_of_their_own():
 
 RERUN = """
 import hashlib, numpy as np
-from dpladder.config.learner_sections import Descent, LeastSquares
+from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_ls.section import LeastSquares
 from dpladder.config.model import Resources
-from dpladder.learn.registry import method
-from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.config.learners import method
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.data import Data
 from dpladder.privacy.release.meter import Meter
 class Source:
     def stream(self, name, index):
@@ -245,8 +246,8 @@ class Source:
 random = np.random.default_rng(0)
 data = Data(random.normal(size=(3000, 257)).astype("f"), random.integers(0, 10, 3000))
 learner, hyper, constants = Descent(bias=True), Hyper(1.0, 5, 1.0), Constants(3000, 10, 257)
-meter = Meter(method("dp_gd").declare(learner, hyper, constants).draws, Source())
-(weights,) = method("dp_gd").train(data, hyper, learner, constants, meter, Resources(threads=2))
+meter = Meter(declare(learner, hyper, constants).draws, Source())
+(weights,) = train(data, hyper, learner, constants, meter, Resources(threads=2))
 print(hashlib.sha256(weights.tobytes()).hexdigest())
 """
 

@@ -16,7 +16,8 @@ from sklearn.metrics import roc_auc_score
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.label_sets import number_of
 from dpladder.config.telling import BINS
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
 from dpladder.learn.measures import figures, tables
 from dpladder.learn.measures.tables import (
     FINEST,

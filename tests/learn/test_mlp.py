@@ -15,18 +15,20 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
-from dpladder.config.learner_sections import Descent
+from dpladder.config.learners import method
 from dpladder.config.model import Resources
-from dpladder.learn import linear
+from dpladder.learn import linear, perceptron
 from dpladder.learn.bounds import SLACK, scale_of
-from dpladder.learn.dp_mlp import queries
-from dpladder.learn.dp_mlp import sums as perceptron
-from dpladder.learn.dp_mlp.train import initial
-from dpladder.learn.interface import Constants, Data, Hyper, sigmoid_bias
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Hyper, sigmoid_bias
 from dpladder.learn.links import Link, link_of
 from dpladder.learn.records import load
-from dpladder.learn.registry import method
 from dpladder.learn.scorers import ClassScorer
+from dpladder.learn.trainings import declare, train
+from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_mlp import queries
+from dpladder.methods.dp_mlp.section import HiddenLayer
+from dpladder.methods.dp_mlp.train import initial
 from dpladder.privacy.release.meter import Meter
 
 dp_mlp = method("dp_mlp")
@@ -156,8 +158,8 @@ def test_no_record_breaks_the_mlp_or_exceeds_the_bound(value):
 
 
 def trained(learner, data, hyper=HYPER):
-    meter = Meter(dp_mlp.declare(learner, hyper, CONSTANTS).draws, Seeded(), audit=True)
-    weights = dp_mlp.train(data, hyper, learner, CONSTANTS, meter, ONE)
+    meter = Meter(declare(learner, hyper, CONSTANTS).draws, Seeded(), audit=True)
+    weights = train(data, hyper, learner, CONSTANTS, meter, ONE)
     meter.close()
     return weights, meter
 
@@ -167,7 +169,7 @@ SWITCHES = [{}, {"bias": True, "average": "ema"}, {"sampling_rate": 0.3}, {"free
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
 def test_it_trains_alike_twice_and_draws_each_step_afresh(switches):
-    learner = Descent(name="dp_mlp", **switches)
+    learner = HiddenLayer(**switches)
     (first, meter), (second, _) = trained(learner, records()), trained(learner, records())
     assert [layer.shape for layer in first] == [*queries.layers(learner, CONSTANTS)]
     assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
@@ -176,8 +178,8 @@ def test_it_trains_alike_twice_and_draws_each_step_afresh(switches):
 
 
 def test_poisson_batches_hold_the_records_that_the_meter_names(monkeypatch):
-    data, learner = records(), Descent(name="dp_mlp", sampling_rate=0.3)
-    again = Meter(dp_mlp.declare(learner, HYPER, CONSTANTS).draws, Seeded())
+    data, learner = records(), HiddenLayer(sampling_rate=0.3)
+    again = Meter(declare(learner, HYPER, CONSTANTS).draws, Seeded())
     batches, real = [], perceptron.clipped_sum
 
     def spy(model, held, weights, bound, rows, *rest, **others):
@@ -192,9 +194,9 @@ def test_poisson_batches_hold_the_records_that_the_meter_names(monkeypatch):
 
 
 def test_with_nobody_in_it_the_mlp_walks_along_the_meters_noise():
-    data, learner = records(), Descent(name="dp_mlp", momentum=0.0, free_step=False)
+    data, learner = records(), HiddenLayer(momentum=0.0, free_step=False)
     nobody = Data(data.features, np.full_like(data.labels, -1))
-    meter = Meter(dp_mlp.declare(learner, HYPER, CONSTANTS).draws, Seeded())
+    meter = Meter(declare(learner, HYPER, CONSTANTS).draws, Seeded())
     shapes = queries.layers(learner, CONSTANTS)
     expected = initial(learner, CONSTANTS, shapes).numpy()
     for _ in range(HYPER.steps):
@@ -213,16 +215,16 @@ def test_it_learns_what_no_line_can_tell_apart():
     points = random.uniform(-1, 1, (600, 2))
     data = Data(points.astype(np.float32), (points[:, 0] * points[:, 1] > 0).astype(np.int64))
     constants = Constants(n0=600, classes=2, dimension=2)
-    learner, hyper = Descent(name="dp_mlp", bias=True, init="random"), Hyper(1.0, 40, 100.0)
-    meter = Meter(dp_mlp.declare(learner, hyper, constants).draws, Seeded())
-    weights = dp_mlp.train(data, hyper, learner, constants, meter, ONE)
+    learner, hyper = HiddenLayer(bias=True, init="random"), Hyper(1.0, 40, 100.0)
+    meter = Meter(declare(learner, hyper, constants).draws, Seeded())
+    weights = train(data, hyper, learner, constants, meter, ONE)
     assert ClassScorer().count(weights, data.features, data.labels) > 540
 
 
 def test_opacus_says_nothing_in_a_job():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        trained(Descent(name="dp_mlp"), records())
+        trained(HiddenLayer(), records())
 
 
 def between(far, near, says):

@@ -10,19 +10,20 @@ import pytest
 from learn.test_finetune import CLASSES, SMALL, records
 from support import Seeded
 
-from dpladder.config.learner_sections import StepSizeFree, StepSizeFreeTuning
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Hyper, Weights
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Hyper, Weights
+from dpladder.learn.trainings import declare, train
+from dpladder.methods.dp_prodigy.section import StepSizeFree
+from dpladder.methods.prodigy_finetune.section import StepSizeFreeTuning
 from dpladder.privacy.release.meter import Meter
 
 ONE = Resources(threads=1, mem_mb=50)
 
 
 def trained(learner: Any, data: Data, constants: Constants, hyper: Hyper) -> Weights:
-    known = method(learner.name)
-    meter = Meter(known.declare(learner, hyper, constants).draws, Seeded())
-    found = known.train(data, hyper, learner, constants, meter, ONE)
+    meter = Meter(declare(learner, hyper, constants).draws, Seeded())
+    found = train(data, hyper, learner, constants, meter, ONE)
     meter.close()
     return found
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from support import Silent
 
-from dpladder.config.learner_sections import learner_of
+from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import public_head
-from dpladder.learn.interface import Constants, Data, Hyper
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.trainings import train, weights_of
 
 CLASSES, WIDTH = 4, 12
 
@@ -31,7 +34,9 @@ def constants_of(data: Data) -> Constants:
 def head_of(data: Data, name: str = "dp_gd", **keys: object) -> np.ndarray:
     constants = constants_of(data)
     learner = learner_of({"name": name, "init": "public", **keys})
-    return public_head.fitted(data, CLASSES, method(name).seen_by_head(learner, constants))[0]
+    return public_head.fitted(data, CLASSES, weights_of(learner).seen_by_head(learner, constants))[
+        0
+    ]
 
 
 @pytest.mark.few(1)
@@ -92,9 +97,8 @@ def test_a_first_step_is_that_of_the_loss_at_the_public_head() -> None:
     )
     started = Data(data.features, data.labels, start=head)
     hyper, constants = Hyper(0.5, 1, 1.0), constants_of(data)
-    (found,) = method("dp_gd").train(
-        started, hyper, learner, constants, Silent(), Resources(threads=1)
-    )  # type: ignore[arg-type]
+    meter: Any = Silent()
+    (found,) = train(started, hyper, learner, constants, meter, Resources())
     weights = torch.from_numpy(head).double().requires_grad_()
     logits = torch.from_numpy(data.features).double() @ weights.T
     loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(data.labels), reduction="sum")
@@ -109,7 +113,7 @@ def test_a_training_without_its_head_is_refused() -> None:
     learner = learner_of({"name": "dp_gd", "init": "public"})
     for start in (None, np.zeros((CLASSES, WIDTH + 1), np.float32)):
         with pytest.raises(BadInput, match="rule find_start"):
-            method("dp_gd").train(
+            train(
                 Data(data.features, data.labels, start=start),
                 Hyper(0.5, 1, 1.0),
                 learner,

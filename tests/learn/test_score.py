@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,14 +11,15 @@ from hypothesis import strategies as st
 from support import Seeded
 
 from dpladder.config.label_sets import number_of
-from dpladder.config.learner_sections import FineTune
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import score, weights
-from dpladder.learn.dp_finetune.train import logits as logits_of_network
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.finetune.predict import logits as logits_of_network
+from dpladder.learn.interface import Constants
 from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong
 from dpladder.learn.queries import Cells
 from dpladder.learn.scorers import FULL, ClassScorer, LossScorer, Scorer, shares_of_losses
+from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.accounting import events
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.looking import ceiling
@@ -117,7 +117,7 @@ def test_one_record_more_tips_no_other_ones_tie(of):
     head = np.stack([row, random.permutation(row)])
     features = np.tile(random.uniform(0.5, 1.0, (most, 1)).astype(np.float32), width)
     learner, constants = FineTune(trains="head"), Constants(most, 2, width)
-    own = partial(logits_of_network, learner, constants) if of == "network" else None
+    own = logits_of_network(learner, constants) if of == "network" else None
 
     def right(features):
         labels = np.ones(len(features), np.int64)

@@ -18,20 +18,12 @@ from support import Seeded, Silent, SmoothMeter, Unrounded
 
 from dpladder.audit.engine.bare import Bare
 from dpladder.config.label_sets import number_of
-from dpladder.config.learner_sections import (
-    Covariance,
-    FeatureCovariance,
-    LeastSquares,
-    Newton,
-    Prototypes,
-    Statistics,
-)
+from dpladder.config.learner_sections import Covariance, Statistics
+from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.learn.curator import Curator
-from dpladder.learn.dp_ls import statistics
-from dpladder.learn.dp_ls.queries import sums as sums_to_share
-from dpladder.learn.dp_ls.train import release_sums
-from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.moments import solve, to_coordinates, to_matrix
 from dpladder.learn.queries import (
     Curvatures,
@@ -41,8 +33,15 @@ from dpladder.learn.queries import (
     SecondMoments,
     declared,
 )
-from dpladder.learn.registry import method
 from dpladder.learn.second_order import covariance
+from dpladder.learn.trainings import declare, train
+from dpladder.methods.dp_fc.section import FeatureCovariance
+from dpladder.methods.dp_ls import statistics
+from dpladder.methods.dp_ls.queries import sums as sums_to_share
+from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.dp_ls.train import release_sums
+from dpladder.methods.dp_newton.section import Newton
+from dpladder.methods.dp_prototypes.section import Prototypes
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.release.meter import Meter
 
@@ -97,15 +96,14 @@ def shared(data, learner):
 def fitted(learner, hyper, data=None, constants=CONSTANTS, meter=None, resources=ONE):
     """Without noise, where no meter is given."""
     data, meter = records() if data is None else data, meter or Silent()
-    (weights,) = MODULES[learner.name].train(data, hyper, learner, constants, meter, resources)
+    (weights,) = train(data, hyper, learner, constants, meter, resources)
     return weights
 
 
 def trained(learner, hyper, data=None, constants=CONSTANTS, meter=Meter):
     data = records() if data is None else data
-    module = MODULES[learner.name]
-    meter = meter(module.declare(learner, hyper, constants).draws, Seeded())
-    (weights,) = module.train(shared(data, learner), hyper, learner, constants, meter, ONE)
+    meter = meter(declare(learner, hyper, constants).draws, Seeded())
+    (weights,) = train(shared(data, learner), hyper, learner, constants, meter, ONE)
     meter.close()
     return weights
 
@@ -113,7 +111,7 @@ def trained(learner, hyper, data=None, constants=CONSTANTS, meter=Meter):
 def sums_of(learner, data, constants=CONSTANTS, hyper=None):
     """What a training wants to release, in units of the noise that is declared for it."""
     hyper = hyper or Hyper(0.5, 1, MU)
-    draws = MODULES[learner.name].declare(learner, hyper, constants).draws
+    draws = declare(learner, hyper, constants).draws
     meter = Bare(draws, Seeded())
     fitted(learner, hyper, data, constants, meter)
     return np.concatenate(
@@ -156,7 +154,7 @@ def test_a_small_class_keeps_its_prototype_beside_large_ones():
     ],
 )
 def test_noise_multiplier_at_epsilon_one(learner, steps, sigma):
-    (counted,) = MODULES[learner.name].declare(learner, Hyper(0.1, steps, MU), CONSTANTS).events
+    (counted,) = declare(learner, Hyper(0.1, steps, MU), CONSTANTS).events
     assert counted.event.sigma == pytest.approx(sigma, rel=5e-5)
 
 
@@ -455,11 +453,11 @@ def solved(sums, learner, ridge):
 
 
 def test_shared_statistics_cost_what_a_training_of_their_own_costs():
-    own = dp_ls.declare(LeastSquares(radius=1.5), Hyper(0.1, 1, MU), CONSTANTS)
+    own = declare(LeastSquares(radius=1.5), Hyper(0.1, 1, MU), CONSTANTS)
     assert (
         declared(sums_to_share(MU, 1.5, CONSTANTS), CONSTANTS)
         == own
-        == dp_ls.declare(SHARING, Hyper(0.1, 1, MU), CONSTANTS)
+        == declare(SHARING, Hyper(0.1, 1, MU), CONSTANTS)
     )
     (counted,) = own.events
     assert (counted.count, counted.event.sigma) == (3, pytest.approx(6.4616, rel=5e-5))
@@ -482,12 +480,10 @@ def test_any_number_of_trials_solve_one_release_and_draw_nothing(tmp_path):
         ).of_trial(number)
         assert learner.alpha == (0.1, 1.0, 0.1)[number]
         hyper = Hyper(1 / ridge, 1, 0.0)
-        declared = dp_ls.declare(learner, hyper, CONSTANTS)
+        declared = declare(learner, hyper, CONSTANTS)
         assert declared.events == declared.draws == ()
         meter = Meter(declared.draws, Seeded())
-        (found,) = dp_ls.train(
-            replace(NOTHING, statistics=path), hyper, learner, CONSTANTS, meter, ONE
-        )
+        (found,) = train(replace(NOTHING, statistics=path), hyper, learner, CONSTANTS, meter, ONE)
         meter.close()
         assert found == pytest.approx(solved(sums, learner, ridge), rel=1e-4, abs=1e-5)
 
@@ -499,9 +495,9 @@ def test_a_refined_training_weighs_both_releases_by_inverse_variance(tmp_path, m
     share = mu**2 / (mu**2 + MU**2)
     both = {name: share * own[name] + (1 - share) * before[name] for name in own}
     hyper = Hyper(2.0, 1, mu)
-    meter = SmoothMeter(dp_ls.declare(SHARING, hyper, CONSTANTS).draws, Seeded())
+    meter = SmoothMeter(declare(SHARING, hyper, CONSTANTS).draws, Seeded())
     data = replace(records(), statistics=shared)
-    (found,) = dp_ls.train(data, hyper, SHARING, CONSTANTS, meter, ONE)
+    (found,) = train(data, hyper, SHARING, CONSTANTS, meter, ONE)
     meter.close()
     assert found == pytest.approx(solved(both, SHARING, 0.5), rel=1e-4, abs=1e-5)
 
@@ -519,8 +515,8 @@ def test_nothing_that_was_paid_for_statistics_is_wasted(tmp_path):
     for mu in (MU / 2, 2 * MU):
         shared = released_sums(tmp_path / "sums", data, constants=constants)
         hyper = Hyper(1e-12, 1, mu)
-        draws = dp_ls.declare(SHARING, hyper, constants).draws
-        (found,) = dp_ls.train(
+        draws = declare(SHARING, hyper, constants).draws
+        (found,) = train(
             replace(data, statistics=shared), hyper, SHARING, constants, Meter(draws, Seeded()), ONE
         )
         noise = found * hyper.ridge * constants.n0 - exact_sums
@@ -616,10 +612,10 @@ def test_a_training_repeats_bit_for_bit_and_streams_to_the_same_bits(learner, tm
 
 
 def test_noise_is_drawn_for_every_class_and_step():
-    draws = {d.name: d for d in dp_newton.declare(Newton(), Hyper(0.1, 4, MU), CONSTANTS).draws}
+    draws = {d.name: d for d in declare(Newton(), Hyper(0.1, 4, MU), CONSTANTS).draws}
     assert draws["hessian"].count == 4 * CLASSES
     assert draws["gradient"].count == 4
-    draws = {d.name: d for d in dp_ls.declare(LeastSquares(), Hyper(0.1, 1, MU), CONSTANTS).draws}
+    draws = {d.name: d for d in declare(LeastSquares(), Hyper(0.1, 1, MU), CONSTANTS).draws}
     assert (draws["moments"].count, draws["targets"].count, draws["covariance"].count) == (
         CLASSES,
         CLASSES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpladder.learn import student
-from dpladder.learn.interface import Data
+from dpladder.learn.data import Data
 from dpladder.learn.scorers import ClassScorer
 
 CLASSES, WIDTH, SEEN = 3, 40, 10

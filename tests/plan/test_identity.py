@@ -10,9 +10,11 @@ from typing import Annotated, Any
 
 import pytest
 
-from dpladder.config import load
-from dpladder.config.learner_sections import SECTIONS, Descent, names
+from dpladder.config.learners import SECTIONS
+from dpladder.config.load import load
+from dpladder.config.search_sections import names
 from dpladder.config.section import NeutralAt, Section, values_of
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.plan import asked_of
 from dpladder.plan.settle import settled

@@ -14,7 +14,7 @@ from workflow.test_formats import WEIGHTS, unpacked
 import dpladder
 from dpladder.cli import main
 from dpladder.commands import check as check_command
-from dpladder.config import load
+from dpladder.config.load import load
 from dpladder.config.model import Resources
 from dpladder.jobs import compose_privacy as job
 from dpladder.jobs.task import Task, write_json

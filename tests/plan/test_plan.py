@@ -16,10 +16,10 @@ from support import commit
 
 from dpladder.config import Project
 from dpladder.config.docs import DEMO
-from dpladder.config.learner_sections import OneStep
 from dpladder.config.load import overlay, resolve
 from dpladder.config.search_sections import SEARCHES
 from dpladder.errors import BadInput, Refused
+from dpladder.methods.one_step.section import OneStep
 from dpladder.plan import dag, stages
 from dpladder.plan.cost import trial_budget
 from dpladder.plan.kept import may_pay_again, with_answers

@@ -11,7 +11,6 @@ import pytest
 import yaml
 from support import commit
 
-from dpladder.config.learner_sections import guided
 from dpladder.config.load import overlay
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.kept import with_answers
@@ -71,7 +70,7 @@ def test_a_sample_guides_a_head_that_is_bought_and_the_network_above_it(
 ) -> None:
     Path("few").mkdir()
     found = asked(CUT, {"learner": learner})
-    assert guided(found.main.learner) is expected
+    assert found.main.learner.guided is expected
     bought = "head" in learner
     guides = {"find_start": expected, "estimate_head": bought, "train_final": True}
     for rule, there in guides.items():
@@ -108,13 +107,13 @@ def test_a_sample_guides_a_head_that_is_bought_and_the_network_above_it(
 def test_a_sample_guides_every_head_that_it_can_unless_it_is_told_not_to(
     changes: dict[str, Any], expected: bool
 ) -> None:
-    assert guided(asked(changes).main.learner) is expected
+    assert asked(changes).main.learner.guided is expected
 
 
 def test_a_sample_whose_labels_are_other_classes_guides_nothing() -> None:
     named = {"source": "torchvision:CIFAR10", "classes": None}
     apart = {"dataset": named | {"public_sample": "torchvision:STL10"}}
-    assert not guided(asked(apart, {"features": {"model": "efficientnet_lite0"}}).main.learner)
+    assert not asked(apart, {"features": {"model": "efficientnet_lite0"}}).main.learner.guided
 
 
 def known_by(project: Any) -> str:
@@ -147,9 +146,9 @@ def release(project: Any, *rules: str) -> None:
 def test_what_the_plan_chose_and_was_paid_for_is_remembered(changes: dict[str, Any]) -> None:
     release(asked(changes))
     found = asked(changes, {"final": {"targets": [1.0, 2.0]}})
-    assert guided(found.main.learner)
+    assert found.main.learner.guided
     assert "kept" not in found.choices.get("main", "")
-    assert not guided(asked(changes, public("none")).main.learner)
+    assert not asked(changes, public("none")).main.learner.guided
 
 
 def test_a_choice_that_nobody_paid_for_is_made_anew() -> None:
@@ -161,9 +160,9 @@ def test_a_choice_that_nobody_paid_for_is_made_anew() -> None:
     for lineage in terms:
         ledger = book.open_ledger(open_home(), terms[lineage])
         book.settle(ledger, [(one, unguided) for one in inputs])
-    assert guided(asked().main.learner)
+    assert asked().main.learner.guided
     release(asked(public("none")))
-    assert not guided(asked().main.learner)
+    assert not asked().main.learner.guided
 
 
 def test_a_sample_that_takes_a_guides_place_and_has_other_classes_guides_nothing() -> None:
@@ -173,7 +172,7 @@ def test_a_sample_that_takes_a_guides_place_and_has_other_classes_guides_nothing
     Path("few").mkdir()
     release(asked({"dataset": named | {"public_sample": "folder:few"}}, network))
     other = {"dataset": named | {"public_sample": "torchvision:STL10"}}
-    assert not guided(asked(other, network).main.learner)
+    assert not asked(other, network).main.learner.guided
 
 
 def test_what_guides_a_descent_has_a_version_of_its_own(monkeypatch) -> None:
@@ -204,7 +203,7 @@ def test_a_release_that_both_choices_ask_for_decides_nothing() -> None:
     """A noised mean is the same with and without a guide."""
     noised = {"features": {"centre": "noised", "mean": {"epsilon": 0.2}}}
     release(asked(CLOSED, noised, public("gradient")), "estimate_mean", "train_final")
-    assert guided(asked(CLOSED, noised).main.learner)
+    assert asked(CLOSED, noised).main.learner.guided
 
 
 def test_what_measures_a_guided_model_is_asked_as_the_ledger_knows_it() -> None:

@@ -11,13 +11,14 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from dpladder.config.learner_sections import learner_of
+from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Fit, Rung, Search, Sweep
 from dpladder.errors import BadInput, Refused
 from dpladder.jobs.compare_hpo import ablations, compare, judge
 from dpladder.jobs.compare_learners import entries
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
 from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian

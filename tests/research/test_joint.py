@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from research.test_contest import SEARCH, arena
 
-from dpladder.config.learner_sections import Descent, FineTune
 from dpladder.errors import Refused
 from dpladder.learn import descent_noise, interface
 from dpladder.learn.scorers import ClassScorer
+from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import FINAL, Entry, delta0_of, epsilon
 from dpladder.privacy.accounting.events import Composed, mu

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpladder.config.learner_sections import learner_of
+from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
 from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena
 from dpladder.research.without_noise import DOUBLINGS, best

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpladder.config.learner_sections import Descent
 from dpladder.config.search_sections import (
     SEARCHES,
     DpHypo,
@@ -25,6 +24,7 @@ from dpladder.config.search_sections import (
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.errors import Refused
 from dpladder.learn.interface import Constants
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp, selection
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.draws import gaussian, tie

@@ -15,9 +15,9 @@ from runpy import run_path
 import numpy as np
 import pytest
 
-from dpladder.config.learner_sections import Descent
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Declaration
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.research.contest import Competitor, contest
 from dpladder.research.contestants import METHODS
 from dpladder.search.asking import Ask, Found, Setting

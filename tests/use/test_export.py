@@ -22,16 +22,16 @@ from use.test_model import saved
 import dpladder
 from dpladder.cli import main
 from dpladder.config.features_sections import Features
-from dpladder.config.learner_sections import FineTune
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import network_behind
 from dpladder.data.depths import depths_for, known_of
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput
 from dpladder.learn import weights
-from dpladder.learn.dp_finetune.queries import shapes
+from dpladder.learn.finetune.shapes import shapes
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.measures.tested import GroupNames
+from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.use import graph, standalone
 from dpladder.use.card import card
 from dpladder.use.export import export

@@ -22,16 +22,16 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 import dpladder
 from dpladder.cli import main
 from dpladder.config.features_sections import Features
-from dpladder.config.learner_sections import FineTune
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import network_behind
 from dpladder.data.depths import depths_for, known_of
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput
 from dpladder.learn import weights
-from dpladder.learn.dp_finetune.queries import shapes
+from dpladder.learn.finetune.shapes import shapes
 from dpladder.learn.interface import Constants
-from dpladder.learn.registry import method
+from dpladder.learn.trainings import weights_of
+from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.use import graph, standalone
 from dpladder.use.export import export
 from dpladder.use.generate import Writing, samples, spoken
@@ -254,7 +254,7 @@ def test_a_language_model_is_a_folder_of_transformers_that_says_the_same_to_the_
     )
 
     learner, constants = model.tuned or pytest.fail("it was trained above a cut")
-    counted = method("dp_finetune").losses(learner, constants)
+    counted = weights_of(learner).losses(learner, constants)
     assert counted is not None
     rows, _ = model._rows(model._source(TEXTS))
     whole = found.double()

@@ -23,7 +23,8 @@ from dpladder.data.centre import Map
 from dpladder.data.sources import Source
 from dpladder.learn import weights
 from dpladder.learn.interface import Constants
-from dpladder.learn.registry import method
+from dpladder.learn.trainings import scorer_of
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.use import graph
 from dpladder.use.card import card
 
@@ -48,10 +49,10 @@ def made(tmp_path: Path) -> tuple[Path, np.ndarray]:
 
 
 def test_probabilities_are_those_that_a_test_counts(made: Any) -> None:
-    (file, rows), known = made, method("dp_gd")
+    file, rows = made
     constants = Constants(1, 3, 7, labels="many")
     layers, mean, _ = weights.load_with_mean(file)
-    logits = known.scorer(None, constants).logits(layers, Map(mean, **MAP)(rows))
+    logits = scorer_of(Descent(), constants).logits(layers, Map(mean, **MAP)(rows))
     found = dpladder.load(file).predict(rows)
     assert found.probabilities == pytest.approx(expit(logits), rel=1e-12)
     said = [

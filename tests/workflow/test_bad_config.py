@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpladder.config import load
+from dpladder.config.load import load
 from dpladder.errors import BadInput
 
 ROOT = Path(__file__).parents[2]

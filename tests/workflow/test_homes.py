@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dpladder.cli import main
-from dpladder.config import load
+from dpladder.config.load import load
 from dpladder.errors import Refused
 from dpladder.jobs.private import reserved
 from dpladder.jobs.task import Task

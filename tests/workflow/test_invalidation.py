@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from support import as_the_ledger_knows, commit
 
-from dpladder.config import load
+from dpladder.config.load import load
 from dpladder.plan import mechanisms
 from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import settled
@@ -331,7 +331,7 @@ CODE_EDITS = {
         NOTHING,
     ),
     "another learner": (
-        "learn/dp_newton/train.py",
+        "methods/dp_newton/train.py",
         "MAJORANT = ",
         "SECOND = 2\nMAJORANT = ",
         NOTHING,

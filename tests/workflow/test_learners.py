@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support import mixture
 
-from dpladder.config import load
+from dpladder.config.load import load
 from dpladder.learn import weights
 from dpladder.plan.pictures import pictures_of
 from dpladder.plan.settle import settled

@@ -12,8 +12,10 @@ from types import SimpleNamespace
 import pytest
 from support import ROOT
 
-from dpladder.config import findings, others
-from dpladder.config.learner_sections import learner_of
+from dpladder.config import findings, learners, others
+from dpladder.config.learner_sections import LearnerSection
+from dpladder.config.learners import learner_of
+from dpladder.config.method import Method
 from dpladder.plan import digests
 from dpladder.privacy.statement.check import check, read_statement
 
@@ -29,6 +31,20 @@ report = findings.Report(0, (*report.findings, *blind.findings("own.nearest_mean
 print("ok" if report.ok else findings.table(report))
 """
 LEARNER, SEARCH = "dpladder.learners", "dpladder.searches"
+BROUGHT = """
+from typing import Literal
+
+from dpladder.config.learner_sections import LearnerSection
+from dpladder.config.method import Method
+
+
+class Brought(LearnerSection):
+    name: Literal["own.learner"] = "own.learner"
+    {field}
+
+
+METHOD = Method(section=Brought, queries=len, train=len)
+"""
 
 
 @pytest.fixture
@@ -104,20 +120,17 @@ def _found(monkeypatch):
     """What becomes of entry points."""
     monkeypatch.syspath_prepend(EXAMPLE)
 
-    def of(*given: EntryPoint, taken: tuple[str, ...] = ()) -> dict[str, others.Other]:
+    def of(*given: EntryPoint, taken: tuple[str, ...] = ()) -> dict[str, Method]:
         monkeypatch.setattr(others, "installed", lambda: EntryPoints(given))
-        return others.others(LEARNER, taken)
+        return others.entries(LEARNER, learners.of_another_package, taken)
 
     return of
 
 
-def test_an_entry_point_brings_a_section(found):
-    [other] = found(entry("own_methods.nearest_mean")).values()
-    assert (other.name, other.room, other.version) == (
-        "own.nearest_mean",
-        "own_methods.nearest_mean",
-        1,
-    )
+def test_an_entry_point_brings_a_method(found):
+    [method] = found(entry("own_methods.nearest_mean")).values()
+    assert (method.name, method.version, method.built_in) == ("own.nearest_mean", 1, False)
+    assert set(method.modules) == {"own_methods.nearest_mean", "dpladder.learn.layers"}
 
 
 @pytest.mark.parametrize(
@@ -136,43 +149,43 @@ def test_one_that_cannot_be_used_stands_in_nobodys_way(broken, taken, why, found
 
 
 def test_a_section_with_a_list_is_refused_with_what_to_write(found, tmp_path, monkeypatch) -> None:
-    (tmp_path / "listing.py").write_text(
-        "from typing import Literal\n"
-        "from dpladder.config.section import Section\n"
-        "class Listing(Section):\n"
-        "    name: Literal['own.listing']\n"
-        "    widths: tuple[list[int], ...] = ()\n"
-        "SECTION = Listing\n"
-    )
+    (tmp_path / "listing.py").write_text(BROUGHT.format(field="widths: tuple[list[int], ...] = ()"))
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.warns(UserWarning, match=r"widths: .*Write tuple\[\.\.\.\]"):
-        assert found(entry("listing", "own.listing")) == {}
+        assert found(entry("listing", "own.learner")) == {}
 
 
-def test_a_learner_of_another_package_may_take_findings() -> None:
+def test_a_learner_of_another_package_may_take_findings(monkeypatch) -> None:
     many = SimpleNamespace(labels="many")
-    for takes, refused in ((True, False), (False, True)):
-        learner = SimpleNamespace(name="own.one", takes_findings=takes)
-        config = SimpleNamespace(dataset=many, learner=learner)
-        assert bool([*findings.beside({})["learner.name"](config)]) == refused
+    config = SimpleNamespace(dataset=many, learner=SimpleNamespace(name="own.one"))
+    rule = findings.beside({})["learner.name"]
+    assert [*rule(config)]
+    monkeypatch.setitem(
+        findings.TAKEN, "learner.name", (*findings.TAKEN["learner.name"], "own.one")
+    )
+    assert not [*rule(config)]
 
 
-@pytest.mark.parametrize("field", sorted(others.RESERVED))
-def test_a_field_that_dpladder_gives_a_meaning_is_not_theirs(
+TRAITS = sorted({*vars(LearnerSection)} - {*LearnerSection.model_fields, "model_config"})
+
+
+@pytest.mark.parametrize("field", [name for name in TRAITS if not name.startswith("_")])
+def test_a_field_by_the_name_of_a_trait_is_refused(
     field: str, found, tmp_path, monkeypatch
 ) -> None:
-    (tmp_path / "brought.py").write_text(
-        "from typing import Literal\n"
-        "from dpladder.config.section import Section\n"
-        "class SECTION(Section):\n"
-        "    name: Literal['own.learner'] = 'own.learner'\n"
-        f"    {field}: float = 0.2\n",
-        "utf-8",
-    )
+    """The trait would hide it, and a plan would go by the one where a user wrote the other."""
+    (tmp_path / "brought.py").write_text(BROUGHT.format(field=f"{field}: float = 0.2"), "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "brought", raising=False)
-    with pytest.warns(UserWarning, match=f"{field}: dpladder gives fields of this name a meaning"):
+    with pytest.warns(UserWarning, match=f"{field}: traits of LearnerSection have these names"):
         assert found(entry("brought", "own.learner")) == {}
+
+
+def test_what_is_no_method_is_left_out(found, tmp_path, monkeypatch) -> None:
+    (tmp_path / "bare.py").write_text("METHOD = 3", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.warns(UserWarning, match="bare.METHOD must be a dpladder.config.method.Method"):
+        assert found(entry("bare", "own.learner")) == {}
 
 
 def test_what_is_not_installed_is_refused_by_name():

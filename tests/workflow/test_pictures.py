@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support import Workspace
 
-from dpladder.config import load
+from dpladder.config.load import load
 from dpladder.config.model import Resources
 from dpladder.jobs import write_report as job
 from dpladder.jobs.task import Task

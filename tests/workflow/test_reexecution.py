@@ -19,7 +19,7 @@ from mutation.planting import planted
 from support import Workspace, enter
 
 from dpladder.cli import main
-from dpladder.config import load
+from dpladder.config.load import load
 from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import settled
 from dpladder.plan.startup import Parsed, conclude, known_states

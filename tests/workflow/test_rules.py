@@ -78,7 +78,7 @@ def test_a_rule_is_spread_over_the_wildcards_that_the_table_says(project, rules)
 def test_a_rule_reads_what_the_table_says_it_stands_on(project, parse):
     """Identities follow the table, and files the inputs: a job must stand on every mechanism whose
     output it reads."""
-    from dpladder.config import load
+    from dpladder.config.load import load
     from dpladder.plan import stages
     from dpladder.plan.settle import settled
 

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from dpladder.config import load
+from dpladder.config.load import load
 from dpladder.config.search_sections import SEARCHES
 from dpladder.learn import weights
 from dpladder.plan.pictures import pictures_of

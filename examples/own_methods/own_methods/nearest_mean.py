@@ -7,21 +7,18 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from dpladder.config.section import Positive, Section
+from dpladder.config.learner_sections import LearnerSection
+from dpladder.config.method import Method
+from dpladder.config.section import Positive
 
 
-class NearestMean(Section):
+class NearestMean(LearnerSection):
     """The class whose noised mean is nearest wins."""
 
-    version: ClassVar[int] = 1  # rises when what it computes, draws or charges changes in meaning
-    searches: ClassVar[None] = None  # "rate" or "ridge" where there is an r to be tuned
     steps: ClassVar[int] = 1
     eta: ClassVar[float] = 1.0
     name: Literal["own.nearest_mean"] = "own.nearest_mean"
     radius: Positive = Field(1.0, le=1e4, description="records are scaled into this ball first")
-
-
-SECTION = NearestMean
 
 
 def queries(learner: NearestMean, hyper: Any, constants: Any) -> tuple[Any, ...]:
@@ -56,3 +53,6 @@ def train(given: Any, queries: Any, learner: NearestMean, hyper: Any, constants:
     # |x - m|^2 is least where m x - |m|^2 / 2 is largest, for an x of the public length
     bias = -means.square().sum(1, keepdim=True) / 2 * constants.length / learner.radius
     return as_weights(cat([means, bias], 1))
+
+
+METHOD = Method(section=NearestMean, queries=queries, train=train)

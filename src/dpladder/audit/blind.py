@@ -15,10 +15,11 @@ import numpy as np
 
 from dpladder.audit.engine.findings import Finding
 from dpladder.audit.engine.records import CLASSES, GUIDES, N0, NOTHING, Record, canaries_of, data_of
-from dpladder.config.learner_sections import Tuning, guided, section_of
+from dpladder.config.learners import method
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Claim, Constants, Data, Hyper
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Claim, Constants, Hyper
+from dpladder.learn.trainings import declare, train
 from dpladder.network.cut import network_of
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Draw, Meter, Within
@@ -73,16 +74,16 @@ class PinnedWithin(Within):
 
 def ways(name: str) -> Iterator[tuple[Any, Constants]]:
     """The learner as a config may have it: as it is by default, on samples, and guided."""
-    section, constants = section_of(name), Constants(N0, CLASSES, len(NOTHING[0]))
+    section, constants = method(name).section, Constants(N0, CLASSES, len(NOTHING[0]))
     plain = section(name=name)
-    if isinstance(plain, Tuning):
+    if plain.above_cut:
         network = network_of(*CUT)
         yield plain, replace(constants, dimension=int(np.prod(network.shape)), network=network)
         plain = plain.model_copy(update={"trains": "head"})
     yield plain, constants
     if "sampling_rate" in section.model_fields:
         yield plain.model_copy(update={"sampling_rate": 0.5}), constants
-    if "public" in section.model_fields and name != "dp_mlp":
+    if plain.guidance == "auto" and plain.has_head:
         for look in (0.0, 0.5):  # followed for sure, and by what pinned answers say
             yield plain.model_copy(update={"public": "gradient", "look": look}), constants
 
@@ -96,8 +97,8 @@ def data_sets(learner: Any, constants: Constants) -> Iterator[Data]:
 
 
 def _beside_public(units: Sequence[Record], learner: Any, constants: Constants) -> Data:
-    data = data_of(units, getattr(learner, "augment", 1), constants.dimension)
-    if not guided(learner):
+    data = data_of(units, learner.views, constants.dimension)
+    if not learner.guided:
         return data
     start = np.eye(constants.classes, constants.dimension, dtype=np.float32)
     sample = data_of(GUIDES, width=constants.dimension)
@@ -109,19 +110,17 @@ def findings(name: str, key: bytes) -> Iterator[Finding]:
     for learner, constants in ways(name):
         found = [_returned(learner, constants, data, key) for data in data_sets(learner, constants)]
         others = sum(one != found[0] for one in found[1:])
-        told = ", sampled" * (getattr(learner, "sampling_rate", 1.0) < 1.0)
-        told += f", guided, look {getattr(learner, 'look', 0.0):g}" * guided(
-            learner
-        ) + ", a network" * (constants.network is not None)
+        told = ", sampled" * (learner.sampling < 1.0)
+        told += f", guided, look {learner.look_share:g}" * learner.guided
+        told += ", a network" * (constants.network is not None)
         yield Finding(f"{name}{told}", "weights that follow records", 0, others, 0, 0)
 
 
 def _returned(learner: Any, constants: Constants, data: Data, key: bytes) -> bytes:
-    known = method(learner.name)
-    draws = known.declare(learner, HYPER, constants).draws
+    draws = declare(learner, HYPER, constants).draws
     asked: list[Any] = []
     meter = PinnedMeter(draws, SecretNoise(key, f"{learner.name} blind", "0"), asked)
-    weights = known.train(data, HYPER, learner, constants, meter, Resources(threads=1))
+    weights = train(data, HYPER, learner, constants, meter, Resources(threads=1))
     meter.close()
     layers = b"".join(np.ascontiguousarray(layer).tobytes() for layer in weights)
     return repr(sorted(map(str, asked))).encode() + layers

@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.audit.engine.one_run import mu_bound
-from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
 from dpladder.jobs.train_final import of_prior
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.events import Composed, mu

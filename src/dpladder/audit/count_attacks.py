@@ -14,7 +14,8 @@ from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.records import CLASSES, N0, Record, data_of
 from dpladder.config.label_sets import ABSENT, MANY, PRESENT, UNKNOWN, number_of_findings
 from dpladder.learn import score
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
 from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong
 from dpladder.learn.queries import Cells, declared
 from dpladder.learn.scorers import AnswerScorer, FindingScorer, LossScorer, Scorer

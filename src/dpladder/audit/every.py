@@ -19,10 +19,9 @@ from dpladder.audit.engine.attack import DELTA, run_audit
 from dpladder.audit.engine.findings import LeftOut, Report
 from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.scene import SceneFolder, stage
-from dpladder.config.learner_sections import SECTIONS, names
+from dpladder.config.learners import METHODS
 from dpladder.data.parallel import cores
 from dpladder.errors import BadInput
-from dpladder.learn.registry import LEARNERS
 from dpladder.plan import stages
 
 KINDS: tuple[Any, ...] = (kinds, learners, rules, searches)
@@ -46,10 +45,8 @@ def groups(only: str | None = None) -> tuple[str, ...]:
     """What is attacked together: each kind of query, each learner, each rule and each search; of
     one learner, all kinds and itself."""
     if only is not None:
-        if only not in LEARNERS:
-            raise BadInput(
-                f"--learner {only}: not a learner. Choose one of: {', '.join(LEARNERS)}."
-            )
+        if only not in METHODS:
+            raise BadInput(f"--learner {only}: not a learner. Choose one of: {', '.join(METHODS)}.")
         return (*kinds.ATTACKED, only)
     refuse_unattacked()
     return tuple(name for kind in KINDS for name in kind.ATTACKED)
@@ -69,10 +66,9 @@ def _kind_of(group: str) -> Any:
 
 
 def refuse_unattacked() -> None:
-    """Refuse where the config can name something, or a rule asks something, that no attack
+    """Refuse where the config can name a search, or a rule asks something, that no attack
     knows."""
     wanted = {
-        "learner": {name for section in SECTIONS for name in names(section)} - set(LEARNERS),
         "search": set(searches.known()) - searches.ATTACKED.keys(),
         "rule": set(_asking())
         - rules.ATTACKED.keys()

@@ -23,10 +23,9 @@ from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.records import CLASSES, N0, NOTHING, Record, canaries_of, data_of
 from dpladder.audit.scene import SceneFolder
 from dpladder.config.label_sets import MANY, Labels
-from dpladder.config.learner_sections import Descent, HyperparameterFreeTuning, Lora
+from dpladder.config.learner_sections import Lora
 from dpladder.config.model import Resources
-from dpladder.learn.dp_finetune import queries as finetune
-from dpladder.learn.dp_mlp import queries as perceptron
+from dpladder.learn.finetune import shapes as finetune
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.queries import (
     Curvatures,
@@ -45,6 +44,9 @@ from dpladder.learn.queries import (
     WeighedSums,
     declared,
 )
+from dpladder.methods.dp_mlp import queries as perceptron
+from dpladder.methods.dp_mlp.section import HiddenLayer
+from dpladder.methods.hyfree_finetune.section import HyperparameterFreeTuning
 from dpladder.network.cut import network_of
 from dpladder.network.facts import Network
 from dpladder.privacy.accounting import gdp
@@ -223,11 +225,11 @@ class Asking:
                 weights[:2, 0] = torch.tensor([1.0, -1.0])
             return weights
         if model.engine.endswith("dp_mlp.sums"):
-            from dpladder.learn.dp_mlp.train import initial
+            from dpladder.methods.dp_mlp.train import initial
 
-            learner = Descent(name="dp_mlp", init="random")
+            learner = HiddenLayer(init="random")
             return initial(learner, self.constants, perceptron.layers(learner, self.constants))
-        from dpladder.learn.dp_finetune.parts import start, tuned_of
+        from dpladder.learn.finetune.parts import start, tuned_of
 
         return start(model.options, self.constants, tuned_of(model.options, self.constants))
 
@@ -328,9 +330,7 @@ def _network(trains: Any, looks: bool = False, **options: Any) -> Make:
 
 def _perceptron(clipping: Any = "flat", link: Any = "softmax") -> Make:
     def make(cell: GridCell, constants: Constants) -> tuple[Query, ...]:
-        learner = Descent(
-            name="dp_mlp", link=link, augment=cell.views, clipping=clipping, sampling_rate=1.0
-        )
+        learner = HiddenLayer(link=link, augment=cell.views, clipping=clipping, sampling_rate=1.0)
         [query] = perceptron.queries(learner, Hyper(1.0, 1, MU), constants)
         return (replace(query, sampling_rate=cell.rate),)
 

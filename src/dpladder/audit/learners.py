@@ -11,22 +11,21 @@ from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.records import CLASSES, N0, NOTHING
 from dpladder.audit.kinds import Asking, GridCell
 from dpladder.audit.scene import SceneFolder
-from dpladder.config.learner_sections import OTHERS, section_of
+from dpladder.config.learners import METHODS, method
 from dpladder.learn.interface import Constants, Hyper
-from dpladder.learn.registry import LEARNERS, method
 from dpladder.privacy.accounting.events import Relation
 
-ATTACKED = LEARNERS
+ATTACKED = METHODS
 
 
 def attacks(_: SceneFolder, name: str) -> tuple[Mechanism, ...]:
     """On the very queries of a plug-in. Those of dpladder's own are attacked as kinds."""
-    return tuple(own_queries(name)) if name in OTHERS else ()
+    return tuple(own_queries(name)) if not method(name).built_in else ()
 
 
 def own_queries(name: str) -> Iterator[Mechanism]:
     """What a learner asks by default, under both relations and with both caps."""
-    learner = section_of(name)(name=name)
+    learner = method(name).section(name=name)
     for relation in get_args(Relation):
         for cap in (1, 2):
             constants = Constants(N0, CLASSES, len(NOTHING[0]), relation, cap=cap)

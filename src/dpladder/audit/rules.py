@@ -33,13 +33,13 @@ from dpladder.audit.scene import (
 )
 from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, PRESENT, number_of_findings
-from dpladder.config.learner_sections import FineTune
 from dpladder.config.load import overlay
 from dpladder.jobs.private import Asked
 from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import train_final
 from dpladder.learn import weights
 from dpladder.learn.interface import Constants
+from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.arrays import Floats
 from dpladder.search.first_head import head_of, training_of_head
 

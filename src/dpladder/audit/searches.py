@@ -19,8 +19,7 @@ from dpladder.audit.engine.findings import LeftOut
 from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
 from dpladder.audit.scene import ETA, N0, Rule, SceneFolder
-from dpladder.config.learner_sections import names
-from dpladder.config.search_sections import OTHERS, SEARCHES
+from dpladder.config.search_sections import OTHERS, SEARCHES, names
 from dpladder.errors import BadInput
 from dpladder.jobs.private import Asked
 from dpladder.privacy.accounting.events import Event, Gaussian, RepeatAndSelect, SubsetSelect

@@ -20,8 +20,9 @@ from dpladder.data.parallel import cores
 from dpladder.data.prepare import Survey, survey
 from dpladder.errors import BadInput
 from dpladder.jobs.prepare_dataset import keys_of
-from dpladder.learn.dp_finetune.public_network import PublicNetwork, tuned
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.finetune.public_network import PublicNetwork, tuned
+from dpladder.learn.interface import Constants
 from dpladder.network.cut import check_cut
 from dpladder.network.public import BUNDLED, model_of
 from dpladder.plan.startup import opened

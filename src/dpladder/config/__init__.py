@@ -1,7 +1,24 @@
 """Typed config: the one truth from which defaults, schema, documentation and error messages are
-made."""
+made.
 
-from dpladder.config.load import Project, from_command_line, load
-from dpladder.config.model import Config
+`Config` and `Project` are imported when they are asked for. A method's section imports modules of
+this package, and its config joins all methods' sections: whichever is imported first must find the
+other's parts.
+"""
 
-__all__ = ["Config", "Project", "from_command_line", "load"]
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpladder.config.load import Project
+    from dpladder.config.model import Config
+
+__all__ = ["Config", "Project"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from dpladder.config.load import Project
+    from dpladder.config.model import Config
+
+    return {"Config": Config, "Project": Project}[name]

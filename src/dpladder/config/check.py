@@ -9,13 +9,13 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from dpladder.config import findings, further_tests, learner_sections, search_sections
+from dpladder.config import findings, further_tests, learner_rules, search_sections
 from dpladder.config.apart import apart_of
 from dpladder.config.checkpoints import wrong_with_checkpoint
 from dpladder.config.dataset_rules import DATASET, labels
 from dpladder.config.depths import OF_BUNDLED, resolve_layers
 from dpladder.config.features_sections import BUNDLED_IMAGES, BUNDLED_TEXT, FOLDER
-from dpladder.config.learner_sections import Tuning, shares_releases
+from dpladder.config.learners import names_with
 from dpladder.config.model import Config, Tester, repeat_name
 from dpladder.config.rules import Messages, Problem, Table, problems, when
 from dpladder.config.search_sections import Ladder
@@ -124,11 +124,11 @@ def _without_noise(c: Config) -> Messages:
         return
     if c.mode != "research":
         yield "a model without noise protects nobody: set mode: research, on data declared public"
-    if getattr(c.learner, "sampling_rate", 1.0) < 1:
+    if c.learner.sampling < 1:
         yield "it trains on full batches: leave learner.sampling_rate out"
     if c.features.until is not None:
         yield "its learner is one on pooled features: leave features.until out"
-    if c.features.mean is not None or shares_releases(c.learner):
+    if c.features.mean is not None or c.learner.purchases:
         yield "features.mean and learner.covariance, statistics and head are noised: leave them out"
 
 
@@ -220,10 +220,10 @@ def _until(c: Config) -> Messages:
         yield "it needs features.normalize: false, for the network goes on from what is kept"
     if features.mean is not None or features.centre not in ("auto", "none"):
         yield "it needs features.centre: none, and no features.mean"
-    if not isinstance(c.learner, Tuning):
+    if not c.learner.above_cut:
         yield (
             f"learner {c.learner.name} takes pooled features; leave it out, or set learner.name: "
-            "dp_finetune, hyfree_finetune or prodigy_finetune"
+            f"{' or '.join(names_with('above_cut'))}"
         )
     if not isinstance(c.hpo, Ladder):
         yield "its learner climbs the ladder alone; leave hpo out"
@@ -239,7 +239,7 @@ def _rungs(c: Config) -> Messages:
         return
     learner, search, fit = c.learner, c.sweep.search, c.fit
     points = len({rung.epsilon for rung in c.sweep.ladder})
-    solved = getattr(learner, "statistics", None) is not None
+    solved = "statistics" in learner.purchases
     if learner.searches is None and points:
         yield f"learner {learner.name} has nothing to search; write rungs: []"
     elif learner.searches is None:
@@ -257,7 +257,7 @@ def _rungs(c: Config) -> Messages:
 
 
 def _using(c: Config) -> Messages:
-    solved = getattr(c.learner, "statistics", None) is not None
+    solved = "statistics" in c.learner.purchases
     if isinstance(c.hpo, Ladder) and c.sweep.ladder and solved and c.fit.using != "pooled":
         yield "all trials solve the same statistics, one point for a line: set using: pooled"
 
@@ -336,7 +336,7 @@ OF_ONE_CLASS: Table = {
         "pooled scores take a line: set using: best for a parabola",
     ),
     **search_sections.RULES,
-    **learner_sections.RULES,
+    **learner_rules.RULES,
     "paths.private": partial(_path, "private"),
     "paths.cache": partial(_path, "cache"),
 }

@@ -9,7 +9,7 @@ from dpladder.config import findings
 from dpladder.config.apart import apart_of
 from dpladder.config.evaluate_sections import BY_CLASS
 from dpladder.config.label_sets import MANY, most_labels
-from dpladder.config.learner_sections import HEADS, guided, starts_public
+from dpladder.config.learners import names_with
 from dpladder.config.model import Config
 from dpladder.config.rules import Messages, Table, when
 from dpladder.config.source_rules import group_rules, overlapping, wrong_with_source
@@ -57,16 +57,17 @@ def _source(field: str, c: Config) -> Messages:
             "with dataset.group its records are told by the same groups, and it has none there: "
             "name it in evaluate.also"
         )
-    if field == "public_unlabelled" and c.learner.name not in HEADS:
-        yield f"a linear head labels them: set learner.name to one of {', '.join(HEADS)}"
-    if not of_part and (field == "public_unlabelled" or not starts_public(c.learner)):
+    if field == "public_unlabelled" and not c.learner.linear_head:
+        heads = ", ".join(names_with("linear_head"))
+        yield f"a linear head labels them: set learner.name to one of {heads}"
+    if not of_part and (field == "public_unlabelled" or not c.learner.starts_public):
         return
     # labels that are numbers are matched by place there, which must not mean other classes
     here, there = labels_of(own), labels_of(source)
     if here is not None and there is not None and here != there:
         place = next(at for at, both in enumerate(zip_longest(here, there)) if both[0] != both[1])
         remedy = (
-            f"learner.{'public: gradient' if guided(c.learner) else 'init: public'} needs one "
+            f"learner.{'public: gradient' if c.learner.guided else 'init: public'} needs one "
             "whose labels are the same"
             if field == "public_sample"
             else "name it in evaluate.also, where labels are matched by name"
@@ -162,10 +163,10 @@ def labels(c: Config, of_one: str = "leave it out") -> Messages:
         yield f"a record of {shown(dataset.source)} has one label: {of_one}"
     if dataset.labels == MANY:
         yield from findings.too_many(count)
-    elif c.learner.name != "dp_ls":
+    elif not c.learner.several_labels:
         yield (
-            f"{c.learner.name} takes one class for each record: use learner: {{name: dp_ls}}, or "
-            "leave it out"
+            f"{c.learner.name} takes one class for each record: use learner: {{name: "
+            f"{' or '.join(names_with('several_labels'))}}}, or leave it out"
         )
     elif dataset.labels > most_labels(count):
         yield f"of {count} classes at most {most_labels(count)} can be told together"

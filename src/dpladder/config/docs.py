@@ -19,9 +19,9 @@ from pydantic import BaseModel, WithJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from dpladder.config.learner_sections import DEFAULT, SECTIONS, names
+from dpladder.config.learners import DEFAULT, SECTIONS
 from dpladder.config.model import Config
-from dpladder.config.search_sections import SEARCHES
+from dpladder.config.search_sections import SEARCHES, names
 from dpladder.config.section import NAME_PATTERN
 
 DEMO = {

@@ -8,24 +8,11 @@ from functools import partial
 from typing import Any
 
 from dpladder.config.label_sets import MANY, MOST_FINDINGS
+from dpladder.config.learners import names_with
 from dpladder.config.rules import Messages, Table
 
 TAKEN: Mapping[str, tuple[object, ...]] = {
-    "learner.name": (
-        "dp_gd",
-        "dp_adam",
-        "dp_adam_wosm",
-        "dp_prodigy",
-        "dp_mlp",
-        "dp_finetune",
-        "dp_fc",
-        "dp_zo",
-        "dp_ls",
-        "dp_prototypes",
-        "hyfree_dp",
-        "hyfree_finetune",
-        "prodigy_finetune",
-    ),
+    "learner.name": names_with("findings"),
     "learner.link": ("sigmoid",),
     "learner.alpha": (1.0,),
     "learner.init": ("zero", "random"),
@@ -44,8 +31,7 @@ def are_many(c: Any) -> bool:
 def _taken(key: str, c: Any) -> Messages:
     section, _, name = key.rpartition(".")
     given = getattr(getattr(c, section) if section else c, name, None)
-    brought = key == "learner.name" and getattr(c.learner, "takes_findings", False)
-    if are_many(c) and given is not None and given not in TAKEN[key] and not brought:
+    if are_many(c) and given is not None and given not in TAKEN[key]:
         allowed = " or ".join(
             str(one).lower() if isinstance(one, bool) else str(one) for one in TAKEN[key]
         )
@@ -70,7 +56,7 @@ def _unknown(key: str, c: Any) -> Messages:
 
 
 def _statistics(c: Any) -> Messages:
-    if are_many(c) and getattr(c.learner, "statistics", None) is not None:
+    if are_many(c) and "statistics" in c.learner.purchases:
         yield "with dataset.labels: many there are no sums of classes: share learner.covariance"
 
 

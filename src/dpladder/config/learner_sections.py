@@ -1,4 +1,5 @@
-"""The learners' sections: one class for each method, with the options that it reads and no others.
+"""What learners' sections are made of: their traits, and the keys that several of them have. A
+method's own section stands in its folder (methods/<name>/section.py).
 
 `searches` says what the ladder's r stands for. `rate`: r is the total step size eta * steps.
 `ridge`: r is 1/lambda, because ridge regression at lambda is close to gradient flow stopped at time
@@ -7,14 +8,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from dpladder.config.others import LEARNERS, others
-from dpladder.config.rules import Messages, Table
-from dpladder.config.section import Count, Fraction, NonNegative, Positive, Section, restored
+from dpladder.config.section import Count, Fraction, NonNegative, Positive, Section
 
 Searched = Literal["rate", "ridge"] | None
 
@@ -54,6 +52,7 @@ Clipping = Annotated[
 
 
 LinkName = Literal["softmax", "sigmoid"]
+Schedule = Literal["constant", "cosine", "linear"]
 Linked = Annotated[
     LinkName,
     Field(
@@ -104,10 +103,114 @@ Augment = Annotated[
 ]
 
 
-class Descending(Section):
+class LearnerSection(Section):
+    """What every learner's section has: its name, and traits. A plan, jobs and the audit go by
+    traits, never by a learner's name: what a method can stands beside its keys."""
+
+    searches: ClassVar[Searched] = None
+    findings: ClassVar[bool] = False  # takes dataset.labels: many
+    several_labels: ClassVar[bool] = False  # takes records of several classes
+    above_cut: ClassVar[bool] = False  # goes on from the public network itself
+    linear_head: ClassVar[bool] = False  # is a descent on a linear head
+    has_head: ClassVar[bool] = True  # has a head that a public one can stand in for
+    name: str
+
+    @property
+    def sampling(self) -> float:
+        """The share of the units that a step sees; 1 on full batches."""
+        return 1.0
+
+    @property
+    def views(self) -> int:
+        """Of each record of the training part."""
+        return 1
+
+    @property
+    def start(self) -> Literal["zero", "random", "public"] | None:
+        """What a descent starts from; None where nothing descends."""
+        return None
+
+    @property
+    def draws_start(self) -> bool:
+        """Whether some first weights are random, whatever `start` is."""
+        return False
+
+    @property
+    def constant_feature(self) -> bool:
+        """Whether a constant is appended to what its head sees."""
+        return False
+
+    @property
+    def guidance(self) -> Literal["auto", "none", "gradient"]:
+        """Whether the gradients of the public sample join a descent's own; auto: the plan
+        decides."""
+        return "none"
+
+    @property
+    def guidable(self) -> bool:
+        """Whether they could unasked."""
+        return False
+
+    @property
+    def look_share(self) -> float:
+        """The part of a guided training's mu^2 that buys a look."""
+        return 0.0
+
+    @property
+    def head_alone(self) -> bool:
+        """Whether of a network nothing but its head is trained."""
+        return False
+
+    @property
+    def purchases(self) -> dict[str, Any]:
+        """The releases that trainings share and that are paid for beside them, by their keys."""
+        return {}
+
+    @property
+    def exact_under(self) -> tuple[str, ...]:
+        """The relations under which the cost of its noise is known."""
+        return "add_remove", "replace_one"
+
+    @property
+    def guided(self) -> bool:
+        return self.guidance == "gradient"
+
+    @property
+    def starts_public(self) -> bool:
+        """Whether a descent starts from a head that was trained on the public sample."""
+        return self.start == "public" or self.guided
+
+    @property
+    def starts_bought(self) -> bool:
+        """Whether a training of the network starts from a private head that was released
+        before."""
+        return "head" in self.purchases
+
+    @property
+    def starts_known(self) -> bool:
+        """Whether a descent starts at zero, or at the public network: its distance from there is
+        worth telling."""
+        return self.start == "zero" and not (self.draws_start or self.guided or self.starts_bought)
+
+    def of_trial(self, number: int) -> Self:
+        """As one trial reads it, and the final training behind the best one."""
+        return self
+
+    @property
+    def chosen_keys(self) -> dict[str, Any]:
+        """What trials choose beside r."""
+        return {}
+
+
+def bought(**purchases: Section | None) -> dict[str, Any]:
+    """Those of the purchases that the config asks for."""
+    return {name: one for name, one in purchases.items() if one is not None}
+
+
+class Descending(LearnerSection):
     """What every descent along noised, clipped gradients reads."""
 
-    name: str
+    findings: ClassVar[bool] = True
     clip: Clip = 1.0
     clipping: Clipping = "flat"
     link: Linked = "softmax"
@@ -125,51 +228,65 @@ class Descending(Section):
         False, description="one last step along the last direction, free post-processing"
     )
 
+    @property
+    def sampling(self) -> float:
+        return self.sampling_rate
+
+    @property
+    def views(self) -> int:
+        return self.augment
+
+    @property
+    def start(self) -> Literal["zero", "random", "public"]:
+        return self.init
+
+    @property
+    def constant_feature(self) -> bool:
+        return self.bias
+
+    @property
+    def guidance(self) -> Literal["auto", "none", "gradient"]:
+        return self.public
+
+    @property
+    def guidable(self) -> bool:
+        """Of a linear head that starts from zero, through a softmax, also where a network then goes
+        on from it."""
+        heads = self.linear_head or self.starts_bought
+        return heads and (self.init, self.link) == ("zero", "softmax")
+
+    @property
+    def look_share(self) -> float:
+        return self.look
+
+    @property
+    def pace(self) -> Schedule:
+        """How the learning rate falls."""
+        return "constant"
+
 
 class Rated(Descending):
     """A descent whose learning rate is given."""
 
-    schedule: Literal["constant", "cosine", "linear"] = Field(
+    schedule: Schedule = Field(
         "constant",
         description="how the learning rate falls over the steps: not at all, along half a cosine, "
         "or along a line; eta is the first step's",
     )
 
+    @property
+    def pace(self) -> Schedule:
+        return self.schedule
 
-class Descent(Rated):
-    """Full-batch gradient descent with momentum (Panda et al.), on a linear head or with one hidden
-    layer."""
+
+class ByMomentum(Rated):
+    """Full-batch gradient descent with momentum (Panda et al.)."""
 
     searches: ClassVar[Searched] = "rate"
-    name: Literal["dp_gd", "dp_mlp"] = Field(
-        "dp_gd",
-        description="dp_gd: the paper's full-batch gradient descent on a linear head; dp_mlp: the "
-        "same with one hidden layer",
-    )
     momentum: Fraction = Field(0.9, description="heavy-ball momentum")
     free_step: bool = Field(
         True, description="one last step along the momentum buffer, free post-processing"
     )
-
-
-class Adam(Rated):
-    """DP-Adam on a linear head (Mehta et al.). A step moves each weight by about eta, whatever the
-    gradient's scale: let sweep.search.eta reach down to 0.001."""
-
-    searches: ClassVar[Searched] = "rate"
-    name: Literal["dp_adam"] = "dp_adam"
-    betas: tuple[Fraction, Fraction] = Field((0.9, 0.999), description="decay of the two moments")
-    stability: Positive = Field(1e-8, description="added to the root of the second moment")
-
-
-class AdamNoSecondMoment(Rated):
-    """DP-Adam whose second moment is its public noise level (Mohapatra et al., DPAdamWOSM).
-    sweep.search.eta as for dp_adam."""
-
-    searches: ClassVar[Searched] = "rate"
-    name: Literal["dp_adam_wosm"] = "dp_adam_wosm"
-    beta: Fraction = Field(0.9, description="decay of the first moment")
-    stability: Positive = Field(1e-8, description="added to the noise level")
 
 
 class Lora(Section):
@@ -192,11 +309,12 @@ class Head(Section):
     epsilon: Positive = Field(description="epsilon of the head alone, at the lineage's delta")
 
 
-class Tuning(Section):
+class Tuning(LearnerSection):
     """What is trained by every learner that goes on from the public network itself: which of its
     tensors, and the head."""
 
-    name: str
+    findings: ClassVar[bool] = True
+    above_cut: ClassVar[bool] = True
     link: Linked = "softmax"
     bias: Bias = False
     init: Init = "zero"
@@ -210,24 +328,33 @@ class Tuning(Section):
     lora: Lora = Field(default_factory=Lora, description=Lora.__doc__)
     head: Head | None = Field(None, description=Head.__doc__)
 
+    @property
+    def views(self) -> int:
+        return self.augment
 
-class FineTune(Tuning, Rated):
-    """Fine-tuning of the public network itself, above `features.until`, with a linear head on top.
-    Weights start at the public ones, and what is released is the difference from them; weight_decay
-    pulls back to them."""
+    @property
+    def start(self) -> Literal["zero", "random", "public"]:
+        return self.init
 
-    searches: ClassVar[Searched] = "rate"
-    name: Literal["dp_finetune"] = "dp_finetune"
-    optimizer: Literal["momentum", "adam"] = Field(
-        "momentum", description="what makes a direction of the noised gradients"
-    )
-    momentum: Fraction = Field(0.9, description="heavy-ball momentum, with optimizer: momentum")
-    betas: tuple[Fraction, Fraction] = Field(
-        (0.9, 0.999), description="decay of the two moments, with adam"
-    )
-    stability: Positive = Field(
-        1e-8, description="added to the root of the second moment, with adam"
-    )
+    @property
+    def constant_feature(self) -> bool:
+        return self.bias
+
+    @property
+    def draws_start(self) -> bool:
+        return self.trains == "lora"
+
+    @property
+    def head_alone(self) -> bool:
+        return self.trains == "head"
+
+    @property
+    def purchases(self) -> dict[str, Any]:
+        return bought(head=self.head)
+
+
+class TunedDescent(Tuning, Descending):
+    """Tuning by a descent along noised, clipped gradients."""
 
 
 class Covariance(Section):
@@ -257,68 +384,13 @@ class Statistics(Section):
     )
 
 
-class LeastSquares(Section):
-    """DP-LS: ridge regression, weighted by class, from noised second moments (Mehta et al.). The
-    ladder's r is 1/lambda, in the range that sweep.search gives r."""
-
-    searches: ClassVar[Searched] = "ridge"
-    steps: ClassVar[int] = 1
-    name: Literal["dp_ls"] = "dp_ls"
-    radius: Radius = 1.0
-    alpha: Alpha = Field(
-        1.0, description="weight of all records beside a class's own, free post-processing"
-    )
-    covariance: Covariance | None = Field(None, description=Covariance.__doc__)
-    statistics: Statistics | None = Field(None, description=Statistics.__doc__)
-
-    @model_validator(mode="after")
-    def _one_of_them_is_shared(self) -> LeastSquares:
-        if self.covariance and self.statistics:
-            raise ValueError("statistics hold the covariance already; name one of the two")
-        return self
-
-    def of_trial(self, number: int) -> LeastSquares:
-        """As one trial reads it, and the final training behind the best one."""
-        values = (self.statistics and self.statistics.alpha) or (self.alpha,)
-        return self.model_copy(update={"alpha": values[number % len(values)]})
-
-
-class Newton(Section):
-    """DP-Newton: noised gradients and Hessians of logistic regression, class by class (Mehta et
-    al.). The ladder's r is 1/lambda, in the range that sweep.search gives r."""
-
-    searches: ClassVar[Searched] = "ridge"
-    name: Literal["dp_newton"] = "dp_newton"
-    radius: Radius = 1.0
-    steps: Count = Field(10, description="Newton steps")
-    link: LinkName = Field(
-        "softmax",
-        description="softmax over classes, with its tight sensitivities; or one sigmoid per class, "
-        "as published, whose biases start at -log(m - 1)",
-    )
-
-
-class FeatureCovariance(Section):
-    """DP-FC: gradient descent preconditioned by the noised feature covariance (Mehta et al.)."""
-
-    searches: ClassVar[Searched] = "rate"
-    name: Literal["dp_fc"] = "dp_fc"
-    clip: Clip = 1.0
-    clipping: Clipping = "flat"
-    link: Linked = "softmax"
-    radius: Radius = 1.0
-    damping: Positive = Field(0.1, description="added to every eigenvalue of the mean covariance")
-    covariance: Covariance | None = Field(None, description=Covariance.__doc__)
-
-
 Steering = Literal["guarded", "published"]
 
 
-class LossesLookedAt(Section):
+class LossesLookedAt(LearnerSection):
     """HyFreeDP: step sizes from privatised losses, automatic clipping (Bu & Liu)."""
 
-    searches: ClassVar[Searched] = None
-    name: str
+    findings: ClassVar[bool] = True
     steps: Count = Field(50, description="training steps")
     eta: Positive = Field(1.0, description="first learning rate; private losses move it")
     link: Linked = "softmax"
@@ -350,75 +422,23 @@ class LossesLookedAt(Section):
     sampling_rate: SamplingRate = 1.0
     bias: Bias = False
 
+    @property
+    def sampling(self) -> float:
+        return self.sampling_rate
 
-class HyperparameterFree(LossesLookedAt):
-    """HyFreeDP on a linear head: step sizes from privatised losses, automatic clipping (Bu &
-    Liu)."""
+    @property
+    def constant_feature(self) -> bool:
+        return self.bias
 
-    name: Literal["hyfree_dp"] = "hyfree_dp"
-
-
-class HyperparameterFreeTuning(Tuning, LossesLookedAt):
-    """Fine-tuning of the public network, as dp_finetune's, with the steps of HyFreeDP: their sizes
-    from privatised losses, automatic clipping (Bu & Liu). weight_decay pulls back to the public
-    weights."""
-
-    name: Literal["hyfree_finetune"] = "hyfree_finetune"
-
-
-class ZerothOrder(Section):
-    """DP-ZO on a linear head: steps along public random directions, by noised differences of the
-    loss (Tang et al.). Directions have length 1, so that eta means what it means elsewhere; many
-    more steps than elsewhere pay."""
-
-    searches: ClassVar[Searched] = "rate"
-    name: Literal["dp_zo"] = "dp_zo"
-    clip: Annotated[
-        Positive, Field(le=1e6, description="C, the bound on one unit's difference of losses")
-    ] = 1.0
-    link: Linked = "softmax"
-    smoothing: Positive = Field(
-        1.0, description="phi, how far along a direction the loss is looked at"
-    )
-    noise: Literal["gaussian", "laplace"] = Field(
-        "gaussian",
-        description="of the noised difference; laplace makes each step pure DP, and is charged as "
-        "its Gaussian bound",
-    )
-    bias: Bias = False
-
-
-class OneStep(Section):
-    """A single step of DP-Adam from zero on a linear head. The rate scales the weights and changes
-    no prediction."""
-
-    searches: ClassVar[Searched] = None
-    steps: ClassVar[int] = 1
-    name: Literal["one_step"] = "one_step"
-    clip: Clip = 1.0
-    clipping: Clipping = "flat"
-    eta: Positive = Field(0.01, description="the learning rate")
-    stability: Positive = Field(
-        1e-8, description="added to the gradient's size; a large one keeps its direction"
-    )
-    bias: Bias = False
-
-
-class Prototypes(Section):
-    """A noised mean of each class; the nearest by angle wins. One release, nothing to search, and
-    small classes count as much as large ones (as Wahdany et al.'s DPPL, with plain means)."""
-
-    searches: ClassVar[Searched] = None
-    steps: ClassVar[int] = 1
-    eta: ClassVar[float] = 1.0
-    name: Literal["dp_prototypes"] = "dp_prototypes"
-    radius: Radius = 1.0
+    @property
+    def exact_under(self) -> tuple[str, ...]:
+        laplace_samples = self.loss_noise == "laplace" and self.sampling_rate < 1
+        return ("add_remove",) if laplace_samples else super().exact_under
 
 
 class GrowingSteps(Descending):
     """Step sizes that grow with what the released gradients show (Prodigy, D-Adaptation)."""
 
-    searches: ClassVar[Searched] = None
     steps: Count = Field(50, description="training steps")
     eta: Positive = Field(
         1.0, description="d0, a first estimate of how far the optimum is; it only grows"
@@ -431,185 +451,3 @@ class GrowingSteps(Descending):
         description="whose they are: Prodigy's, where gradients met at smaller steps count for "
         "less, or D-Adaptation's, where all count alike",
     )
-
-
-class StepSizeFree(GrowingSteps):
-    """Gradient descent on a linear head whose step sizes grow with what the released gradients show
-    (Prodigy, D-Adaptation)."""
-
-    name: Literal["dp_prodigy"] = "dp_prodigy"
-
-
-class StepSizeFreeTuning(Tuning, GrowingSteps):
-    """Fine-tuning of the public network, as dp_finetune's, with the step sizes of dp_prodigy: they
-    grow with what the released gradients show, and there is no rate to search."""
-
-    name: Literal["prodigy_finetune"] = "prodigy_finetune"
-
-
-Learner = Annotated[
-    Descent
-    | Adam
-    | AdamNoSecondMoment
-    | FineTune
-    | LeastSquares
-    | Newton
-    | FeatureCovariance
-    | HyperparameterFree
-    | HyperparameterFreeTuning
-    | ZerothOrder
-    | OneStep
-    | Prototypes
-    | StepSizeFree
-    | StepSizeFreeTuning,
-    Field(discriminator="name"),
-]
-
-
-def names(section: Any) -> tuple[str, ...]:
-    """The learners that a section is for."""
-    return get_args(section.model_fields["name"].annotation)
-
-
-OWN_SECTIONS: tuple[Any, ...] = get_args(get_args(Learner)[0])
-OTHERS = others(LEARNERS)
-"""Those of other packages."""
-SECTIONS = (*OWN_SECTIONS, *(other.section for other in OTHERS.values()))
-if not TYPE_CHECKING:  # nobody who checks types can know those of others
-    Learner = Annotated[Union[SECTIONS], Field(discriminator="name")]  # noqa: UP007
-DEFAULT = "dp_gd"
-# linear heads: a public sample can guide their descents, and what they know is taught to students
-HEADS = ("dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy")
-
-
-def learner_of(values: Mapping[str, Any]) -> Learner:
-    """A learner's section from plain values."""
-    learner: Learner = restored(Learner, values)
-    return learner
-
-
-def shares_releases(learner: Any) -> bool:
-    """Whether trainings stand on a release that is paid for beside them."""
-    return any(
-        getattr(learner, name, None) is not None for name in ("covariance", "statistics", "head")
-    )
-
-
-# rooms of learn/ that hold more than the one learner of their name
-SHARED = dict.fromkeys(("dp_gd", "dp_adam", "dp_adam_wosm"), "heads")
-
-
-def room_of(learner: str) -> str:
-    """The package that a learner lies in."""
-    if learner in OTHERS:
-        return OTHERS[learner].room
-    return f"dpladder.learn.{SHARED.get(learner, learner)}"
-
-
-def section_of(learner: str) -> Any:
-    """The section that a learner reads."""
-    return next(section for section in SECTIONS if learner in names(section))
-
-
-def starts_public(learner: Any) -> bool:
-    """Whether a descent starts from a head that was trained on the public sample."""
-    return getattr(learner, "init", None) == "public" or guided(learner)
-
-
-def starts_bought(learner: Any) -> bool:
-    """Whether a training of the network starts from a private head that was released before."""
-    return getattr(learner, "head", None) is not None
-
-
-def guided(learner: Any) -> bool:
-    """Whether the gradients of the public sample join a descent's own."""
-    return getattr(learner, "public", "none") == "gradient"
-
-
-def guidable(learner: Any) -> bool:
-    """Whether they could unasked: of a linear head that starts from zero, through a softmax, also
-    where a network then goes on from it."""
-    heads = learner.name in HEADS or starts_bought(learner)
-    descends = heads and isinstance(learner, Descending)
-    return descends and (learner.init, learner.link) == ("zero", "softmax")
-
-
-def starts_known(learner: Any) -> bool:
-    """Whether a descent starts at zero, or at the public network: its distance from there is worth
-    telling."""
-    drawn = learner.name == "dp_mlp" or getattr(learner, "trains", None) == "lora"
-    zero = isinstance(learner, Descending | Tuning) and learner.init == "zero"
-    return zero and not (drawn or guided(learner) or starts_bought(learner))
-
-
-def _trains(c: Any) -> Messages:
-    learner = c.learner
-    if isinstance(learner, Tuning) and c.features.until is None and learner.trains != "head":
-        yield (
-            "what is trained lies above features.until: name the last layer that stays frozen "
-            "there, or set trains: head"
-        )
-
-
-def _augment(c: Any) -> Messages:
-    if getattr(c.learner, "augment", 1) > 1 and c.features.takes != "images":
-        yield (
-            "views are crops of images on their way into a network, and with features.model: "
-            f"{c.features.model} there are none; set it to 1, or give images and a network"
-        )
-
-
-def _init(c: Any) -> Messages:
-    init = getattr(c.learner, "init", "zero")
-    if not guided(c.learner) and init == "public":
-        yield from _public_head(c)
-    if guided(c.learner) and init == "random":
-        yield ("with learner.public: gradient training starts from the public head: leave it out")
-
-
-def _public(c: Any) -> Messages:
-    if guided(c.learner):
-        yield from _public_head(c)
-
-
-def _loss_noise(c: Any) -> Messages:
-    laplace = getattr(c.learner, "loss_noise", "gaussian") == "laplace"
-    if laplace and c.learner.sampling_rate < 1 and c.privacy.relation != "add_remove":
-        yield (
-            f"laplace losses on Poisson samples have no known cost under {c.privacy.relation}: use "
-            "gaussian, or sampling_rate 1"
-        )
-
-
-def _head(c: Any) -> Messages:
-    if not starts_bought(c.learner):
-        return
-    if c.task == "language_model":
-        yield "a language model has no head: leave it out"
-    elif c.features.until is None or c.learner.trains == "head":
-        yield (
-            "trainings of the network start from it: name features.until, and learner.trains of "
-            "it, or leave it out"
-        )
-    if c.learner.init != "zero":
-        yield f"training starts from one head: leave it out, or learner.init: {c.learner.init}"
-
-
-def _public_head(c: Any) -> Messages:
-    if c.dataset.public_sample is None:
-        yield "it needs dataset.public_sample, whose labelled records train the head"
-    if getattr(c.learner, "link", "softmax") != "softmax":
-        yield "that head is trained by softmax: set learner.link: softmax, or leave it out"
-    if c.learner.name == "dp_mlp" or c.task == "language_model":
-        whose = "dp_mlp" if c.learner.name == "dp_mlp" else "a language model"
-        yield f"{whose} has no head of its own to start from; leave it out"
-
-
-RULES: Table = {
-    "learner.trains": _trains,
-    "learner.augment": _augment,
-    "learner.init": _init,
-    "learner.public": _public,
-    "learner.head": _head,
-    "learner.loss_noise": _loss_noise,
-}

@@ -17,7 +17,7 @@ from yaml.constructor import ConstructorError
 
 from dpladder.config.check import problems_of_experiment, problems_of_project
 from dpladder.config.dataset_sections import TAGS
-from dpladder.config.learner_sections import DEFAULT
+from dpladder.config.learners import DEFAULT
 from dpladder.config.model import Config, Tester, repeat_name
 from dpladder.config.rules import Problem
 from dpladder.config.section import NAME_PATTERN

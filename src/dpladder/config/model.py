@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from dpladder.config.dataset_sections import Dataset
 from dpladder.config.evaluate_sections import Evaluate
 from dpladder.config.features_sections import Features
-from dpladder.config.learner_sections import Descent, Learner
+from dpladder.config.learners import DEFAULT, METHODS, Learner
 from dpladder.config.search_sections import Hpo, Ladder
 from dpladder.config.section import Count, Name, NeutralAt, NonNegative, Positive, Section, Words
 from dpladder.config.shift import Spans
@@ -183,7 +183,9 @@ class Config(Section):
     )
     fit: Fit = Field(default_factory=Fit, description=Fit.__doc__)
     final: Final = Field(default_factory=Final, description=Final.__doc__)
-    learner: Learner = Field(default_factory=Descent, description="What one private training is.")
+    learner: Learner = Field(
+        default_factory=METHODS[DEFAULT].section, description="What one private training is."
+    )
     evaluate: Evaluate = Field(default_factory=Evaluate, description=Evaluate.__doc__)
     research: Research = Field(default_factory=Research, description=Research.__doc__)
     resources: Resources = Field(default_factory=Resources, description=Resources.__doc__)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args
 
 from pydantic import Field
 
-from dpladder.config import learner_sections
-from dpladder.config.learner_sections import shares_releases
-from dpladder.config.others import others
+from dpladder.config.learners import METHODS
+from dpladder.config.others import entries, other_search
 from dpladder.config.rules import Messages, Table
 from dpladder.config.section import Count, Section
 
@@ -128,12 +127,19 @@ class ProposeTest(Section):
 SecretRuns = PapernotSteinke | LiuTalwar | DpHypo | KoskelaKulkarni
 PrivateSearch = RandomSearch | NaiveComposition | SecretRuns | ProposeTest
 OWN_SEARCHES: tuple[Any, ...] = get_args(PrivateSearch)
-OTHERS = others("dpladder.searches", learner_sections.OTHERS)
+OTHERS = entries("dpladder.searches", other_search, METHODS)
 """Those of other packages."""
 SEARCHES = (*OWN_SEARCHES, *(other.section for other in OTHERS.values()))
 if not TYPE_CHECKING:  # nobody who checks types can know those of others
     PrivateSearch = Union[SEARCHES]  # noqa: UP007
 Hpo = Annotated[Ladder | PrivateSearch, Field(discriminator="name")]
+
+
+def names(section: Any) -> tuple[str, ...]:
+    """The searches that a section is for; of a learner's section, the one."""
+    return get_args(section.model_fields["name"].annotation)
+
+
 # modules of search/ that run more than the one search of their name
 SHARED = {"papernot_steinke": "secret_runs", "liu_talwar": "secret_runs"}
 
@@ -155,13 +161,13 @@ def _private_search(c: Any) -> Messages:
         yield f"learner {learner.name} has nothing to search; leave hpo out"
     if sweep.ladder:
         yield "it climbs no ladder; write sweep: {rungs: []} beside it"
-    if getattr(learner, "sampling_rate", 1.0) < 1:
+    if learner.sampling < 1:
         yield "its theorem is for full batches; leave learner.sampling_rate out"
     if (sweep.search.draw, sweep.search.prior) != ("stratified", "lognormal"):
         yield "it draws r by itself; leave sweep.search.draw and sweep.search.prior out"
     if (sweep.select.by, sweep.select.part) != ("noisy_count", "train"):
         yield "it counts on the training part; leave sweep.select.by and sweep.select.part out"
-    if c.features.mean is not None or shares_releases(learner):
+    if c.features.mean is not None or learner.purchases:
         yield (
             "it spends the whole total; leave features.mean, learner.covariance, "
             "learner.statistics and learner.head out"

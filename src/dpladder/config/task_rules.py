@@ -7,7 +7,6 @@ from functools import partial
 
 from dpladder.config.dataset_rules import OF_DATASET
 from dpladder.config.features_sections import HUGGING_FACE
-from dpladder.config.learner_sections import guided, starts_bought
 from dpladder.config.model import Config
 from dpladder.config.rules import Messages, Problem, Table, problems, when
 from dpladder.config.sources import kind_of
@@ -67,11 +66,11 @@ LANGUAGE_MODEL: Table = {
         "task: language_model needs a causal model of transformers: hf:<name or folder>",
     ),
     "learner.trains": when(
-        lambda c: getattr(c.learner, "trains", "") == "head",
+        lambda c: c.learner.head_alone,
         "a language model has no head: name what of the network is trained",
     ),
     "learner.link": when(
-        lambda c: getattr(c.learner, "link", "softmax") != "softmax",
+        lambda c: c.learner.above_cut and c.learner.link != "softmax",
         "a language model tells words by softmax alone; leave it out",
     ),
     "dataset.unit.by": _unit,
@@ -143,22 +142,22 @@ QUESTION_ANSWERING: Table = {
         "answers are told by each token; leave it out",
     ),
     "learner.trains": when(
-        lambda c: getattr(c.learner, "trains", "") == "head",
+        lambda c: c.learner.head_alone,
         "a head alone is not trained on tokens: name what of the network is trained with it",
     ),
     "learner.link": when(
-        lambda c: getattr(c.learner, "link", "softmax") != "softmax",
+        lambda c: c.learner.above_cut and c.learner.link != "softmax",
         "tokens are told apart by softmax alone; leave it out",
     ),
     "learner.init": when(
-        lambda c: getattr(c.learner, "init", "zero") == "public",
+        lambda c: c.learner.start == "public",
         "a public head tells classes apart; leave it out",
     ),
     "learner.public": when(
-        lambda c: guided(c.learner), "public records that guide have classes; leave it out"
+        lambda c: c.learner.guided, "public records that guide have classes; leave it out"
     ),
     "learner.head": when(
-        lambda c: starts_bought(c.learner), "the head that is bought tells classes; leave it out"
+        lambda c: c.learner.starts_bought, "the head that is bought tells classes; leave it out"
     ),
     "evaluate.measures": when(
         lambda c: c.evaluate.measures != "accuracy",

@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 
-from dpladder.config.learner_sections import Learner, shares_releases
+from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.errors import BadInput
 from dpladder.jobs.arena import arena_of
@@ -148,7 +148,7 @@ def _learner_of(task: Task[CompareHpo]) -> Learner:
             f"learner.name is {learner.name}, which has nothing to search. Choose one that has, "
             "such as dp_gd."
         )
-    if task.reads.mean is not None or shares_releases(learner):
+    if task.reads.mean is not None or learner.purchases:
         raise BadInput(
             "features.mean, learner.covariance and learner.statistics are releases of their own, "
             "and a comparison of searches has none. Remove them from this config."

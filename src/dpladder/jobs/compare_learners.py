@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from dpladder.config.learner_sections import Learner
+from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Fit, Sweep
 from dpladder.errors import BadInput
 from dpladder.jobs.arena import arena_of

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-from dpladder.config.learner_sections import guided
 from dpladder.jobs.private import (
     Release,
     constants_of,
@@ -23,7 +22,7 @@ from dpladder.jobs.private import (
     single,
 )
 from dpladder.jobs.task import Task
-from dpladder.learn.registry import method
+from dpladder.learn.trainings import weights_of
 from dpladder.plan.reads import EstimateHead
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.first_head import head_of, training_of_head, worth_of
@@ -41,7 +40,7 @@ def release_of(task: Task[EstimateHead]) -> Release:
 
     def produce(meter: Meter, folder: Path) -> None:
         data, more = read(task, train), {}
-        if guided(learner):
+        if learner.guided:
             worth = worth_of(found, data, meter, task.resources)
             data, more = replace(data, worth=worth), {"worth": np.array([worth])}
         (head,) = found.run(data, meter, task.resources)
@@ -52,6 +51,6 @@ def release_of(task: Task[EstimateHead]) -> Release:
 
     def ready() -> None:
         found.ready(task.resources)
-        method(reads.network.name).ready(reads.network, constants, task.resources)
+        weights_of(reads.network).ready(reads.network, constants, task.resources)
 
     return single(task, held, spends, found.declared.draws, inputs, ("head",), produce, ready)

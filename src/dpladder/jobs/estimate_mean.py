@@ -20,7 +20,7 @@ from dpladder.jobs.private import (
     stored_constants,
 )
 from dpladder.jobs.task import Task
-from dpladder.learn.interface import plain
+from dpladder.learn.data import plain
 from dpladder.learn.queries import UnitMean, declared
 from dpladder.plan.reads import EstimateMean
 from dpladder.privacy.accounting import gdp

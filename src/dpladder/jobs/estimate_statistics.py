@@ -17,10 +17,10 @@ from dpladder.jobs.private import (
 )
 from dpladder.jobs.task import Task
 from dpladder.learn.curator import Curator
-from dpladder.learn.dp_ls.queries import sums
-from dpladder.learn.dp_ls.statistics import create
-from dpladder.learn.dp_ls.train import release_sums
 from dpladder.learn.queries import declared
+from dpladder.methods.dp_ls.queries import sums
+from dpladder.methods.dp_ls.statistics import create
+from dpladder.methods.dp_ls.train import release_sums
 from dpladder.plan.reads import EstimateStatistics
 from dpladder.privacy.release.meter import Meter
 

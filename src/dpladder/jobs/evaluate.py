@@ -25,11 +25,12 @@ from dpladder.jobs.private import (
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn import weights
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
 from dpladder.learn.measures import tables
 from dpladder.learn.measures.tables import MeasuredModel
 from dpladder.learn.measures.tested import CountTable, GroupNames
-from dpladder.learn.registry import method
+from dpladder.learn.trainings import scorer_of
 from dpladder.plan.reads import EvaluateAlso, EvaluateOf, EvaluateTest
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.statement.records import file_digest
@@ -129,7 +130,7 @@ def release_of(task: Task[EvaluateTest]) -> Release:
 def _model(task: Task[EvaluateTest], part: Part) -> tuple[MeasuredModel, Groups]:
     found, _ = weights.load(Path(task.input["weights"]))
     reads, constants = task.reads, constants_of(task, part)
-    scorer = method(reads.learner.name).scorer(reads.learner, constants)
+    scorer = scorer_of(reads.learner, constants)
     also = reads.also if isinstance(reads, EvaluateAlso) else None
     groups = groups_of(reads.group, reads.measures, also)
     if isinstance(reads, EvaluateOf):  # of other people, none of whom was trained on

@@ -13,7 +13,7 @@ from dpladder.jobs.private import constants_of, part_of, read
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn.measures import tables
-from dpladder.learn.registry import method
+from dpladder.learn.trainings import scorer_of
 from dpladder.plan.reads import EvaluateHead
 from dpladder.search.first_head import head_of
 
@@ -22,7 +22,7 @@ def evaluate_head(task: Task[EvaluateHead]) -> None:
     part, reads = part_of(task, "test"), task.reads
     constants, learner = constants_of(task, part), head_of(reads.bias, reads.link, reads.augment)
     head = load_file(Path(task.input["head"]))["head"]
-    scorer = method(learner.name).scorer(learner, constants)
+    scorer = scorer_of(learner, constants)
     names = class_names(reads.classes, constants)
     model = tables.MeasuredModel((head,), scorer, constants, names)
     found = tables.exact("accuracy", model, read(task, part))

@@ -19,7 +19,7 @@ from dpladder.data.depths import Depths, of_names
 from dpladder.jobs.private import LAYERS, Part, depths_of, part_of, read_raw, save_found
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
-from dpladder.learn.interface import Data, plain
+from dpladder.learn.data import Data, plain
 from dpladder.learn.public_head import cross_validated
 from dpladder.plan.reads import FindMean
 from dpladder.privacy.arrays import Floats

@@ -5,23 +5,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpladder.config.learner_sections import guided
 from dpladder.jobs.private import constants_of, part_of, read, save_found
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.learn import public_head
-from dpladder.learn.registry import method
+from dpladder.learn.trainings import weights_of
 from dpladder.plan.reads import FindStart
 
 
 def find_start(task: Task[FindStart]) -> None:
     sample = part_of(task, "sample")
     constants = constants_of(task, sample)
-    seen = method(task.reads.learner.name).seen_by_head(task.reads.learner, constants)
+    seen = weights_of(task.reads.learner).seen_by_head(task.reads.learner, constants)
     data, classes = read(task, sample), constants.classes
     head, claim = public_head.fitted(data, classes, seen)
     found = {"head": head}
-    if guided(task.reads.learner):
+    if task.reads.learner.guided:
         found["claim"] = np.array([claim.right, claim.luck])
     save_found(task, "head", found)
     write_record(task, free="trained on a source that the config declares public")

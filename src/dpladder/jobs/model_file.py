@@ -14,7 +14,7 @@ from dpladder.jobs.private import Part, constants_of, map_of
 from dpladder.jobs.task import Task
 from dpladder.learn import weights
 from dpladder.learn.interface import Weights
-from dpladder.learn.registry import method
+from dpladder.learn.trainings import weights_of
 from dpladder.plan.reads import SearchPrivately, TrainFinal, TrainStudent
 
 # Of what a feature cache says of itself, the part that comes from the config and from a public
@@ -43,7 +43,7 @@ def save_model(
         "inference": _inference(task, train),
     }
     learner = task.reads.learner
-    names = method(learner.name).tensors(learner, constants_of(task, train))
+    names = weights_of(learner).tensors(learner, constants_of(task, train))
     weights.save(path, found, {**choice, **facts}, map_of(task, train).mean, names)
 
 

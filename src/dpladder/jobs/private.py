@@ -12,7 +12,6 @@ import numpy as np
 from safetensors.numpy import load_file, save
 
 from dpladder.config.features_sections import Features
-from dpladder.config.learner_sections import starts_bought
 from dpladder.data import sealed
 from dpladder.data.cache import map_of_cache, name_of, network_behind, open_cache
 from dpladder.data.centre import Map, Mapped, ball, shrunk
@@ -22,13 +21,15 @@ from dpladder.jobs import places
 from dpladder.jobs.places import job_home
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
-from dpladder.learn.interface import Claim, Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Claim, Constants
 from dpladder.network.facts import Network
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.outer import advice
 from dpladder.plan.reads import (
     EvaluateOf,
     FindMean,
+    HeadReads,
     ReleaseReads,
     SeenReads,
     StoredReads,
@@ -102,7 +103,10 @@ def _bought(task: Task[Any], name: str) -> bool:
     found on public records."""
     if name == "mean":
         return task.reads.mean is not None
-    return name != "start" or starts_bought(getattr(task.reads, "learner", None))
+    if name != "start":
+        return True
+    # what a head that is bought starts from itself is public
+    return not isinstance(task.reads, HeadReads) and task.reads.learner.starts_bought
 
 
 @dataclass(frozen=True)

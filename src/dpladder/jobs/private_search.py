@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpladder.config.learner_sections import Learner
+from dpladder.config.learners import Learner
 from dpladder.jobs.model_file import save_model
 from dpladder.jobs.private import (
     Release,
@@ -24,7 +24,7 @@ from dpladder.jobs.private import (
 )
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import Constants, Weights
-from dpladder.learn.registry import method
+from dpladder.learn.trainings import weights_of
 from dpladder.plan.reads import SearchPrivately
 from dpladder.privacy.accounting.events import Counted
 from dpladder.privacy.release.meter import Draw, Meter
@@ -70,7 +70,7 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         save_model(folder / "weights.safetensors", head, task, train, choice)
 
     inputs = {"train": train.map_name, **shared(task)}
-    ready = partial(method(learner.name).ready, learner, constants, task.resources)
+    ready = partial(weights_of(learner).ready, learner, constants, task.resources)
     return single(task, held, spends, declared.draws, inputs, ("weights",), produce, ready)
 
 
@@ -89,7 +89,7 @@ def _meters(meter: Meter, draws: Sequence[Draw]) -> Callable[[NamedAsk, Sequence
 
 def _head(found: Found, learner: Learner, constants: Constants) -> Weights:
     """Where the number of runs came out as none, a head that knows nothing."""
-    width = constants.dimension + getattr(learner, "bias", False)
+    width = constants.dimension + learner.constant_feature
     return found.weights or (np.zeros((constants.classes, width), np.float32),)
 
 

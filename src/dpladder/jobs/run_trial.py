@@ -30,8 +30,9 @@ from dpladder.jobs.private import (
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn import score, weights
-from dpladder.learn.interface import Constants, Data, Declaration, Weights
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Declaration, Weights
+from dpladder.learn.trainings import scorer_of, shares_a_pass, train_many, weights_of
 from dpladder.plan.reads import RunTrial
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import FREE as NOTHING_CHARGED
@@ -187,26 +188,21 @@ def _produce(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
 def _trained(trials: Sequence[Prepared], works: Sequence[Work], data: Data) -> Iterator[Weights]:
     """Together where the learner can and has the same section for all, else one after the other."""
     first = trials[0]
-    known, learner, constants = (
-        method(first.training.learner.name),
-        first.training.learner,
-        first.constants,
-    )
+    learner, constants = first.training.learner, first.constants
     alike = all(one.training.learner == learner for one in trials)
-    if not alike or not known.shares_a_pass(learner, first.training.hyper, constants):
+    if not alike or not shares_a_pass(learner, first.training.hyper, constants):
         for one, work in zip(trials, works, strict=True):
             yield one.training.run(data, work.meter, one.task.resources)
         return
     hypers, meters = [one.training.hyper for one in trials], [work.meter for work in works]
-    yield from known.train_many(data, hypers, learner, constants, meters, first.task.resources)
+    yield from train_many(data, hypers, learner, constants, meters, first.task.resources)
 
 
 def _write(one: Prepared, found: Weights, counted: Data, work: Work) -> None:
     learner, constants = one.training.learner, one.constants
-    known = method(learner.name)
-    scorer = known.scorer(learner, constants)
+    scorer = scorer_of(learner, constants)
     records = counted.features, counted.labels
-    names = known.tensors(learner, constants)
+    names = weights_of(learner).tensors(learner, constants)
     if one.public:
         released = scorer.count(found, *records)
         size = len(counted.labels)
@@ -228,4 +224,4 @@ def _public(task: Task[RunTrial]) -> bool:
 
 def _statistics(task: Task[RunTrial]) -> Statistics | None:
     """What trials solve instead of training, where they do."""
-    return getattr(task.reads.learner, "statistics", None)
+    return task.reads.learner.purchases.get("statistics")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpladder.config.label_sets import MANY
-from dpladder.config.learner_sections import Learner, starts_known
+from dpladder.config.learners import Learner
 from dpladder.config.section import restored
 from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.config.sweep_sections import Search
@@ -58,7 +58,7 @@ def summarise(task: Task[Summarise]) -> None:
         nominal_size=reads.nominal_size,
         learner=learner.name,
         searches=learner.searches,
-        sampling_rate=getattr(learner, "sampling_rate", 1.0),
+        sampling_rate=learner.sampling,
         unit=search.unit,
         rungs=rungs,
         targets=targets,
@@ -97,7 +97,7 @@ def _range(
 def distance(learner: Learner, found: Weights) -> float | None:
     """Of a descent's released weights from their start: free, for its figure follows from them
     alone."""
-    if not starts_known(learner):
+    if not learner.starts_known:
         return None
     return math.sqrt(math.fsum(float(np.square(layer, dtype=np.float64).sum()) for layer in found))
 

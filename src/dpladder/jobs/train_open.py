@@ -14,7 +14,7 @@ from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn.measures import tables
 from dpladder.learn.measures.tested import ReleasedCounts
-from dpladder.learn.registry import method
+from dpladder.learn.trainings import scorer_of
 from dpladder.plan.reads import TrainOpen
 from dpladder.report.summary import OpenCounts
 from dpladder.research.contest import bench_of
@@ -34,7 +34,7 @@ def train_open(task: Task[TrainOpen]) -> None:
     training = NamedAsk("open", Ask(r or 1.0, OPEN), learner, search)
     [answer], _ = answers(bench_of(arena), [training])
     names = class_names(task.reads.classes, arena.constants)
-    scorer = method(learner.name).scorer(learner, arena.constants)
+    scorer = scorer_of(learner, arena.constants)
 
     def counts(part: str, also: FurtherTest | None = None) -> ReleasedCounts:
         groups = groups_of(task.reads.group, task.reads.measures, also)

@@ -28,7 +28,8 @@ from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import linear, moments
 from dpladder.learn.bounds import SLACK, scale_of
-from dpladder.learn.interface import Claim, Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Claim, Constants
 from dpladder.learn.links import Link
 from dpladder.learn.queries import (
     SAMPLE,

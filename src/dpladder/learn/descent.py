@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.learner_sections import Descending, Descent, FineTune, starts_public
+from dpladder.config.learner_sections import Descending
 from dpladder.learn import guide, public_head
 from dpladder.learn.curator import Given, Training
 from dpladder.learn.descent_noise import batch_size, head_of, paces
@@ -32,14 +32,14 @@ UpdateFactory = Callable[[Tensor, float], Update]
 nothing yet."""
 
 
-def momentum(learner: Descent | FineTune) -> UpdateFactory:
+def momentum(decay: float) -> UpdateFactory:
     """The heavy-ball buffer of Algorithm 1."""
 
     def begin(first: Tensor, _: float) -> Update:
         velocity = torch.zeros_like(first)
 
         def update(gradient: Tensor, _: Tensor) -> Tensor:
-            return velocity.mul_(learner.momentum).add_(gradient)
+            return velocity.mul_(decay).add_(gradient)
 
         return update
 
@@ -111,7 +111,7 @@ def initial_head(learner: Descending, constants: Constants, given: Given) -> Ten
     """Zeros, the public head, or what a linear layer starts from by custom, drawn from the public
     seed."""
     shape = head_of(learner).shape(constants)
-    if starts_public(learner):
+    if learner.starts_public:
         return torch.from_numpy(public_head.started(given.start, shape)).to(given.device)
     if learner.init == "zero":
         return given.zeros(*shape)

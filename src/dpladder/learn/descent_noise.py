@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from functools import lru_cache, partial
 
-from dpladder.config.learner_sections import Descending, Rated
+from dpladder.config.learner_sections import Descending
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.queries import GradientSum, LinearHead, Model
 from dpladder.privacy.accounting import gdp, memo
@@ -70,6 +70,12 @@ def logit_noise(
     return constants.length * step * carried
 
 
+def logit_noise_of_adam(learner: Descending, hyper: Hyper, constants: Constants) -> float:
+    """Adam's second moment is the noise's own, or stands for it: a step moves every weight by eta,
+    whatever the noise is, and the first moment only spreads it out."""
+    return hyper.eta * walked(learner, hyper.steps) * constants.length
+
+
 @lru_cache(maxsize=4096)
 def _carried(rates: tuple[float, ...], momentum: float, free_step: bool) -> float:
     """From the last step back: what a step's noise moves is its own rate's worth, and m times what
@@ -91,7 +97,7 @@ def _paces(schedule: str, steps: int) -> tuple[float, ...]:
 
 def paces(learner: Descending, steps: int) -> tuple[float, ...]:
     """Each step's learning rate, over the first one's."""
-    return _paces(learner.schedule if isinstance(learner, Rated) else "constant", steps)
+    return _paces(learner.pace, steps)
 
 
 def walked(learner: Descending, steps: int) -> float:

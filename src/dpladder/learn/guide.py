@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from dpladder.config.learner_sections import Descending, guided, starts_bought
+from dpladder.config.learner_sections import Descending
 from dpladder.learn.descent_noise import batch_size, gradient_sum
 from dpladder.learn.interface import Claim, Constants, Hyper
 from dpladder.learn.queries import GradientSum, Model, Query, RightCount
@@ -46,7 +46,7 @@ BATCH = 64  # public records in a network's step
 
 def looks(learner: Descending) -> bool:
     """Above a head that was bought, its look told."""
-    return guided(learner) and learner.look > 0 and not starts_bought(learner)
+    return learner.guided and learner.look_share > 0 and not learner.starts_bought
 
 
 def look(learner: Descending, hyper: Hyper) -> RightCount:

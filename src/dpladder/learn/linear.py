@@ -23,7 +23,8 @@ from torch import Tensor
 
 from dpladder.config.model import Resources
 from dpladder.learn.bounds import Scale, clip
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
 from dpladder.learn.links import SOFTMAX, Link
 from dpladder.learn.queries import LinearHead
 from dpladder.learn.records import Bounded, Guide, Records, Rows, Sums, load, prepare

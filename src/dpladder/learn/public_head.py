@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.learner_sections import Descending
 from dpladder.errors import BadInput
-from dpladder.learn.interface import Claim, Constants, Data, Shape, plain
+from dpladder.learn.data import Data, plain
+from dpladder.learn.interface import Claim, Shape
 from dpladder.privacy.arrays import Floats
 
 SeenByHead = Callable[[Any], Floats]
@@ -76,10 +76,10 @@ def _held_out(
     return losses, right
 
 
-def seen(learner: Descending, constants: Constants, features: Any) -> Floats:
+def seen(constant: bool, features: Any) -> Floats:
     """By a linear head on the features themselves."""
     x = np.asarray(features, np.float64)
-    return np.pad(x, ((0, 0), (0, int(learner.bias))), constant_values=1.0)
+    return np.pad(x, ((0, 0), (0, int(constant))), constant_values=1.0)
 
 
 def started(head: NDArray[np.float32] | None, shape: Shape) -> NDArray[np.float32]:

@@ -19,7 +19,8 @@ from dpladder.config.label_sets import end_of_numbers
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn.bounds import MANY, SLACK, Scale, slack
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
 
 Rows = slice | Tensor
 

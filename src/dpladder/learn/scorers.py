@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.label_sets import are_of, each_finding
-from dpladder.learn.interface import Logits, Weights, plain
+from dpladder.learn.data import plain
+from dpladder.learn.interface import Logits, Weights
 from dpladder.learn.score import CHUNK, alike, odds, softmax
 from dpladder.privacy.release.meter import Meter
 

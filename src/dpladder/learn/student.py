@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.learn.interface import Data, Weights, plain
+from dpladder.learn.data import Data, plain
+from dpladder.learn.interface import Weights
 from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.arrays import Floats
 

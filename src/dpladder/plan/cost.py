@@ -121,7 +121,7 @@ def _parallel(config: Config) -> bool:
 
 
 def samples(config: Config) -> bool:
-    return getattr(config.learner, "sampling_rate", 1.0) < 1.0
+    return config.learner.sampling < 1.0
 
 
 def flat(spends: Spends) -> list[Spend]:

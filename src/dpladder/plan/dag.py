@@ -17,7 +17,6 @@ from typing import Any, get_type_hints
 
 from dpladder.config import Config, Project
 from dpladder.config.features_sections import Features
-from dpladder.config.learner_sections import guided, shares_releases
 from dpladder.config.load import BASE
 from dpladder.config.model import Research
 from dpladder.config.search_sections import Ladder
@@ -198,7 +197,7 @@ def _total(asked: JobAsked) -> float | None:
 def _views(asked: JobAsked) -> int:
     """Of each record: several in the training part alone, and so behind all that stands on that."""
     elsewhere = STAGES[asked.rule].prepares and "train" not in asked.parts
-    return 1 if elsewhere else getattr(asked.config.learner, "augment", 1)
+    return 1 if elsewhere else asked.config.learner.views
 
 
 OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
@@ -285,8 +284,8 @@ def contestants(project: Project, experiment: str) -> list[Keys]:
             "comparable": basis(config) == basis(project.main)
             and config.features.until is None
             and config.features.mean is None
-            and not shares_releases(config.learner)
-            and guided(config.learner) <= guided(project.main.learner)
+            and not config.learner.purchases
+            and config.learner.guided <= project.main.learner.guided
             and isinstance(config.hpo, Ladder),
         }
         for name, config in project.modelled.items()

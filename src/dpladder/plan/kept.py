@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from dpladder.config import Config, Project
+from dpladder.config.learners import METHODS
 from dpladder.config.wording import did_you_mean, shown
 from dpladder.errors import BadInput
 from dpladder.plan import dag, mechanisms, stages
@@ -41,7 +42,7 @@ def with_answers(project: Project, states: Mapping[str, State]) -> tuple[Project
 def check_names(project: Project) -> None:
     """Refuse a `respend` that names nothing that can be asked anew."""
     rules = [rule for rule in stages.STAGES if stages.is_mechanism(rule)]
-    known = {*project.experiments, *rules, *stages.LEARNERS, *stages.SEARCHED, mechanisms.GUIDE}
+    known = {*project.experiments, *rules, *METHODS, *stages.SEARCHED, mechanisms.GUIDE}
     configs = project.experiments.values()
     given = [name for one in configs if isinstance(one.respend, tuple) for name in one.respend]
     if wrong := [name for name in dict.fromkeys(given) if name not in known]:

@@ -12,21 +12,29 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 
-from dpladder.config import learner_sections, search_sections
+from dpladder.config import search_sections
+from dpladder.config.learners import METHODS
+from dpladder.config.method import Method
+from dpladder.config.others import OtherSearch
 
 Versions = Mapping[str, int]
 """Of mechanisms by their names; a name that is absent has version 1."""
 
 VERSIONS: dict[str, int] = {}
 """What this dpladder runs, beyond first versions. Each line here has one in CHANGELOG.md."""
-BROUGHT = {**learner_sections.OTHERS, **search_sections.OTHERS}
+BROUGHT: Mapping[str, Method | OtherSearch] = {
+    **{name: method for name, method in METHODS.items() if not method.built_in},
+    **search_sections.OTHERS,
+}
 """Those of other packages."""
 WORD = (
     "its noise is held to what it declares, and a learner's sums are made and kept within their "
     "bounds by dpladder; that it reaches for nothing else, and that a search looks at no more than "
     "it declares, is its authors' word"
 )
-VERSIONS |= {other.name: other.version for other in BROUGHT.values() if other.version > 1}
+VERSIONS |= {
+    name: one.version for of in (METHODS, BROUGHT) for name, one in of.items() if one.version > 1
+}
 
 GUIDE = "public_gradient"
 

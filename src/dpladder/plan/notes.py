@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dpladder.config import Config, Project
 from dpladder.config.evaluate_sections import BY_CLASS
 from dpladder.config.label_sets import MANY
-from dpladder.config.learner_sections import guidable, guided
 from dpladder.config.sources import count_of_classes
 from dpladder.config.telling import BINS, MORE, enough
 from dpladder.plan import stages
@@ -92,8 +91,8 @@ def _guided(config: Config) -> Iterator[str]:
     learner, totals = config.learner, config.totals if config.tested is None else ()
     if config.dataset.public_sample is None or not totals:
         return
-    if guided(learner):
-        look = getattr(learner, "look", 0.0)
+    if learner.guided:
+        look = learner.look_share
         whose = "each training's" if stages.head(config) is None else "the bought head's"
         yield (
             f"guided by dataset.public_sample{_pulled(config)}. "
@@ -104,7 +103,7 @@ def _guided(config: Config) -> Iterator[str]:
             )
             + " Where its records have no labels, or other classes, set learner.public: none."
         )
-    elif guidable(learner):
+    elif learner.guidable:
         yield (
             "dataset.public_sample centres the features alone. Where its records are labelled, "
             "learner.public: gradient lets them guide each step too, at no cost."

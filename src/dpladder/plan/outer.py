@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from dpladder.config import from_command_line
+from dpladder.config.load import from_command_line
 from dpladder.config.wording import KeyPath
 from dpladder.errors import BadInput
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpladder.config import Config, Project
-from dpladder.config.learner_sections import starts_known
 from dpladder.plan import stages
 from dpladder.plan.reads import Picture
 
@@ -93,15 +92,13 @@ def _frontier(project: Project, _: str) -> Names | None:
 
 def _sampled(project: Project, _: str) -> Names | None:
     """Experiments of research that differ in their sampling rate."""
-    rates = {
-        name: getattr(config.learner, "sampling_rate", 1.0) for name, config in _research(project)
-    }
+    rates = {name: config.learner.sampling for name, config in _research(project)}
     return tuple(rates) if len(set(rates.values())) > 1 else None
 
 
 def _moved(project: Project, _: str) -> Names | None:
     """Final models of research that start where everybody knows."""
-    found = tuple(name for name, config in _research(project) if starts_known(config.learner))
+    found = tuple(name for name, config in _research(project) if config.learner.starts_known)
     return found if _models(project, found) > 1 else None
 
 

@@ -27,7 +27,8 @@ from dpladder.config.dataset_sections import (
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.features_sections import Features, Layers, Mean, Pooling
 from dpladder.config.label_sets import Labels
-from dpladder.config.learner_sections import Covariance, Head, Learner, LinkName
+from dpladder.config.learner_sections import Covariance, Head, LinkName
+from dpladder.config.learners import Learner
 from dpladder.config.model import Privacy, Research
 from dpladder.config.search_sections import PrivateSearch
 from dpladder.config.shift import Corruption, FurtherTest, Matching, Spans
@@ -306,6 +307,10 @@ class HeadReads(SeenReads):
         default="none", kw_only=True
     )
     look: Annotated[float, key("learner.look")] = field(default=0.05, kw_only=True)
+
+    @property
+    def guided(self) -> bool:
+        return self.public == "gradient"
 
 
 @dataclass(frozen=True)

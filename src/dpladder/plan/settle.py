@@ -10,7 +10,6 @@ from typing import Any
 
 from dpladder.config import Config, Project
 from dpladder.config.features_sections import LAST, Mean
-from dpladder.config.learner_sections import Descending, guidable, guided
 from dpladder.config.model import Tester
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import restored, values_of
@@ -159,7 +158,7 @@ def _hung_on(config: Config) -> tuple[str, ...]:
 def chosen_in(config: Config) -> dict[str, Any]:
     """What may have been left to the plan, as it stands in a settled config."""
     sweep = config.sweep.model_dump(mode="json", include={"rungs", "search", "select"})
-    public = {"public": "gradient"} if guided(config.learner) else {}
+    public = {"public": "gradient"} if config.learner.guided else {}
     features = config.features.model_dump(mode="json", include={"centre", "mean"})
     last = {"layers": LAST} if config.features.layers == LAST else {}
     return {**features, **sweep, **public, **last}
@@ -170,8 +169,8 @@ def _as_chosen(asked: Config, config: Config, values: Mapping[str, Any]) -> Conf
     if not values or values == chosen_in(config):
         return config
     learner = config.learner
-    if isinstance(asked.learner, Descending) and asked.learner.public == "auto":
-        public = values.get("public", "none") if guided(learner) else "none"
+    if asked.learner.guidance == "auto":
+        public = values.get("public", "none") if learner.guided else "none"
         learner = learner.model_copy(update={"public": public})
     features = {
         "centre": values["centre"],
@@ -219,12 +218,12 @@ def _guiding(config: Config) -> Config:
     """Whether public records guide steps, where it was left to the plan: every head that they can
     guide, from their own head on. Private searches were not measured with them."""
     learner, dataset = config.learner, config.dataset
-    if not isinstance(learner, Descending) or learner.public != "auto":
+    if learner.guidance != "auto":
         return config
     here, there = labels_of(dataset.source), labels_of(dataset.public_sample or "")
     fits = (
         dataset.public_sample is not None
-        and guidable(learner)
+        and learner.guidable
         and dataset.labels == 1
         and isinstance(config.hpo, Ladder)
         and (None in (here, there) or here == there)
@@ -313,7 +312,7 @@ def strength(config: Config, total: float | None = None) -> float:
 def pull(config: Config, total: float | None = None) -> float:
     """lambda, how much public records weigh beside the private ones in a training with all of a
     total (learn/guide.py), where features take up as few directions as any that were measured."""
-    dataset, count = config.dataset, config.dataset.public_size if guided(config.learner) else None
+    dataset, count = config.dataset, config.dataset.public_size if config.learner.guided else None
     classes = count_of_classes(dataset.source, dataset.classes)
     return (count or 0) * (classes or 2) * FEWEST / strength(config, total) ** 2
 

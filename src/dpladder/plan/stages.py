@@ -13,18 +13,10 @@ from typing import Any, Literal
 
 from dpladder.config import Config, Project
 from dpladder.config.evaluate_sections import Also
-from dpladder.config.learner_sections import (
-    OWN_SECTIONS,
-    SECTIONS,
-    Head,
-    Statistics,
-    guided,
-    names,
-    room_of,
-    starts_public,
-)
+from dpladder.config.learner_sections import Head, Statistics
+from dpladder.config.learners import METHODS
 from dpladder.config.load import BASE
-from dpladder.config.search_sections import SEARCHES, Ladder, runner_of
+from dpladder.config.search_sections import SEARCHES, Ladder, names, runner_of
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
 from dpladder.config.sources import labels_of, names_of
 from dpladder.plan import mechanisms, reads
@@ -163,19 +155,19 @@ def parts(config: Config) -> tuple[str, ...]:
 def reads_sample(config: Config) -> bool:
     """Whether the public sample centres the features, or has a head to start from."""
     return config.dataset.public_sample is not None and (
-        config.features.centre == "public" or starts_public(config.learner)
+        config.features.centre == "public" or config.learner.starts_public
     )
 
 
 def statistics(config: Config) -> Statistics | None:
     """The noised sums that all trainings share, where the learner solves them instead of paying for
     its own each time."""
-    return getattr(config.learner, "statistics", None)
+    return config.learner.purchases.get("statistics")
 
 
 def head(config: Config) -> Head | None:
     """The private head that all trainings of the network start from."""
-    return getattr(config.learner, "head", None)
+    return config.learner.purchases.get("head")
 
 
 def looks_back(config: Config) -> bool:
@@ -224,7 +216,7 @@ def _scored(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
 
 
 def _guides(config: Config) -> tuple[str, ...]:
-    return ("sample",) if guided(config.learner) else ()
+    return ("sample",) if config.learner.guided else ()
 
 
 def _sample(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
@@ -261,7 +253,7 @@ def _finds_mean(config: Config) -> bool:
 
 
 def _finds_start(config: Config) -> bool:
-    return starts_public(config.learner)
+    return config.learner.starts_public
 
 
 def _shows_head(config: Config) -> bool:
@@ -357,19 +349,10 @@ class Stage:
         return reads.keys_of(self.reads)
 
 
-def _modules_of(learner: str) -> tuple[str, ...]:
-    room = room_of(learner)
-    return f"{room}.queries", f"{room}.train"
-
-
-LEARNERS = tuple(name for section in SECTIONS for name in names(section))
 SEARCHED = tuple(name for section in SEARCHES for name in names(section))
 LEARNER_MODULES = tuple(
     dict.fromkeys(
-        module
-        for section in OWN_SECTIONS
-        for name in names(section)
-        for module in _modules_of(name)
+        module for method in METHODS.values() if method.built_in for module in method.modules
     )
 )
 STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
@@ -470,7 +453,9 @@ def _has_rule(config: Config, rule: str) -> bool:
 
 def _bought(config: Config, stage: Stage) -> Any:
     section, _, name = stage.buys.partition(".")
-    return getattr(getattr(config, section), name, None)
+    if section == "learner":
+        return config.learner.purchases.get(name)
+    return getattr(getattr(config, section), name)
 
 
 def purchases(config: Config) -> Iterator[tuple[str, Any]]:
@@ -575,7 +560,7 @@ def _guide(told: Any, rule: str) -> str | None:
     stage = STAGES[rule]
     descends = stage.trains or issubclass(stage.reads, reads.EstimateHead)
     learner = getattr(told, "learner", told)  # a job that buys a head reads the keys alone
-    return mechanisms.GUIDE if descends and guided(learner) else None
+    return mechanisms.GUIDE if descends and learner.guided else None
 
 
 def mechanisms_of(told: Any, rule: str) -> tuple[str, ...]:
@@ -609,7 +594,7 @@ def code_behind(rule: str, names: Collection[str]) -> str:
     """Digest of the code behind a job: of all learners and searches, the one that is among its
     mechanisms. Told, and no part of identity."""
     stage = STAGES[rule]
-    learner = next((name for name in names if stage.trains and name in LEARNERS), None)
+    learner = next((name for name in names if stage.trains and name in METHODS), None)
     search = next((name for name in names if stage.searches and name in SEARCHED), None)
     return rule_code(rule, learner, search)
 
@@ -618,6 +603,6 @@ def code_behind(rule: str, names: Collection[str]) -> str:
 def rule_code(rule: str, learner: str | None = None, search: str | None = None) -> str:
     """Digest of the package code behind a rule. The statement is what compose_privacy makes, and
     inert for all others."""
-    trained = () if learner is None else _modules_of(learner)
+    trained = () if learner is None else METHODS[learner].modules
     searched = () if search is None else (runner_of(search),)
     return digest_of(f"dpladder.jobs.{module_of(rule)}", *STAGES[rule].code, *trained, *searched)

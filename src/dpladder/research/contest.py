@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.learner_sections import Learner
+from dpladder.config.learners import Learner
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration, Weights
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Declaration, Weights
+from dpladder.learn.trainings import scorer_of
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Shape, tie
 from dpladder.privacy.accounting.events import Counted, Gaussian
@@ -159,7 +160,7 @@ def oracle(
 
 def told(arena: Arena, learner: Learner, models: Sequence[Weights]) -> NDArray[np.float64]:
     """How many test records each model is right about."""
-    scorer = method(learner.name).scorer(learner, arena.constants)
+    scorer = scorer_of(learner, arena.constants)
     return scorer.counts(models, arena.test.features, arena.test.labels)
 
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpladder.config import search_sections
-from dpladder.config.learner_sections import HyperparameterFree, Learner
+from dpladder.config.learners import Learner
 from dpladder.config.search_sections import DpHypo, KoskelaKulkarni, LiuTalwar, PapernotSteinke
 from dpladder.config.sweep_sections import Fit
+from dpladder.methods.hyfree_dp.section import HyperparameterFree
 from dpladder.research.contest import Competitor, Straight
 from dpladder.research.ladder import LadderSearcher
 from dpladder.search.asking import Searcher, Setting, searcher_of

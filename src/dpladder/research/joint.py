@@ -15,8 +15,9 @@ from itertools import product
 
 import numpy as np
 
-from dpladder.config.learner_sections import FineTune, Learner
+from dpladder.config.learners import Learner
 from dpladder.learn.interface import Declaration
+from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import FINAL, Entry, delta0_of, largest_mu
 from dpladder.privacy.accounting.events import Counted, Gaussian
@@ -88,7 +89,7 @@ class Joint:
         learner = self.learners[int(which * len(self.learners))]
         space = Space(setting.search, learner, setting.constants)
         low, high = space.range()
-        sampled = getattr(learner, "sampling_rate", 1.0) < 1.0
+        sampled = learner.sampling < 1.0
         delta0 = delta0_of(setting.delta, FINAL) if sampled else 0.0
         r = space.r(low * (high / low) ** where, mu)
         return Ask(r, mu, within=within, learner=learner, delta0=delta0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpladder.config.learner_sections import Learner
+from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Search
 from dpladder.research.contest import GRID, Arena, bench_of
 from dpladder.search.asking import Ask

@@ -18,11 +18,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.learner_sections import Descent, Learner
+from dpladder.config.learners import Learner
 from dpladder.config.search_sections import PrivateSearch, runner_of
 from dpladder.config.sweep_sections import Search
 from dpladder.learn import score
 from dpladder.learn.interface import Constants, Declaration, Weights
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Counted, Event, mu
 from dpladder.privacy.release.meter import Draw, Meter

@@ -12,11 +12,12 @@ from functools import partial
 
 import numpy as np
 
-from dpladder.config.learner_sections import Learner
+from dpladder.config.learners import Learner
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.interface import Constants, Data, Hyper
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.trainings import declare, scorer_of, train_many
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.search.asking import Answer, Ask, Mask
@@ -87,20 +88,20 @@ def _together(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer]
     """Trained as a release would be, each with the noise that it declares, and on one core."""
     began = time.perf_counter()
     ask, learner = trainings[0].ask, trainings[0].learner
-    module, hypers = method(learner.name), [training.hyper for training in trainings]
+    hypers = [training.hyper for training in trainings]
     constants = replace(bench.constants, n0=max(1, round(ask.share * bench.constants.n0)))
     data = _some(bench.data, ask.trained)
     share = {"threads": 1, "mem_mb": max(1, bench.resources.mem_mb // bench.resources.threads)}
     resources = bench.resources.model_copy(update=share)
     meters = [
-        bench.meter(training, module.declare(learner, hyper, constants).draws)
+        bench.meter(training, declare(learner, hyper, constants).draws)
         for hyper, training in zip(hypers, trainings, strict=True)
     ]
-    heads = module.train_many(data, hypers, learner, constants, meters, resources)
+    heads = train_many(data, hypers, learner, constants, meters, resources)
     for meter in meters:
         meter.close()
     counted = _some(bench.data, ask.counted)
-    counts = module.scorer(learner, constants).counts(heads, counted.features, counted.labels)
+    counts = scorer_of(learner, constants).counts(heads, counted.features, counted.labels)
     found = [Answer(head, int(count)) for head, count in zip(heads, counts, strict=True)]
     return found, time.perf_counter() - began
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dpladder.config.learner_sections import FineTune, LinkName
+from dpladder.config.learner_sections import LinkName
+from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.interface import Constants, Data
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
+from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.prior import DEFAULT, of_learner
@@ -40,7 +42,7 @@ def head_of(
 def worth_of(training: Training, data: Data, meter: Meter, resources: Resources) -> float:
     """What the public sample that guides a head's training is found to be worth."""
     from dpladder.learn.curator import Curator
-    from dpladder.learn.dp_finetune.train import sample_worth
+    from dpladder.learn.finetune.descent import sample_worth
 
     learner, constants = training.learner, training.constants
     assert isinstance(learner, FineTune)

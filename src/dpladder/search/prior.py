@@ -18,7 +18,7 @@ from functools import cache
 from importlib import resources
 from statistics import NormalDist
 
-from dpladder.config.learner_sections import Learner, starts_bought
+from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Search
 
 TABLE = "priors.csv"
@@ -66,7 +66,7 @@ def expecting(search: Search, learner: Learner, centred: bool) -> Search:
         or learner.searches is None
     ):
         return search
-    own = AFTER_HEAD if starts_bought(learner) else of_learner(learner.name, centred)
+    own = AFTER_HEAD if learner.starts_bought else of_learner(learner.name, centred)
     held, (low, high) = own, search.kappa
     reach = (min(low, held.median / REACH), max(high, held.median * REACH))
     return search.model_copy(update={"expected": (held.median, held.factor), "kappa": reach})

@@ -3,8 +3,8 @@ steps).
 
 The unit of the search is kappa, the sd of the noise that a training puts into a logit. The best
 kappa hardly depends on the number of records, epsilon or the data, where the best r moves over four
-decades; what kappa is of an r is the learner's to say (learn/*/queries.py). With `unit: r` a place
-is r itself, as in the paper.
+decades; what kappa is of an r is the learner's to say (methods/*/queries.py). With `unit: r` a
+place is r itself, as in the paper.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from dpladder.config.learners import method
 from dpladder.config.sweep_sections import Search
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Hyper
-from dpladder.learn.registry import method
 from dpladder.search.prior import Belief, belief
 from dpladder.search.trial import Trial
 
@@ -55,7 +55,10 @@ class Space:
         if self.search.unit == "r":
             return r
         hyper = hyper_of(self.learner, self.search, r, mu)
-        return method(self.learner.name).logit_noise(self.learner, hyper, self.constants)
+        law = method(self.learner.name).logit_noise
+        assert law is not None, "what is tuned has one (config/method.py)"
+        kappa: float = law(self.learner, hyper, self.constants)
+        return kappa
 
     def r(self, kappa: float, mu: float) -> float:
         """The r of a place: the other way round, by halving, because kappa grows with r."""

@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dpladder.config.learner_sections import Learner, LeastSquares
+from dpladder.config.learners import Learner
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights
-from dpladder.learn.registry import method
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Declaration, Hyper, Weights
+from dpladder.learn.trainings import declare, train, weights_of
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.space import Space, hyper_of
@@ -24,27 +25,24 @@ class Training:
 
     def ready(self, resources: Resources) -> None:
         """Refuse, before it is charged, a training that cannot be run."""
-        method(self.learner.name).ready(self.learner, self.constants, resources)
+        weights_of(self.learner).ready(self.learner, self.constants, resources)
 
     def run(self, data: Data, meter: Meter, resources: Resources) -> Weights:
-        train = method(self.learner.name).train
         return train(data, self.hyper, self.learner, self.constants, meter, resources)
 
 
 def training_of(space: Space, r: float | None, budget: Entry) -> Training:
     """A training at r, where the learner has an r to search."""
     hyper = hyper_of(space.learner, space.search, r, budget.mu, budget.delta0)
-    declared = method(space.learner.name).declare(space.learner, hyper, space.constants)
+    declared = declare(space.learner, hyper, space.constants)
     return Training(space.learner, hyper, space.constants, declared)
 
 
 def of_trial(learner: Learner, trial: int) -> Learner:
-    return learner.of_trial(trial) if isinstance(learner, LeastSquares) else learner
+    return learner.of_trial(trial)
 
 
 def chosen(learner: Learner, hyper: Hyper) -> dict[str, Any]:
     """The choice in the learner's own words, for readers."""
     own = {"ridge": hyper.ridge} if learner.searches == "ridge" else {"eta": hyper.eta}
-    if isinstance(learner, LeastSquares):
-        own |= {"alpha": learner.alpha}
-    return own | {"steps": hyper.steps}
+    return own | learner.chosen_keys | {"steps": hyper.steps}

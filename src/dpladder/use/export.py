@@ -263,6 +263,6 @@ def _network(model: Model) -> dict[str, Tensor]:
 def _trained(model: Model) -> dict[str, Tensor]:
     if model.tuned is None:
         return {}
-    from dpladder.learn.dp_finetune.parts import merged
+    from dpladder.learn.finetune.parts import merged
 
     return merged(*model.tuned, model.weights)

@@ -39,7 +39,7 @@ class Writing:
 
 def spoken(model: Model) -> tuple[Any, Any]:
     """The whole network as it was left, adapters merged, and its tokenizer."""
-    from dpladder.learn.dp_finetune.parts import merged
+    from dpladder.learn.finetune.parts import merged
 
     if model.tuned is None or not model.speaks:
         does = (

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from dpladder.config.features_sections import FOLDER, Features
 from dpladder.config.label_sets import MANY
-from dpladder.config.learner_sections import Tuning, learner_of
+from dpladder.config.learner_sections import Tuning
+from dpladder.config.learners import learner_of
 from dpladder.config.section import restored
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import network_behind
@@ -41,7 +42,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.learn import score
 from dpladder.learn import weights as files
 from dpladder.learn.interface import Constants, Weights, sigmoid_bias
-from dpladder.learn.registry import method
+from dpladder.learn.trainings import weights_of
 from dpladder.network.facts import INPUT
 from dpladder.network.public import digest
 from dpladder.privacy.statement.build import told_of
@@ -174,7 +175,7 @@ class Model:
             raise BadInput(
                 f"{self.path} finds no answers. Train a model with task: question_answering."
             )
-        from dpladder.learn.dp_finetune.train import answered
+        from dpladder.learn.finetune.predict import answered
 
         contents = [content_of(question, context) for question, context in asked]
         rows, problems = self._rows(Source("texts", contents.__getitem__, [None] * len(asked)))
@@ -192,7 +193,7 @@ class Model:
 
     def logits(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """Of features as they are stored."""
-        own = None if self.tuned is None else method(self.tuned[0].name).logits(*self.tuned)
+        own = None if self.tuned is None else weights_of(self.tuned[0]).logits(*self.tuned)
         return (own or score.logits)(self.weights, self.map(rows)) + self.bias
 
     @cached_property

@@ -20,7 +20,8 @@ from support import Silent, SmoothMeter
 from dpladder.config.model import Resources
 from dpladder.data.centre import clip_rows, noised_mean
 from dpladder.learn.curator import Curator
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
 from dpladder.learn.second_order import covariance
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian

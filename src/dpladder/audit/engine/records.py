@@ -16,7 +16,7 @@ from dpladder.config.label_sets import (
     number_of,
     number_of_findings,
 )
-from dpladder.learn.interface import Data
+from dpladder.learn.data import Data
 
 Record = tuple[tuple[float, ...], int]  # features and label
 

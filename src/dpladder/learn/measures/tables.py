@@ -19,16 +19,8 @@ from numpy.typing import NDArray
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.label_sets import each_finding
 from dpladder.config.telling import BINS, MORE
-from dpladder.learn.interface import (
-    Constants,
-    Data,
-    Logits,
-    Shape,
-    Weights,
-    plain,
-    public_random,
-    sigmoid_bias,
-)
+from dpladder.learn.data import Data, plain
+from dpladder.learn.interface import Constants, Logits, Shape, Weights, public_random, sigmoid_bias
 from dpladder.learn.measures.figures import (
     ELSEWHERE,
     Counts,

@@ -1,0 +1,314 @@
+"""A public network above its cut, with a head, and those of its tensors that are trained."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import pad
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from dpladder.config.learner_sections import Lora, Tuning
+from dpladder.config.wording import did_you_mean
+from dpladder.errors import BadInput
+from dpladder.learn import public_head
+from dpladder.learn.interface import Constants, Weights, public_random
+from dpladder.learn.links import Link, link_of
+from dpladder.network import answers
+from dpladder.network.cut import Upper, features_alone, upper_of
+from dpladder.network.facts import Network
+from dpladder.network.layers import Steady, is_linear, is_turned
+from dpladder.network.stack import vocabulary
+
+HEAD = "head.weight"
+
+
+class AboveCut(nn.Module):
+    """From flattened activations at the cut to logits. The head's bias is a last column, met by a
+    constant input."""
+
+    def __init__(self, upper: Upper, classes: int, bias: bool, link: Link) -> None:
+        super().__init__()
+        self.link = link
+        self.enter, self.network, self.bias = upper.enter, upper.network, bias
+        self.read, self.draw = upper.read, upper.draw
+        self.head = Steady(upper.width + bias, classes, bias=False)
+        nn.init.zeros_(self.head.weight)
+
+    def forward(self, activations: Tensor) -> Tensor:
+        found: Tensor = self.head(self.seen_by_head(activations))
+        return found
+
+    def seen_by_head(self, activations: Tensor) -> Tensor:
+        found = self.pooled(activations)
+        return pad(found, (0, 1), value=1.0) if self.bias else found
+
+    def pooled(self, activations: Tensor) -> Tensor:
+        return self.read(self.network, self.enter(activations))
+
+    def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
+        """Of each record, by its logits."""
+        return self.link.losses(put_out, labels[:, None], dim=1)
+
+    @property
+    def knowing_nothing(self) -> float:
+        """The loss of a head of zeros."""
+        return self.link.first
+
+
+class Adapted(nn.Module):
+    """A frozen layer, and a product of two thin ones beside it (Hu et al. 2021, Eq. 3)."""
+
+    def __init__(self, base: Any, lora: Lora) -> None:
+        super().__init__()
+        self.base, self.scale = base, lora.alpha / lora.rank
+        self.down = _thin(base, lora.rank)
+        wide = base.weight.shape[1] if is_turned(base) else len(base.weight)
+        self.up = (
+            nn.Conv2d(lora.rank, wide, 1, bias=False)
+            if type(base) is nn.Conv2d
+            else nn.Linear(lora.rank, wide, bias=False)
+        )
+        nn.init.zeros_(self.up.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        thin = self.scale * self.down(x)  # scaled where it is thin
+        found: Tensor = self.base(x) + self.up(thin)
+        return found
+
+    def merged(self) -> Tensor:
+        """The one matrix or kernel that does the same."""
+        product = torch.einsum("or,r...->o...", self.up.weight.flatten(1), self.down.weight)
+        beside = product.T if is_turned(self.base) else product
+        found: Tensor = self.base.weight + self.scale * beside
+        return found
+
+
+def _thin(base: Any, rank: int) -> nn.Linear | nn.Conv2d:
+    """The same layer with so few outputs: a convolution keeps its own kind, kernel, stride and
+    padding."""
+    if is_turned(base):
+        base = nn.Linear(len(base.weight), rank)
+    thin: Any = copy.deepcopy(base)
+    thin.weight = nn.Parameter(
+        base.weight.new_zeros(rank, *base.weight.shape[1:]), requires_grad=False
+    )
+    thin.bias = None
+    if type(thin) is nn.Linear:
+        thin.out_features = rank
+    else:
+        thin.out_channels = rank
+    return thin
+
+
+class Speaking(nn.Module):
+    """From tokens to a causal network's loss on each record. Nothing is added to the network."""
+
+    def __init__(self, upper: Upper) -> None:
+        super().__init__()
+        self.network, self.read, self.draw = upper.network, upper.read, upper.draw
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        found: Tensor = self.read(self.network, tokens)
+        return found
+
+    def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
+        return put_out
+
+    @property
+    def knowing_nothing(self) -> float:
+        """The loss of who takes every word for equally likely."""
+        return math.log(vocabulary(self.network))
+
+
+class Answering(AboveCut):
+    """From rows of a question with its context (network/answers.py) to the loss on each record. The
+    head has two logits for each token: whether the answer starts there, or ends."""
+
+    def __init__(self, upper: Upper, bias: bool, link: Link, tokens: int) -> None:
+        super().__init__(upper, answers.ENDS, bias, link)
+        self.tokens = tokens
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return answers.losses(super().forward(rows), rows)
+
+    def right(self, rows: Tensor) -> Tensor:
+        return answers.right(super().forward(rows), rows)
+
+    def answered(self, rows: Tensor) -> Tensor:
+        return answers.best(super().forward(rows), rows)
+
+    def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
+        return put_out
+
+    @property
+    def knowing_nothing(self) -> float:
+        """The loss of a head of zeros, where the context takes all tokens."""
+        return math.log(self.tokens)
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """A classifier, a model that finds answers, or a language model, in evaluation mode, and its
+    trained tensors by name. A training moves one vector, how far each of them is from `base`: the
+    public network, and zero for what the network has not."""
+
+    module: AboveCut | Speaking
+    trained: Mapping[str, nn.Parameter]
+    base: Tensor
+
+    def put(self, difference: Tensor) -> None:
+        vector_to_parameters(self.base + difference, self.trained.values())
+
+    def copied(self, device: torch.device, kind: torch.dtype = torch.float32) -> Tuned:
+        """One of its own for a training, which moves its tensors."""
+        module = copy.deepcopy(self.module).to(device, kind)
+        weights = dict(module.named_parameters())
+        return Tuned(
+            module, {name: weights[name] for name in self.trained}, self.base.to(device, kind)
+        )
+
+
+def tuned_of(learner: Tuning, constants: Constants) -> Tuned:
+    return _tuned(
+        learner.trains,
+        learner.lora,
+        learner.bias,
+        link_of(learner, constants),
+        constants.network,
+        constants.classes,
+        constants.dimension,
+    )
+
+
+@cache
+def _tuned(
+    trains: str | tuple[str, ...],
+    lora: Lora,
+    bias: bool,
+    link: Link,
+    network: Network | None,
+    classes: int,
+    dimension: int,
+) -> Tuned:
+    """Built once in a process, and never changed."""
+    upper = features_alone(dimension) if network is None else upper_of(network)
+    speaks = network is not None and network.speaks
+    if speaks:
+        module: AboveCut | Speaking = Speaking(upper)
+    elif network is not None and network.answers:
+        module = Answering(upper, bias, link, network.shape[0])
+    else:
+        module = AboveCut(upper, classes, bias, link)
+    module = copy.deepcopy(module)
+    for part in module.modules():
+        if hasattr(part, "inplace"):  # what a layer puts out is looked at after others have used it
+            vars(part)["inplace"] = False
+    if trains == "lora":
+        _adapt(module.network, lora)
+    module.eval().requires_grad_(False)
+    weights = dict(module.named_parameters())
+    names = [f"network.{name}" for name in _chosen(trains, module.network, upper.last_block)]
+    trained = {name: weights[name] for name in (*names, *(() if speaks else (HEAD,)))}
+    return Tuned(module, trained, parameters_to_vector(trained.values()).clone())
+
+
+def _adapt(network: nn.Module, lora: Lora) -> None:
+    """Adapters beside every layer that the targets name."""
+    for name, layer in [*network.named_modules()]:
+        able = is_linear(layer) and getattr(layer, "groups", 1) == 1
+        if (able or is_turned(layer)) and _named(name, lora.targets):
+            network.set_submodule(name, Adapted(layer, lora))
+
+
+def _chosen(
+    trains: str | Sequence[str], network: nn.Module, last_block: frozenset[str]
+) -> list[str]:
+    """Names of the network's own tensors that are trained, in the network's order."""
+    weights = dict(network.named_parameters())
+    if not weights or trains == "head":
+        return []
+    if trains == "all":
+        found = [*weights]
+    elif trains == "norm_and_bias":  # BitFit (Ben Zaken et al. 2022), with the norms' scales
+        found = [name for name, weight in weights.items() if weight.ndim == 1]
+    elif trains == "last_block":
+        found = [name for name in weights if name in last_block]
+        if len(found) < len(last_block):
+            raise BadInput(
+                "learner.trains: last_block reaches below features.until. Cut earlier, or say "
+                "trains: all."
+            )
+    elif trains == "lora":
+        adapters = (name for name, layer in network.named_modules() if isinstance(layer, Adapted))
+        found = [f"{name}.{part}.weight" for name in adapters for part in ("down", "up")]
+    else:
+        _check_patterns(trains, weights)
+        found = [name for name in weights if _named(name, trains)]
+    if not found:
+        raise BadInput(
+            f"learner.trains: {trains} fits none of the tensors above features.until. They are "
+            f"{', '.join(weights)}."
+        )
+    return found
+
+
+def _check_patterns(patterns: Sequence[str], names: Iterable[str]) -> None:
+    """Each has to fit a tensor: one that fits none is a slip, and would train less than was
+    meant."""
+    for pattern in patterns:
+        if not any(_named(name, [pattern]) for name in names):
+            raise BadInput(
+                f"learner.trains: {pattern!r} fits none of the tensors above features.until; "
+                f"{did_you_mean(pattern, names)}they are {', '.join(names)}."
+            )
+
+
+def _named(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def start(
+    learner: Tuning, constants: Constants, tuned: Tuned, head: NDArray[np.float32] | None = None
+) -> Tensor:
+    """Where the vector starts: at the public network. Adapters start by a public seed on one side
+    and at zero on the other, so that their product is nothing (Hu et al. 2021, section 4.1); so
+    does the head, as `init` says."""
+    parts = []
+    for place, (name, weight) in enumerate(tuned.trained.items()):
+        if name == HEAD and (learner.starts_bought or learner.starts_public):
+            parts.append(
+                np.ravel(public_head.started(head, tuple(weight.shape))).astype(np.float64)
+            )
+            continue
+        down = learner.trains == "lora" and name.endswith(".down.weight")
+        random = down or (name == HEAD and learner.init == "random")
+        drawn = public_random(constants, place).uniform(-1.0, 1.0, tuple(weight.shape))
+        parts.append(np.ravel(drawn) * (weight[0].numel() ** -0.5 if random else 0.0))
+    return torch.from_numpy(np.concatenate(parts))
+
+
+def merged(learner: Tuning, constants: Constants, weights: Weights) -> dict[str, Tensor]:
+    """The public network's own tensors as they are after training, by its names, for use without
+    adapters."""
+    tuned = tuned_of(learner, constants).copied(torch.device("cpu"))
+    tuned.put(torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])))
+    layers = tuned.module.network.named_modules()
+    adapted = {
+        f"{name}.weight": layer.merged() for name, layer in layers if isinstance(layer, Adapted)
+    }
+    own = {
+        name.removeprefix("network."): weight
+        for name, weight in tuned.trained.items()
+        if name != HEAD
+    }
+    return adapted or {name: weight.detach() for name, weight in own.items()}

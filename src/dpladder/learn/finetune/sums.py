@@ -1,0 +1,191 @@
+"""The records above a cut, and what fine-tuning sums up of them: clipped gradients and losses of
+the whole network, or of its head alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import pad
+
+from dpladder.config.learner_sections import Tuning
+from dpladder.config.model import Resources
+from dpladder.learn import guide, linear
+from dpladder.learn.bounds import Scale
+from dpladder.learn.data import Data
+from dpladder.learn.finetune.clipping import clipped_sum, summed_losses
+from dpladder.learn.finetune.owners import Ownership, owners_of
+from dpladder.learn.finetune.parts import AboveCut, Tuned, start, tuned_of
+from dpladder.learn.finetune.probing import refuse_mixing, refuse_untrainable
+from dpladder.learn.interface import Constants, public_random
+from dpladder.learn.queries import Flat
+from dpladder.learn.records import LONGEST, Bounded, Guide, Records, Rows, Sums, load, prepare
+from dpladder.network.facts import Network
+
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What the head sees of records' activations, computed when it is read, `chunk` at a time."""
+
+    stored: Any
+    module: AboveCut
+    chunk: int
+    width: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (*self.stored.shape[:-1], self.width)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.stored.shape)
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    def __getitem__(self, rows: Any) -> NDArray[np.float32]:
+        """Zero for a record that counts as nothing by its activations (learn/records.py)."""
+        x = np.asarray(self.stored[rows], np.float32)
+        views = x if x.ndim == 3 else x[:, None]
+        squares = np.square(views, dtype=np.float64).sum(axis=2)
+        sound = (squares > 0).any(axis=1) & (squares <= LONGEST).all(axis=1)
+        flat = np.where(sound[:, None, None], views, 0.0).reshape(-1, x.shape[-1])
+        device = self.module.head.weight.device
+        batches = in_batches(self.module.pooled, flat, self.chunk, torch.float32, device)
+        found = np.concatenate([np.empty((0, self.width), np.float32), *batches]).reshape(
+            *views.shape[:2], -1
+        )
+        found[~sound] = 0.0
+        return found if x.ndim == 3 else found[:, 0]
+
+
+def sums_of(model: Flat, data: Data, constants: Constants, resources: Resources) -> Sums:
+    """The records, and how their losses and clipped gradients are summed."""
+    learner: Tuning = model.options
+    device = prepare(resources)
+    owners, chunk = planned(learner, constants, device, resources)
+    if learner.trains == "head":
+        return _of_the_head(data, learner, constants, owners.tuned, chunk, resources)
+    records = load(
+        data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=learner.augment
+    )
+    losses = partial(summed_losses, owners.tuned, records)
+    return Sums(records, partial(clipped_sum, owners, records), losses)
+
+
+def guide_of(model: Flat, sample: Data, constants: Constants, resources: Resources) -> Guide:
+    """The public records that a learner is guided by, by the directions that its head sees: all of
+    them at each step where the head alone moves, else a batch."""
+    learner: Tuning = model.options.model_copy(update={"augment": 1})
+    device = prepare(resources)
+    owners, chunk = planned(learner, constants, device, resources)
+    head = _of_the_head(sample, learner, constants, owners.tuned, chunk, resources)
+    units = linear.units_of(sample, _counted(head.records, sample))
+    directions = linear.directions_apart(head.records)
+    if learner.trains == "head":
+        return Guide(head.gradients, [head.records.chunks()], directions, units)
+    records = load(sample, constants, device, chunk=chunk, memory_mb=resources.mem_mb)
+    batches = _batches(records, _counted(records, sample), constants)
+    return Guide(partial(clipped_sum, owners, records), batches, directions, units)
+
+
+def _counted(records: Records, data: Data) -> NDArray[np.bool_]:
+    return records.counted[: len(data.labels)].cpu().numpy()
+
+
+def _batches(
+    records: Records, counted: NDArray[np.bool_], constants: Constants
+) -> list[list[Rows]]:
+    """A sample's records in a public random order, cut into batches of nearly one size."""
+    order = public_random(constants).permutation(np.flatnonzero(counted))
+    found = []
+    for batch in np.array_split(order, max(1, math.ceil(len(order) / guide.BATCH))):
+        mask = np.zeros(len(records), bool)
+        mask[batch] = True
+        found.append(records.chosen(mask))
+    return found
+
+
+def planned(
+    learner: Tuning, constants: Constants, device: torch.device, resources: Resources
+) -> tuple[Ownership, int]:
+    """Who owns what, and how many records are computed at a time, once both are seen to work."""
+    torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
+    owners = owners_of(tuned_of(learner, constants).copied(device), constants.dimension)
+    chunk = owners.chunk(resources.mem_mb, learner.augment)
+    _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
+    return owners, chunk
+
+
+def _of_the_head(
+    data: Data,
+    learner: Tuning,
+    constants: Constants,
+    tuned: Tuned,
+    chunk: int,
+    resources: Resources,
+) -> Sums:
+    """Below the head nothing moves: what it sees is computed once, as far as it fits into memory,
+    and not at each step."""
+    module = tuned.module
+    assert isinstance(module, AboveCut), "a language model has no head of its own"
+    width = module.head.in_features - learner.bias
+    seen = Seen(data.features, module, chunk, width)
+    lower = replace(constants, dimension=width, network=None)
+    records = linear.resident(
+        replace(data, features=seen), lower, resources, learner.augment, learner.bias
+    )
+    # from here on threads share out chunks, and no two meet inside an operation
+    torch.set_num_threads(1)
+    heads = (-1, constants.classes, width + learner.bias)
+    sums = linear.sums_of(records, linear.threads_of(records, resources), module.link)
+
+    def gradients(weights: Tensor, bound: float, rows: list[Rows], scale: Scale) -> Tensor:
+        return sums.gradients(weights.view(heads), bound, rows, scale).flatten(1)
+
+    def losses(weights: Tensor, bounded: Bounded, rows: list[Rows]) -> Tensor:
+        return sums.losses(weights.view(heads), bounded, rows)
+
+    return replace(sums, gradients=gradients, losses=losses)
+
+
+@cache
+def _check(
+    learner: Tuning,
+    classes: int,
+    dimension: int,
+    network: Network | None,
+    device: torch.device,
+    chunk: int,
+) -> None:
+    """Once in a process: what is checked are the network and the machine."""
+    constants = Constants(1, classes, dimension, network=network)
+    built = tuned_of(learner, constants)
+    # under a head of zeros no gradient gets through
+    random = learner.model_copy(update={"init": "random", "head": None, "public": "none"})
+    owners = owners_of(built.copied(device), dimension)
+    owners.tuned.put(start(random, constants, built).float().to(device))
+    refuse_untrainable(owners, learner.augment, dimension, classes)
+    refuse_mixing(owners, chunk, learner.augment, dimension, classes)
+
+
+@torch.inference_mode()
+def in_batches(
+    module: Callable[[Tensor], Tensor],
+    features: Any,
+    size: int,
+    kind: torch.dtype = torch.float64,
+    device: torch.device = CPU,
+) -> Iterator[NDArray[Any]]:
+    for first in range(0, len(features), size):
+        rows = torch.from_numpy(np.asarray(features[first : first + size])).to(device, kind)
+        yield module(pad(rows, (0, 0, 0, size - len(rows))))[: len(rows)].cpu().numpy()

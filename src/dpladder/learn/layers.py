@@ -1,0 +1,37 @@
+"""What weights mean that are layers of a perceptron: nothing that their shapes do not say. A method
+whose weights are something else names a module with the same functions (config/method.py)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from dpladder.config.learner_sections import LearnerSection
+from dpladder.config.model import Resources
+from dpladder.learn import public_head
+from dpladder.learn.interface import Constants, Logits
+from dpladder.learn.public_head import SeenByHead
+from dpladder.learn.scorers import Scorer
+
+
+def ready(learner: LearnerSection, constants: Constants, resources: Resources) -> None:
+    """Refuse what cannot be trained on this machine, before a training is charged."""
+
+
+def tensors(learner: LearnerSection, constants: Constants) -> tuple[str, ...]:
+    """Names of the weights in a file, where they have some of their own."""
+    return ()
+
+
+def logits(learner: LearnerSection, constants: Constants) -> Logits | None:
+    """What weights make of features; None where they are layers (learn/score.py)."""
+    return None
+
+
+def scorer(learner: LearnerSection, constants: Constants) -> Scorer | None:
+    """What its task counts of each record, where weights name no class."""
+    return None
+
+
+def seen_by_head(learner: LearnerSection, constants: Constants) -> SeenByHead:
+    """What the weights of the last layer are multiplied with, its constant feature included."""
+    return partial(public_head.seen, learner.constant_feature)

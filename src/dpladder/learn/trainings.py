@@ -1,0 +1,85 @@
+"""Trainings of any learner: what one costs, and how it runs under a curator. A plan asks for costs
+here, and never loads torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from dpladder.config.label_sets import MANY
+from dpladder.config.learners import Learner, method
+from dpladder.config.model import Resources
+from dpladder.learn import score
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Declaration, Hyper, Weights
+from dpladder.learn.queries import declared
+from dpladder.learn.scorers import ClassScorer, FindingScorer, Scorer
+from dpladder.privacy.release.meter import Meter
+
+
+def declare(learner: Learner, hyper: Hyper, constants: Constants) -> Declaration:
+    """What a training costs and draws."""
+    queries = method(learner.name).queries(learner, hyper, constants)
+    return declared(queries, constants, hyper.delta0)
+
+
+def train(
+    data: Data,
+    hyper: Hyper,
+    learner: Learner,
+    constants: Constants,
+    meter: Meter,
+    resources: Resources,
+) -> Weights:
+    [weights] = train_many(data, [hyper], learner, constants, [meter], resources)
+    return weights
+
+
+def train_many(
+    data: Data,
+    hypers: Sequence[Hyper],
+    learner: Learner,
+    constants: Constants,
+    meters: Sequence[Meter],
+    resources: Resources,
+) -> list[Weights]:
+    """Independent trainings, a meter each, on one set of records: side by side over one pass of it
+    where their queries allow that, else one after the other."""
+    from dpladder.learn.curator import Curator
+
+    known = method(learner.name)
+    queries = [known.queries(learner, hyper, constants) for hyper in hypers]
+    curator = Curator(data, constants, resources)
+    trainings = [*zip(hypers, queries, meters, strict=True)]
+    together = shares_a_pass(learner, hypers[0], constants)
+    found: list[Weights] = []
+    for group in [trainings] if together else [[one] for one in trainings]:
+        own, asked, through = zip(*group, strict=True)
+
+        def begin(given: Any, asks: Any, own: Any = own) -> Any:
+            return known.train(given, asks, learner, own[given.number], constants)
+
+        found += curator.run(begin, asked, through, learner.guided)
+    return found
+
+
+def shares_a_pass(learner: Learner, hyper: Hyper, constants: Constants) -> bool:
+    """Whether several trainings go side by side over one pass of the records."""
+    return all(query.stacks for query in method(learner.name).queries(learner, hyper, constants))
+
+
+def weights_of(learner: Learner) -> Any:
+    """The module that says what the learner's weights mean (learn/layers.py)."""
+    return import_module(method(learner.name).weights)
+
+
+def scorer_of(learner: Learner, constants: Constants) -> Scorer:
+    """What its task counts of each record."""
+    weights = weights_of(learner)
+    logits = weights.logits(learner, constants)
+    if constants.labels == MANY:
+        return FindingScorer(partial(score.log_odds, constants.classes, logits))
+    own: Scorer | None = weights.scorer(learner, constants)
+    return own or ClassScorer(logits)

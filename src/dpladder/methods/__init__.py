@@ -1,0 +1,1 @@
+"""The learners, a folder each: `METHOD`, its section, what it asks, and how it trains."""

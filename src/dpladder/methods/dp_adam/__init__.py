@@ -1,0 +1,11 @@
+"""DP-Adam on a linear head (Mehta et al.)."""
+
+from dpladder.config.method import Method, later
+from dpladder.methods.dp_adam.section import Adam
+
+METHOD = Method(
+    section=Adam,
+    queries=later("dpladder.methods.dp_adam.queries:queries"),
+    train=later("dpladder.methods.dp_adam.train:train"),
+    logit_noise=later("dpladder.methods.dp_adam.queries:logit_noise"),
+)

@@ -1,0 +1,21 @@
+"""The keys of DP-Adam."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from dpladder.config.learner_sections import Rated, Searched
+from dpladder.config.section import Fraction, Positive
+
+
+class Adam(Rated):
+    """DP-Adam on a linear head (Mehta et al.). A step moves each weight by about eta, whatever the
+    gradient's scale: let sweep.search.eta reach down to 0.001."""
+
+    searches: ClassVar[Searched] = "rate"
+    linear_head: ClassVar[bool] = True
+    name: Literal["dp_adam"] = "dp_adam"
+    betas: tuple[Fraction, Fraction] = Field((0.9, 0.999), description="decay of the two moments")
+    stability: Positive = Field(1e-8, description="added to the root of the second moment")

@@ -1,0 +1,11 @@
+"""DP-Adam without a second moment (Mohapatra et al.)."""
+
+from dpladder.config.method import Method, later
+from dpladder.methods.dp_adam_wosm.section import AdamNoSecondMoment
+
+METHOD = Method(
+    section=AdamNoSecondMoment,
+    queries=later("dpladder.methods.dp_adam_wosm.queries:queries"),
+    train=later("dpladder.methods.dp_adam_wosm.train:train"),
+    logit_noise=later("dpladder.methods.dp_adam_wosm.queries:logit_noise"),
+)

@@ -1,0 +1,21 @@
+"""The keys of DPAdamWOSM."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from dpladder.config.learner_sections import Rated, Searched
+from dpladder.config.section import Fraction, Positive
+
+
+class AdamNoSecondMoment(Rated):
+    """DP-Adam whose second moment is its public noise level (Mohapatra et al., DPAdamWOSM).
+    sweep.search.eta as for dp_adam."""
+
+    searches: ClassVar[Searched] = "rate"
+    linear_head: ClassVar[bool] = True
+    name: Literal["dp_adam_wosm"] = "dp_adam_wosm"
+    beta: Fraction = Field(0.9, description="decay of the first moment")
+    stability: Positive = Field(1e-8, description="added to the noise level")

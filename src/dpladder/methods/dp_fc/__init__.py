@@ -1,0 +1,11 @@
+"""Descent preconditioned by the noised covariance (Mehta et al.)."""
+
+from dpladder.config.method import Method, later
+from dpladder.methods.dp_fc.section import FeatureCovariance
+
+METHOD = Method(
+    section=FeatureCovariance,
+    queries=later("dpladder.methods.dp_fc.queries:queries"),
+    train=later("dpladder.methods.dp_fc.train:train"),
+    logit_noise=later("dpladder.methods.dp_fc.queries:logit_noise"),
+)

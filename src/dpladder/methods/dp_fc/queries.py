@@ -1,0 +1,33 @@
+"""DP-FC: private gradient descent on a linear head, preconditioned by the noised feature covariance
+(Mehta et al.)."""
+
+from __future__ import annotations
+
+import math
+
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.queries import GradientSum, LinearHead, Query
+from dpladder.learn.second_order import covariance
+from dpladder.methods.dp_fc.section import FeatureCovariance
+from dpladder.privacy.accounting import gdp
+
+
+def queries(learner: FeatureCovariance, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    sigma = gdp.sigma(hyper.mu, hyper.steps + (learner.covariance is None))
+    gradient = GradientSum(
+        name="gradient",
+        multiplier=sigma,
+        count=hyper.steps,
+        model=LinearHead(link=learner.link),
+        clip=learner.clip,
+        clipping=learner.clipping,
+    )
+    return (covariance(sigma, learner.radius), gradient)[learner.covariance is not None :]
+
+
+def logit_noise(learner: FeatureCovariance, hyper: Hyper, constants: Constants) -> float:
+    """In the directions that hardly vary, where all that holds the steps back is the damping."""
+    *_, gradient = queries(learner, hyper, constants)
+    step = gradient.scale(constants) / constants.n0
+    length = min(constants.length, learner.radius)
+    return length * hyper.eta * step * math.sqrt(hyper.steps) / learner.damping

@@ -1,0 +1,37 @@
+"""The keys of DP-FC."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from dpladder.config.learner_sections import (
+    Clip,
+    Clipping,
+    Covariance,
+    LearnerSection,
+    Linked,
+    Radius,
+    Searched,
+    bought,
+)
+from dpladder.config.section import Positive
+
+
+class FeatureCovariance(LearnerSection):
+    """DP-FC: gradient descent preconditioned by the noised feature covariance (Mehta et al.)."""
+
+    searches: ClassVar[Searched] = "rate"
+    findings: ClassVar[bool] = True
+    name: Literal["dp_fc"] = "dp_fc"
+    clip: Clip = 1.0
+    clipping: Clipping = "flat"
+    link: Linked = "softmax"
+    radius: Radius = 1.0
+    damping: Positive = Field(0.1, description="added to every eigenvalue of the mean covariance")
+    covariance: Covariance | None = Field(None, description=Covariance.__doc__)
+
+    @property
+    def purchases(self) -> dict[str, Any]:
+        return bought(covariance=self.covariance)

@@ -1,0 +1,32 @@
+"""The descent behind DP-FC: W <- W - eta (g / n0) (G / n0 + damping I)^-1, with G and every g
+noised. Turning a step is post-processing: its privacy is that of its clipped sum."""
+
+from __future__ import annotations
+
+import torch
+
+from dpladder.learn.curator import Given, Training
+from dpladder.learn.interface import Constants, Hyper, Weights
+from dpladder.learn.moments import as_weights, eigen, finite, to_matrix
+from dpladder.learn.queries import Query
+from dpladder.methods.dp_fc.section import FeatureCovariance
+
+
+def train(
+    given: Given,
+    queries: tuple[Query, ...],
+    learner: FeatureCovariance,
+    hyper: Hyper,
+    constants: Constants,
+) -> Training[Weights]:
+    *own, gradient = queries
+    if own:
+        covariance = yield own[0].at()
+    else:
+        covariance = torch.from_numpy(given.covariance).to(given.device)
+    values, vectors = eigen(to_matrix(covariance) / constants.n0, learner.damping)
+    weights = given.zeros(constants.classes, constants.dimension)
+    for _ in range(hyper.steps):
+        mean = (yield gradient.at(weights)) / constants.n0
+        weights = finite(weights - hyper.eta * (mean @ vectors / values) @ vectors.T)
+    return as_weights(weights)

@@ -1,0 +1,29 @@
+"""The keys of DP fine-tuning."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from dpladder.config.learner_sections import Rated, Searched, TunedDescent
+from dpladder.config.section import Fraction, Positive
+
+
+class FineTune(TunedDescent, Rated):
+    """Fine-tuning of the public network itself, above `features.until`, with a linear head on top.
+    Weights start at the public ones, and what is released is the difference from them; weight_decay
+    pulls back to them."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_finetune"] = "dp_finetune"
+    optimizer: Literal["momentum", "adam"] = Field(
+        "momentum", description="what makes a direction of the noised gradients"
+    )
+    momentum: Fraction = Field(0.9, description="heavy-ball momentum, with optimizer: momentum")
+    betas: tuple[Fraction, Fraction] = Field(
+        (0.9, 0.999), description="decay of the two moments, with adam"
+    )
+    stability: Positive = Field(
+        1e-8, description="added to the root of the second moment, with adam"
+    )

@@ -1,0 +1,19 @@
+"""DP fine-tuning: a public network from a cut on, with a head, under Algorithm 1."""
+
+from __future__ import annotations
+
+from dpladder.learn.curator import Given, Training
+from dpladder.learn.descent import momentum
+from dpladder.learn.finetune.descent import descend_network
+from dpladder.learn.interface import Constants, Hyper, Weights
+from dpladder.learn.queries import Query
+from dpladder.methods.dp_adam.train import adam
+from dpladder.methods.dp_finetune.section import FineTune
+
+
+def train(
+    given: Given, queries: tuple[Query, ...], learner: FineTune, hyper: Hyper, constants: Constants
+) -> Training[Weights]:
+    by_adam = learner.optimizer == "adam"
+    update = adam(learner.betas, learner.stability) if by_adam else momentum(learner.momentum)
+    return descend_network(update, given, queries, learner, hyper, constants)

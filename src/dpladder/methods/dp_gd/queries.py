@@ -1,0 +1,15 @@
+"""What DP-GD asks: a noised sum of clipped gradients at each step, and a look where a public sample
+guides it."""
+
+from __future__ import annotations
+
+from dpladder.learn import descent_noise, guide
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.methods.dp_gd.section import Descent
+
+queries = guide.queries
+
+
+def logit_noise(learner: Descent, hyper: Hyper, constants: Constants) -> float:
+    steps = guide.of_steps(learner, hyper)
+    return descent_noise.logit_noise(learner, steps, constants, learner.momentum)

@@ -1,0 +1,19 @@
+"""Private gradient descent with momentum on a linear head (Panda et al., Algorithm 1)."""
+
+from __future__ import annotations
+
+from dpladder.learn.curator import Given, Training
+from dpladder.learn.descent import descend_head, momentum
+from dpladder.learn.interface import Constants, Hyper, Weights
+from dpladder.learn.queries import Query
+from dpladder.methods.dp_gd.section import Descent
+
+
+def train(
+    given: Given,
+    queries: tuple[Query, ...],
+    learner: Descent,
+    hyper: Hyper,
+    constants: Constants,
+) -> Training[Weights]:
+    return descend_head(given, queries, learner, hyper, constants, momentum(learner.momentum))

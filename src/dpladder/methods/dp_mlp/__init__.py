@@ -1,0 +1,11 @@
+"""The same descent with one hidden layer."""
+
+from dpladder.config.method import Method, later
+from dpladder.methods.dp_mlp.section import HiddenLayer
+
+METHOD = Method(
+    section=HiddenLayer,
+    queries=later("dpladder.methods.dp_mlp.queries:queries"),
+    train=later("dpladder.methods.dp_mlp.train:train"),
+    logit_noise=later("dpladder.methods.dp_mlp.queries:logit_noise"),
+)

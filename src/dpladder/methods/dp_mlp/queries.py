@@ -1,0 +1,32 @@
+"""What DP-MLP asks: a noised sum of clipped gradients at each step, of all weights in one
+vector."""
+
+from __future__ import annotations
+
+import math
+
+from dpladder.learn import descent_noise
+from dpladder.learn.descent_noise import gradient_sum
+from dpladder.learn.interface import Constants, Hyper, Shape
+from dpladder.learn.queries import Flat, Query
+from dpladder.methods.dp_mlp.section import HiddenLayer
+
+HIDDEN = 128
+
+
+def queries(learner: HiddenLayer, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    shapes = layers(learner, constants)
+    size = sum(math.prod(shape) for shape in shapes)
+    options = (shapes, learner.bias, learner.link)
+    model = Flat("dpladder.learn.perceptron", options, size, learner.augment)
+    return (gradient_sum(learner, hyper, constants, model),)
+
+
+def layers(learner: HiddenLayer, constants: Constants) -> tuple[Shape, Shape]:
+    """Shapes of the two weight matrices; a bias is a last column."""
+    return (HIDDEN, constants.dimension + learner.bias), (constants.classes, HIDDEN + learner.bias)
+
+
+def logit_noise(learner: HiddenLayer, hyper: Hyper, constants: Constants) -> float:
+    """As if the last layer were all: its inputs are about as long as the features."""
+    return descent_noise.logit_noise(learner, hyper, constants, learner.momentum)

@@ -1,0 +1,25 @@
+"""The keys of DP-Newton."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from dpladder.config.learner_sections import LearnerSection, LinkName, Radius, Searched
+from dpladder.config.section import Count
+
+
+class Newton(LearnerSection):
+    """DP-Newton: noised gradients and Hessians of logistic regression, class by class (Mehta et
+    al.). The ladder's r is 1/lambda, in the range that sweep.search gives r."""
+
+    searches: ClassVar[Searched] = "ridge"
+    name: Literal["dp_newton"] = "dp_newton"
+    radius: Radius = 1.0
+    steps: Count = Field(10, description="Newton steps")
+    link: LinkName = Field(
+        "softmax",
+        description="softmax over classes, with its tight sensitivities; or one sigmoid per class, "
+        "as published, whose biases start at -log(m - 1)",
+    )

@@ -1,0 +1,10 @@
+"""Step sizes that grow with what gradients show, on a linear head."""
+
+from dpladder.config.method import Method, later
+from dpladder.methods.dp_prodigy.section import StepSizeFree
+
+METHOD = Method(
+    section=StepSizeFree,
+    queries=later("dpladder.methods.dp_prodigy.queries:queries"),
+    train=later("dpladder.methods.dp_prodigy.train:train"),
+)

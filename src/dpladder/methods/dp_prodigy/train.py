@@ -1,0 +1,68 @@
+"""DP-GD with Prodigy's or D-Adaptation's step sizes on a linear head: they follow from the noised
+gradients alone, so they are free.
+
+No library in the lock offers them for a gradient that is computed elsewhere, and they are a few
+lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from dpladder.config.learner_sections import GrowingSteps
+from dpladder.learn.curator import Given, Training
+from dpladder.learn.descent import Update, UpdateFactory, descend_head
+from dpladder.learn.interface import Constants, Hyper, Weights
+from dpladder.learn.queries import Query
+from dpladder.methods.dp_prodigy.section import StepSizeFree
+
+
+def train(
+    given: Given,
+    queries: tuple[Query, ...],
+    learner: StepSizeFree,
+    hyper: Hyper,
+    constants: Constants,
+) -> Training[Weights]:
+    # the update is the step, its size included
+    whole = replace(hyper, eta=1.0)
+    return descend_head(given, queries, learner, whole, constants, prodigy(learner))
+
+
+def prodigy(learner: GrowingSteps) -> UpdateFactory:
+    """Mishchenko & Defazio 2024, Algorithm 1, with weights 1: the step size is d^2 over the root of
+    d^2 G^2 plus the sum of all d^2 |g|^2 so far, and d is the largest estimate so far, sum of eta
+    <g, x0 - x> over |x - x0|, of the distance from x0 to the optimum. What is released is the last
+    iterate, not their average: under noise it predicts better.
+
+    D-Adaptation (Defazio & Mishchenko 2023, its gradient descent) has the step size d over the root
+    of G^2 plus the sum of all |g|^2, and the estimate (|s|^2 - sum of eta^2 |g|^2) / 2 |s| with s =
+    x0 - x, which is the same one: what |s|^2 gains in a step is 2 eta <g, x0 - x> + eta^2 |g|^2."""
+
+    def begin(first: Tensor, _: float) -> Update:
+        start = first.clone()
+        d = first.new_tensor(learner.eta)
+        squares, progress = torch.zeros_like(d), torch.zeros_like(d)
+
+        def update(gradient: Tensor, weights: Tensor) -> Tensor:
+            nonlocal d
+            weight = d if learner.step_sizes == "prodigy" else torch.ones_like(d)
+            squares.add_(weight.square() * _inner(gradient, gradient))
+            eta = d * weight / (weight.square() * learner.gradient_bound**2 + squares).sqrt_()
+            eta.nan_to_num_(0.0, 0.0)  # no gradient yet, no step
+            progress.add_(eta * _inner(gradient, start - weights))
+            moved = weights - eta * gradient - start
+            estimate = (progress / _inner(moved, moved).sqrt_()).nan_to_num_(0.0, 0.0, 0.0)
+            d = d.maximum(estimate)
+            return eta * gradient
+
+        return update
+
+    return begin
+
+
+def _inner(one: Tensor, other: Tensor) -> Tensor:
+    return (one * other).sum()

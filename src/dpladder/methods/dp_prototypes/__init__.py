@@ -1,0 +1,10 @@
+"""A noised mean of each class."""
+
+from dpladder.config.method import Method, later
+from dpladder.methods.dp_prototypes.section import Prototypes
+
+METHOD = Method(
+    section=Prototypes,
+    queries=later("dpladder.methods.dp_prototypes.queries:queries"),
+    train=later("dpladder.methods.dp_prototypes.train:train"),
+)

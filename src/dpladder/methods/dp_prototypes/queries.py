@@ -1,0 +1,21 @@
+"""What prototypes ask: one noised release of every class's sum, because a record lies in one of
+them. A finding has two, of the records that have it and of those that lack it."""
+
+from __future__ import annotations
+
+from dpladder.config.label_sets import MANY
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.queries import Query, WeighedSums
+from dpladder.methods.dp_prototypes.section import Prototypes
+from dpladder.privacy.accounting import gdp
+
+
+def queries(learner: Prototypes, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    return (
+        WeighedSums(
+            name="sums",
+            multiplier=gdp.sigma(hyper.mu, 1),
+            radius=learner.radius,
+            by="presence" if constants.labels == MANY else "class",
+        ),
+    )

@@ -1,0 +1,36 @@
+"""The direction of every class's noised sum is its row of a linear head, so the nearest by angle
+wins (nearest class mean, as in Wahdany et al. 2025, with plain means).
+
+A class's size decides only how noisy its own direction is: small classes are not outvoted, as they
+are in a descent.
+
+A finding has a prototype of the records that have it and one of those that lack it. The difference
+of their directions is its row: a record is as likely to have it as its public bias says where it is
+as near to the one as to the other.
+"""
+
+from __future__ import annotations
+
+from torch.nn.functional import normalize
+
+from dpladder.config.label_sets import MANY
+from dpladder.learn.curator import Given, Training
+from dpladder.learn.interface import Constants, Hyper, Weights
+from dpladder.learn.moments import as_weights
+from dpladder.learn.queries import Query
+from dpladder.methods.dp_prototypes.section import Prototypes
+
+
+def train(
+    given: Given,
+    queries: tuple[Query, ...],
+    learner: Prototypes,
+    hyper: Hyper,
+    constants: Constants,
+) -> Training[Weights]:
+    (sums,) = queries
+    directions = normalize((yield sums.at()))
+    if constants.labels == MANY:
+        present, absent = directions.chunk(2)
+        return as_weights(present - absent)
+    return as_weights(directions)

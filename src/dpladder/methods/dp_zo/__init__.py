@@ -1,0 +1,11 @@
+"""Steps by noised differences of losses (Tang et al.)."""
+
+from dpladder.config.method import Method, later
+from dpladder.methods.dp_zo.section import ZerothOrder
+
+METHOD = Method(
+    section=ZerothOrder,
+    queries=later("dpladder.methods.dp_zo.queries:queries"),
+    train=later("dpladder.methods.dp_zo.train:train"),
+    logit_noise=later("dpladder.methods.dp_zo.queries:logit_noise"),
+)

@@ -1,0 +1,10 @@
+"""Step sizes from noised losses, on a linear head (Bu & Liu)."""
+
+from dpladder.config.method import Method, later
+from dpladder.methods.hyfree_dp.section import HyperparameterFree
+
+METHOD = Method(
+    section=HyperparameterFree,
+    queries=later("dpladder.methods.hyfree_dp.queries:queries"),
+    train=later("dpladder.methods.hyfree_dp.train:train"),
+)

@@ -1,0 +1,11 @@
+"""Fine-tuning by step sizes from noised losses (Bu & Liu)."""
+
+from dpladder.config.method import Method, later
+from dpladder.methods.hyfree_finetune.section import HyperparameterFreeTuning
+
+METHOD = Method(
+    section=HyperparameterFreeTuning,
+    queries=later("dpladder.methods.hyfree_finetune.queries:queries"),
+    train=later("dpladder.methods.hyfree_finetune.train:train"),
+    weights="dpladder.learn.finetune.predict",
+)

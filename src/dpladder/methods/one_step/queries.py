@@ -1,0 +1,23 @@
+"""What a single step of DP-Adam asks: one noised sum of clipped gradients."""
+
+from __future__ import annotations
+
+from dpladder.learn import guide
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.queries import Query
+from dpladder.methods.dp_adam.section import Adam
+from dpladder.methods.one_step.section import OneStep
+
+
+def queries(learner: OneStep, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    return guide.queries(as_adam(learner), once(learner, hyper), constants)
+
+
+def as_adam(learner: OneStep) -> Adam:
+    return Adam(
+        clip=learner.clip, clipping=learner.clipping, stability=learner.stability, bias=learner.bias
+    )
+
+
+def once(learner: OneStep, hyper: Hyper) -> Hyper:
+    return Hyper(learner.eta, 1, hyper.mu)

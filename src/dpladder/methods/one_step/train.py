@@ -1,0 +1,21 @@
+"""One step of DP-Adam from zero on a linear head: the whole budget on one noised gradient, and
+nothing to search."""
+
+from __future__ import annotations
+
+from dpladder.learn.curator import Given, Training
+from dpladder.learn.interface import Constants, Hyper, Weights
+from dpladder.learn.queries import Query
+from dpladder.methods.dp_adam import train as heads
+from dpladder.methods.one_step.queries import as_adam, once
+from dpladder.methods.one_step.section import OneStep
+
+
+def train(
+    given: Given,
+    queries: tuple[Query, ...],
+    learner: OneStep,
+    hyper: Hyper,
+    constants: Constants,
+) -> Training[Weights]:
+    return heads.train(given, queries, as_adam(learner), once(learner, hyper), constants)

@@ -1,0 +1,24 @@
+"""DP fine-tuning of a public network from a cut on, with a head, whose step sizes are Prodigy's or
+D-Adaptation's: they follow from the noised gradients alone, so they are free."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpladder.learn.curator import Given, Training
+from dpladder.learn.finetune.descent import descend_network
+from dpladder.learn.interface import Constants, Hyper, Weights
+from dpladder.learn.queries import Query
+from dpladder.methods.dp_prodigy.train import prodigy
+from dpladder.methods.prodigy_finetune.section import StepSizeFreeTuning
+
+
+def train(
+    given: Given,
+    queries: tuple[Query, ...],
+    learner: StepSizeFreeTuning,
+    hyper: Hyper,
+    constants: Constants,
+) -> Training[Weights]:
+    whole = replace(hyper, eta=1.0)  # the update is the step, its size included
+    return descend_network(prodigy(learner), given, queries, learner, whole, constants)
