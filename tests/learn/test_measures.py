@@ -11,7 +11,7 @@ from counted import figures_from
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import f1_score, roc_auc_score
 
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.label_sets import number_of
@@ -164,6 +164,19 @@ def test_auc_is_what_binned_scores_rank() -> None:
     assert found.sd == 0
 
 
+def test_f1_is_the_mean_over_classes_and_of_a_finding_that_of_who_has_it() -> None:
+    truth, said = np.repeat(np.indices((3, 3)).reshape(2, -1), ANSWERS.ravel().astype(int), axis=1)
+    found = figures.f1_of_answers(ANSWERS, 0.0)
+    assert found is not None
+    assert found.value == pytest.approx(f1_score(truth, said, average="macro"))
+    counts = np.array([[70.0, 9.0], [30.0, 11.0]])
+    present, right = np.repeat([[0, 0, 1, 1], [1, 0, 1, 0]], counts.ravel().astype(int), axis=1)
+    one = figures.f1_of_finding(counts, 0.0)
+    assert one is not None
+    assert one.value == pytest.approx(f1_score(present, present == right))
+    assert figures.f1_of_finding(counts * [[1.0], [0.05]], 2.0) is None
+
+
 def noised(sd: float, **exact: np.ndarray) -> Iterator[dict[str, tuple[np.ndarray, float]]]:
     for _ in range(1000):
         yield {
@@ -174,7 +187,10 @@ def noised(sd: float, **exact: np.ndarray) -> Iterator[dict[str, tuple[np.ndarra
 
 BIN_COUNTS = np.outer([1, 1], np.linspace(4, 20, BINS)) * [[2.0], [1.0]]
 BIN_COUNTS[1] = BIN_COUNTS[1][::-1]
+ANSWERS = np.array([[80.0, 15.0, 5.0], [10.0, 90.0, 8.0], [4.0, 6.0, 50.0]])
 EXACT = {
+    "answers": ANSWERS,
+    "by_finding": np.array([[[300.0, 40.0], [30.0, 90.0]], [[200.0, 90.0], [50.0, 80.0]]]),
     "by_class": np.array([[90.0, 10.0], [15.0, 25.0]]),
     "scores": BIN_COUNTS,
 }

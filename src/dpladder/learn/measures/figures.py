@@ -98,7 +98,36 @@ def auc(counts: Counts, sd: float) -> Shown | None:
 
 AUC = MeasuredFigure("auc", "AUC", {"scores": auc, "scores_by_finding": auc}, "number")
 
-FIGURES = (SENSITIVITY, SPECIFICITY, BALANCED, AUC, ELSEWHERE)
+# --- F1 ---
+
+
+def f1_of_answers(counts: Counts, sd: float) -> Shown | None:
+    """The mean over classes of 2 c_ii / (row i + column i). A count moves it by 2 (1 - F_i) / D_i
+    where it is right, and by -F_i / D_i - F_j / D_j where class i is taken for j."""
+    sums = counts.sum(axis=0) + counts.sum(axis=1)
+    if (sums <= enough(sd, 2 * len(counts))).any():
+        return None
+    each = 2.0 * np.diag(counts) / sums
+    moved = -(each / sums)[:, None] - (each / sums)
+    np.fill_diagonal(moved, 2.0 * (1.0 - each) / sums)
+    value, noise = float(each.mean()), sd * float(np.linalg.norm(moved)) / len(counts)
+    return Shown(min(max(value, 0.0), 1.0), noise)
+
+
+def f1_of_finding(counts: Counts, sd: float) -> Shown | None:
+    """The same of those that have it, from right and wrong of those that lack it and have it."""
+    (_, said_only), (right, missed) = counts
+    total = 2.0 * right + said_only + missed
+    if right + missed <= enough(sd, 2) or total <= enough(sd, 4):
+        return None
+    value = 2.0 * right / total
+    noise = sd * math.hypot(2.0 * (1.0 - value), value, value) / total
+    return Shown(float(min(max(value, 0.0), 1.0)), float(noise))
+
+
+F1 = MeasuredFigure("f1", "F1", {"answers": f1_of_answers, "by_finding": f1_of_finding})
+
+FIGURES = (SENSITIVITY, SPECIFICITY, BALANCED, F1, AUC, ELSEWHERE)
 BY_NAME = {figure.name: figure for figure in FIGURES}
 PER_FINDING = ("by_finding", "scores_by_finding")  # tables of each class by itself
 OF_FINDINGS = tuple(figure for figure in FIGURES if not {*PER_FINDING}.isdisjoint(figure.of))
