@@ -76,7 +76,7 @@ def scene_of(made: SceneFolder, measures: str, **changes: Any) -> Scene:
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("measures", ["accuracy", "classes", "confusion", "auc"])
+@pytest.mark.parametrize("measures", ["accuracy", "classes", "confusion", "auc", "calibration"])
 def test_what_is_measured_costs_what_was_reserved(made: SceneFolder, measures: str) -> None:
     scene = scene_of(made, measures)
     found = measured(scene)
@@ -86,7 +86,9 @@ def test_what_is_measured_costs_what_was_reserved(made: SceneFolder, measures: s
     assert compose(held.spends, 1e-5).epsilon == pytest.approx(EPSILON, rel=1e-6)
     assert compose(held.spends, 1e-5).epsilon <= EPSILON
     assert found.noised
-    assert (found.classes is None) == ("balanced" not in found.figures) == (measures == "accuracy")
+    assert (found.classes is None) == ("balanced" not in found.figures)
+    assert (found.classes is None) == (measures in ("accuracy", "calibration"))
+    assert (found.reliability is None) == (measures != "calibration")
     assert ("auc" in found.figures) == (measures == "auc")
     assert (found.confusion is None) == (measures != "confusion")
     if found.classes is not None:

@@ -11,10 +11,11 @@ from counted import figures_from
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.special import softmax
 from sklearn.metrics import f1_score, roc_auc_score
 
 from dpladder.config.evaluate_sections import Measures
-from dpladder.config.label_sets import number_of
+from dpladder.config.label_sets import ABSENT, PRESENT, UNKNOWN, number_of, number_of_findings
 from dpladder.config.telling import BINS
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
@@ -30,9 +31,10 @@ from dpladder.learn.measures.tables import (
     add_up,
 )
 from dpladder.learn.measures.tested import GroupNames
-from dpladder.learn.scorers import ClassScorer, Scorer
+from dpladder.learn.scorers import ClassScorer, FindingScorer, Scorer
 
 RANDOM = np.random.default_rng(7)
+HEAD = (np.zeros((3, 1), np.float32),)
 GROUPS = GroupNames(("a", "b", "c"), ("a", "b", "c"), ("a", "b", "c"))
 
 
@@ -98,6 +100,76 @@ def test_bins_are_public_and_split_at_the_decision() -> None:
     ]
     flat = tables.edges((np.zeros((2, 5), np.float32),), Constants(100, 2, 5), None)
     assert np.all(np.diff(flat) > 0)
+
+
+def test_calibration_without_noise_is_that_of_the_predictions_themselves() -> None:
+    logits = RANDOM.normal(size=(800, 3)) * 3
+    labels = RANDOM.integers(-1, 3, 800)
+    found = tables.exact("calibration", saying(logits.tolist()), records(labels.tolist()))
+    known = labels >= 0
+    sure = softmax(logits[known], axis=1).max(axis=1)
+    right = logits[known].argmax(axis=1) == labels[known]
+    bins = np.minimum((sure * 10).astype(int), 9)
+    gaps = [abs((sure[bins == one] - right[bins == one]).sum()) for one in range(10)]
+    told = tables.tested(found)
+    error, above = (told.figures[name] for name in ("calibration_error", "overconfidence"))
+    assert error is not None
+    assert above is not None
+    assert error.value == pytest.approx(sum(gaps) / known.sum(), abs=1e-6)
+    assert above.value == pytest.approx(sure.mean() - right.mean(), abs=1e-6)
+    assert told.accuracy == right.mean()
+    for one in told.reliability or ():
+        inside = bins == round(one.lower * 10)
+        assert one.total == pytest.approx(inside.sum(), abs=1e-6)
+        if inside.any():
+            assert one.confidence == pytest.approx(sure[inside].mean(), abs=1e-6)
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf, 1e308])
+def test_a_record_is_as_sure_as_one_record_can_be_whatever_its_logits_are(odd: float) -> None:
+    """And moves no other record, to the last bit."""
+    logits = [*RANDOM.normal(size=(40, 3)).tolist(), [odd, 0.0, 1.0]]
+    labels = [0, 1, 2, 0] * 10 + [1]
+    without, among = (
+        tables.Confidence().count(saying(logits), records(labels[:number])) for number in (40, 41)
+    )
+    assert 1.0 - 1e-8 <= np.abs(among - without).sum() <= 1.0
+
+
+def test_one_record_more_moves_no_other_ones_confidence() -> None:
+    """A product over more rows rounds otherwise."""
+    random = np.random.default_rng(3)
+    row = random.normal(size=384).astype(np.float32)
+    head = (np.stack([row, random.permutation(row)]),)
+    rows = random.normal(size=(300, 384)).astype(np.float32)
+    labels = np.zeros(300, np.int64)
+    sure, _, _ = ClassScorer().confidences(head, rows, labels)
+    for end in range(1, 40):
+        fewer, _, _ = ClassScorer().confidences(head, rows[:end], labels[:end])
+        assert np.array_equal(fewer, sure[:end])
+
+
+def test_of_findings_each_that_is_known_is_an_even_part_of_its_record() -> None:
+    logits = np.array([[2.0, -1.0, 0.5], [0.2, 3.0, -4.0]])
+    scorer = FindingScorer(lambda _, rows: logits[rows[:, 0].astype(int)])
+    labels = [number_of_findings(own) for own in ((PRESENT, UNKNOWN, ABSENT), (UNKNOWN,) * 3)]
+    model = MeasuredModel(HEAD, scorer, Constants(9, 3, 1, labels="many"), tuple("abc"))
+    found = tables.Confidence().count(model, records(labels))
+    assert found.sum() == pytest.approx(1.0, abs=1e-8)  # of the second nothing is known
+    assert found[:, 0].sum() == pytest.approx(0.5, abs=1e-8)  # the first class is told right
+    assert found[:, 1].sum() == pytest.approx(0.5, abs=1e-8)
+
+
+def test_noise_alone_makes_no_model_look_badly_calibrated() -> None:
+    """Of one that is right as often as it is sure, in every bin."""
+    edge = np.stack([np.arange(10), np.arange(1, 11)], axis=1) / 10
+    exact = 300 * np.stack([edge, 1 - edge], axis=1)
+    drawn = [figures.figures_of(one) for one in noised(8.0, confidence=exact)]
+    errors = np.array([one["calibration_error"].value for one in drawn])  # type: ignore[union-attr]
+    assert errors.mean() < 0.01
+    above = np.array([one["overconfidence"].value for one in drawn])  # type: ignore[union-attr]
+    assert abs(above.mean()) < 0.001
+    assert above.std() == pytest.approx(drawn[0]["overconfidence"].sd, rel=0.1)  # type: ignore[union-attr]
 
 
 SHARES = arrays(np.float64, (3, 2, 2), elements=st.floats(allow_nan=True, allow_infinity=True))

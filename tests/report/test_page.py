@@ -24,6 +24,7 @@ from dpladder.report.budget_figure import plot_budget
 from dpladder.report.ladder_figure import plot_ladder
 from dpladder.report.model_chapter import results, warnings
 from dpladder.report.page import Captions, write_page
+from dpladder.report.reliability_figure import plot_reliability
 from dpladder.report.scores_figure import plot_scores
 from dpladder.report.summary import Summary
 from dpladder.report.tables import findings_table, readable, summary_table
@@ -230,3 +231,28 @@ def test_how_good_a_model_is_stands_before_how_it_was_trained():
     columns = [*readable(summary_table(restored(Summary, made_up())))]
     assert columns[:3] == ["experiment", "total ε", "test accuracy"]
     assert columns.index("r*") > columns.index("test accuracy")
+
+
+def calibrated(right: float):
+    """All predictions are between 80 and 90 % sure, halfway, and so many of them right."""
+    counts = np.zeros((10, 2, 2))
+    counts[8] = [[right / 2, right / 2], [(1000 - right) / 2] * 2]
+    tables = {"right_and_wrong": ([right, 1000 - right], 3.0), "confidence": (counts, 3.0)}
+    one = made_up()
+    [target] = one["targets"]
+    return of(one, target, asdict(figures_from(("a", "b"), **tables)))
+
+
+def test_a_model_whose_confidence_and_accuracy_part_is_warned_of(tmp_path):
+    for right, words in ((600.0, "surer than it is right"), (960.0, "less sure than it is right")):
+        told = " ".join(warnings(calibrated(right)))
+        assert words in told
+        assert "Do not take its probabilities at their word." in told
+    assert "sure" not in " ".join(warnings(calibrated(840.0)))
+    shown = readable(summary_table(calibrated(600.0)))
+    assert shown["confidence less accuracy"].tolist() == ["25.0%"]
+    assert shown["expected calibration error"].tolist() == ["25.0%"]
+    plot_reliability(calibrated(600.0), tmp_path / "reliability.svg")
+    drawing = (tmp_path / "reliability.svg").read_text("utf-8")
+    assert drawing.count('<use xlink:href="#') >= 1
+    assert "right as often as sure" in drawing

@@ -234,6 +234,14 @@ def evaluation_of_findings_by_group(stage: SceneFolder, kind: Kind) -> Mechanism
     return _evaluation(stage, kind, "groups", FINDINGS, {"column": "place", "names": ["a", "b"]})
 
 
+def evaluation_of_confidence(stage: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(stage, kind, "calibration")
+
+
+def evaluation_of_confidence_in_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(stage, kind, "calibration", FINDINGS)
+
+
 def evaluation_by_group(stage: SceneFolder, kind: Kind) -> Mechanism:
     return _evaluation(stage, kind, "groups", grouped={"column": "place", "names": ["a", "b"]})
 
@@ -348,7 +356,7 @@ def _evaluation(
     if some:
         named += " of a group"
     # A share is whole only where probabilities are 0 or 1, which no canary makes them.
-    tight = not findings or measures == "auc"
+    tight = measures != "calibration" and (not findings or measures == "auc")
     pairs = neighbours(base, canaries, kind)
     return rule.mechanism(f"rule {which}{named} {kind}", scale, pairs, tight, effort=0.8)
 
@@ -370,6 +378,8 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
         evaluation_of_findings,
         evaluation_of_findings_by_group,
         evaluation_by_group,
+        evaluation_of_confidence,
+        evaluation_of_confidence_in_findings,
     ),
     "evaluate_of": (evaluation_of_another, evaluation_of_another_by_group),
     "evaluate_also": (further_evaluation, further_evaluation_of_a_group),

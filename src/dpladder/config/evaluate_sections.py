@@ -89,7 +89,7 @@ class Also(Section):
     )
 
 
-Measures = Literal["accuracy", "classes", "confusion", "auc", "groups"]
+Measures = Literal["accuracy", "classes", "confusion", "auc", "groups", "calibration"]
 BY_CLASS: tuple[Measures, ...] = ("classes", "confusion", "auc")
 
 
@@ -113,7 +113,8 @@ class Evaluate(Section):
         description="what that buys: how many are right; how many of each class, or of each of "
         "dataset.group, at the same price and so with more noise in the sum; beside "
         "classes, with half of it, what each was taken for (confusion), or of two "
-        "classes AUC",
+        "classes AUC; beside how many are right, with half of it, how sure the model "
+        "was of them (calibration)",
     )
     also: tuple[Also, ...] = Field(
         (), description="further tests, each by a name, measured in the same way"

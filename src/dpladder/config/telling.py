@@ -7,6 +7,7 @@ import math
 
 BINS = 16  # of scores, for AUC
 ENOUGH = 4.0  # deviations of its noise that a class must count, before a share of it means anything
+CONFIDENCES = 10  # bins of confidence, of equal width
 MORE = 0.5  # of mu squared, for what is counted beside right and wrong
 
 

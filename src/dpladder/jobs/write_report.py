@@ -27,6 +27,7 @@ from dpladder.report import (
     heatmap_figure,
     ladder_figure,
     page,
+    reliability_figure,
     scores_figure,
     shift_figure,
     tables,
@@ -56,6 +57,9 @@ FIGURES: Mapping[str, Callable[[Released, Picture, Path], None]] = {
     "ladder": lambda told, picture, path: ladder_figure.plot_ladder(told.of(picture)[0], path),
     "pareto": lambda told, picture, path: utility_figure.plot_pareto(
         told.of(picture), path, told.cells
+    ),
+    "reliability": lambda told, picture, path: reliability_figure.plot_reliability(
+        told.of(picture)[0], path
     ),
     "scores": lambda told, picture, path: scores_figure.plot_scores(told.of(picture)[0], path),
     "shift": lambda told, picture, path: shift_figure.plot_shift(told.of(picture)[0], path),

@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from dpladder.config.label_sets import are_of, each_finding
 from dpladder.learn.data import plain
 from dpladder.learn.interface import Logits, Weights
-from dpladder.learn.score import CHUNK, alike, odds, softmax
+from dpladder.learn.score import CHUNK, alike, by_themselves, odds, softmax
 from dpladder.privacy.release.meter import Meter
 
+Confidences = tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]
 TaskName = Literal["classes", "findings", "losses", "answers"]
 FULL = (
     1.0 - 2.0**-10
@@ -69,6 +70,13 @@ class Scorer:
         """The released score. Divide it by n0 for an accuracy."""
         return float(meter.publish("score", self.count(weights, features, labels)))
 
+    def confidences(
+        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> Confidences:
+        """How sure the model is of each of its predictions, whether that is right, and whether that
+        is known: (records, predictions) each."""
+        raise NotImplementedError
+
     def probabilities(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
         """What a prediction looks like: a row for each record, a column for each class."""
         return softmax(logits)
@@ -97,6 +105,19 @@ class ClassScorer(Scorer):
             for logits, part in zip(self._logits(weights, features), own, strict=True)
         ]
         return np.concatenate([np.empty(0, np.bool_), *right]).astype(np.float64)
+
+    def confidences(
+        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> Confidences:
+        """The probability of the class with the largest logit. Its last bit may put a record into
+        another bin, so logits are told by themselves."""
+        right = self.shares(weights, features, labels) > 0
+        of = self.of or by_themselves
+        parts = (of(weights, plain(features, rows)) for rows in _chunks(features))
+        with np.errstate(over="ignore", invalid="ignore"):
+            sure = [softmax(logits).max(axis=1) for logits in parts]
+        each = np.concatenate([np.empty(0), *sure])
+        return each[:, None], right[:, None], labels[:, None] >= 0
 
     def counts(
         self, models: Sequence[Weights], features: NDArray[Any], labels: NDArray[np.int64]
@@ -139,6 +160,15 @@ class FindingScorer(Scorer):
         self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         return shares_of_findings(self.logits(weights, features), labels)
+
+    def confidences(
+        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> Confidences:
+        """The probability of each class's being there, or not, whichever is larger."""
+        there = odds(np.nan_to_num(self.logits(weights, features)))
+        states = [*each_finding(labels, there.shape[1])]
+        present, known = (np.stack(both, axis=1) for both in zip(*states, strict=True))
+        return np.maximum(there, 1.0 - there), (there > 0.5) == present, known
 
     def probabilities(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
         return odds(logits)

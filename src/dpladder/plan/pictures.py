@@ -64,6 +64,10 @@ def _shifted(project: Project, name: str) -> Names | None:
     return (name,) if further else None
 
 
+def _calibrated(project: Project, name: str) -> Names | None:
+    return (name,) if project.experiments[name].evaluate.measures == "calibration" else None
+
+
 def _descended(project: Project, name: str) -> Names | None:
     """Learning rates against steps, and gaps in r, need the repeats of research to say anything;
     one picture shows them all."""
@@ -119,6 +123,7 @@ OWN = (
     Kind("utility", "figures/utility.svg", "Final models", _totals),
     Kind("shift", "figures/shift.svg", "Final models", _shifted),
     Kind("shift", "tables/shift.md", "", _shifted),
+    Kind("reliability", "figures/reliability.svg", "Final models", _calibrated),
     Kind("ladder", "figures/ladder.svg", "Ladder", _climbed),
     Kind("scores", "figures/scores.svg", "Ladder", _climbed),
     Kind("trials", "tables/trials.html", "Ladder", _climbed),

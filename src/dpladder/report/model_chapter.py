@@ -6,14 +6,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from dpladder.learn.measures.figures import OVERCONFIDENCE
 from dpladder.learn.measures.tested import Tested
 from dpladder.privacy.accounting.shown import Shown
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.reading import percent, plain
-from dpladder.report.summary import Summary
+from dpladder.report.summary import FinalFound, Summary
 
 Fact = tuple[str, str]
 SURE = 2.0  # deviations
+PARTED = 0.05  # of confidence from accuracy, that is worth a warning
 MOST = 4  # results on a first look
 UNSAID = "not said: fill in the section deployment of the config"
 UNCOUNTED = (
@@ -83,6 +85,7 @@ def commands(summary: Summary, artifact: str) -> Sequence[str]:
 def warnings(summary: Summary) -> Iterator[str]:
     """A model that is no better than what needs no model, in words."""
     for target in summary.targets:
+        yield from _too_sure(summary, target)
         rival = better_without(target.test, summary.classes, summary.majority)
         if rival is not None:
             name, share = rival
@@ -92,6 +95,22 @@ def warnings(summary: Summary) -> Iterator[str]:
                 f"{percent(target.test.spread)} of its predictions are right, and "
                 f"{percent(share)} would be without a model."
             )
+
+
+def _too_sure(summary: Summary, target: FinalFound) -> Iterator[str]:
+    """Where confidence and accuracy part, beyond what noise and sampling explain."""
+    apart = target.test.figures.get(OVERCONFIDENCE.name)
+    if apart is None:
+        return
+    sd = math.hypot(apart.sd, 0.5 / math.sqrt(max(target.test.total, 1.0)))
+    if abs(apart.value) <= max(PARTED, SURE * sd):
+        return
+    yield (
+        f"The final model of {summary.experiment} at a total of ε = {target.total} is "
+        f"{'surer' if apart.value > 0 else 'less sure'} than it is right: its mean confidence is "
+        f"{percent(abs(apart.value))} {'above' if apart.value > 0 else 'below'} the share that is "
+        "right. Do not take its probabilities at their word."
+    )
 
 
 def better_without(

@@ -139,7 +139,7 @@ def _sections(
         shifted = any(picture.stem == "shift" for picture in own)
         tables = [_table(shift_table(one), caption("shift"))] if shifted else []
         tables += [_table(trials_table(one), caption("trials"))] if one.rungs else []
-        names = ("shift", "utility", "ladder", "scores", "heatmap", "gap")
+        names = ("shift", "utility", "reliability", "ladder", "scores", "heatmap", "gap")
         figures = _figures(caption, own, *names)
         if tables or figures:
             yield Chapter(f"Experiment {one.experiment}", tables, figures)

@@ -127,7 +127,61 @@ def f1_of_finding(counts: Counts, sd: float) -> Shown | None:
 
 F1 = MeasuredFigure("f1", "F1", {"answers": f1_of_answers, "by_finding": f1_of_finding})
 
-FIGURES = (SENSITIVITY, SPECIFICITY, BALANCED, F1, AUC, ELSEWHERE)
+# --- calibration ---
+
+
+def calibration_error(counts: Counts, sd: float) -> Shown | None:
+    """The expected calibration error (Guo et al. 2017, Eq. 3): how far confidence and the share that
+    is right lie apart, bin by bin, weighed by the predictions in each. Noise alone makes each
+    difference larger: what it adds to the square is taken off (Kumar et al. 2019, section 4)."""
+    total = counts.sum()
+    if total <= enough(sd, counts.size):
+        return None
+    apart, noise = _apart(counts, sd)
+    value = float(np.sqrt(np.maximum(apart**2 - noise**2, 0.0)).sum() / total)
+    return Shown(min(value, 1.0), float(np.linalg.norm(noise) / total))
+
+
+def overconfidence(counts: Counts, sd: float) -> Shown | None:
+    """The mean confidence, less the share that is right. A count moves it by its own difference
+    less that of all, over their number."""
+    total = counts.sum()
+    if total <= enough(sd, counts.size):
+        return None
+    each = _differences(len(counts))
+    value = float((counts * each).sum() / total)
+    return Shown(value, float(sd * np.linalg.norm(each - value) / total))
+
+
+def _differences(bins: int) -> Counts:
+    """Of each cell (bin, right or wrong, lower or upper edge), confidence less what is right."""
+    edge = np.stack([np.arange(bins), np.arange(1, bins + 1)], axis=1) / bins
+    return np.stack([edge - 1.0, edge], axis=1)
+
+
+def _apart(counts: Counts, sd: float) -> tuple[Counts, Counts]:
+    """Of each bin, the sum of confidence less what is right, and the deviation of its noise."""
+    each = _differences(len(counts))
+    return (counts * each).sum(axis=(1, 2)), sd * np.linalg.norm(each, axis=(1, 2))
+
+
+CALIBRATION_ERROR = MeasuredFigure(
+    "calibration_error", "expected calibration error", {"confidence": calibration_error}
+)
+OVERCONFIDENCE = MeasuredFigure(
+    "overconfidence", "confidence less accuracy", {"confidence": overconfidence}
+)
+
+FIGURES = (
+    SENSITIVITY,
+    SPECIFICITY,
+    BALANCED,
+    F1,
+    AUC,
+    ELSEWHERE,
+    CALIBRATION_ERROR,
+    OVERCONFIDENCE,
+)
 BY_NAME = {figure.name: figure for figure in FIGURES}
 PER_FINDING = ("by_finding", "scores_by_finding")  # tables of each class by itself
 OF_FINDINGS = tuple(figure for figure in FIGURES if not {*PER_FINDING}.isdisjoint(figure.of))

@@ -9,7 +9,7 @@ the figures (learn/measures/figures.py): it is free.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.label_sets import each_finding
-from dpladder.config.telling import BINS, MORE
+from dpladder.config.telling import BINS, CONFIDENCES, MORE, enough
 from dpladder.learn.data import Data, plain
 from dpladder.learn.interface import Constants, Logits, Shape, Weights, public_random, sigmoid_bias
 from dpladder.learn.measures.figures import (
@@ -38,6 +38,7 @@ from dpladder.learn.measures.tested import (
     GroupTested,
     Perplexity,
     ReleasedCounts,
+    ReliabilityBin,
     Tested,
     WorstTested,
 )
@@ -401,6 +402,47 @@ def _bins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([-above[::-1], [np.nextafter(0.0, 1.0)], above])
 
 
+# --- how sure the model is ---
+
+
+class Confidence(CellTable):
+    """How sure a model is of its predictions, and whether they are right: (bins, right and wrong,
+    lower and upper edge). A record's confidence says which bin it is in, and it is shared out
+    between the bin's edges so that their mean is its confidence: sums of confidence are exact. Of
+    findings, each that is known has an even part of its record."""
+
+    holds, draw = "confidence", "confidence"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (CONFIDENCES, 2, 2)
+
+    def places(self, model: MeasuredModel, data: Data) -> Places:
+        sure, right, known = model.scorer.confidences(model.weights, data.features, data.labels)
+        scaled = np.clip(np.nan_to_num(sure, nan=0.0), 0.0, 1.0) * CONFIDENCES
+        bins = np.minimum(scaled.astype(np.int64), CONFIDENCES - 1)
+        upper = scaled - bins
+        cells = np.where(known, 4 * bins + 2 * ~right, -1)
+        weight = known / np.maximum(known.sum(axis=1, keepdims=True), 1)
+        places = np.concatenate([cells, np.where(known, cells + 1, -1)], axis=1)
+        shares = np.concatenate([(1.0 - upper) * weight, upper * weight], axis=1)
+        return places[:, None], shares[:, None]
+
+    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+        return {"reliability": tuple(_reliability(counts, sd))}
+
+
+def _reliability(counts: Counts, sd: float) -> Iterator[ReliabilityBin]:
+    for place, cells in enumerate(counts):
+        lower, upper = place / len(counts), (place + 1) / len(counts)
+        total, right = float(cells.sum()), float(cells[0].sum())
+        if total <= enough(sd, 4):
+            yield ReliabilityBin(lower, upper, total, None, None)
+            continue
+        sure = float(cells[:, 0].sum() * lower + cells[:, 1].sum() * upper) / total
+        accuracy = share_of(right, total, sd * math.sqrt(2.0))
+        yield ReliabilityBin(lower, upper, total, min(max(sure, lower), upper), accuracy)
+
+
 def _of_classes(model: MeasuredModel) -> ClassScorer:
     assert isinstance(model.scorer, ClassScorer), "the config refuses this for other tasks"
     return model.scorer
@@ -432,6 +474,7 @@ MEASURES: Mapping[Measures, Measure] = {
         Measure("confusion", (ByClass(), Answers())),
         Measure("auc", (ByClass(), Scores()), (ByFinding(), ScoresByFinding())),
         Measure("groups", (ByGroup(),)),
+        Measure("calibration", (RightAndWrong(), Confidence())),
     )
 }
 TABLES: Mapping[str, CellTable] = {

@@ -122,10 +122,12 @@ class Confusion:
 @dataclass(frozen=True)
 class ReliabilityBin:
     """The predictions whose confidence lies from `lower` to `upper`: their mean confidence, and the
-    share of them that is right; null where noise hides how many there are."""
+    share of them that is right; null where noise hides how many there are. `total`: how many there
+    are, noised."""
 
     lower: float
     upper: float
+    total: float
     confidence: float | None
     accuracy: Shown | None
 
