@@ -1063,7 +1063,7 @@ _check_samples(draws, relation)""",
         "np.nan_to_num(losses, nan=most, posinf=most, neginf=0.0)",
         (
             "learn/test_score.py::test_a_loss_counts_as_a_share_of_the_bound_whatever_it_is",
-            "audits/test_kinds.py::test_every_kind_passes_a_short_audit[built in]",
+            "audits/test_kinds.py::test_every_kind_passes_a_short_audit[scores]",
         ),
     ),
     Mutant(
@@ -1072,7 +1072,7 @@ _check_samples(draws, relation)""",
         "shares_of_losses",
         "1.0",
         "2.0",
-        ("audits/test_kinds.py::test_every_kind_passes_a_short_audit[built in]",),
+        ("audits/test_kinds.py::test_every_kind_passes_a_short_audit[scores]",),
     ),
     Mutant(
         "a prediction that is a tie hangs on how many records there are",
@@ -2903,7 +2903,7 @@ _sweep(ledger, finished)""",
         (
             "learn/test_findings.py::"
             "test_a_record_counts_a_share_whatever_its_findings_and_logits_are",
-            "audits/test_kinds.py::test_every_kind_passes_a_short_audit[built in]",
+            "audits/test_kinds.py::test_every_kind_passes_a_short_audit[scores]",
         ),
     ),
     Mutant(
@@ -3222,7 +3222,7 @@ _sweep(ledger, finished)""",
         "np.nan_to_num(found) * (labels >= 0)",
         (
             f"{ANSWERS}::test_what_is_counted_is_right_or_wrong_and_nothing_without_a_label",
-            "audits/test_kinds.py::test_every_kind_passes_a_short_audit[built in]",
+            "audits/test_kinds.py::test_every_kind_passes_a_short_audit[scores]",
         ),
     ),
     Mutant(
@@ -3312,5 +3312,40 @@ _sweep(ledger, finished)""",
         "return traced",
         "return each",
         ("learn/test_curator.py::test_a_plug_ins_function_never_meets_a_record",),
+    ),
+    Mutant(
+        "a learner is tuned by no law of its kappa",
+        "config/method.py",
+        "Method.__post_init__",
+        "self.section.searches is not None and self.logit_noise is None",
+        "False",
+        (
+            "learn/test_interface.py::"
+            "test_a_method_that_is_tuned_without_a_law_of_its_kappa_is_refused_at_import[rate]",
+        ),
+    ),
+    Mutant(
+        "a plug-in's key has the name of a trait",
+        "config/others.py",
+        "checked",
+        "traits & fields.keys()",
+        "set()",
+        ("workflow/test_others.py::test_a_field_by_the_name_of_a_trait_is_refused[sampling]",),
+    ),
+    Mutant(
+        "a plug-in passes for one of dpladder's own",
+        "config/learners.py",
+        "of_another_package",
+        "replace(method, package=package)",
+        "method",
+        ("workflow/test_others.py::test_an_entry_point_brings_a_method",),
+    ),
+    Mutant(
+        "a learner that samples says that it takes full batches",
+        "config/learner_sections.py",
+        "Descending.sampling",
+        "self.sampling_rate",
+        "1.0",
+        ("plan/test_plan.py::test_a_training_on_samples_is_booked_inside_its_epsilon",),
     ),
 )

@@ -68,7 +68,7 @@ def test_jobs_of_each_learner_at_its_defaults_are_known_by_what_they_were_known_
 def of_learner(learner: str) -> dict[str, Any]:
     section = next(section for section in SECTIONS if learner in names(section))
     rungs = {} if section.searches else {"sweep": {"rungs": []}}
-    cut = {"features": {"until": "blocks.5", "centre": "none"}} if "finetune" in learner else {}
+    cut = {"features": {"until": "blocks.5", "centre": "none"}} if section.above_cut else {}
     return {"learner": {"name": learner}, **rungs, **cut}
 
 

@@ -10,21 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
+from plain_mechanisms import (
+    extremes,
+    gaussian_sum,
+    laplace_count,
+    noised_count,
+    noised_mean,
+    plain_mechanisms,
+)
 from scipy import stats
 from support import Unrounded
 
 from dpladder.audit.engine import attack, bounds, findings
 from dpladder.audit.engine.attack import run_audit
-from dpladder.audit.engine.built_in import (
-    built_in,
-    extremes,
-    gaussian_sum,
-    laplace_count,
-    neighbours,
-    noised_count,
-    noised_mean,
-)
-from dpladder.audit.engine.mechanism import Mechanism
+from dpladder.audit.engine.mechanism import Mechanism, neighbours
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release import noise
@@ -250,8 +249,8 @@ def test_a_source_that_forgets_who_asks_repeats_itself(source):
 
 
 @pytest.mark.ci
-def test_the_built_in_mechanisms_pass():
-    report = run_audit(built_in(), KEY)
+def test_plain_mechanisms_pass():
+    report = run_audit(plain_mechanisms(), KEY)
     assert report.ok, findings.table(report)
 
 

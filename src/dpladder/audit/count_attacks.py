@@ -9,8 +9,7 @@ from typing import get_args
 
 import numpy as np
 
-from dpladder.audit.engine.built_in import neighbours
-from dpladder.audit.engine.mechanism import Mechanism
+from dpladder.audit.engine.mechanism import Mechanism, neighbours
 from dpladder.audit.engine.records import CLASSES, N0, Record, data_of
 from dpladder.config.label_sets import ABSENT, MANY, PRESENT, UNKNOWN, number_of_findings
 from dpladder.learn import score

@@ -17,9 +17,8 @@ from typing import Any, get_args
 import numpy as np
 
 from dpladder.audit.count_attacks import attacks_on_counts
-from dpladder.audit.engine.built_in import built_in, neighbours
 from dpladder.audit.engine.findings import LeftOut
-from dpladder.audit.engine.mechanism import Mechanism
+from dpladder.audit.engine.mechanism import Mechanism, neighbours
 from dpladder.audit.engine.records import CLASSES, N0, NOTHING, Record, canaries_of, data_of
 from dpladder.audit.scene import SceneFolder
 from dpladder.config.label_sets import MANY, Labels
@@ -58,7 +57,7 @@ MU = 2.0  # of one query on a full batch
 STEPS = 2  # of which each must have noise of its own
 RATE = 0.5  # of samples
 DELTA0 = 1e-7  # what they are booked at
-BUILT_IN = "built in"
+SCORES = "scores"
 
 
 @dataclass(frozen=True)
@@ -453,12 +452,12 @@ KINDS = (
     "perceptron",
     "network",
 )
-ATTACKED = (BUILT_IN, *KINDS)
+ATTACKED = (SCORES, *KINDS)
 
 
 def attacks(_: SceneFolder, name: str) -> tuple[Mechanism, ...]:
-    if name == BUILT_IN:
-        return (*built_in(), *attacks_on_counts())
+    if name == SCORES:
+        return tuple(attacks_on_counts())
     return tuple(one for each in attacks_of(name) for one in each.mechanisms(name))
 
 

@@ -15,9 +15,8 @@ import h5py
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from dpladder.audit.engine.built_in import neighbours
 from dpladder.audit.engine.findings import LeftOut
-from dpladder.audit.engine.mechanism import Mechanism
+from dpladder.audit.engine.mechanism import Mechanism, neighbours
 from dpladder.audit.scene import (
     CLASSES,
     ETA,

@@ -107,7 +107,7 @@ def _delta(c: Config) -> Messages:
 
 
 def _share(c: Config) -> Messages:
-    if c.privacy.share == 0.0 and getattr(c.learner, "sampling_rate", 1.0) < 1.0:
+    if c.privacy.share == 0.0 and c.learner.sampling < 1.0:
         yield (
             "trainings on samples (learner.sampling_rate) are booked at a part of it, so it must "
             "be above 0: leave it out, or train on full batches"

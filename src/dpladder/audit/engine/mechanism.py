@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import permutations
+from typing import Any, TypeVar
 
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting import events
@@ -23,6 +24,7 @@ from dpladder.privacy.release.meter import Draw, Meter, Streams
 
 SourceOfQuery = Callable[[str, str], Streams]
 Run = Callable[[Any, Meter], Floats]
+Unit = TypeVar("Unit")
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,19 @@ class Mechanism:
     tight: bool = False
     winner: Event | None = None
     effort: float = 1.0
+
+
+def neighbours(
+    base: Sequence[Unit], canaries: Sequence[Unit], relation: Relation
+) -> tuple[tuple[tuple[Unit, ...], tuple[Unit, ...]], ...]:
+    """Every way in which one canary makes a neighbour of `base`. Under replace_one the first data
+    set of all holds the first canary, so let that be the one that contributes nothing."""
+    data = tuple(base)
+    if relation == "replace_one":
+        return tuple(((*data, one), (*data, other)) for one, other in permutations(canaries, 2))
+    added = tuple((data, (*data, canary)) for canary in canaries)
+    doubled = tuple(((*data, canary), (*data, canary, canary)) for canary in canaries)
+    return added + doubled
 
 
 def claimed_shift(mechanism: Mechanism) -> float:

@@ -1,15 +1,12 @@
-"""What the audit needs to know of a mechanism, made easy: neighbours, canaries, and the mechanisms
-without a learner."""
+"""Mechanisms that are nothing but a sum and its noise: what the audit itself is tested on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
-from typing import TypeVar
 
 import numpy as np
 
-from dpladder.audit.engine.mechanism import Mechanism
+from dpladder.audit.engine.mechanism import Mechanism, neighbours
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, Shape, gaussian
 from dpladder.privacy.accounting.events import (
@@ -17,26 +14,10 @@ from dpladder.privacy.accounting.events import (
     Counted,
     Gaussian,
     Laplace,
-    Relation,
     Sampled,
 )
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
-
-Record = TypeVar("Record")
-
-
-def neighbours(
-    base: Sequence[Record], canaries: Sequence[Record], relation: Relation
-) -> tuple[tuple[tuple[Record, ...], tuple[Record, ...]], ...]:
-    """Every way in which one canary makes a neighbour of `base`. Under replace_one the first data
-    set of all holds the first canary, so let that be the one that contributes nothing."""
-    data = tuple(base)
-    if relation == "replace_one":
-        return tuple(((*data, one), (*data, other)) for one, other in permutations(canaries, 2))
-    added = tuple((data, (*data, canary)) for canary in canaries)
-    doubled = tuple(((*data, canary), (*data, canary, canary)) for canary in canaries)
-    return added + doubled
 
 
 def extremes(shape: Shape, radius: float) -> tuple[Floats, ...]:
@@ -47,8 +28,8 @@ def extremes(shape: Shape, radius: float) -> tuple[Floats, ...]:
     return np.zeros(shape), edge, -edge, 1e30 * edge, np.full(shape, -1e200), np.full(shape, 5e-324)
 
 
-def built_in() -> tuple[Mechanism, ...]:
-    """The mechanisms that need no learner, made to reach their claims (but for sampling, which
+def plain_mechanisms() -> tuple[Mechanism, ...]:
+    """All of them, made to reach their claims (but for sampling, which
     hides the canary)."""
     return (gaussian_sum(), noised_mean(), noised_count(), laplace_count(), sampled_sum())
 
