@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 import yaml
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
@@ -24,6 +25,10 @@ from sklearn.utils.estimator_checks import check_estimator
 import dpladder
 from dpladder import PrivateClassifier
 from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting.events import Spend
+from dpladder.privacy.ledger import book
+from dpladder.privacy.ledger.book import Ledger
+from dpladder.privacy.ledger.home import open_home
 
 COLUMNS: dict[str, Any] = {"age": (0, 100), "sex": ["f", "m"]}
 
@@ -32,6 +37,14 @@ COLUMNS: dict[str, Any] = {"age": (0, 100), "sex": ["f", "m"]}
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def no_run(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Runs that were to begin: none does."""
+    begun: list[Any] = []
+    monkeypatch.setattr("dpladder.estimator.follow", lambda command: begun.append(command) or 1)
+    return begun
 
 
 def classifier(**more: Any) -> PrivateClassifier:
@@ -93,11 +106,94 @@ def test_what_is_not_declared_is_refused_before_anything_is_read(
         (np.zeros((4, 2, 2, 2, 2)), [0] * 4, "must be a matrix"),
         (np.array([["a", "b"]]), [0], "must be a matrix"),
         (np.zeros((4, 2)), [0, 1], "y has 2 entries for 4 records"),
+        (np.zeros((4, 2)), np.eye(2)[[0, 1, 0, 1]], r"one label for each record; .* \(4, 2\)"),
+        (np.zeros((4, 2)), None, "one label for each record"),
+        (np.zeros((4, 2)), 1, "one label for each record"),
+        (None, [0] * 4, "must be a matrix"),
+        ([[1.0], [1.0, 2.0]], [0, 1], "not of one length"),
+        (np.zeros(4), [0] * 4, "must be a matrix"),
+        (np.zeros((4, 0)), [0] * 4, "must be a matrix"),
+        (np.zeros((4, 2)) * 1j, [0] * 4, "must be a matrix"),
+        (np.zeros((4, 2), object), [0] * 4, "must be a matrix"),
+        (np.zeros((4, 8, 8)), [0] * 4, "must be a matrix"),
+        (np.zeros((4, 8, 8, 5), np.uint8), [0] * 4, "must be a matrix"),
+        (np.full((200, 2), np.nan), [0] * 200, "198 of 200|199 of 200"),
     ],
 )
-def test_records_that_cannot_be_used_are_refused(records: Any, labels: Any, wanted: str) -> None:
+def test_records_that_cannot_be_used_are_refused(
+    records: Any, labels: Any, wanted: str, no_run: list[Any]
+) -> None:
     with pytest.raises(BadInput, match=wanted):
         classifier(columns=None, classes=[0, 1]).fit(records, labels)
+    assert not no_run
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({"columns": ["age", "sex"]}, "columns is a list. Give a mapping"),
+        ({"columns": {"age": 5}}, "age is given as 5. Give its public range"),
+        ({"columns": {"age": (100, 0)}}, r"must be \[smallest, largest\]"),
+        ({"columns": {0: (0, 1)}}, "0 is no text"),
+        ({"classes": "well"}, "must name each class once"),
+        ({"classes": ["well"]}, "a single class"),
+        ({"epsilon": "one"}, "given 'one'; it should be a number"),
+        ({"epsilon": -1}, "greater than 0"),
+        ({"epsilon": float("nan")}, "finite"),
+        ({"lifetime": "long"}, "it should be a number"),
+        ({"nominal_size": "many"}, "whole number"),
+        ({"lineage": "../patients"}, "lineage is '../patients'. Allowed:"),
+        ({"lineage": 3}, "lineage is 3. Allowed:"),
+        ({"project": __file__}, "which is a file. Name a folder"),
+        ({"learner.nme": "dp_adam"}, "unknown key; did you mean name"),
+        ({"privacy.epsilon.more": 1}, "epsilon is no section"),
+        ({"learner.momentum": object()}, "of a kind that no config has"),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused(
+    change: dict[str, Any], wanted: str, no_run: list[Any]
+) -> None:
+    people, labels = patients(200)
+    with pytest.raises(BadInput, match=wanted):
+        classifier().set_params(**change).fit(people, labels)
+    assert not no_run
+
+
+@pytest.mark.parametrize(
+    ("columns", "renamed", "wanted"),
+    [
+        ({"label": (0, 100), "sex": ["f", "m"]}, {"age": "label"}, "label has a meaning"),
+        ({"id": (0, 100), "sex": ["f", "m"]}, {"age": "id"}, "id has a meaning"),
+        ({"age": (0, 100), "sex": None}, {}, "sex holds no number"),
+    ],
+)
+def test_columns_that_a_source_cannot_hold_are_refused(
+    columns: dict[str, Any], renamed: dict[str, str], wanted: str, no_run: list[Any]
+) -> None:
+    people, labels = patients(200)
+    with pytest.raises(BadInput, match=wanted):
+        classifier(columns=columns).fit(people.rename(columns=renamed), labels)
+    assert not no_run
+
+
+def test_ids_that_many_records_share_are_refused(no_run: list[Any]) -> None:
+    people, labels = patients(200)
+    with pytest.raises(BadInput, match="199 of 200 ids stand more than once"):
+        classifier().fit(people, labels, ids=["a"] * 200)
+    assert not no_run
+
+
+def test_lists_tensors_columns_of_labels_and_numpy_numbers_are_taken(no_run: list[Any]) -> None:
+    matrix, labels = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    for records, told in (
+        (matrix.tolist(), labels.tolist()),
+        (torch.tensor(matrix), torch.tensor(labels)),
+        (matrix, labels[:, None]),
+    ):
+        keys = {"learner.momentum": np.float64(0.5)}
+        with pytest.raises(Refused, match="stopped"):
+            classifier(columns=None, classes=[0, 1], **keys).fit(records, told)
+    assert len(no_run) == 3
 
 
 def test_a_column_that_stands_twice_is_refused() -> None:
@@ -152,6 +248,41 @@ def test_a_fit_is_a_run_of_the_workflow_and_the_second_one_is_free(tmp_path: Pat
         check=False,
     )
     assert said.returncode == 0, said.stderr
+
+
+@pytest.mark.ci
+def test_a_fit_under_other_terms_and_two_fits_at_once_pay_once(tmp_path: Path) -> None:
+    people, labels = patients()
+    people.assign(label=labels).to_csv(tmp_path / "people.csv", index=False)
+    fit = (
+        "import pandas, dpladder\n"
+        "people = pandas.read_csv('people.csv')\n"
+        "dpladder.PrivateClassifier(1.0, lineage='patients', nominal_size=1000, lifetime=8.0,\n"
+        "    classes=['well', 'ill'], columns={'age': (0, 100), 'sex': ['f', 'm']},\n"
+        "    **{'sweep.rungs': []}).fit(people[['age', 'sex']], people.label)\n"
+    )
+    runs = [
+        subprocess.Popen([sys.executable, "-c", fit], cwd=tmp_path, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    said = [run.communicate()[1].decode() for run in runs]
+    assert 0 in [run.returncode for run in runs], said
+    for run, words in zip(runs, said, strict=True):
+        assert run.returncode == 0 or "another run goes on" in words
+    held = spent()
+    for change in ({"delta": 1e-6}, {"lifetime": 9.0}):
+        model = classifier(**{"lifetime": 8.0, "sweep.rungs": []} | change)
+        with pytest.raises(Refused, match="the line above says why"):
+            model.fit(people, labels)
+    assert spent() == held
+    model = classifier(**{"lifetime": 8.0, "sweep.rungs": []}).fit(people, labels)
+    assert spent() == held
+    with pytest.raises(BadInput, match="the DataFrame has no column sex"):
+        model.predict(people.rename(columns={"sex": "gender"}))
+
+
+def spent() -> tuple[Spend, ...]:
+    return book.load(Ledger(open_home(), "patients")).charged()
 
 
 @pytest.mark.ci

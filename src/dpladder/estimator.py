@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -29,7 +30,10 @@ from sklearn.exceptions import NotFittedError
 
 from dpladder.commands.follow import follow
 from dpladder.commands.project import CONFIG, command_of
+from dpladder.config.load import load as load_config
+from dpladder.config.section import NAME_PATTERN
 from dpladder.data.equal_rows import many_equal
+from dpladder.data.layout import ROLES
 from dpladder.errors import BadInput, Refused
 from dpladder.use.model import Model, load
 
@@ -116,12 +120,20 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The folder of the run."""
         if self.lineage is None:
             raise BadInput("PrivateClassifier needs lineage: a name for the data, for its life.")
+        if not (isinstance(self.lineage, str) and re.fullmatch(NAME_PATTERN, self.lineage)):
+            raise BadInput(
+                f"lineage is {self.lineage!r}. Allowed: lower-case letters, digits, _ and -."
+            )
         given = self.project or Path("dpladder-projects") / self.lineage
-        return Path(given).expanduser().absolute()
+        folder = Path(given).expanduser().absolute()
+        if folder.exists() and not folder.is_dir():
+            raise BadInput(f"project is {folder}, which is a file. Name a folder.")
+        return folder
 
     def plan(self, X: Any) -> str:
         """What a fit would spend, as `dpladder plan` prints it. Of X its columns or its shape alone
         are read."""
+        X = _records(X)
         self._write_config(X)
         records = self._data_folder() / _records_file(X)
         if not records.exists():
@@ -146,11 +158,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if _inside_a_search():
             raise Refused(TUNING)
-        project = self.project_
+        project, X = self.project_, _records(X)
         self._write_config(X)
         self._write_records(X, y, ids)
         folder, command = command_of([str(project / CONFIG)])
         with contextlib.chdir(folder):
+            load_config([project / CONFIG])  # what is wrong with a parameter is said here
             ended = follow(command)
         if ended:
             raise Refused(
@@ -191,7 +204,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """A row for each record, a column for each of `classes_`."""
         if not hasattr(self, "model_"):
             raise NotFittedError("This PrivateClassifier is not fitted yet. Call fit, or load.")
-        return self.model_.predict_proba(X if _is_frame(X) else _as_array(X))
+        return self.model_.predict_proba(_records(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -219,11 +232,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "nominal_size": self.nominal_size,
                 "classes": [_name(one) for one in self.classes or ()],
             },
-            "privacy": {"epsilon": float(self.epsilon), "delta": float(self.delta)},
+            "privacy": {"epsilon": self.epsilon, "delta": self.delta},
             "features": {},
         }
         if self.lifetime is not None:
-            written["privacy"]["lifetime"] = {"epsilon": float(self.lifetime)}
+            written["privacy"]["lifetime"] = {"epsilon": self.lifetime}
         if _is_frame(X):
             written["dataset"]["columns"] = self._checked_columns(X)
         if np.ndim(X) == 2:
@@ -233,9 +246,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             place = written
             for section in sections:
                 place = place.setdefault(section, {})
+                if not isinstance(place, dict):
+                    raise BadInput(f"{key}: {section} is no section of the config.")
             place[name] = value
         self.project_.mkdir(parents=True, exist_ok=True)
-        _write(self.project_ / CONFIG, yaml.safe_dump(written, sort_keys=False).encode())
+        try:
+            text = yaml.safe_dump(_plain(written), sort_keys=False)
+        except yaml.YAMLError as error:
+            raise BadInput(
+                f"a parameter is of a kind that no config has: {error.args[-1]!r}. Give words, "
+                "numbers, lists or mappings of these."
+            ) from None
+        _write(self.project_ / CONFIG, text.encode())
 
     def _checked_columns(self, X: Any) -> list[Any]:
         if not self.columns:
@@ -244,7 +266,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 'data hold would reveal them. Name each, as columns={"age": (0, 100), "sex": ["f", '
                 '"m"]}.'
             )
-        names = [*map(str, X.columns)]
+        if not isinstance(self.columns, Mapping):
+            raise BadInput(
+                f"columns is a {type(self.columns).__name__}. Give a mapping of names to public "
+                'ranges or levels, as {"age": (0, 100), "sex": ["f", "m"]}.'
+            )
+        if strange := [name for name in (*X.columns, *self.columns) if not isinstance(name, str)]:
+            raise BadInput(f"columns: {strange[0]!r} is no text. Rename the DataFrame's columns.")
+        if taken := [name for name in self.columns if name in ROLES]:
+            raise BadInput(
+                f"columns: {', '.join(taken)} has a meaning of its own in a source. Rename it."
+            )
+        names = [*X.columns]
         twice = sorted({name for name in names if names.count(name) > 1})
         absent = [name for name in self.columns if name not in names]
         if absent or twice:
@@ -260,26 +293,33 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the same."""
         labels = _labels(y, self.classes or ())
         count = X.shape[0]
+        if ids is not None:
+            ids = [*map(str, ids)]
         for what, given in (("y", labels), ("ids", ids)):
             if given is not None and len(given) != count:
                 raise BadInput(
                     f"{what} has {len(given)} entries for {count} records: give one each."
                 )
+        if ids is not None and many_equal(count, count - len({*ids})):
+            raise BadInput(
+                f"{count - len({*ids}):,} of {count:,} ids stand more than once, and a run counts "
+                "records of one id as one. Give each record an id of its own. Nothing was spent."
+            )
         if ids is None and "dataset.equal_rows" not in self.keys and np.ndim(X) == 2:
-            _refuse_equal_rows(X if _is_frame(X) else _as_array(X), labels, self.columns)
+            _refuse_equal_rows(X, labels, self.columns)
         written = BytesIO()
         if _is_frame(X):
             frame = X.to_pandas() if hasattr(X, "to_pandas") else X
             frame = frame[[*(self.columns or ())]].assign(label=labels)
+            _refuse_columns_without_numbers(frame, self.columns or {})
             if ids is not None:
-                frame = frame.assign(id=[*map(str, ids)])
+                frame = frame.assign(id=ids)
             frame.to_csv(written, index=False)
         else:
-            records = _as_array(X)
-            kind = "features" if records.ndim == 2 else "images"
-            arrays: dict[str, Any] = {kind: records, "labels": np.array(labels)}
+            kind = "features" if X.ndim == 2 else "images"
+            arrays: dict[str, Any] = {kind: X, "labels": np.array(labels)}
             if ids is not None:
-                arrays["ids"] = np.array([*map(str, ids)])
+                arrays["ids"] = np.array(ids)
             np.savez(written, **arrays)
         _write(self._data_folder() / _records_file(X), written.getvalue())
 
@@ -303,6 +343,20 @@ def _refuse_equal_rows(X: Any, labels: Sequence[str], columns: Mapping[str, Any]
         )
 
 
+def _refuse_columns_without_numbers(frame: Any, columns: Mapping[str, Any]) -> None:
+    """A number that is none counts as nothing, so such a column would lose every record."""
+    import pandas as pd
+
+    for name, said in columns.items():
+        declared = _column(name, said)
+        levels = isinstance(declared, dict) and declared.get("levels")
+        if len(frame) and not levels and pd.to_numeric(frame[name], errors="coerce").isna().all():
+            raise BadInput(
+                f"columns: {name} holds no number. If its values are words, give its levels. "
+                "Nothing was spent."
+            )
+
+
 def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and not hasattr(X, "toarray")
 
@@ -316,16 +370,21 @@ def _source_of(X: Any) -> str:
     return f"{file.partition('.')[2]}:data/{file}"
 
 
-def _as_array(X: Any) -> NDArray[Any]:
-    """A matrix of numbers, or 8-bit images."""
+def _records(X: Any) -> Any:
+    """A DataFrame as it is; whatever else there is as a matrix of numbers, or as 8-bit images."""
+    if _is_frame(X):
+        return X
     if hasattr(X, "toarray"):
         X = X.toarray()
     if getattr(getattr(X, "device", None), "type", "cpu") != "cpu":
         raise BadInput("X lies on a GPU. Give X.cpu().")
-    found = np.asarray(X)
-    if found.ndim in (3, 4) and found.dtype == np.uint8:
+    try:
+        found = np.asarray(X)
+    except ValueError:
+        raise BadInput("X must be a matrix: its rows are not of one length.") from None
+    if found.dtype == np.uint8 and (found.ndim == 3 or (found.ndim == 4 and found.shape[3] == 3)):
         return found
-    if found.ndim != 2 or found.dtype.kind not in "fiub":
+    if found.ndim != 2 or found.dtype.kind not in "fiub" or not found.shape[1]:
         raise BadInput(
             f"X must be a matrix of numbers, a DataFrame, or 8-bit images of shape (records, "
             f"height, width) or (records, height, width, 3); given was {found.dtype} of shape "
@@ -342,6 +401,13 @@ def _name(label: Any) -> str:
 
 def _labels(y: Any, classes: Sequence[Any]) -> list[str]:
     """Each record's class by name; empty where it is missing, or none of the classes."""
+    if getattr(getattr(y, "device", None), "type", "cpu") != "cpu":
+        raise BadInput("y lies on a GPU. Give y.cpu().")
+    shape = np.shape(y)
+    if len(shape) == 2 and shape[1] == 1:
+        y = np.asarray(y)[:, 0]
+    elif len(shape) != 1:
+        raise BadInput(f"y must hold one label for each record; given was shape {shape}.")
     values = y.to_list() if hasattr(y, "to_list") else np.asarray(y).tolist()
     known = {_name(one) for one in classes}
     names = ("" if one is None or one != one else _name(one) for one in values)
@@ -354,10 +420,24 @@ def _column(name: str, said: Any) -> Any:
         return name
     if isinstance(said, Mapping):
         return {"name": name, **said, **({"range": [*said["range"]]} if "range" in said else {})}
+    if not isinstance(said, Sequence | np.ndarray) or isinstance(said, str):
+        raise BadInput(
+            f"columns: {name} is given as {said!r}. Give its public range, as (0, 100), its "
+            'levels, as ["f", "m"], or None.'
+        )
     values = [*said]
     if len(values) == 2 and not any(isinstance(value, str) for value in values):
         return {"name": name, "range": [float(value) for value in values]}
     return {"name": name, "levels": [str(value) for value in values]}
+
+
+def _plain(value: Any) -> Any:
+    """What NumPy holds, as YAML writes it."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inside) for name, inside in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(inside) for inside in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _columns_of(written: Sequence[Any]) -> dict[str, Any] | None:

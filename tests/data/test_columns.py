@@ -344,11 +344,12 @@ SEMICOLONS = "größe;label\n1,5;1\n-2;0\n1,25e1;1\n1.000,5;0\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("between", [";", "\t"])
 def test_a_spreadsheets_table_is_read_with_its_commas_and_its_encoding(
-    encoding: str, tmp_path: Path
+    between: str, encoding: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "t.csv"
-    path.write_bytes(SEMICOLONS.encode(encoding))
+    path.write_bytes(SEMICOLONS.replace(";", between).encode(encoding))
     source = open_source(f"csv:{path}", Layout(("größe",)))
     found = [float(source.read(place)[0]) for place in range(4)]
     assert found[:3] == [1.5, -2.0, 12.5]

@@ -87,7 +87,7 @@ def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
     rows = _rows_of(path, layout.multiline)
     found = beside(printables(rows, taken), path, len(rows))
     numbers = {name_of(column) for column in chosen if not levels_of(column)}
-    decimals = with_points if delimiter_in(path) == ";" else list
+    decimals = with_points if delimiter_in(path) != "," else list
 
     def cells(name: str) -> list[Any]:
         column = [row[name] for row in rows]
@@ -110,8 +110,8 @@ DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 
 
 def with_points(cells: Sequence[Any]) -> list[Any]:
-    """Numbers as Python writes them, where cells stand between semicolons so that a comma can begin
-    decimals."""
+    """Numbers as Python writes them, where cells stand between semicolons or tabs so that a comma
+    can begin decimals."""
     return [
         cell.replace(",", ".") if cell and DECIMAL_COMMA.fullmatch(cell) else cell for cell in cells
     ]

@@ -76,7 +76,7 @@ def columns_of(source: Source, layout: Layout) -> list[Told]:
 def columns_at(path: Path, layout: Layout) -> list[Told]:
     """The same of a table at a path."""
     table, _ = tables.columns_in(path, layout.multiline)
-    if path.suffix != ".parquet" and tables.delimiter_in(path) == ";":
+    if path.suffix != ".parquet" and tables.delimiter_in(path) != ",":
         table = {name: tables.with_points(cells) for name, cells in table.items()}
     roles = {name: role for role, name in layout.beside(table).items()}
     chosen = {name_of(one): one for one in tables.features_in(path, [*table], layout)}
