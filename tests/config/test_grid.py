@@ -120,7 +120,9 @@ def test_the_table_has_a_row_for_each_cell_and_the_mean_of_its_repeats() -> None
         "main-2": {"features": "small", "dataset": "a"},
         "big-b": {"features": "big", "dataset": "b"},
     }
-    rows = grid_table(summaries, cells).to_dict("records")
+    for name, one in summaries.items():
+        one.experiment = name
+    rows = grid_table([*summaries.values()], cells).to_dict("records")
     assert rows[0] | {"ε = ∞": ""} == {
         "features": "small",
         "dataset": "a",

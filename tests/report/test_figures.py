@@ -198,6 +198,7 @@ def plot_several_distances(one, path):
 def plot_several_experiments(one, path):
     plot_pareto(
         [one, summary(totals=TOTALS, experiment="b"), summary(experiment="c", lineage="other")],
+        {},
         path,
     )
 
@@ -601,7 +602,7 @@ def test_a_heatmap_of_one_number_of_steps_is_a_line(tmp_path):
 
 def test_models_at_one_epsilon_stand_side_by_side(tmp_path):
     several = [summary(experiment=name, seed=place) for place, name in enumerate("abc")]
-    svg = drawn(plot_pareto, several, tmp_path)
+    svg = drawn(lambda one, path: plot_pareto(one, {}, path), several, tmp_path)
     places = [marks(svg, f"models-{name}")[0][0] for name in "abc"]
     assert min(abs(x - y) for x in places for y in places if x != y) > 5
     assert len(set(places)) == len(several)
@@ -612,7 +613,7 @@ def test_repeats_are_one_mark_at_their_mean(tmp_path):
     several = [summary(experiment=name, seed=place) for place, name in enumerate(names)]
     cells = {name: {"experiment": name[0]} for name in names}
     path = tmp_path / "pareto.svg"
-    plot_pareto(several, path, cells)
+    plot_pareto(several, cells, path)
     svg = ElementTree.parse(path).getroot()
     assert len(marks(svg, "models-a")) == len(marks(svg, "models-b"))
     assert svg.find(f".//{SVG}g[@id='models-a-2']") is None

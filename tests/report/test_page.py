@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from counted import figures_from
 from made_up import from_json, statement
@@ -23,7 +24,7 @@ from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.budget_figure import plot_budget
 from dpladder.report.ladder_figure import plot_ladder
 from dpladder.report.model_chapter import results, warnings
-from dpladder.report.page import Captions, write_page
+from dpladder.report.page import Captions, OnPage, write_page
 from dpladder.report.reliability_figure import plot_reliability
 from dpladder.report.scores_figure import plot_scores
 from dpladder.report.summary import Summary
@@ -85,9 +86,14 @@ def the_page(folder: Path, contests: Sequence[Path] = ()) -> str:
     stated = statement(one)
     sealed = restored(SealedStatement, stated | {"id": "ab" * 32, "seal": ""})
     plot_budget(sealed, shared / "budget.svg")
-    pictures = [*figures.iterdir(), shared / "budget.svg"]
+    summarised = restored(Summary, one)
+    of_one = [OnPage(each.stem, "main", "", pd.DataFrame(), each) for each in figures.iterdir()]
+    of_all = [
+        OnPage("finals", "", "Final models", summary_table(summarised)),
+        OnPage("budget", "", "Privacy", pd.DataFrame(), shared / "budget.svg"),
+    ]
     path = folder / "report.html"
-    write_page(sealed, [restored(Summary, one)], pictures, path, about=ABOUT, contests=contests)
+    write_page(sealed, [summarised], [*of_one, *of_all], path, about=ABOUT, contests=contests)
     return path.read_text("utf-8")
 
 

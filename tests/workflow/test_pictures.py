@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from importlib import import_module
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from support import Workspace
 
+from dpladder import report
 from dpladder.config.load import load
 from dpladder.config.model import Resources
 from dpladder.jobs import write_report as job
 from dpladder.jobs.task import Task
+from dpladder.plan import pictures
 from dpladder.plan.dag import params
 from dpladder.plan.settle import settled
 from dpladder.plan.startup import tell
+from dpladder.report import ladder_figure
+from dpladder.report.summary import Summary
 
+REPORT = Path(report.__file__).parent
 LADDER, SCORES = "results/main/figures/ladder.svg", "results/main/figures/scores.svg"
 
 
@@ -40,7 +48,7 @@ def test_a_picture_that_cannot_be_drawn_takes_no_other_along(
 
     before = Path(SCORES).read_bytes()
     Path(SCORES).unlink()
-    monkeypatch.setitem(job.FIGURES, "ladder", fail)
+    monkeypatch.setattr(ladder_figure, "plot_ladder", fail)
     written(finished)
     assert Path(SCORES).read_bytes() == before
     for path in (LADDER, "results/report.html"):
@@ -49,9 +57,51 @@ def test_a_picture_that_cannot_be_drawn_takes_no_other_along(
     tell({})
     last = capfd.readouterr().err.splitlines()[-1]
     assert last.startswith(
-        "dpladder: write_report (1 of 7 pictures): results/main/figures/ladder.svg could not be "
+        "dpladder: write_report (1 of 12 pictures): results/main/figures/ladder.svg could not be "
         "drawn"
     )
+
+
+def test_a_figure_and_a_table_are_shown_that_are_a_row_a_function_and_a_caption(
+    finished: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As CONTRIBUTING has it, and in no other list."""
+
+    def plot(summary: Summary, path: Path) -> None:
+        path.write_text(f"<svg><text>a new figure of {summary.experiment}</text></svg>", "utf-8")
+
+    def table(summary: Summary) -> pd.DataFrame:
+        return pd.DataFrame({"a new column": [summary.experiment]})
+
+    monkeypatch.setattr(ladder_figure, "plot_new", plot, raising=False)
+    monkeypatch.setattr(ladder_figure, "new_table", table, raising=False)
+    when = lambda _, name: (name,)  # noqa: E731
+    rows = (
+        pictures.Kind("ladder", "figures/new.svg", "Ladder", when, "ladder_figure:plot_new"),
+        pictures.Kind("ladder", "", "Ladder", when, "ladder_figure:new_table"),
+    )
+    monkeypatch.setattr(pictures, "OWN", (*pictures.OWN, *rows))
+    written(finished)
+    assert Path("results/main/figures/new.svg").exists()
+    page = Path("results/report.html").read_text("utf-8")
+    assert "a new figure of main" in page
+    assert "a new column" in page
+
+
+def test_every_row_has_a_function_and_a_caption_and_every_function_a_row() -> None:
+    rows = (*pictures.OWN, *pictures.OF_ALL)
+    drawn = {kind.draw for kind in rows if kind.file.endswith(".svg")}
+    functions = {
+        f"{module.stem}:{name}"
+        for module in REPORT.glob("*_figure.py")
+        for name in re.findall(r"^def (plot_\w+)", module.read_text("utf-8"), re.M)
+    }
+    assert functions == drawn
+    for kind in rows:
+        module, _, name = kind.draw.partition(":")
+        assert callable(getattr(import_module(f"dpladder.report.{module}"), name))
+        if kind.on_page or kind.chapter:
+            assert (REPORT / "captions" / f"{kind.name}.rst").is_file()
 
 
 @pytest.mark.ci

@@ -13,7 +13,7 @@ from dpladder.plan.startup import conclude, logs, open_project, reserve, tell
 PARSED = open_project(workflow, config)
 PROJECT = PARSED.project
 WRITTEN = {}  # what the logs held when the run began
-PICTURES = pictures_of(PROJECT)
+PICTURES = [picture for picture in pictures_of(PROJECT) if picture.path]
 
 
 wildcard_constraints:

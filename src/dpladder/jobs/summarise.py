@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -142,12 +143,23 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
     models = statement.datasets[task.reads.lineage].artifacts.values()
     own = [model for model in models if model.experiment == task.experiment]
     fits = [read_json(path) for path in task.input["fits"]] or [None] * len(own)
-    also = [_each(task.input["also"], len(task.reads.further), place) for place in range(len(own))]
-    measured = [
-        _each(task.input["measured"], len(task.reads.measured_by), place)
-        for place in range(len(own))
+    totals = [model.target_epsilon for model in own]
+    tests = {one.name: one for one in task.reads.further}
+    of_further = _by_total(task.input["also"], totals, tests)
+    of_others = _by_total(task.input["measured"], totals, task.reads.measured_by)
+    also = [
+        (
+            *(_further(one, of_further[total, name]) for name, one in tests.items()),
+            *(
+                AlsoTested(
+                    name, None, None, None, read_test(of_others[total, name]), lineage=lineage
+                )
+                for name, lineage in task.reads.measured_by.items()
+            ),
+        )
+        for total in totals
     ]
-    files = zip(own, fits, task.input["finals"], task.input["metrics"], also, measured, strict=True)
+    files = zip(own, fits, task.input["finals"], task.input["metrics"], also, strict=True)
     targets = tuple(_target(task.reads, *found) for found in files)
     students = [_student(path) for path in task.input["students"]] or [None] * len(own)
     head = read_test(task.input["head"]) if task.input["head"] else None
@@ -168,9 +180,11 @@ def _student(metrics: str) -> Tested | None:
     return None if read_json(metrics) is None else read_test(metrics)
 
 
-def _each(paths: Sequence[str], tests: int, place: int) -> Sequence[str]:
-    """Those of one total, of files that are sorted by it."""
-    return paths[place * tests : (place + 1) * tests]
+def _by_total(
+    paths: Sequence[str], totals: Sequence[float], tests: Iterable[str]
+) -> dict[tuple[float, str], str]:
+    """Each file by its total and its test. Snakemake lists them total by total."""
+    return dict(zip(product(totals, tests), paths, strict=True))
 
 
 def _further(test: FurtherTest, metrics: str) -> AlsoTested:
@@ -185,19 +199,13 @@ def _further(test: FurtherTest, metrics: str) -> AlsoTested:
     )
 
 
-def _measured(by: tuple[str, str], metrics: str) -> AlsoTested:
-    name, lineage = by
-    return AlsoTested(name, None, None, None, read_test(metrics), lineage=lineage)
-
-
 def _target(
     reads: Summarise,
     stated: StatedModel,
     fit: dict[str, Any] | None,
     final: str,
     metrics: str,
-    also: Sequence[str],
-    measured: Sequence[str],
+    also: tuple[AlsoTested, ...],
 ) -> FinalFound:
     found, facts = weights.load(Path(final))
     test = read_test(metrics)
@@ -222,8 +230,5 @@ def _target(
         suspect=_suspect(test, stated, reads, len(found[-1])),
         search_share=stated.search_share,
         distance=distance(reads.learner, found) if reads.mode == "research" else None,
-        also=(
-            *(_further(test, path) for test, path in zip(reads.further, also, strict=True)),
-            *(_measured(*found) for found in zip(reads.measured_by.items(), measured, strict=True)),
-        ),
+        also=also,
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from html import escape
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,81 +20,82 @@ from dpladder.privacy.ledger.home import subkey
 from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.records import file_digest
-from dpladder.report import (
-    batches_figure,
-    budget_figure,
-    distance_figure,
-    gap_figure,
-    heatmap_figure,
-    ladder_figure,
-    page,
-    reliability_figure,
-    scores_figure,
-    shift_figure,
-    tables,
-    utility_figure,
-)
+from dpladder.report import page, tables
+from dpladder.report.page import OnPage
 from dpladder.report.summary import Summary, read_summary
 
 
-@dataclass(frozen=True)
-class Released:
-    """What pictures are told from."""
-
-    statement: SealedStatement
-    summaries: Mapping[str, Summary]
-    cells: Mapping[str, Mapping[str, str]]
-
-    def of(self, picture: Picture) -> list[Summary]:
-        return [self.summaries[name] for name in picture.shows]
-
-
-FIGURES: Mapping[str, Callable[[Released, Picture, Path], None]] = {
-    "batches": lambda told, picture, path: batches_figure.plot_batches(told.of(picture), path),
-    "budget": lambda told, picture, path: budget_figure.plot_budget(told.statement, path),
-    "distance": lambda told, picture, path: distance_figure.plot_distance(told.of(picture), path),
-    "gap": lambda told, picture, path: gap_figure.plot_gap(told.of(picture), path),
-    "heatmap": lambda told, picture, path: heatmap_figure.plot_heatmap(told.of(picture), path),
-    "ladder": lambda told, picture, path: ladder_figure.plot_ladder(told.of(picture)[0], path),
-    "pareto": lambda told, picture, path: utility_figure.plot_pareto(
-        told.of(picture), path, told.cells
-    ),
-    "reliability": lambda told, picture, path: reliability_figure.plot_reliability(
-        told.of(picture)[0], path
-    ),
-    "scores": lambda told, picture, path: scores_figure.plot_scores(told.of(picture)[0], path),
-    "shift": lambda told, picture, path: shift_figure.plot_shift(told.of(picture)[0], path),
-    "utility": lambda told, picture, path: utility_figure.plot_utility(told.of(picture)[0], path),
-}
-TABLES: Mapping[str, Callable[[Released, Picture], pd.DataFrame]] = {
-    "batches": lambda told, picture: batches_figure.batches_table(told.of(picture)),
-    "finals": lambda told, picture: tables.summary_table(told.of(picture)[0]),
-    "grid": lambda told, picture: tables.grid_table(told.summaries, told.cells),
-    "models": lambda told, picture: pd.concat(map(tables.summary_table, told.of(picture))),
-    "shift": lambda told, picture: tables.shift_table(told.of(picture)[0]),
-    "spends": lambda told, picture: tables.spends_table(told.statement),
-    "trials": lambda told, picture: tables.trials_table(told.of(picture)[0]),
-}
-
-
 def write_report(task: Task[WriteReport]) -> None:
+    reads = task.reads
     statement = restored(SealedStatement, read_json(task.input["statement"]))
     summaries = [read_summary(path) for path in task.input["summaries"]]
     by_name = {summary.experiment: summary for summary in summaries}
-    told = Released(statement, by_name, task.reads.cells)
-    failed = [reason for picture in task.reads.pictures if (reason := _failure(told, picture))]
-    for path in task.reads.left_behind:
-        Path(path).unlink(missing_ok=True)
-    figures = [Path(one.path) for one in task.reads.pictures if one.path.endswith(".svg")]
-    reads, contests = task.reads, [*map(Path, task.reads.contests)]
-    place = Path(task.output["page"])
-    page.write_page(statement, summaries, figures, place, reads.cells, reads.about, contests)
+
+    shown: list[OnPage] = []
+    failed: list[str] = []
+    for picture in reads.pictures:
+        path = Path(picture.path) if picture.path else None
+        own = [by_name[name] for name in picture.shows]
+        material = _material(picture, own, reads.cells, statement)
+        try:
+            table = _draw(picture, material, path)
+        except Exception as error:  # no picture takes another one along
+            traceback.print_exc()
+            reason = f"{type(error).__name__}: {error}"
+            reason = f"{picture.path or picture.name} could not be drawn: {reason}"
+            failed.append(reason)
+            table = pd.DataFrame({"problem": [reason]})
+            if path is not None:
+                path.write_text(INSTEAD[path.suffix].format(escape(reason)), "utf-8")
+        if picture.on_page:
+            figure = path if path is not None and path.suffix == ".svg" else None
+            shown.append(OnPage(picture.name, picture.experiment, picture.category, table, figure))
+    for left in reads.left_behind:
+        Path(left).unlink(missing_ok=True)
+
+    place, contests = Path(task.output["page"]), [*map(Path, reads.contests)]
+    page.write_page(statement, summaries, shown, place, reads.cells, reads.about, contests)
     _vouch(task, statement.id)
     if failed:  # the run goes on: what was released must not seem to have failed
         print(
-            f"write_report ({len(failed)} of {len(task.reads.pictures)} pictures): "
-            f"{'; '.join(failed)}"
+            f"write_report ({len(failed)} of {len(reads.pictures)} pictures): {'; '.join(failed)}"
         )
+
+
+def _material(
+    picture: Picture,
+    summaries: Sequence[Summary],
+    cells: Mapping[str, Mapping[str, str]],
+    statement: SealedStatement,
+) -> tuple[Any, ...]:
+    """What a picture's function is given."""
+    match picture.takes:
+        case "one":
+            return (summaries[0],)
+        case "statement":
+            return (statement,)
+        case "compared":
+            return (summaries, cells)
+    return (summaries,)
+
+
+def _draw(picture: Picture, material: tuple[Any, ...], path: Path | None) -> pd.DataFrame:
+    """Write a picture to its file. The table, of one that is."""
+    module, _, name = picture.draw.partition(":")
+    function = getattr(import_module(f"dpladder.report.{module}"), name)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if path is not None and path.suffix == ".svg":
+        function(*material, path)
+        return pd.DataFrame()
+    table: pd.DataFrame
+    if picture.takes == "each":
+        table = pd.concat([function(one) for one in material[0]])
+    else:
+        table = function(*material)
+    if path is not None:
+        tables.write_table(table, path)
+    return table
 
 
 def _vouch(task: Task[WriteReport], statement: str) -> None:
@@ -102,33 +104,11 @@ def _vouch(task: Task[WriteReport], statement: str) -> None:
     write_record(task, free=FROM_RELEASES)
     record = read_json(task.output["privacy"])
     given, made = task.input, (path for name, path in task.output.items() if name != "privacy")
-    pictures = (picture.path for picture in task.reads.pictures)
+    pictures = (picture.path for picture in task.reads.pictures if picture.path)
     paths = [given["signed"], *given["summaries"], *given["tables"], *pictures, *map(str, made)]
     files = {path: file_digest(Path(path)) for path in dict.fromkeys(paths)}
     vouched = record | {"statement": statement, "files": files}
     write_json(task.output["privacy"], seal(vouched, subkey(job_home(), "ledger")))
-
-
-def _failure(told: Released, picture: Picture) -> str:
-    """Draw a picture; where that fails, put the reason in its place and return it. No picture takes
-    another one along."""
-    path = Path(picture.path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        _draw(told, picture, path)
-        return ""
-    except Exception as error:
-        reason = f"{path} could not be drawn: {type(error).__name__}: {error}"
-        traceback.print_exc()
-        path.write_text(INSTEAD[path.suffix].format(escape(reason)), "utf-8")
-        return reason
-
-
-def _draw(told: Released, picture: Picture, path: Path) -> None:
-    if path.suffix == ".svg":
-        FIGURES[picture.name](told, picture, path)
-    else:
-        tables.write_table(TABLES[picture.name](told, picture), path)
 
 
 INSTEAD = {

@@ -1,5 +1,5 @@
-"""Every figure and table of the report: what a project has of them, whose results each shows, and
-where it lies."""
+"""Every figure and table of the report, one row each: what it is called, when there is one, what
+draws it, and where it lies and is shown."""
 
 from __future__ import annotations
 
@@ -9,37 +9,65 @@ from pathlib import Path
 
 from dpladder.config import Config, Project
 from dpladder.plan import stages
-from dpladder.plan.reads import Picture
+from dpladder.plan.reads import Picture, Takes
 
 Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Pictures of one name: `shows` finds the experiments for a project (and an experiment), None
-    where there is none."""
+    """One figure or table, whole: a new one is a row below, a function and a caption.
+
+    Args:
+        name: Of its caption, in report/captions/<name>.rst.
+        file: Below its experiment's results, or those of all; .svg is a figure. Empty: a table that
+            stands on the page alone.
+        chapter: In Snakemake's report, and on the page unless it is one experiment's; empty: it is
+            not filed in Snakemake's.
+        when: The experiments that it shows, for a project and an experiment; None: there is none.
+        draw: The function of `report`, as module:function. A figure's last argument is its path.
+        takes: What the function is given: the summary of one experiment, or of each in turn, whose
+            tables are joined; all summaries, with the cells that compare them or without; or the
+            statement.
+        on_page: Whether the page shows it.
+    """
 
     name: str
     file: str
-    category: str
-    shows: Callable[[Project, str], Names | None]
+    chapter: str
+    when: Callable[[Project, str], Names | None]
+    draw: str
+    takes: Takes = "one"
+    on_page: bool = True
 
 
 def pictures_of(project: Project) -> tuple[Picture, ...]:
     """All pictures of a project, each once."""
     own = ((name, kind) for name in project.modelled for kind in OWN)
     return tuple(
-        Picture(kind.name, str(Path("results", name, kind.file)), shows, kind.category, name)
+        Picture(
+            kind.name,
+            str(Path("results", name, kind.file)) if kind.file else "",
+            shows,
+            kind.chapter,
+            name,
+            kind.draw,
+            kind.takes,
+            kind.on_page,
+        )
         for name, kind in (*own, *(("", kind) for kind in OF_ALL))
-        if (shows := kind.shows(project, name)) is not None
+        if (shows := kind.when(project, name)) is not None
     )
 
 
 def left_over(project: Project) -> tuple[str, ...]:
     """Pictures that an earlier config may have had: they would tell of what is no longer asked
     for."""
-    own = [Path("results", name, kind.file) for name in project.modelled for kind in OWN]
-    found = {str(path) for path in [*own, *(Path("results", kind.file) for kind in OF_ALL)]}
+    own = [
+        Path("results", name, kind.file) for name in project.modelled for kind in OWN if kind.file
+    ]
+    of_all = [Path("results", kind.file) for kind in OF_ALL if kind.file]
+    found = {str(path) for path in [*own, *of_all]}
     return tuple(sorted(found - {picture.path for picture in pictures_of(project)}))
 
 
@@ -119,25 +147,81 @@ def _models(project: Project, names: Names) -> int:
 
 
 OWN = (
-    Kind("finals", "tables/finals.html", "Final models", _own),
-    Kind("utility", "figures/utility.svg", "Final models", _totals),
-    Kind("shift", "figures/shift.svg", "Final models", _shifted),
-    Kind("shift", "tables/shift.md", "", _shifted),
-    Kind("reliability", "figures/reliability.svg", "Final models", _calibrated),
-    Kind("ladder", "figures/ladder.svg", "Ladder", _climbed),
-    Kind("scores", "figures/scores.svg", "Ladder", _climbed),
-    Kind("trials", "tables/trials.html", "Ladder", _climbed),
-    Kind("heatmap", "figures/heatmap.svg", "Research", _descended),
-    Kind("gap", "figures/gap.svg", "Research", _descended),
+    Kind(
+        "finals",
+        "tables/finals.html",
+        "Final models",
+        _own,
+        "tables:summary_table",
+        on_page=False,
+    ),
+    Kind("utility", "figures/utility.svg", "Final models", _totals, "utility_figure:plot_utility"),
+    Kind("shift", "figures/shift.svg", "Final models", _shifted, "shift_figure:plot_shift"),
+    Kind("shift", "tables/shift.md", "", _shifted, "tables:shift_table"),
+    Kind(
+        "reliability",
+        "figures/reliability.svg",
+        "Final models",
+        _calibrated,
+        "reliability_figure:plot_reliability",
+    ),
+    Kind("ladder", "figures/ladder.svg", "Ladder", _climbed, "ladder_figure:plot_ladder"),
+    Kind("scores", "figures/scores.svg", "Ladder", _climbed, "scores_figure:plot_scores"),
+    Kind("trials", "tables/trials.html", "Ladder", _climbed, "tables:trials_table"),
+    Kind(
+        "heatmap",
+        "figures/heatmap.svg",
+        "Research",
+        _descended,
+        "heatmap_figure:plot_heatmap",
+        "all",
+    ),
+    Kind("gap", "figures/gap.svg", "Research", _descended, "gap_figure:plot_gap", "all"),
 )
 OF_ALL = (
-    Kind("models", "summary.csv", "", _modelled),
-    Kind("grid", "tables/grid.html", "Final models", _cells),
-    Kind("grid", "tables/grid.md", "", _cells),
-    Kind("pareto", "figures/pareto.svg", "Final models", _frontier),
-    Kind("batches", "figures/batches.svg", "Research", _sampled),
-    Kind("batches", "tables/batches.md", "", _sampled),
-    Kind("distance", "figures/distance.svg", "Research", _moved),
-    Kind("budget", "figures/budget.svg", "Privacy", _statement),
-    Kind("spends", "tables/spends.html", "Privacy", _statement),
+    Kind("models", "summary.csv", "", _modelled, "tables:summary_table", "each", on_page=False),
+    Kind("grid", "tables/grid.html", "Final models", _cells, "tables:grid_table", "compared"),
+    Kind("grid", "tables/grid.md", "", _cells, "tables:grid_table", "compared", on_page=False),
+    Kind("finals", "", "Final models", _modelled, "tables:summary_table", "each"),
+    Kind("classes", "", "Final models", _modelled, "tables:classes_table", "each"),
+    Kind("confusion", "", "Final models", _modelled, "tables:confusion_table", "each"),
+    Kind("findings", "", "Final models", _modelled, "tables:findings_table", "each"),
+    Kind("groups", "", "Final models", _modelled, "tables:groups_table", "each"),
+    Kind(
+        "pareto",
+        "figures/pareto.svg",
+        "Final models",
+        _frontier,
+        "utility_figure:plot_pareto",
+        "compared",
+    ),
+    Kind(
+        "batches", "figures/batches.svg", "Research", _sampled, "batches_figure:plot_batches", "all"
+    ),
+    Kind(
+        "batches",
+        "tables/batches.md",
+        "",
+        _sampled,
+        "batches_figure:batches_table",
+        "all",
+        on_page=False,
+    ),
+    Kind(
+        "distance",
+        "figures/distance.svg",
+        "Research",
+        _moved,
+        "distance_figure:plot_distance",
+        "all",
+    ),
+    Kind(
+        "budget",
+        "figures/budget.svg",
+        "Privacy",
+        _statement,
+        "budget_figure:plot_budget",
+        "statement",
+    ),
+    Kind("spends", "tables/spends.html", "Privacy", _statement, "tables:spends_table", "statement"),
 )

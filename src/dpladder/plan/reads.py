@@ -425,23 +425,31 @@ class Summarise(Reads):
     measured_by: dict[str, str]
 
 
+Takes = Literal["one", "each", "all", "compared", "statement"]
+
+
 @dataclass(frozen=True)
 class Picture:
     """A figure or a table.
 
     Args:
-        name: What draws it (jobs/write_report.py), and what its caption is called.
-        path: Its file, whose suffix tells a figure (.svg) from a table.
+        name: What its caption is called.
+        path: Its file, whose suffix tells a figure (.svg) from a table; empty: a table that stands
+            on the page alone.
         shows: The experiments whose summaries it shows; none where it shows the statement.
         category: Its chapter in Snakemake's own report; empty where it is not filed there.
         experiment: Whose folder it lies in; empty where it is about the whole project.
+        draw, takes, on_page: As its row says (plan/pictures.py).
     """
 
     name: str
     path: str
     shows: tuple[str, ...]
-    category: str = ""
-    experiment: str = ""
+    category: str
+    experiment: str
+    draw: str
+    takes: Takes
+    on_page: bool
 
 
 @dataclass(frozen=True)

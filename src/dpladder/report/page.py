@@ -18,19 +18,9 @@ from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.page import costs, first_line, if_chosen
 from dpladder.report.model_chapter import Fact, commands, facts, results
 from dpladder.report.summary import Summary
-from dpladder.report.tables import (
-    classes_table,
-    confusion_table,
-    findings_table,
-    grid_table,
-    groups_table,
-    readable,
-    shift_table,
-    spends_table,
-    summary_table,
-    trials_table,
-)
+from dpladder.report.tables import readable
 
+FIRST, LAST = "Final models", "Privacy"  # chapters
 TEMPLATE = "page.html.jinja"
 
 
@@ -46,6 +36,17 @@ class Drawing:
     name: str
     svg: Markup
     caption: Markup
+
+
+@dataclass(frozen=True)
+class OnPage:
+    """One picture as the page has it. `figure`: its drawing; else it is a table."""
+
+    name: str
+    experiment: str
+    chapter: str
+    table: pd.DataFrame
+    figure: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Chapter:
 def write_page(
     statement: SealedStatement,
     summaries: Sequence[Summary],
-    pictures: Sequence[Path],
+    shown: Sequence[OnPage],
     path: Path,
     cells: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     about: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
@@ -97,7 +98,7 @@ def write_page(
             for line in (*costs(statement, lineage), *if_chosen(lineage, dataset))
         ],
         warnings=[line for summary in summaries for line in summary.warnings],
-        sections=[*_sections(statement, summaries, pictures, cells, about, contests)],
+        sections=[*_sections(statement, summaries, shown, cells, about, contests)],
         id=statement.id,
     )
     path.write_text(page + "\n", "utf-8")
@@ -106,49 +107,38 @@ def write_page(
 def _sections(
     statement: SealedStatement,
     summaries: Sequence[Summary],
-    pictures: Sequence[Path],
+    shown: Sequence[OnPage],
     cells: Mapping[str, Mapping[str, str]],
     about: Mapping[str, Mapping[str, str]],
     contests: Sequence[Path],
 ) -> Iterator[Chapter]:
     caption = Captions(_told(statement, summaries))
-    # <experiment>/figures, or results/figures
-    owners = {picture: picture.parent.parent.name for picture in pictures}
-    shared = [picture for picture in pictures if owners[picture] == "results"]
-    tables = [_table(pd.concat([summary_table(one) for one in summaries]), caption("finals"))]
-    for name, of_one in (
-        ("classes", classes_table),
-        ("confusion", confusion_table),
-        ("findings", findings_table),
-        ("groups", groups_table),
-    ):
-        table = pd.concat([of_one(one) for one in summaries])
-        tables += [] if table.empty else [_table(table, caption(name))]
-    if cells:
-        by_name = {one.experiment: one for one in summaries}
-        tables = [_table(grid_table(by_name, cells), caption("grid")), *tables]
     models = [*_models(statement, summaries, about)]
-    yield Chapter("Final models", tables, _figures(caption, shared, "pareto"), models)
+
+    def chapter(title: str, of: Sequence[OnPage], models: Sequence[ModelShown] = ()) -> Chapter:
+        tables = [_table(one.table, caption(one.name)) for one in of if not one.table.empty]
+        figures = [
+            Drawing(one.name, _svg(one.figure), caption(one.name)) for one in of if one.figure
+        ]
+        return Chapter(title, tables, figures, models)
+
+    shared = [one for one in shown if not one.experiment]
+    yield chapter(FIRST, [one for one in shared if one.chapter == FIRST], models)
     seen: list[Mapping[str, str]] = []
-    for one in summaries:
-        cell = cells.get(one.experiment)
+    for summary in summaries:
+        cell = cells.get(summary.experiment)
         if cell in seen:
             continue  # a repeat: its row stands above, and its figures lie in its folder
         seen += [] if cell is None else [cell]
-        own = [picture for picture in pictures if owners[picture] == one.experiment]
-        shifted = any(picture.stem == "shift" for picture in own)
-        tables = [_table(shift_table(one), caption("shift"))] if shifted else []
-        tables += [_table(trials_table(one), caption("trials"))] if one.rungs else []
-        names = ("shift", "utility", "reliability", "ladder", "scores", "heatmap", "gap")
-        figures = _figures(caption, own, *names)
-        if tables or figures:
-            yield Chapter(f"Experiment {one.experiment}", tables, figures)
-    if research := _figures(caption, shared, "batches", "distance"):
-        yield Chapter("Research", figures=research)
-    if contested := _figures(caption, contests, "learners", "hpo", "ablations"):
+        if own := [one for one in shown if one.experiment == summary.experiment]:
+            yield chapter(f"Experiment {summary.experiment}", own)
+    rest = dict.fromkeys(one.chapter for one in shared if one.chapter not in (FIRST, LAST))
+    for title in rest:
+        yield chapter(title, [one for one in shared if one.chapter == title])
+    if contests:
+        contested = [Drawing(one.stem, _svg(one), caption(one.stem)) for one in contests]
         yield Chapter("Contests", figures=contested)
-    spends = [_table(spends_table(statement), caption("spends"))]
-    yield Chapter("Privacy", spends, _figures(caption, shared, "budget"))
+    yield chapter(LAST, [one for one in shared if one.chapter == LAST])
 
 
 def _models(
@@ -184,12 +174,6 @@ def _told(statement: SealedStatement, summaries: Sequence[Summary]) -> Mapping[s
 def _table(table: pd.DataFrame, caption: Markup) -> Table:
     shown = readable(table)
     return Table([*map(str, shown)], shown.astype(str).to_numpy().tolist(), caption)
-
-
-def _figures(caption: Captions, pictures: Sequence[Path], *names: str) -> list[Drawing]:
-    """Those of these names that there are, in this order."""
-    by_name = {picture.stem: picture for picture in pictures}
-    return [Drawing(name, _svg(by_name[name]), caption(name)) for name in names if name in by_name]
 
 
 def _svg(path: Path) -> Markup:

@@ -252,14 +252,15 @@ def _lost(there: Tested, here: Tested) -> float | None:
 
 
 def grid_table(
-    summaries: Mapping[str, Summary], cells: Mapping[str, Mapping[str, str]]
+    summaries: Sequence[Summary], cells: Mapping[str, Mapping[str, str]]
 ) -> pd.DataFrame:
     """One row for each combination, a column for each total: accuracy, the mean over repeats where
     there are several, and one deviation: over repeats, or of noise and sampling."""
+    by_name = {one.experiment: one for one in summaries}
     rows: dict[tuple[str, ...], dict[str, list[Tested]]] = {}
     for name, own in cells.items():
         row = rows.setdefault(tuple(own.values()), {})
-        for target in summaries[name].models:
+        for target in by_name[name].models:
             row.setdefault(f"ε = {target.total}", []).append(target.test)
     axes = list(next(iter(cells.values())))
     return pd.DataFrame(

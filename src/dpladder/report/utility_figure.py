@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
-from types import MappingProxyType
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -52,8 +51,8 @@ def plot_utility(summary: Summary, path: Path) -> None:
 
 def plot_pareto(
     summaries: Sequence[Summary],
+    cells: Mapping[str, Mapping[str, str]],
     path: Path,
-    cells: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> None:
     """All experiments' final models, one panel for each lineage, with the frontier of those that
     none beats. Repeats, which share a cell, are one mark at their mean, with their deviation."""
