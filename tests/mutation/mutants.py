@@ -3049,10 +3049,10 @@ _sweep(ledger, finished)""",
     ),
     Mutant(
         "an impact assessment guarantees what is spent so far",
-        "privacy/statement/impact.py",
-        "_necessity",
-        "bound.epsilon",
-        "dataset.lifetime_spent",
+        "privacy/statement/facts.py",
+        "facts_of",
+        "up(bound.epsilon)",
+        "up(dataset.lifetime_spent)",
         (
             "privacy/statement/test_registry.py::"
             "test_the_assessment_has_the_four_parts_of_the_law_and_room_for_people",
@@ -3062,8 +3062,8 @@ _sweep(ledger, finished)""",
         "what people say is HTML in an impact assessment",
         "privacy/statement/impact.py",
         "as_page",
-        "html.escape(answer)",
-        "answer",
+        "html.escape(one['answer'])",
+        "one['answer']",
         (
             "privacy/statement/test_registry.py::"
             "test_what_people_say_of_a_deployment_stands_on_no_page_as_html",

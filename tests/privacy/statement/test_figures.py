@@ -85,6 +85,14 @@ def test_no_stated_figure_is_written_but_by_the_one_function(path: Path) -> None
     assert not wrong(path)
 
 
+@pytest.mark.parametrize("path", sorted((SRC / "privacy/statement/texts").glob("*.yaml")))
+def test_a_text_names_facts_and_computes_none(path: Path) -> None:
+    """A filter could round, and so state less than the truth."""
+    named = re.findall(r"\{\{(.*?)\}\}", path.read_text("utf-8"), re.S)
+    assert len(named) > 10
+    assert all(re.fullmatch(r"\s*\w+\s*", one) for one in named)
+
+
 def test_every_other_way_to_write_a_figure_is_seen() -> None:
     ways = (
         'f"{delta:g}"',

@@ -3,12 +3,15 @@ answered."""
 
 from __future__ import annotations
 
+import json
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from jinja2 import UndefinedError
 from statements import CHANGES, DEPLOYED, UNLIMITED, Finished
 
 from dpladder.cli import main
@@ -16,6 +19,7 @@ from dpladder.commands.register import HAZARDS
 from dpladder.config.model import Deployment
 from dpladder.config.section import restored
 from dpladder.privacy.statement.documents import SealedStatement
+from dpladder.privacy.statement.facts import facts_of, filled
 from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.registry import slug, typed
 
@@ -224,3 +228,58 @@ def test_what_people_say_of_a_deployment_stands_on_no_page_as_html(
         assert "retina &lt;script&gt;" in told
         assert "![a\\|b]\\(http://x) &lt;img onerror=x&gt;" in told
         assert not [word for word in ("<script", "<img", "](http://x") if word in told]
+
+
+ANSWERED = {"by construction", "by the config", "for people to judge", "does not arise"}
+FACTS = {
+    name: name.upper()
+    for name in [
+        "name",
+        "curators",
+        "use",
+        "data",
+        "region",
+        "access",
+        "statement",
+        "date",
+        "config",
+        "versions",
+        "commit",
+        "epsilon",
+        "delta",
+        "mu",
+        "limit",
+        "spent",
+        "releases",
+        "models",
+        "detectable",
+        "unit",
+        "protected",
+        "bears_two",
+        "bears_three",
+        "relation",
+        "accountant",
+    ]
+}
+
+
+@pytest.mark.parametrize("choice", product((True, False), repeat=4))
+def test_a_text_needs_no_other_facts_than_there_are(choice: tuple[bool, ...]) -> None:
+    """Whatever they are; and one that nobody knows is refused."""
+    chosen = dict(zip(("strong", "gaussian", "several_records", "dynamic"), choice, strict=True))
+    for name in ("hazards", "impact"):
+        words = str(filled(name, FACTS | chosen))
+        assert "{" not in words.replace("{'", "")
+        assert "EPSILON" in words
+    assert {one["answered"] for one in filled("hazards", FACTS | chosen)["hazards"]} <= ANSWERED
+    with pytest.raises(UndefinedError, match="'mu' is undefined"):
+        filled("hazards", {key: value for key, value in (FACTS | chosen).items() if key != "mu"})
+
+
+def test_the_facts_are_those_that_texts_may_name(tmp_path: Path) -> None:
+    run = Finished(tmp_path, FILED)
+    run.state()
+    statement = restored(SealedStatement, json.loads((run.results / "privacy.json").read_text()))
+    told = restored(Deployment, statement.deployment)
+    known = facts_of(statement, next(iter(statement.datasets)), told)
+    assert known.keys() == FACTS.keys() | {"strong", "gaussian", "several_records", "dynamic"}

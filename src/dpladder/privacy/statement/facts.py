@@ -1,0 +1,83 @@
+"""What the documents beside a statement know: one set of facts, each a figure or a word as it is
+shown, and the texts that they are put into (texts/*.yaml)."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from dpladder.config.model import Deployment
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.shown import up, up_short
+from dpladder.privacy.statement.build import guarantee_of
+from dpladder.privacy.statement.documents import Cost, SealedStatement
+from dpladder.privacy.statement.page import NO_PERSON, found_at_most, unit_of
+
+STRONG = 1.0  # NIST SP 800-226, 2.2: up to here epsilon is taken to be strong in most cases
+
+
+def facts_of(statement: SealedStatement, lineage: str, deployment: Deployment) -> dict[str, Any]:
+    """All that a text may name. Figures are the guarantee's, rounded to the safe side."""
+    dataset, origin = statement.datasets[lineage], statement.origin
+    bound = guarantee_of(dataset)
+    assert bound is not None, "what is registered has a guarantee"
+    limit, models = dataset.lifetime_epsilon, len(dataset.artifacts)
+    return {
+        "name": deployment.name,
+        "curators": ", ".join(deployment.curators),
+        "use": deployment.use,
+        "data": deployment.data,
+        "region": deployment.region,
+        "access": deployment.access,
+        "dynamic": deployment.dynamic,
+        "statement": statement.id,
+        "date": origin.date,
+        "config": statement.config,
+        "versions": ", ".join(f"{name} {version}" for name, version in origin.versions.items()),
+        "commit": origin.commit or "unknown",
+        "epsilon": up(bound.epsilon),
+        "strong": bound.epsilon <= STRONG,
+        "delta": up_short(dataset.delta),
+        "gaussian": bound.mu is not None,
+        "mu": "no single mu" if bound.mu is None else up(bound.mu, 6),
+        "limit": None if limit is None else up_short(limit),
+        "spent": up(dataset.lifetime_spent),
+        "releases": len(dataset.spends),
+        "models": f"{models} model" + ("" if models == 1 else "s"),
+        "detectable": found_at_most(bound, dataset.delta),
+        "unit": dataset.unit,
+        "protected": unit_of(dataset),
+        "several_records": dataset.unit in NO_PERSON,
+        "bears_two": of_group(bound, dataset.delta, 2),
+        "bears_three": of_group(bound, dataset.delta, 3),
+        "relation": dataset.relation,
+        "accountant": dataset.accountant,
+    }
+
+
+def of_group(bound: Cost, delta: float, size: int) -> str:
+    """Of mu-GDP k mu (Dong, Roth & Su 2019, Theorem 2.14). Otherwise (k epsilon, delta (1 +
+    e^epsilon + ...)): k epsilon says too little, so only the factor is told."""
+    if bound.mu is None:
+        return f"{size} times epsilon, at a larger delta"
+    return f"epsilon = {up(gdp.epsilon(size * bound.mu, delta), 2)} (mu = {up(size * bound.mu, 6)})"
+
+
+def filled(name: str, facts: dict[str, Any]) -> dict[str, Any]:
+    """A text with its facts put in."""
+    from jinja2 import Environment, StrictUndefined
+
+    templates = Environment(undefined=StrictUndefined)  # each document escapes for itself
+
+    def fill(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: fill(value) for key, value in part.items()}
+        if isinstance(part, list):
+            return [fill(value) for value in part]
+        return templates.from_string(part).render(facts) if isinstance(part, str) else part
+
+    path = resources.files("dpladder.privacy.statement").joinpath("texts", f"{name}.yaml")
+    found: dict[str, Any] = fill(yaml.safe_load(path.read_text("utf-8")))
+    return found
