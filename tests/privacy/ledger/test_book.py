@@ -275,6 +275,16 @@ def test_a_refund_makes_room(ledger: Ledger) -> None:
     assert reserve_one(ledger, 1, mu=full).status == "RESERVED"
 
 
+def test_research_is_refused_where_its_samples_are_booked_at_all_of_delta(tmp_path: Path) -> None:
+    """Beyond that there is no figure to state."""
+    terms = dataclasses.replace(TERMS, lineage="open", mode="research", share=0.3)
+    ledger = open_ledger(open_home(tmp_path / "home"), terms)
+    half = Booked((Counted(Gaussian(4.0)),), TERMS.delta / 2)
+    reserve(ledger, [Item(job(0), "one", spends(0, event=half, lineage="open"))])
+    with pytest.raises(Refused, match=r"all of delta.*lower privacy\.share"):
+        reserve(ledger, [Item(job(1), "other", spends(1, event=half, lineage="open"))])
+
+
 def test_without_a_limit_or_in_research_nothing_is_refused(tmp_path: Path) -> None:
     made = open_home(tmp_path / "home")
     for terms in (

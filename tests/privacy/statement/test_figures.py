@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -78,6 +79,10 @@ def _is_measured(tree: ast.AST, line: int) -> bool:
         and node.lineno == line
         for node in ast.walk(tree)
     )
+
+
+def test_what_no_figure_bounds_is_infinite() -> None:
+    assert (up(math.inf), mu_up(math.inf), up_short(math.inf)) == ("inf", "inf", "inf")
 
 
 @pytest.mark.parametrize("path", sorted({*STATED, *MIXED}), ids=lambda path: path.stem)

@@ -25,7 +25,10 @@ class Shown:
 
 
 def up(value: float, places: int = 4) -> str:
-    """A cost as shown: rounded up to so many decimal places."""
+    """A cost as shown: rounded up to so many decimal places. It is infinite where events together
+    are booked at all of delta, which research alone may do."""
+    if value == math.inf:
+        return "inf"
     return f"{_rounded(value, places, math.ceil):.{max(places, 0)}f}"
 
 
@@ -59,7 +62,7 @@ def _rounded(value: float, places: int, towards: Callable[[Fraction], int]) -> f
 
 def mu_up(mu: float) -> str:
     """A mu as shown: three digits, rounded up."""
-    return up(mu, max(2 - math.floor(math.log10(mu)), 0)) if mu > 0 else "0"
+    return up(mu, max(2 - math.floor(math.log10(mu)), 0)) if 0 < mu < math.inf else f"{mu:g}"
 
 
 def spread(share: float, sd: float, total: float) -> float:

@@ -79,11 +79,17 @@ _WITHIN = (
 )
 
 
+ALL_OF_DELTA = (
+    "trainings on samples and searches like them would be booked at all of delta, and no figure "
+    "would be left: lower privacy.share, or research.repeats, or train on full batches"
+)
+
+
 def over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ...]) -> str:
-    """What there is no room for; empty where there is."""
-    if terms.mode == "research":
-        return ""
+    """What there is no room for; empty where there is. Research has no limit but delta itself."""
     limit, need = caps(terms), most(kept + asked)
+    if terms.mode == "research":
+        return ALL_OF_DELTA if need.delta0 >= terms.delta else ""
     if need.delta0 > limit.delta0:
         return (
             f"lineage {terms.lineage} keeps {up_short(terms.share)} of its delta for trainings on "
