@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -259,18 +259,34 @@ FACTS = {
         "bears_three",
         "relation",
         "accountant",
+        "published",
+        "events",
+        "classifiers",
+        "level",
+        "access_in_a_line",
     ]
 }
 
 
-@pytest.mark.parametrize("choice", product((True, False), repeat=4))
+CHOICES = (
+    "strong",
+    "gaussian",
+    "several_records",
+    "dynamic",
+    "one_release",
+    "replaced",
+    "exact",
+)
+
+
+@pytest.mark.parametrize("choice", product((True, False), repeat=2))
 def test_a_text_needs_no_other_facts_than_there_are(choice: tuple[bool, ...]) -> None:
     """Whatever they are; and one that nobody knows is refused."""
-    chosen = dict(zip(("strong", "gaussian", "several_records", "dynamic"), choice, strict=True))
-    for name in ("hazards", "impact"):
+    chosen = dict(zip(CHOICES, cycle(choice)))  # each with its neighbour, and without it
+    for name in ("hazards", "impact", "registry"):
         words = str(filled(name, FACTS | chosen))
-        assert "{" not in words.replace("{'", "")
-        assert "EPSILON" in words
+        assert not {"{{", "{%"} & {words[at : at + 2] for at in range(len(words))}
+        assert "SPENT" in words or "EPSILON" in words
     assert {one["answered"] for one in filled("hazards", FACTS | chosen)["hazards"]} <= ANSWERED
     with pytest.raises(UndefinedError, match="'mu' is undefined"):
         filled("hazards", {key: value for key, value in (FACTS | chosen).items() if key != "mu"})
@@ -282,4 +298,4 @@ def test_the_facts_are_those_that_texts_may_name(tmp_path: Path) -> None:
     statement = restored(SealedStatement, json.loads((run.results / "privacy.json").read_text()))
     told = restored(Deployment, statement.deployment)
     known = facts_of(statement, next(iter(statement.datasets)), told)
-    assert known.keys() == FACTS.keys() | {"strong", "gaussian", "several_records", "dynamic"}
+    assert known.keys() == {*FACTS, *CHOICES}

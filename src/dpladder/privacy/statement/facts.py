@@ -12,7 +12,7 @@ from dpladder.config.model import Deployment
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.shown import up, up_short
 from dpladder.privacy.statement.build import guarantee_of
-from dpladder.privacy.statement.documents import Cost, SealedStatement
+from dpladder.privacy.statement.documents import Cost, SealedStatement, Stated
 from dpladder.privacy.statement.page import NO_PERSON, found_at_most, unit_of
 
 STRONG = 1.0  # NIST SP 800-226, 2.2: up to here epsilon is taken to be strong in most cases
@@ -31,9 +31,11 @@ def facts_of(statement: SealedStatement, lineage: str, deployment: Deployment) -
         "data": deployment.data,
         "region": deployment.region,
         "access": deployment.access,
+        "access_in_a_line": " ".join(deployment.access.split()).rstrip("."),
         "dynamic": deployment.dynamic,
         "statement": statement.id,
         "date": origin.date,
+        "published": deployment.published or origin.date,
         "config": statement.config,
         "versions": ", ".join(f"{name} {version}" for name, version in origin.versions.items()),
         "commit": origin.commit or "unknown",
@@ -45,6 +47,9 @@ def facts_of(statement: SealedStatement, lineage: str, deployment: Deployment) -
         "limit": None if limit is None else up_short(limit),
         "spent": up(dataset.lifetime_spent),
         "releases": len(dataset.spends),
+        "one_release": len(dataset.spends) == 1,
+        "events": ", ".join(sorted({line.spend["event"]["type"] for line in dataset.spends})),
+        "classifiers": "a classifier" if models == 1 else f"{models} classifiers",
         "models": f"{models} model" + ("" if models == 1 else "s"),
         "detectable": found_at_most(bound, dataset.delta),
         "unit": dataset.unit,
@@ -52,9 +57,22 @@ def facts_of(statement: SealedStatement, lineage: str, deployment: Deployment) -
         "several_records": dataset.unit in NO_PERSON,
         "bears_two": of_group(bound, dataset.delta, 2),
         "bears_three": of_group(bound, dataset.delta, 3),
+        "level": _level(dataset),
         "relation": dataset.relation,
+        "replaced": dataset.relation == "replace_one",
         "accountant": dataset.accountant,
+        "exact": dataset.accountant == "exact",
     }
+
+
+def _level(dataset: Stated) -> str:
+    if dataset.unit == "record":
+        return "record-level"
+    if dataset.unit == "document":
+        return f"document-level, at most {dataset.cap} spans of each"
+    if dataset.cap == 1:
+        return "user-level, each as one record at most"
+    return f"user-level, at most {dataset.cap} records of each"
 
 
 def of_group(bound: Cost, delta: float, size: int) -> str:
