@@ -169,7 +169,8 @@ def test_noise_alone_makes_no_model_look_badly_calibrated() -> None:
     assert errors.mean() < 0.01
     above = np.array([one["overconfidence"].value for one in drawn])  # type: ignore[union-attr]
     assert abs(above.mean()) < 0.001
-    assert above.std() == pytest.approx(drawn[0]["overconfidence"].sd, rel=0.1)  # type: ignore[union-attr]
+    sd = drawn[0]["overconfidence"].sd  # type: ignore[union-attr]
+    assert above.std() == pytest.approx(sd, rel=0.1)
 
 
 SHARES = arrays(np.float64, (3, 2, 2), elements=st.floats(allow_nan=True, allow_infinity=True))

@@ -131,8 +131,8 @@ F1 = MeasuredFigure("f1", "F1", {"answers": f1_of_answers, "by_finding": f1_of_f
 
 
 def calibration_error(counts: Counts, sd: float) -> Shown | None:
-    """The expected calibration error (Guo et al. 2017, Eq. 3): how far confidence and the share that
-    is right lie apart, bin by bin, weighed by the predictions in each. Noise alone makes each
+    """The expected calibration error (Guo et al. 2017, Eq. 3): how far confidence and the share
+    that is right lie apart, bin by bin, weighed by the predictions in each. Noise alone makes each
     difference larger: what it adds to the square is taken off (Kumar et al. 2019, section 4)."""
     total = counts.sum()
     if total <= enough(sd, counts.size):

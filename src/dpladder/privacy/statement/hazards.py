@@ -3,8 +3,8 @@
 The hazards are told in our words, in the order and by the sections of the initial public draft
 (December 2023). Beside them: what *How to DP-fy ML* (Ponomareva et al. 2023), section 5.3, asks a
 report of a DP model for, and the three dimensions that the abstract of the W3C's draft note
-*Considerations for Reviewing Differential Privacy Systems* (February 2026) names. The words stand in
-texts/hazards.yaml.
+*Considerations for Reviewing Differential Privacy Systems* (February 2026) names. The words stand
+in texts/hazards.yaml.
 """
 
 from __future__ import annotations
