@@ -30,6 +30,7 @@ from dpladder.errors import BadInput
 from dpladder.learn import weights
 from dpladder.learn.finetune.shapes import shapes
 from dpladder.learn.interface import Constants
+from dpladder.learn.scorers import LossScorer
 from dpladder.learn.trainings import weights_of
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.use import graph, standalone
@@ -254,11 +255,11 @@ def test_a_language_model_is_a_folder_of_transformers_that_says_the_same_to_the_
     )
 
     learner, constants = model.tuned or pytest.fail("it was trained above a cut")
-    counted = weights_of(learner).losses(learner, constants)
-    assert counted is not None
+    scorer = weights_of(learner).scorer(learner, constants)
+    assert isinstance(scorer, LossScorer)
     rows, _ = model._rows(model._source(TEXTS))
     whole = found.double()
-    for row, loss in zip(rows, counted.of(model.weights, rows), strict=True):
+    for row, loss in zip(rows, scorer.of(model.weights, rows), strict=True):
         tokens = torch.from_numpy(row[row > 0]).long()[None] - 1
         with torch.no_grad():
             assert whole(input_ids=tokens, labels=tokens).loss.item() == pytest.approx(

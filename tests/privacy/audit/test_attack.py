@@ -11,18 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_mechanisms import extremes, laplace_count, noised_count, sampled_sum
 from scipy import stats
 
 from dpladder.audit.engine import attack, bare, bounds, findings
-from dpladder.audit.engine.built_in import (
-    extremes,
-    laplace_count,
-    neighbours,
-    noised_count,
-    sampled_sum,
-)
 from dpladder.audit.engine.findings import Finding, LeftOut, Report
-from dpladder.audit.engine.mechanism import Mechanism
+from dpladder.audit.engine.mechanism import Mechanism, neighbours
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
