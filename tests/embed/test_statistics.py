@@ -94,7 +94,7 @@ def test_bounds_that_are_none_are_refused_before_anything_is_spent(
 
 def test_nothing_but_noise_is_told_of_no_data(tmp_path: Path) -> None:
     ledger = opened(tmp_path)
-    assert any(ledger.count(f"none {k}", [], epsilon=0.2) for k in range(5))
+    assert any(ledger.count(f"none-{k}", [], epsilon=0.2) for k in range(5))
     assert 0.0 <= ledger.mean("mean", [], bounds=(0, 1), epsilon=1.0) <= 1.0
     [median] = ledger.quantiles("q", [], [0.5], bounds=(0, 1), epsilon=1.0)
     assert 0.0 <= median <= 1.0
