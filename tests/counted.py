@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpladder.learn.measures.tables import tested
+from dpladder.learn.measures.tables import figures_of_counts
 from dpladder.learn.measures.tested import CountTable, GroupNames, ReleasedCounts, Tested
 from dpladder.learn.scorers import TaskName
 
@@ -27,4 +27,4 @@ def counts_of(
 
 def figures_from(*args: Any, **tables: Any) -> Tested:
     """The figures that follow from such counts."""
-    return tested(counts_of(*args, **tables))
+    return figures_of_counts(counts_of(*args, **tables))

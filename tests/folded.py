@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-from dpladder.privacy.accounting.selection import Runs, going_on
+from dpladder.privacy.accounting.selection import Runs, continuation_odds
 
 Floats = NDArray[np.float64]
 CELLS = 4000
@@ -32,7 +32,7 @@ def generating(x: Floats, runs: Runs) -> Floats:
     if runs.shape == math.inf:
         found: Floats = np.exp(runs.mean * (x - 1))
         return found
-    gamma, eta = 1 / (1 + going_on(runs)), runs.shape
+    gamma, eta = 1 / (1 + continuation_odds(runs)), runs.shape
     rest = 1 - (1 - gamma) * x
     return np.log(rest) / math.log(gamma) if eta == 0 else (rest**-eta - 1) / (gamma**-eta - 1)
 

@@ -8,7 +8,7 @@ from functools import wraps
 
 import numpy as np
 
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.interface import Constants
 from dpladder.methods.dp_gd.section import Descent
@@ -32,7 +32,9 @@ def from_json(plot):
     def plotted(given, *rest):
         several = isinstance(given, list)
         return plot(
-            [restored(Summary, one) for one in given] if several else restored(Summary, given),
+            [from_document(Summary, one) for one in given]
+            if several
+            else from_document(Summary, given),
             *rest,
         )
 
@@ -60,7 +62,7 @@ def summary(
     rng = np.random.default_rng(seed)
     rungs, trials = [], []
     for place, (epsilon, count) in enumerate(ladder):
-        whole = gdp.mu(epsilon, DELTA)
+        whole = gdp.mu_from_epsilon(epsilon, DELTA)
         sd = 0.0 if public else 1 / (math.sqrt(SHARE) * whole)
         mu = whole if public else math.sqrt(1 - SHARE) * whole
         places = [draw(space(search), mu, epsilon, place, k) for k in range(count)]
@@ -88,7 +90,7 @@ def summary(
                 "best": {"trial": best.trial, "r": best.r},
             }
         )
-    spent = math.fsum(count * gdp.mu(epsilon, DELTA) ** 2 for epsilon, count in ladder)
+    spent = math.fsum(count * gdp.mu_from_epsilon(epsilon, DELTA) ** 2 for epsilon, count in ladder)
     return {
         "experiment": experiment,
         "mode": "release",
@@ -117,7 +119,7 @@ def written(trial, search):
 
 
 def final(trials, total, spent, search, fit, rng, public):
-    budget = gdp.mu(total, DELTA) ** 2
+    budget = gdp.mu_from_epsilon(total, DELTA) ** 2
     mu = math.sqrt(budget - spent)
     epsilon = gdp.epsilon(mu, DELTA)
     found = dataclasses.asdict(
@@ -174,7 +176,7 @@ def statement(*summaries, relation="add_remove", lifetime=8.0):
                 "experiment": one["experiment"],
                 "target_epsilon": target["target_epsilon"],
                 "epsilon": target["epsilon"],
-                "mu": gdp.mu(target["epsilon"], DELTA),
+                "mu": gdp.mu_from_epsilon(target["epsilon"], DELTA),
                 "with_earlier": None,
                 "search_share": target["search_share"],
                 "jobs": jobs,
@@ -194,7 +196,12 @@ def statement(*summaries, relation="add_remove", lifetime=8.0):
         "lifetime_spent": 1.0,
         "planned": True,
         "artifacts": artifacts,
-        "outside_this_dag": {"epsilon": 0.5, "mu": gdp.mu(0.5, DELTA), "jobs": 3, "spends": []},
+        "outside_this_dag": {
+            "epsilon": 0.5,
+            "mu": gdp.mu_from_epsilon(0.5, DELTA),
+            "jobs": 3,
+            "spends": [],
+        },
         "spends": lines,
         "ledger": {"lineage": "mnist5k", "seq": 1, "sha256": ""},
     }

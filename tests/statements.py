@@ -15,7 +15,7 @@ from support import commit
 from dpladder import cli
 from dpladder.config.docs import DEMO
 from dpladder.config.load import overlay, resolve
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.learn.weights import save
 from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document
@@ -104,7 +104,9 @@ class Finished:
         )
         sealed = seal(asdict(statement), subkey(self.home, "ledger"))
         self.write("results/privacy.json", sealed)
-        (self.results / "privacy.md").write_text(page(restored(SealedStatement, sealed)), "utf-8")
+        (self.results / "privacy.md").write_text(
+            page(from_document(SealedStatement, sealed)), "utf-8"
+        )
         return sealed
 
     def verify(self, monkeypatch: pytest.MonkeyPatch) -> int:

@@ -19,7 +19,7 @@ import yaml
 from dpladder.audit.engine.findings import Report
 from dpladder.config.load import load, overlay
 from dpladder.plan import stages
-from dpladder.plan.settle import settled
+from dpladder.plan.settle import resolve_defaults
 from dpladder.plan.startup import known_states
 from dpladder.privacy.accounting.draws import Draw, Shape, gaussian
 from dpladder.privacy.accounting.events import (
@@ -38,7 +38,7 @@ from dpladder.privacy.accounting.events import (
 )
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
-from dpladder.privacy.ledger.state import Held
+from dpladder.privacy.ledger.state import LedgerCharge
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.store import Outcome, Question, Work, release_together
@@ -152,9 +152,9 @@ class Workspace:
     def log(self, name: str) -> str:
         return (self.folder / "logs" / name).read_text("utf-8")
 
-    def held(self) -> list[Held]:
+    def held(self) -> list[LedgerCharge]:
         """Everything that was ever charged, oldest first, lineage by lineage."""
-        states = known_states(settled(load([self.folder / "config.yaml"])))
+        states = known_states(resolve_defaults(load([self.folder / "config.yaml"])))
         return [
             held
             for state in states.values()
@@ -227,7 +227,7 @@ def commit(
     query: str,
     spends: Iterable[Spend],
     draws: Sequence[Draw] | None = None,
-) -> Held:
+) -> LedgerCharge:
     """The ledger's own, with draws that fit the spends where a test has none to say."""
     spends = tuple(spends)
     return book.commit(ledger, token, query, spends, noise_for(spends) if draws is None else draws)
@@ -237,7 +237,7 @@ class Unrounded(Noise):
     """Noise that is added as it is: references that add up in another order would round to another
     cell now and then."""
 
-    def onto(self, total: Any, values: Any = None) -> Any:
+    def add_to(self, total: Any, values: Any = None) -> Any:
         return total + (self.values if values is None else values) * self.scale
 
 

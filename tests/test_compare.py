@@ -13,7 +13,7 @@ import pytest
 
 from dpladder.cli import main
 from dpladder.commands import compare
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.report.summary import FinalFound, Summary, Tested
 
 
@@ -30,7 +30,7 @@ def results(folder: Path, delta: float = 1e-5, lineage: str = "pets", **test: An
         steps=30,
         sigma=3.0,
         search_share=0.1,
-        test=restored(Tested, {**tested, "noised": True, **test}),
+        test=from_document(Tested, {**tested, "noised": True, **test}),
     )
     summary = Summary(
         experiment="main",

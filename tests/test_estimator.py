@@ -282,7 +282,7 @@ def test_a_fit_under_other_terms_and_two_fits_at_once_pay_once(tmp_path: Path) -
 
 
 def spent() -> tuple[Spend, ...]:
-    return book.load(Ledger(open_home(), "patients")).charged()
+    return book.load(Ledger(open_home(), "patients")).charged_spends()
 
 
 @pytest.mark.ci

@@ -17,9 +17,9 @@ from dpladder.config.features_sections import Features, Layers
 from dpladder.config.model import Resources
 from dpladder.config.sources import Takes
 from dpladder.data.backbones import encoder
-from dpladder.data.centre import Map, network_mean, noised_mean, plain_mean, shrunk
+from dpladder.data.centre import Map, network_mean, noised_mean, plain_mean, shrink_mean
 from dpladder.data.datasets import open_source
-from dpladder.data.depths import depths_for, known_of
+from dpladder.data.depths import depths_for, stored_depths
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import gdp
@@ -83,7 +83,7 @@ def less_own_mean(arena: Arena, mu: float, part: float, length: float = 32.0) ->
         sigma = gdp.sigma(mu * part**0.5, 1)
         meter = Meter([gaussian("mean", sigma, length, (width,))], source)
         mean = noised_mean(np.asarray(train.features), train.labels, length, n0, meter, exact=True)
-        mean = shrunk(mean, sigma * length / n0)
+        mean = shrink_mean(mean, sigma * length / n0)
     seen = Map(mean, length if part else None, length, Features().constant, exact=True)
     constants = replace(arena.constants, dimension=seen.width(width), length=length)
 
@@ -148,7 +148,7 @@ def chosen_depths(
     features: NDArray[np.float16], told: str, layers: Layers, length: float = 32.0
 ) -> NDArray[np.float32]:
     """The depths that features.layers asks for."""
-    known = known_of({"depths": told})
+    known = stored_depths({"depths": told})
     takes: Takes = "texts" if known and known[0][0] == EMBEDDINGS else "images"
     return Map(depths=depths_for(layers, known, length, takes, "the network"))(features)
 

@@ -22,7 +22,7 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
-from dpladder.search.prior import of_learner
+from dpladder.search.prior import prior_of_learner
 from dpladder.search.space import Space
 from dpladder.search.training import training_of
 
@@ -37,7 +37,7 @@ def accuracies(
     space = Space(search, learner, arena.constants)
     delta0 = 0.0 if rate == 1.0 else booking.delta0_of(DELTA, booking.FINAL, booking.SAMPLED_SHARE)
     mu = booking.largest_mu(epsilon, DELTA, Entry(delta0=delta0))
-    r = space.r(around * of_learner(learner.name, centred=True).median, mu)
+    r = space.r(around * prior_of_learner(learner.name, centred=True).median, mu)
     training = training_of(space, r, Entry(mu, delta0=delta0))
     found = []
     for repeat in range(repeats):

@@ -28,7 +28,7 @@ from dpladder.research.contest import Arena
 from dpladder.research.contestants import METHODS
 from dpladder.research.searches_figure import write_results
 from dpladder.search.asking import Setting
-from dpladder.search.prior import expecting
+from dpladder.search.prior import with_prior
 
 EPSILONS = (0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0)
 ABLATED = 1.0  # the total at which the ladder's parts are varied
@@ -55,7 +55,7 @@ def main() -> None:
     for epsilon in asked.epsilons:
         arena, left, taken = arena_at(asked, epsilon)
         setting = Setting(
-            left, expecting(Search(), Descent(), taken), arena.constants, centred=taken
+            left, with_prior(Search(), Descent(), taken), arena.constants, centred=taken
         )
         ablated = asked.ablations and epsilon == ABLATED
         own, varied = compare(arena, setting, Descent(), asked.repeats, asked.methods, ablated)
@@ -76,7 +76,7 @@ def arena_at(asked: argparse.Namespace, epsilon: float) -> tuple[Arena, float, b
     plain = (asked.problem, asked.cache, asked.threads, asked.seed)
     if asked.centre != "bought":
         return load(*plain, asked.centre), epsilon, centred(asked.problem, asked.centre)
-    arena, mu = stored(*plain), gdp.mu(epsilon, DELTA)
+    arena, mu = stored(*plain), gdp.mu_from_epsilon(epsilon, DELTA)
     known = centred(asked.problem, "auto")
     if arena.constants.n0 * mu < (PAYS_AGAIN if known else PAYS):
         return load(*plain, "auto"), epsilon, known

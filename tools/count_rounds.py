@@ -113,7 +113,7 @@ def tests_of(rounds: int) -> Entry:
 
 def costs_of(rounds: int) -> dict[str, list[float]]:
     """Epsilon of a search and its final training together."""
-    once = gdp.mu(1.0, DELTA)
+    once = gdp.mu_from_epsilon(1.0, DELTA)
     most = rounds_of(ProposeTest(step=STEP))
 
     def tested(count: int) -> float:

@@ -28,7 +28,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
-from dpladder.search.prior import belief, expecting
+from dpladder.search.prior import belief, with_prior
 from dpladder.search.space import Space
 
 LAST = {"mnist5k": "mnist5k", "digits": "digits-1280", "clothes": "clothes"}
@@ -60,7 +60,7 @@ def main() -> None:
 def accuracy(arena: Arena, total: float, free: bool, repeats: int) -> float:
     """Mean test accuracy over noise, centred as the plan has it. `free`: whether the network's own
     mean is there for nothing."""
-    mu = gdp.mu(total, DELTA)
+    mu = gdp.mu_from_epsilon(total, DELTA)
     bought = arena.constants.n0 * mu >= (PAYS_AGAIN if free else PAYS)
     found = [_trained(replace(arena, seed=seed), mu, free, bought) for seed in range(repeats)]
     return float(np.mean(found))
@@ -71,7 +71,7 @@ def _trained(arena: Arena, mu: float, free: bool, bought: bool) -> float:
     network = free and not bought
     arena = _less_network_mean(arena) if network else less_own_mean(arena, mu, part)
     learner, left = Descent(), mu * (1 - part) ** 0.5
-    search = expecting(Search(), learner, free or bought)
+    search = with_prior(Search(), learner, free or bought)
     r = Space(search, learner, arena.constants).r(belief(learner.name, search).median, left)
     [found], _ = answers(bench_of(arena), [NamedAsk("one", Ask(r, left), learner, search)])
     return float(

@@ -70,7 +70,7 @@ def main() -> None:
     for gamma in GAMMAS:
         steered = learner.model_copy(update={"gamma": gamma})
         found = noise_of(arena, steered, 1.0)
-        share = steered.points * found.looks / found.loss**2 / gdp.mu(1.0, DELTA) ** 2
+        share = steered.points * found.looks / found.loss**2 / gdp.mu_from_epsilon(1.0, DELTA) ** 2
         print(f"| {gamma:g} | {found.gradient:.1f} | {found.loss:.1f} | {share:.1%} |")
     if asked.figure:
         draw({epsilon: looks for epsilon, (_, looks) in seen.items()}, asked.figure)
@@ -78,14 +78,14 @@ def main() -> None:
 
 def noise_of(arena: Arena, learner: HyperparameterFree, epsilon: float) -> Multipliers:
     training = training_of(
-        Space(Search(), learner, arena.constants), None, Entry(gdp.mu(epsilon, DELTA))
+        Space(Search(), learner, arena.constants), None, Entry(gdp.mu_from_epsilon(epsilon, DELTA))
     )
     return split(learner, training.hyper)
 
 
 def looked(arena: Arena, learner: HyperparameterFree, epsilon: float) -> tuple[float, list[Look]]:
     training = training_of(
-        Space(Search(), learner, arena.constants), None, Entry(gdp.mu(epsilon, DELTA))
+        Space(Search(), learner, arena.constants), None, Entry(gdp.mu_from_epsilon(epsilon, DELTA))
     )
     with watched(learner.every) as looks:
         weights = training.run(
@@ -101,7 +101,7 @@ def looked(arena: Arena, learner: HyperparameterFree, epsilon: float) -> tuple[f
 def watched(every: int) -> Iterator[list[Look]]:
     """What the learner's own rule is told and answers."""
     looks: list[Look] = []
-    learned = own.learned
+    learned = own.fit_rate
 
     def telling(
         rate: Rate, losses: Tensor, deviation: Tensor, unit: float, steering: Steering = "guarded"
@@ -110,11 +110,11 @@ def watched(every: int) -> Iterator[list[Look]]:
         looks.append(Look(len(looks) * every, float(losses[len(losses) // 2]), float(found.eta)))
         return found
 
-    own.learned = telling
+    own.fit_rate = telling
     try:
         yield looks
     finally:
-        own.learned = learned
+        own.fit_rate = learned
 
 
 def few(looks: Sequence[Look], count: int = 6) -> list[Look]:

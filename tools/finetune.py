@@ -46,7 +46,7 @@ from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
 from dpladder.search.first_head import head_of, training_of_head, worth_of
-from dpladder.search.prior import AFTER_HEAD, of_learner
+from dpladder.search.prior import AFTER_HEAD, prior_of_learner
 from dpladder.search.space import Space
 from dpladder.search.training import training_of
 
@@ -114,7 +114,7 @@ def beside(arena: Arena, count: int) -> Arena:
     seen = weights_of(FineTune(trains="head", bias=True)).seen_by_head(
         FineTune(trains="head", bias=True), constants
     )
-    head, claim = public_head.fitted(sample, constants.classes, seen)
+    head, claim = public_head.fit_public_head(sample, constants.classes, seen)
     assert train.units is not None
     private = Data(train.features[count:], train.labels[count:], train.units[count:])
     private = replace(private, sample=sample, start=head, claim=claim)
@@ -151,7 +151,7 @@ def compared(
     delta0 = booking.delta0_of(delta, booking.FINAL, booking.SAMPLED_SHARE) if sampled else 0.0
     mu = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
     space = Space(search, learner, arena.constants)
-    kappa = kappa or of_learner(learner.name, centred=arena.constants.network is None).median
+    kappa = kappa or prior_of_learner(learner.name, centred=arena.constants.network is None).median
     r = None if learner.searches is None else space.r(kappa, mu)
     training = training_of(space, r, Entry(mu, delta0=delta0))
     found, seconds = [], []
@@ -184,7 +184,7 @@ def after_head(
     delta = arena.constants.delta
     delta0 = booking.delta0_of(delta, booking.FINAL, booking.SAMPLED_SHARE) if share < 1.0 else 0.0
     mu = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
-    public: Literal["gradient", "none"] = "gradient" if learner.guided else "none"
+    public: Literal["gradient", "none"] = "gradient" if learner.uses_public_gradient else "none"
     head = training_of_head(
         head_of(learner.bias, learner.link, learner.augment, public, learner.look),
         Entry(share**0.5 * mu),
@@ -202,7 +202,7 @@ def after_head(
         start = time.process_time()
         for place, training in enumerate((head, network)[: 1 + (share < 1.0)]):
             meter = PublicMeter(training.declared.draws, arena, f"{name} {place}")
-            if isinstance(training.learner, FineTune) and training.learner.guided:
+            if isinstance(training.learner, FineTune) and training.learner.uses_public_gradient:
                 worth = worth_of(training, data, meter, arena.resources)
                 data = replace(data, worth=worth)
             weights = training.run(data, meter, arena.resources)

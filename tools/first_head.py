@@ -27,8 +27,8 @@ from torch import Tensor
 
 from dpladder.learn import linear
 from dpladder.learn.data import Data
-from dpladder.learn.finetune.parts import AboveCut, tuned_of
-from dpladder.learn.finetune.public_network import tuned
+from dpladder.learn.finetune.parts import AboveCut, tuned_model
+from dpladder.learn.finetune.public_network import tune_network
 from dpladder.learn.scorers import ClassScorer
 from dpladder.learn.trainings import weights_of
 from dpladder.methods.dp_finetune.section import FineTune
@@ -60,7 +60,8 @@ def main() -> None:
         seen = linear.resident(sample, arena.constants, arena.resources, bias=True)
         print(
             f"{count} public, their head alone: {right((start,), arena):.3f}; directions with the "
-            f"mean {linear.directions(seen):.1f}, without {linear.directions_apart(seen):.1f}"
+            f"mean {linear.directions(seen):.1f}, without "
+            f"{linear.effective_width_of_differences(seen):.1f}"
         )
         for epsilon in asked.epsilons:
             for learner in (ALONE, GUIDED):
@@ -75,14 +76,14 @@ def own_tensors(cut: Arena, count: int, epochs: int) -> Mapping[str, Tensor]:
     if not epochs:
         return {}
     sample = Data(cut.train.features[:count], cut.train.labels[:count])
-    found = tuned(sample, cut.constants, epochs, cut.resources)
+    found = tune_network(sample, cut.constants, epochs, cut.resources)
     print(f"tuned for {found.epochs} epochs; of those held out right: {np.round(found.right, 3)}")
     return found.tensors
 
 
 def put_out(arena: Arena, tensors: Mapping[str, Tensor]) -> Arena:
     """The same records as a head sees them, above a network with these tensors of its own."""
-    model = tuned_of(FineTune(trains="head"), arena.constants).copied(torch.device("cpu"))
+    model = tuned_model(FineTune(trains="head"), arena.constants).copy_to(torch.device("cpu"))
     module = model.module
     assert isinstance(module, AboveCut)
     module.network.load_state_dict(tensors, strict=False)
@@ -100,7 +101,7 @@ def put_out(arena: Arena, tensors: Mapping[str, Tensor]) -> Arena:
 
 
 def trained(arena: Arena, learner: FineTune, epsilon: float, repeats: int) -> Iterator[float]:
-    mu = gdp.mu(epsilon, arena.constants.delta)
+    mu = gdp.mu_from_epsilon(epsilon, arena.constants.delta)
     training = training_of_head(learner, Entry(mu), arena.constants)
     for repeat in range(repeats):
         name = f"{learner.public} {epsilon} {repeat} {arena.constants.n0}"

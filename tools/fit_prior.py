@@ -125,9 +125,9 @@ def _hump(surface: Surface, place: float) -> Hump:
 
 def write(learner: str, centred: bool, median: float, factor: float) -> None:
     path = Path(prior.__file__).with_name(prior.TABLE)
-    known = {key: (held.median, held.factor) for key, held in prior.fitted().items()}
+    known = {key: (held.median, held.factor) for key, held in prior.fitted_priors().items()}
     known[learner, centred] = (round(median, 2), round(factor, 2))
-    prior.fitted.cache_clear()
+    prior.fitted_priors.cache_clear()
     with path.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["learner", "centred", "median", "factor"])

@@ -21,7 +21,7 @@ from dpladder.config.search_sections import PapernotSteinke
 from dpladder.config.sweep_sections import Search
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.research.contest import Arena, Competitor, contest, oracle
-from dpladder.research.joint import Joint, total_beside, variants
+from dpladder.research.joint import Joint, learner_variants, total_beside
 from dpladder.search.asking import Setting, searcher_of
 
 PLAIN = FineTune(trains="all", bias=True)
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def entries(arena: Arena, epsilon: float, trials: int) -> Sequence[Competitor]:
-    together = tuple(variants(PLAIN, CLIPS, RATES))
+    together = tuple(learner_variants(PLAIN, CLIPS, RATES))
     ways = {
         "one training, κ random": Joint((PLAIN,), 0),
         "one training, κ, clip and batch random": Joint(together, 0),

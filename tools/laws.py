@@ -26,7 +26,7 @@ from dpladder.learn import guide
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.report.style import CYCLE, GREY, canvas, log_axis
 from dpladder.research.contest import Arena
-from dpladder.search.prior import of_learner
+from dpladder.search.prior import prior_of_learner
 from dpladder.search.space import Space
 
 SETS = ("digits", "mixture", "mnist5k-112", "bible")
@@ -77,7 +77,7 @@ def kappas(cache: Path | None, repeats: int, folder: Path) -> None:
             told, test = f"{own[0].n0 * mu:.0f}", [cell.test for cell in own]
             over_kappa.append(Curve(name, told, [cell.kappa for cell in own], test))
             over_r.append(Curve(name, told, [space.r(cell.kappa, mu) for cell in own], test))
-    law = of_learner("dp_gd", centred=True).median
+    law = prior_of_learner("dp_gd", centred=True).median
     print("| data | n₀μ | best r | best κ | lost at κ = 1.6 |\n|---|---|---|---|---|")
     for name in SETS:
         ours = [one for one in zip(over_r, over_kappa, strict=True) if one[0].data == name]

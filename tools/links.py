@@ -28,7 +28,7 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
-from dpladder.search.prior import of_learner
+from dpladder.search.prior import prior_of_learner
 from dpladder.search.space import Space
 from dpladder.search.training import training_of
 
@@ -65,8 +65,8 @@ def _at(
     repeats: int,
     measured: Measured,
 ) -> float:
-    space, mu = Space(Search(), learner, arena.constants), gdp.mu(epsilon, DELTA)
-    place = around * of_learner(learner.name, centred=True).median
+    space, mu = Space(Search(), learner, arena.constants), gdp.mu_from_epsilon(epsilon, DELTA)
+    place = around * prior_of_learner(learner.name, centred=True).median
     r = space.r(place, mu) if learner.searches else 1.0
     training = training_of(space, r, Entry(mu))
     found = []

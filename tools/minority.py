@@ -27,7 +27,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.arrays import Floats
 from dpladder.research.contest import Arena, PublicMeter
-from dpladder.search.prior import of_learner
+from dpladder.search.prior import prior_of_learner
 from dpladder.search.space import Space
 from dpladder.search.training import training_of
 
@@ -51,7 +51,11 @@ def scores(name: str, arena: Arena, mu: float, seed: str) -> Floats:
     """One training without a search, at the prior's kappa where there is a rate."""
     learner = learner_of({"name": name})
     space = Space(Search(), learner, arena.constants)
-    r = None if learner.searches is None else space.r(of_learner(name, centred=True).median, mu)
+    r = (
+        None
+        if learner.searches is None
+        else space.r(prior_of_learner(name, centred=True).median, mu)
+    )
     training = training_of(space, r, Entry(mu))
     weights = training.run(
         arena.train, PublicMeter(training.declared.draws, arena, seed), arena.resources
@@ -87,7 +91,7 @@ def main() -> None:
         for learner in LEARNERS:
             cells = []
             for epsilon in asked.epsilons:
-                mu, labels = gdp.mu(epsilon, DELTA), arena.test.labels
+                mu, labels = gdp.mu_from_epsilon(epsilon, DELTA), arena.test.labels
                 found = [
                     judged(scores(learner, arena, mu, f"{learner} {epsilon} {again}"), labels)
                     for again in range(asked.repeats)

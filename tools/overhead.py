@@ -44,11 +44,11 @@ from dpladder.learn.perceptron import Perceptron
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_mlp.queries import layers
 from dpladder.privacy.release.meter import Meter
-from dpladder.research.contest import Arena, Competitor, answer, started
+from dpladder.research.contest import Arena, Competitor, answer, start_search
 from dpladder.research.contestants import HYPERPARAMETER_FREE, entry
 from dpladder.research.ladder import LadderSearcher
 from dpladder.search.asking import Setting
-from dpladder.search.prior import expecting
+from dpladder.search.prior import with_prior
 
 STEPS, NEWTON = 50, 10
 WIDTHS = (1280, 112)
@@ -153,7 +153,7 @@ def trained(section: Mapping[str, object], data: Data, constants: Constants) -> 
 
 def of_searches(arena: Arena, epsilon: float, repeats: int) -> None:
     """What they ask for, trained and scored: nothing here is secret, so none is padded."""
-    setting = Setting(epsilon, expecting(Search(), Descent(), True), arena.constants, centred=True)
+    setting = Setting(epsilon, with_prior(Search(), Descent(), True), arena.constants, centred=True)
     asked = {name: entry(name, setting, Descent()) for name in SEARCHED}
     asked["two rungs of three"] = replace(asked["ladder"], name="demo", way=LadderSearcher(DEMO))
     least({"": partial(searched, arena, asked["prior"], 0)}, 1)  # warm up
@@ -168,7 +168,7 @@ def of_searches(arena: Arena, epsilon: float, repeats: int) -> None:
 
 def searched(arena: Arena, one: Competitor, repeat: int) -> tuple[float, float]:
     """Trainings, and CPU seconds."""
-    run = started(arena, one, repeat)
+    run = start_search(arena, one, repeat)
     start = time.process_time()
     while run.asks:
         answer(arena, [run])

@@ -23,7 +23,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
-from dpladder.search.prior import belief, expecting
+from dpladder.search.prior import belief, with_prior
 from dpladder.search.space import Space
 
 CHANGED = {
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def cell(arena: Arena, learner: Descent, epsilon: float, known: bool, repeats: int) -> str:
-    search, mu = expecting(Search(), learner, known), gdp.mu(epsilon, DELTA)
+    search, mu = with_prior(Search(), learner, known), gdp.mu_from_epsilon(epsilon, DELTA)
     space = Space(search, learner, arena.constants)
     kappa = belief(learner.name, search).median
     r = space.r(kappa, mu)

@@ -26,10 +26,10 @@ from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.interface import Constants
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.search import looking
-from dpladder.search.fit import Target, _middle, response_surface
+from dpladder.search.fit import Target, _weighted_middle, response_surface
 from dpladder.search.looking import Look
-from dpladder.search.prior import Belief, of_learner
-from dpladder.search.space import SPREAD, Space, _placed
+from dpladder.search.prior import Belief, prior_of_learner
+from dpladder.search.space import SPREAD, Space, _prior_share
 from dpladder.search.trial import Trial
 
 STRENGTHS = tuple(30 * 2.0**step for step in range(9))
@@ -61,7 +61,7 @@ def main() -> None:
     ]
     lines = []
     for centred in (True, False):
-        held = of_learner("dp_gd", centred)
+        held = prior_of_learner("dp_gd", centred)
         search = Search(expected=(held.median, held.factor))
         space = Space(search, Descent(), Constants(n0=1000, classes=2, dimension=1, length=32.0))
         own = [one for one in surfaces(asked.surfaces) if one.name.endswith(" none") != centred]
@@ -86,14 +86,20 @@ def priced(
     gain, error = gains[best].mean(), gains[best].std(ddof=1) / math.sqrt(len(known))
     pays = gain > SURE * error
     print(
-        f"{strength:8.0f} blind {blind.mean():.4f} best {looking.written(best.rungs)} share "
+        f"{strength:8.0f} blind {blind.mean():.4f} best {looking.rungs_as_text(best.rungs)} share "
         f"{best.share} gains {gain:+.4f} +- {error:.4f}, worst {gains[best].min():+.4f} "
         f"{'bought' if pays else ''}",
         flush=True,
     )
     rungs, share = (best.rungs, best.share) if pays else ((), 0.05)
     after = blind.mean() + (gain if pays else 0.0)
-    return round(strength), looking.written(rungs), share, round(blind.mean(), 4), round(after, 4)
+    return (
+        round(strength),
+        looking.rungs_as_text(rungs),
+        share,
+        round(blind.mean(), 4),
+        round(after, 4),
+    )
 
 
 @dataclass(frozen=True)
@@ -139,7 +145,7 @@ def _simulated(design: Design, strength: float, public: Public) -> float:
             for rung, look in enumerate(design.rungs)
             for number in range(look.trials)
         ]
-        kappa = _middle(response_surface(trials, Target(1.0, 1.0, public.space), Fit()))
+        kappa = _weighted_middle(response_surface(trials, Target(1.0, 1.0, public.space), Fit()))
         found.append(public.accuracy(final, kappa))
     return float(np.mean(found))
 
@@ -153,7 +159,7 @@ def _trial(
     random: np.random.Generator,
 ) -> Trial:
     own = strength * math.sqrt(design.rungs[rung].part)
-    kappa = public.held.at(_placed(public.space.search, rung, number), SPREAD)
+    kappa = public.held.at(_prior_share(public.space.search, rung, number), SPREAD)
     sd = 1.0 / (own * math.sqrt(design.share))  # of the score's noise, in shares of n0
     score = public.score(own * math.sqrt(1 - design.share), kappa, random) + sd * random.normal()
     return Trial(rung, number, 1.0, 1.0, kappa, kappa, score, sd, 1)

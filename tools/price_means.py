@@ -22,7 +22,7 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
-from dpladder.search.prior import belief, expecting
+from dpladder.search.prior import belief, with_prior
 from dpladder.search.space import Space
 
 STRENGTHS = (60, 120, 240, 300, 480, 960, 1920, 3840)
@@ -53,7 +53,7 @@ def main() -> None:
 def accuracy(arena: Arena, strength: float, part: float, repeats: int) -> float:
     """Of a training that has what the mean left over, on average over noise."""
     mu, learner = strength / arena.constants.n0, Descent()
-    search = expecting(Search(), learner, part > 0)
+    search = with_prior(Search(), learner, part > 0)
     right = 0
     for seed in range(repeats):
         own = less_own_mean(replace(arena, seed=seed), mu, part)

@@ -65,7 +65,10 @@ def main() -> None:
             for epsilon in (stated(profile, share) for share in SHARES)
         )
         print(f"| {rate:g} | {steps} | {sigma:g} | {own:.3f} | {cells} |", flush=True)
-    lost = {share: gdp.epsilon(gdp.mu(1.0, DELTA), DELTA * (1.0 - share)) - 1.0 for share in SHARES}
+    lost = {
+        share: gdp.epsilon(gdp.mu_from_epsilon(1.0, DELTA), DELTA * (1.0 - share)) - 1.0
+        for share in SHARES
+    }
     print(
         "\nOf a lifetime limit of 1, set aside:",
         *(f"{s:g}: {100 * part:.1f} %" for s, part in lost.items()),

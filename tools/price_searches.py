@@ -23,7 +23,7 @@ from folded import by_value, worst_folded
 DELTA = 1e-5
 MEAN, SHARE, LIMIT = 10.0, 0.2, 100
 LAWS = {"geometric": 1.0, "logarithmic": 0.0, "Poisson": math.inf}
-RUN = Gaussian(gdp.sigma(gdp.mu(1.0, DELTA), 1))  # each run alone costs epsilon = 1
+RUN = Gaussian(gdp.sigma(gdp.mu_from_epsilon(1.0, DELTA), 1))  # each run alone costs epsilon = 1
 
 
 def renyi(shape: float) -> float:
@@ -63,7 +63,7 @@ def gaps() -> None:
     )
     for law, shape in LAWS.items():
         for run in (0.3, 1.0, 3.0):
-            mu, runs = gdp.mu(run, DELTA), selection.Runs(MEAN, shape)
+            mu, runs = gdp.mu_from_epsilon(run, DELTA), selection.Runs(MEAN, shape)
             proved, (dearest, _, _) = (
                 selection.epsilon(mu, runs, DELTA),
                 worst_folded(mu, runs, DELTA),

@@ -39,7 +39,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
-from dpladder.search.prior import of_learner
+from dpladder.search.prior import prior_of_learner
 from dpladder.search.space import Space
 
 FIVE = ["digits", "mixture", "mnist5k-112", "mnist5k", "bible"]
@@ -108,7 +108,7 @@ def beside(arena: Arena, count: int, labels: str, public: Arena | None = None) -
     dimension = seen.width(arena.constants.dimension)
     constants = replace(arena.constants, n0=len(own) - count, dimension=dimension, length=LENGTH)
     seen_by_head = weights_of(GUIDED).seen_by_head(GUIDED, constants)
-    head, claim = public_head.fitted(sample, classes, seen_by_head)
+    head, claim = public_head.fit_public_head(sample, classes, seen_by_head)
     train = replace(
         mapped(features[count:], own[count:]),
         sample=sample,
@@ -158,9 +158,9 @@ def without(arena: Arena, count: int) -> tuple[Arena, Data]:
 
 def trained(arena: Arena, learner: Descent, asked: Asked, mean: bool = True) -> list[Weights]:
     space, asks = Space(Search(), learner, arena.constants), []
-    median = of_learner("dp_gd", centred=mean).median
+    median = prior_of_learner("dp_gd", centred=mean).median
     for epsilon in asked.epsilons:
-        mu = gdp.mu(epsilon, DELTA)
+        mu = gdp.mu_from_epsilon(epsilon, DELTA)
         r = space.clamp(space.r(median, mu))
         asks += [
             NamedAsk(f"{learner.public} {epsilon} {again}", Ask(r, mu), learner, space.search)

@@ -29,7 +29,7 @@ from dpladder.report.style import BLUE, GREEN, GREY, VERMILLION, canvas, log_axi
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
-from dpladder.search.prior import of_learner
+from dpladder.search.prior import prior_of_learner
 from dpladder.search.space import Space
 
 R = tuple(float(r) for r in np.geomspace(0.1, 500.0, 15))
@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, help="where a picture goes")
     asked = parser.parse_args()
     arena = load(asked.problem, asked.cache, asked.threads, 0)
-    median = of_learner("dp_gd", centred(asked.problem, "auto")).median
+    median = prior_of_learner("dp_gd", centred(asked.problem, "auto")).median
     grids = [
         Place(one, trained(arena, one, [(r, WIDE) for r in R], asked.repeats))
         for one in asked.epsilons
@@ -87,7 +87,7 @@ def main() -> None:
         r = float(np.clip(start + slope * one.epsilon, R[0], R[-1]))
         [line] = trained(arena, one.epsilon, [(r, WIDE)], asked.repeats)
         own = Space(Search(), Descent(), arena.constants)
-        kappa = own.r(median, gdp.mu(one.epsilon, DELTA))
+        kappa = own.r(median, gdp.mu_from_epsilon(one.epsilon, DELTA))
         [prior] = trained(arena, one.epsilon, [(kappa, own.search)], asked.repeats)
         places.append(Place(one.epsilon, one.over_r, float(line), float(prior)))
         low, high = one.good
@@ -104,7 +104,7 @@ def trained(
     arena: Arena, epsilon: float, asked: Sequence[tuple[float, Search]], repeats: int
 ) -> Floats:
     """Mean test accuracy at each r."""
-    mu = gdp.mu(epsilon, DELTA)
+    mu = gdp.mu_from_epsilon(epsilon, DELTA)
     asks = [
         NamedAsk(f"{epsilon} {r} {again}", Ask(r, mu), Descent(), search)
         for r, search in asked

@@ -32,7 +32,7 @@ from dpladder.report.style import CYCLE, canvas, log_axis
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
-from dpladder.search.prior import of_learner
+from dpladder.search.prior import prior_of_learner
 from dpladder.search.space import Space
 
 STEPS = (1, 10, 100)
@@ -95,8 +95,11 @@ def over_r(
 ) -> list[float]:
     """Mean test accuracy at each of the places around the prior's median; `known`: for centred
     features."""
-    search, mu = Search(eta=(1e-9, 1e9), steps=(steps, steps)), gdp.mu(epsilon, DELTA)
-    space, median = Space(search, learner, arena.constants), of_learner(learner.name, known).median
+    search, mu = Search(eta=(1e-9, 1e9), steps=(steps, steps)), gdp.mu_from_epsilon(epsilon, DELTA)
+    space, median = (
+        Space(search, learner, arena.constants),
+        prior_of_learner(learner.name, known).median,
+    )
     asks = [
         NamedAsk(f"{steps} {epsilon} {way} {again}", Ask(r, mu), learner, search)
         for way in WAYS

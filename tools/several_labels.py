@@ -24,7 +24,7 @@ from PIL import Image
 from sklearn.metrics import roc_auc_score
 
 from dpladder.config.features_sections import Features
-from dpladder.config.label_sets import MANY, each_finding, number_of, number_of_findings
+from dpladder.config.label_sets import MANY, number_of, number_of_findings, states_by_finding
 from dpladder.config.model import Resources
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, plain_mean
@@ -75,7 +75,7 @@ def features_of(made: list[NDArray[np.uint8]], cache: Path | None) -> NDArray[np
 def areas(weights: Weights, test: Data) -> float:
     """AUC of each finding, and their mean."""
     logits = score.logits(weights, test.features)
-    findings = zip(each_finding(test.labels, CLASSES), logits.T, strict=True)
+    findings = zip(states_by_finding(test.labels, CLASSES), logits.T, strict=True)
     return float(np.mean([roc_auc_score(present, told) for (present, _), told in findings]))
 
 

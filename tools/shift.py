@@ -26,7 +26,7 @@ from dpladder.config.sweep_sections import Search
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, network_mean
 from dpladder.data.datasets import open_source
-from dpladder.data.shift import corrupted
+from dpladder.data.shift import corrupt_image
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.scorers import ClassScorer
@@ -37,7 +37,7 @@ from dpladder.research.contest import Arena, bench_of
 from dpladder.research.without_noise import OPEN, best
 from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
-from dpladder.search.prior import belief, expecting
+from dpladder.search.prior import belief, with_prior
 from dpladder.search.space import Space
 
 LENGTH = 32.0
@@ -97,7 +97,7 @@ def data_of(
     order = np.random.default_rng(0).permutation(len(source.labels))[:records]
     images = [network.load(source.read(int(index)), 0) for index in order]
     if how is not None:
-        images = [corrupted(image, how) for image in images]
+        images = [corrupt_image(image, how) for image in images]
     rows = encoded(network, images)
     return Data(seen(rows), np.asarray(source.labels, np.int64)[order])
 
@@ -116,9 +116,9 @@ def heads(
 ) -> list[Weights]:
     """The whole total in one training each, at the prior's kappa; without noise at the best r.
     `known`: the records are centred."""
-    search = expecting(Search(), learner, known)
+    search = with_prior(Search(), learner, known)
     space = Space(search, learner, arena.constants)
-    mu = OPEN if epsilon == inf else gdp.mu(epsilon, DELTA)
+    mu = OPEN if epsilon == inf else gdp.mu_from_epsilon(epsilon, DELTA)
     if epsilon == inf:
         r, search = best(arena, space)
     else:

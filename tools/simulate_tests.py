@@ -25,7 +25,7 @@ from dpladder.research.contest import Arena, bench_of
 from dpladder.research.without_noise import OPEN
 from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
-from dpladder.search.propose_test import climb
+from dpladder.search.propose_test import last_above_threshold
 from dpladder.search.space import Space
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0, 20.0)
@@ -93,7 +93,9 @@ def chosen(
     order = random.permutation(len(found))
     noised = found[order] + random.laplace(scale=4 * moves / epsilon, size=(ROUNDS, len(found)))
     levels = random.laplace(scale=2 * moves / epsilon, size=ROUNDS)
-    return int(order[climb(noised, levels, 1 / arena.constants.classes, ProposeTest().step)])
+    return int(
+        order[last_above_threshold(noised, levels, 1 / arena.constants.classes, ProposeTest().step)]
+    )
 
 
 if __name__ == "__main__":

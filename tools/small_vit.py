@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def cell(arena: Arena, learner: Learner, epsilon: float, repeats: int) -> str:
-    space, mu = Space(SHORT, learner, arena.constants), gdp.mu(epsilon, DELTA)
+    space, mu = Space(SHORT, learner, arena.constants), gdp.mu_from_epsilon(epsilon, DELTA)
     r = None if learner.searches is None else space.clamp(space.r(KAPPA, mu))
     training = training_of(space, r, Entry(mu))
     found = []

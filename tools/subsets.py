@@ -27,7 +27,7 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
-from dpladder.search.prior import of_learner
+from dpladder.search.prior import prior_of_learner
 from dpladder.search.space import Space
 from dpladder.search.training import training_of
 
@@ -91,8 +91,10 @@ def averaged(arena: Arena, parts: int, epsilon: float, seed: str) -> Weights:
 
 
 def trained(arena: Arena, epsilon: float, seed: str) -> Weights:
-    mu, space = gdp.mu(epsilon, DELTA), Space(Search(), Descent(), arena.constants)
-    training = training_of(space, space.r(of_learner("dp_gd", centred=True).median, mu), Entry(mu))
+    mu, space = gdp.mu_from_epsilon(epsilon, DELTA), Space(Search(), Descent(), arena.constants)
+    training = training_of(
+        space, space.r(prior_of_learner("dp_gd", centred=True).median, mu), Entry(mu)
+    )
     meter = PublicMeter(training.declared.draws, arena, seed)
     found: Weights = training.run(arena.train, meter, arena.resources)
     return found

@@ -14,7 +14,7 @@ from typing import Any
 
 # What a command imports stands in it: whoever asks for help waits for nothing else.
 from dpladder.commands.arguments import SLURM, VERBOSE, Argument, Command, Run, takes
-from dpladder.errors import BadInput, DpladderError, full_disk, trouble_with
+from dpladder.errors import BadInput, DpladderError, full_disk, os_error_text
 
 GROUPS = {
     "ledger": "what was ever spent on each lineage",
@@ -49,8 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from dpladder.commands.project import run
 
             return run(words[1:])
-        given = _parsed(words)
-        return int(given.run(given))
+        parsed = _parsed(words)
+        return int(parsed.run(parsed))
     except KeyboardInterrupt:
         print("dpladder: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -69,9 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         from dpladder.config.wording import printable
 
-        told = f"{printable(error.filename)}: {trouble_with(error)}"
+        text = f"{printable(error.filename)}: {os_error_text(error)}"
         do = "Check its permissions and its disk, or name another place"
-        print(f"dpladder: {told}. {do}.", file=sys.stderr)
+        print(f"dpladder: {text}. {do}.", file=sys.stderr)
         return BadInput.exit_code
 
 
@@ -79,12 +79,12 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     """Configs may stand behind an option too: to argparse a list that may be empty has ended
     there."""
     parser = _parser()
-    given, others = parser.parse_known_args(words)
-    if others and ("config" not in given or any(word.startswith("-") for word in others)):
-        parser.error(f"unrecognized arguments: {' '.join(others)}")
-    if others:
-        given.config = [*given.config, *map(Path, others)]
-    return given
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown and ("config" not in arguments or any(word.startswith("-") for word in unknown)):
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if unknown:
+        arguments.config = [*arguments.config, *map(Path, unknown)]
+    return arguments
 
 
 def _parser(configs: Any = None) -> argparse.ArgumentParser:
@@ -92,21 +92,21 @@ def _parser(configs: Any = None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dpladder", description=__doc__)
     parser.add_argument("--version", action="version", version=f"dpladder {version('dpladder')}")
     inside = {"": parser.add_subparsers(required=True, metavar="command")}
-    for name, asked in COMMANDS.items():
+    for name, command in COMMANDS.items():
         group, _, word = name.rpartition(" ")
         if group not in inside:
             actions = inside[""].add_parser(group, help=GROUPS[group])
             inside[group] = actions.add_subparsers(required=True, metavar="action")
-        made = inside[group].add_parser(word, help=asked.help)
-        for argument in asked.takes:
-            entry = made.add_argument(*argument.names, **argument.options)
+        subparser = inside[group].add_parser(word, help=command.help)
+        for argument in command.takes:
+            entry = subparser.add_argument(*argument.names, **argument.options)
             if argument is CONFIGS and configs:
                 entry.complete = configs  # type: ignore[attr-defined]
-        made.set_defaults(run=asked.run)
+        subparser.set_defaults(run=command.run)
     return parser
 
 
-def command(name: str, what: str, *taken: Argument) -> Callable[[Run], Run]:
+def add_command(name: str, what: str, *taken: Argument) -> Callable[[Run], Run]:
     """Enter a function as `dpladder <name>`. Its arguments stand above it."""
 
     def entered_as(run: Run) -> Run:
@@ -116,49 +116,50 @@ def command(name: str, what: str, *taken: Argument) -> Callable[[Run], Run]:
     return entered_as
 
 
-@command(
+@add_command(
     "init",
     "make a project: a folder with a config, a .gitignore and a README",
     takes("folder", type=Path, help="a new folder, best outside the clone"),
 )
-def _init(given: argparse.Namespace) -> int:
+def _init(arguments: argparse.Namespace) -> int:
     from dpladder.commands.project import init
 
-    init(given.folder)
+    init(arguments.folder)
     print(
-        f"{given.folder} is a project: put your data into data/, edit config.yaml, then `dpladder "
+        f"{arguments.folder} is a project: put your data into data/, edit config.yaml, then "
+        f"`dpladder "
         "check` there"
     )
     return 0
 
 
-@command(
+@add_command(
     "run",
     "start the workflow on a project; takes Snakemake's arguments too",
     CONFIGS,
     takes(SLURM, action="store_true", help="submit the jobs to a SLURM cluster"),
     takes(VERBOSE, action="store_true", help="show all that Snakemake says"),
 )
-def _run(given: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     raise AssertionError("main passes on every word of `run`")
 
 
-@command(
+@add_command(
     "plan",
     "what a config would spend, before anything is read",
     CONFIGS,
     takes("--configfile", type=Path, nargs="+", default=[], help="the same, in Snakemake's words"),
     JSON,
 )
-def _plan(given: argparse.Namespace) -> int:
+def _plan(arguments: argparse.Namespace) -> int:
     from dpladder.commands.plan import plan
-    from dpladder.commands.project import entered
+    from dpladder.commands.project import enter_project_folder
 
-    with entered(given.config + given.configfile) as configs:
-        return 0 if plan(configs, given.json) else 1
+    with enter_project_folder(arguments.config + arguments.configfile) as configs:
+        return 0 if plan(configs, arguments.json) else 1
 
 
-@command(
+@add_command(
     "check",
     "what a run would read: records, classes, parts, problems; for your eyes only",
     CONFIGS,
@@ -168,53 +169,53 @@ def _plan(given: argparse.Namespace) -> int:
         help="also write a picture of a few images of each class into the private folder",
     ),
 )
-def _check(given: argparse.Namespace) -> int:
+def _check(arguments: argparse.Namespace) -> int:
     from dpladder.commands.check import check
-    from dpladder.commands.project import entered
+    from dpladder.commands.project import enter_project_folder
 
-    with entered(given.config) as configs:
-        check(configs, given.contact_sheet)
+    with enter_project_folder(arguments.config) as configs:
+        check(configs, arguments.contact_sheet)
     return 0
 
 
-@command(
+@add_command(
     "ledger show",
     "every lineage: lifetime, and each entry with its state",
     JSON,
     takes("--by", choices=["user"], help="what each user asked for, in place of the entries"),
 )
-def _ledger_show(given: argparse.Namespace) -> int:
+def _ledger_show(arguments: argparse.Namespace) -> int:
     from dpladder.commands.ledgers import show, table
 
-    print(json.dumps(show(), indent=2) if given.json else table(show(), given.by == "user"))
+    print(json.dumps(show(), indent=2) if arguments.json else table(show(), arguments.by == "user"))
     return 0
 
 
-@command(
+@add_command(
     "home init",
     "make a home, or one's own, a group's: one ledger for all who work on the same data",
     takes("--group", required=True, help="the Unix group whose members share it"),
 )
-def _home_init(given: argparse.Namespace) -> int:
+def _home_init(arguments: argparse.Namespace) -> int:
     from dpladder.privacy.ledger.team import init
 
-    home = init(given.group)
+    home = init(arguments.group)
     print(
-        f"{home.path} is a home of group {given.group}: each member sets DPLADDER_HOME to it. "
+        f"{home.path} is a home of group {arguments.group}: each member sets DPLADDER_HOME to it. "
         f"{home.limits} limits what each may spend"
     )
     return 0
 
 
-@command("home backup", "write it to a new encrypted file; runs may go on", BACKUP, PASSPHRASE)
-def _home_backup(given: argparse.Namespace) -> int:
+@add_command("home backup", "write it to a new encrypted file; runs may go on", BACKUP, PASSPHRASE)
+def _home_backup(arguments: argparse.Namespace) -> int:
     from dpladder.commands.home import back_up
 
-    print(back_up(given.file, given.passphrase_file))
+    print(back_up(arguments.file, arguments.passphrase_file))
     return 0
 
 
-@command(
+@add_command(
     "home restore",
     "make it of a backup, where DPLADDER_HOME names none",
     BACKUP,
@@ -227,32 +228,32 @@ def _home_backup(given: argparse.Namespace) -> int:
         help="results that the ledgers must not be older than; none: results, here",
     ),
 )
-def _home_restore(given: argparse.Namespace) -> int:
+def _home_restore(arguments: argparse.Namespace) -> int:
     from dpladder.commands.home import restore
 
-    print(restore(given.file, given.passphrase_file, given.results))
+    print(restore(arguments.file, arguments.passphrase_file, arguments.results))
     return 0
 
 
-@command(
+@add_command(
     "ledger verify",
     "whether every entry is as it was written",
     takes(
         "results", type=Path, nargs="*", help="results folders whose statements anchor the ledger"
     ),
 )
-def _ledger_verify(given: argparse.Namespace) -> int:
+def _ledger_verify(arguments: argparse.Namespace) -> int:
     from dpladder.commands.ledgers import verify
 
-    problems, fine = verify(given.results)
+    problems, fine = verify(arguments.results)
     return _report(problems, fine)
 
 
-@command("verify", "recompose a finished run from its records; needs no private data", RESULTS)
-def _verify(given: argparse.Namespace) -> int:
+@add_command("verify", "recompose a finished run from its records; needs no private data", RESULTS)
+def _verify(arguments: argparse.Namespace) -> int:
     from dpladder.commands.ledgers import verify_statement
 
-    problems, fine = verify_statement(given.results)
+    problems, fine = verify_statement(arguments.results)
     return _report(problems, fine)
 
 
@@ -264,34 +265,36 @@ def _report(problems: Sequence[str], fine: str) -> int:
     return 1 if problems else 0
 
 
-@command(
+@add_command(
     "compare",
     "the final models of several results folders in one table",
     SEVERAL,
     takes("--output", type=Path, help="a .csv, .md or .html file; none: on the terminal"),
 )
-def _compare(given: argparse.Namespace) -> int:
+def _compare(arguments: argparse.Namespace) -> int:
     from dpladder.commands.compare import compare
 
-    compare(given.results, given.output)
+    compare(arguments.results, arguments.output)
     return 0
 
 
-@command(
+@add_command(
     "mlflow",
     "final models as runs of an MLflow experiment",
     SEVERAL,
     takes("--experiment", default="dpladder", help="MLflow's experiment; none: %(default)s"),
 )
-def _mlflow(given: argparse.Namespace) -> int:
+def _mlflow(arguments: argparse.Namespace) -> int:
     from dpladder.commands.mlflow import log
 
-    runs = log(given.results, given.experiment)
-    print(f"MLflow's experiment {given.experiment}: one run for each final model, {runs} in all")
+    runs = log(arguments.results, arguments.experiment)
+    print(
+        f"MLflow's experiment {arguments.experiment}: one run for each final model, {runs} in all"
+    )
     return 0
 
 
-@command(
+@add_command(
     "register",
     "an entry for OpenDP's registry of deployments, NIST SP 800-226 hazard by hazard, and a data "
     "protection impact assessment (GDPR, Article 35) to be filled in",
@@ -303,24 +306,24 @@ def _mlflow(given: argparse.Namespace) -> int:
         help="where they are written; none: %(default)s",
     ),
 )
-def _register(given: argparse.Namespace) -> int:
+def _register(arguments: argparse.Namespace) -> int:
     from dpladder.commands.register import register
 
-    filed = register(given.results, given.folder)
+    filed = register(arguments.results, arguments.folder)
     for path in filed.paths:
         print(f"wrote {path}")
-    for path in filed.kept:
+    for path in filed.existing_files:
         print(f"kept {path}, which may hold your answers; move it away to have it anew")
-    for lineage in filed.others:
+    for lineage in filed.other_lineages:
         print(
             f"no entry for lineage {lineage}: what was published about it are counts of another "
-            f"lineage's models, and an entry is about models. {given.results / 'privacy.md'} "
+            f"lineage's models, and an entry is about models. {arguments.results / 'privacy.md'} "
             "states what is guaranteed about it."
         )
     return 0
 
 
-@command(
+@add_command(
     "tune",
     "train the public network on dataset.public_sample, for private trainings to rest on",
     takes("network", type=Path, help="the new file, .safetensors, for features.weights"),
@@ -328,18 +331,18 @@ def _register(given: argparse.Namespace) -> int:
     takes("--until", help="the last layer that stays as it is; none: features.until"),
     takes("--epochs", type=int, default=20, help="at most so many; none: %(default)s"),
 )
-def _tune(given: argparse.Namespace) -> int:
+def _tune(arguments: argparse.Namespace) -> int:
     # Before numpy loads: threads of small products wait on each other, for minutes.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from dpladder.commands.project import entered
+    from dpladder.commands.project import enter_project_folder
     from dpladder.commands.tune import tune
 
-    with entered(given.config) as configs:
-        done = tune(configs, given.network, given.until, given.epochs)
+    with enter_project_folder(arguments.config) as configs:
+        done = tune(configs, arguments.network, arguments.until, arguments.epochs)
     return 0 if done else 1
 
 
-@command(
+@add_command(
     "predict",
     "classes and probabilities of images, texts or features",
     MODEL,
@@ -352,14 +355,14 @@ def _tune(given: argparse.Namespace) -> int:
     takes("--output", type=Path, help="a .csv or .parquet file; none: csv on the terminal"),
     NETWORK,
 )
-def _predict(given: argparse.Namespace) -> int:
+def _predict(arguments: argparse.Namespace) -> int:
     from dpladder.commands.predict import predict
 
-    predict(given.model, given.input, given.output, given.network)
+    predict(arguments.model, arguments.input, arguments.output, arguments.network)
     return 0
 
 
-@command(
+@add_command(
     "generate",
     "texts that a language model writes, after a prompt",
     MODEL,
@@ -369,21 +372,21 @@ def _predict(given: argparse.Namespace) -> int:
     takes("--temperature", type=float, default=1.0, help="0: the likeliest token each time"),
     takes("--seed", type=int, default=0, help="public: the same seed writes the same texts"),
 )
-def _generate(given: argparse.Namespace) -> int:
+def _generate(arguments: argparse.Namespace) -> int:
     from dpladder.commands.predict import model_file
     from dpladder.use.generate import FREE, Writing, samples
     from dpladder.use.model import load
 
     for name, least in (("tokens", 1), ("samples", 1), ("temperature", 0)):
-        if not getattr(given, name) >= least:
-            raise BadInput(f"--{name} {getattr(given, name)}: it must be {least} or more.")
-    asked = Writing(given.tokens, given.samples, given.temperature, given.seed)
-    print("\n\n".join(samples(load(model_file(given.model)), given.prompt, asked)))
+        if not getattr(arguments, name) >= least:
+            raise BadInput(f"--{name} {getattr(arguments, name)}: it must be {least} or more.")
+    writing = Writing(arguments.tokens, arguments.samples, arguments.temperature, arguments.seed)
+    print("\n\n".join(samples(load(model_file(arguments.model)), arguments.prompt, writing)))
     print(FREE, file=sys.stderr)
     return 0
 
 
-@command(
+@add_command(
     "export",
     "a model as a folder that needs no dpladder, with a model card",
     MODEL,
@@ -397,18 +400,18 @@ def _generate(given: argparse.Namespace) -> int:
     ),
     NETWORK,
 )
-def _export(given: argparse.Namespace) -> int:
+def _export(arguments: argparse.Namespace) -> int:
     from dpladder.commands.predict import model_file
     from dpladder.use.export import export
     from dpladder.use.model import load
 
-    export(load(model_file(given.model), given.network), given.folder, given.to)
-    held = ", ".join(sorted(path.name for path in given.folder.iterdir()))
-    print(f"{given.folder} holds {held}: complete the card, README.md")
+    export(load(model_file(arguments.model), arguments.network), arguments.folder, arguments.to)
+    names = ", ".join(sorted(path.name for path in arguments.folder.iterdir()))
+    print(f"{arguments.folder} holds {names}: complete the card, README.md")
     return 0
 
 
-@command(
+@add_command(
     "audit",
     "check the noise really drawn, and bound epsilon from below by attack",
     takes("--learner", help="one learner only"),
@@ -419,28 +422,28 @@ def _export(given: argparse.Namespace) -> int:
     ),
     JSON,
 )
-def _audit(given: argparse.Namespace) -> int:
-    if given.canaries:
-        return _audit_canaries(given)
+def _audit(arguments: argparse.Namespace) -> int:
+    if arguments.canaries:
+        return _audit_canaries(arguments)
     from dpladder.audit.engine.findings import table, to_json
     from dpladder.audit.every import audit
     from dpladder.privacy.ledger.home import open_home, subkey
 
-    report = audit(subkey(open_home(), "audit"), given.learner)
-    print(json.dumps(to_json(report), indent=2) if given.json else table(report))
+    report = audit(subkey(open_home(), "audit"), arguments.learner)
+    print(json.dumps(to_json(report), indent=2) if arguments.json else table(report))
     return 0 if report.ok else 1
 
 
-def _audit_canaries(given: argparse.Namespace) -> int:
+def _audit_canaries(arguments: argparse.Namespace) -> int:
     from dpladder.audit import canaries
     from dpladder.privacy.ledger.home import open_home, subkey
 
-    found = canaries.audit(subkey(open_home(), "audit"))
-    print(canaries.to_json(found) if given.json else canaries.sentence(found))
-    return 0 if found.ok else 1
+    bound = canaries.audit(subkey(open_home(), "audit"))
+    print(canaries.to_json(bound) if arguments.json else canaries.sentence(bound))
+    return 0 if bound.ok else 1
 
 
-@command(
+@add_command(
     "cache",
     "the feature caches of a cache root",
     takes(
@@ -454,16 +457,16 @@ def _audit_canaries(given: argparse.Namespace) -> int:
         help="the cache root, paths.cache of the config; none: %(default)s",
     ),
 )
-def _cache(given: argparse.Namespace) -> int:
+def _cache(arguments: argparse.Namespace) -> int:
     from dpladder.data.cache import list_caches, verify_cache
     from dpladder.privacy.ledger.home import open_home, subkey
 
-    if not given.root.is_dir():
+    if not arguments.root.is_dir():
         raise BadInput(
-            f"{given.root}: no such folder; give the cache root, paths.cache of the config"
+            f"{arguments.root}: no such folder; give the cache root, paths.cache of the config"
         )
-    if given.action == "ls":
-        for cache in list_caches(given.root):
+    if arguments.action == "ls":
+        for cache in list_caches(arguments.root):
             facts = " ".join(
                 f"{key}={value}"
                 for key, value in cache.attrs.items()
@@ -472,19 +475,19 @@ def _cache(given: argparse.Namespace) -> int:
             print(f"{cache.path}  {cache.size / 1e6:.1f} MB  {facts}")
         return 0
     key = subkey(open_home(create=False), "cache")
-    problems = [p for cache in list_caches(given.root) if (p := verify_cache(cache.path, key))]
+    problems = [p for cache in list_caches(arguments.root) if (p := verify_cache(cache.path, key))]
     return _report(problems, "every cache is as it was sealed")
 
 
-@command(
+@add_command(
     "completion",
     'what a shell completes `dpladder` with: eval "$(dpladder completion bash)"',
     takes("shell", choices=["bash", "zsh", "fish"], help="whose script is written"),
 )
-def _completion(given: argparse.Namespace) -> int:
+def _completion(arguments: argparse.Namespace) -> int:
     import shtab
 
-    print(shtab.complete(_parser(shtab.glob("*.yaml", "*.yml")), given.shell))
+    print(shtab.complete(_parser(shtab.glob("*.yaml", "*.yml")), arguments.shell))
     return 0
 
 

@@ -39,7 +39,7 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 TWICE = "What is charged stays charged, and nothing is charged twice"
 
 
-def trouble_with(error: OSError) -> str:
+def os_error_text(error: OSError) -> str:
     """What the file system said, by its number: libraries write a text of their own beside it, such
     as how much was written where, and that tells how large a private file is."""
     return os.strerror(error.errno) if error.errno else "the file system refused"

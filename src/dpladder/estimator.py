@@ -32,7 +32,7 @@ from dpladder.commands.follow import follow
 from dpladder.commands.project import CONFIG, command_of
 from dpladder.config.load import load as load_config
 from dpladder.config.section import NAME_PATTERN
-from dpladder.data.equal_rows import many_equal
+from dpladder.data.equal_rows import too_many_equal
 from dpladder.data.layout import ROLES
 from dpladder.errors import BadInput, Refused
 from dpladder.use.model import Model, load
@@ -103,8 +103,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name, config keys among them."""
-        found = {name: getattr(self, name) for name in self._get_param_names()}
-        return found | self.keys
+        params = {name: getattr(self, name) for name in self._get_param_names()}
+        return params | self.keys
 
     def set_params(self, **params: Any) -> PrivateClassifier:
         """Set parameters, or config keys by their dotted names."""
@@ -124,8 +124,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise BadInput(
                 f"lineage is {self.lineage!r}. Allowed: lower-case letters, digits, _ and -."
             )
-        given = self.project or Path("dpladder-projects") / self.lineage
-        folder = Path(given).expanduser().absolute()
+        chosen = self.project or Path("dpladder-projects") / self.lineage
+        folder = Path(chosen).expanduser().absolute()
         if folder.exists() and not folder.is_dir():
             raise BadInput(f"project is {folder}, which is a file. Name a folder.")
         return folder
@@ -156,7 +156,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             BadInput: X, y or a parameter cannot be used. Nothing was spent.
             Refused: The ledger, or the data, allows no such run.
         """
-        if _inside_a_search():
+        if _fitted_by_model_selection():
             raise Refused(TUNING)
         project, X = self.project_, _records(X)
         self._write_config(X)
@@ -170,7 +170,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"the run in {project} stopped: the line above says why. What is done is kept, and "
                 "never paid twice."
             )
-        self._read()
+        self._load_release()
         return self
 
     @classmethod
@@ -181,19 +181,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             written = yaml.safe_load((folder / CONFIG).read_text("utf-8"))
         except OSError:
             raise BadInput(f"{folder} holds no {CONFIG}. Name the folder of a fit.") from None
-        own, data = written["privacy"], written["dataset"]
-        found = cls(
-            own["epsilon"],
-            delta=own["delta"],
+        privacy, data = written["privacy"], written["dataset"]
+        classifier = cls(
+            privacy["epsilon"],
+            delta=privacy["delta"],
             lineage=data["lineage"],
-            lifetime=own.get("lifetime", {}).get("epsilon"),
+            lifetime=privacy.get("lifetime", {}).get("epsilon"),
             nominal_size=data["nominal_size"],
             classes=data["classes"],
             columns=_columns_of(data.get("columns", ())),
             project=folder,
         )
-        found._read()
-        return found
+        classifier._load_release()
+        return classifier
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each record."""
@@ -209,7 +209,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
-    def _read(self) -> None:
+    def _load_release(self) -> None:
         """Take the released model and its statement from the project."""
         (weights,) = sorted((self.project_ / RESULTS).glob("main/final/*/weights.safetensors"))
         self.model_: Model = load(weights)
@@ -295,12 +295,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         count = X.shape[0]
         if ids is not None:
             ids = [*map(str, ids)]
-        for what, given in (("y", labels), ("ids", ids)):
-            if given is not None and len(given) != count:
+        for what, values in (("y", labels), ("ids", ids)):
+            if values is not None and len(values) != count:
                 raise BadInput(
-                    f"{what} has {len(given)} entries for {count} records: give one each."
+                    f"{what} has {len(values)} entries for {count} records: give one each."
                 )
-        if ids is not None and many_equal(count, count - len({*ids})):
+        if ids is not None and too_many_equal(count, count - len({*ids})):
             raise BadInput(
                 f"{count - len({*ids}):,} of {count:,} ids stand more than once, and a run counts "
                 "records of one id as one. Give each record an id of its own. Nothing was spent."
@@ -334,7 +334,7 @@ def _refuse_equal_rows(X: Any, labels: Sequence[str], columns: Mapping[str, Any]
     count = len(labels)
     rows = X[[*(columns or X.columns)]].to_numpy() if _is_frame(X) else X
     said = {(repr(row.tolist()), label) for row, label in zip(rows, labels, strict=True)}
-    if many_equal(count, count - len(said)):
+    if too_many_equal(count, count - len(said)):
         raise BadInput(
             f"{count - len(said):,} of {count:,} rows equal another one, and a run counts equal "
             "rows as one record. If they are different people, give ids=, one each; if they are "
@@ -379,18 +379,20 @@ def _records(X: Any) -> Any:
     if getattr(getattr(X, "device", None), "type", "cpu") != "cpu":
         raise BadInput("X lies on a GPU. Give X.cpu().")
     try:
-        found = np.asarray(X)
+        result = np.asarray(X)
     except ValueError:
         raise BadInput("X must be a matrix: its rows are not of one length.") from None
-    if found.dtype == np.uint8 and (found.ndim == 3 or (found.ndim == 4 and found.shape[3] == 3)):
-        return found
-    if found.ndim != 2 or found.dtype.kind not in "fiub" or not found.shape[1]:
+    if result.dtype == np.uint8 and (
+        result.ndim == 3 or (result.ndim == 4 and result.shape[3] == 3)
+    ):
+        return result
+    if result.ndim != 2 or result.dtype.kind not in "fiub" or not result.shape[1]:
         raise BadInput(
             f"X must be a matrix of numbers, a DataFrame, or 8-bit images of shape (records, "
-            f"height, width) or (records, height, width, 3); given was {found.dtype} of shape "
-            f"{found.shape}."
+            f"height, width) or (records, height, width, 3); given was {result.dtype} of shape "
+            f"{result.shape}."
         )
-    return found.astype(np.float64)
+    return result.astype(np.float64)
 
 
 def _name(label: Any) -> str:
@@ -442,7 +444,7 @@ def _plain(value: Any) -> Any:
 
 def _columns_of(written: Sequence[Any]) -> dict[str, Any] | None:
     """What `_column` wrote, as it was given."""
-    found = {
+    columns = {
         one if isinstance(one, str) else one["name"]: None
         if isinstance(one, str)
         else {key: value for key, value in one.items() if key != "name"}
@@ -452,7 +454,7 @@ def _columns_of(written: Sequence[Any]) -> dict[str, Any] | None:
         else one["levels"]
         for one in written
     }
-    return found or None
+    return columns or None
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -465,7 +467,7 @@ def _write(path: Path, data: bytes) -> None:
     partial.replace(path)
 
 
-def _inside_a_search() -> bool:
+def _fitted_by_model_selection() -> bool:
     """Whether scikit-learn's model selection is fitting this estimator."""
     frame = sys._getframe()
     while frame is not None:

@@ -22,16 +22,16 @@ def progress(
     """A function to call with the number of units just done; it does nothing where there is no
     terminal, nor for work that ends within `after` seconds."""
     with contextlib.ExitStack() as stack:
-        terminal, began, done, shown = _terminal(stack), time.monotonic(), 0, None
+        terminal, began, done, bar = _terminal(stack), time.monotonic(), 0, None
 
         def advance(more: int) -> None:
-            nonlocal done, shown
+            nonlocal done, bar
             done += more
-            if shown is None and terminal is not None and time.monotonic() - began >= after:
-                shown = stack.enter_context(_bar(title, unit, terminal))
-                shown.add_task(title, total=total)
-            if shown is not None:
-                shown.update(shown.task_ids[0], completed=done)
+            if bar is None and terminal is not None and time.monotonic() - began >= after:
+                bar = stack.enter_context(_bar(title, unit, terminal))
+                bar.add_task(title, total=total)
+            if bar is not None:
+                bar.update(bar.task_ids[0], completed=done)
 
         advance(0)
         yield advance

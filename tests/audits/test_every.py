@@ -11,7 +11,7 @@ import pytest
 from dpladder.audit import every, kinds, rules, searches
 from dpladder.audit.engine.attack import run_audit
 from dpladder.audit.engine.findings import table
-from dpladder.audit.scene import LINEAGE, Rule, SceneFolder, within
+from dpladder.audit.scene import LINEAGE, Rule, SceneFolder, job_environment
 from dpladder.cli import main
 from dpladder.config.learners import METHODS
 from dpladder.errors import BadInput
@@ -50,7 +50,7 @@ def test_rules_and_searches_are_run_under_both_relations_or_left_out_for_a_reaso
         *(f"rule {name}" for name in rules.ATTACKED),
         *(f"search {name}" for name in searches.ATTACKED),
     ]
-    left = every.left_out(GROUPS)
+    left = every.skipped_combinations(GROUPS)
     assert all(one.why for one in left)
     run = {one.name for group in GROUPS for one in every.mechanisms(group, made)}
     for name, relation in product(named, get_args(Relation)):
@@ -74,7 +74,7 @@ def test_what_has_no_attack_fails_the_audit(attacked, name, monkeypatch, tmp_pat
 def test_what_is_attacked_is_what_the_ledger_is_charged(made: SceneFolder) -> None:
     attacked = rules.mean(made, "replace_one")
     rule: Rule = attacked.run.func.__self__  # type: ignore[attr-defined]
-    with within(rule.scene.folder, rule.scene.home):
+    with job_environment(rule.scene.folder, rule.scene.home):
         estimate_mean(rule.scene.task("estimate_mean", {}, attacked.neighbours[0][0]))
     [held] = [
         h for h in book.load(Ledger(rule.scene.home, LINEAGE)).items.values() if h.status == "DONE"

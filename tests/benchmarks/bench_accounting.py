@@ -33,7 +33,7 @@ def demo_plan() -> list[Spend]:
             lineage="demo",
             relation="add_remove",
             partition=Partition("hash", ("train",)),
-            event=Gaussian(gdp.sigma(gdp.mu(epsilon, DELTA), 100)),
+            event=Gaussian(gdp.sigma(gdp.mu_from_epsilon(epsilon, DELTA), 100)),
             count=100,
         )
         for epsilon in [0.1] * 3 + [0.2] * 3 + [0.88]
@@ -56,7 +56,7 @@ def by_pld(spends: list[Spend]) -> float:
 
 
 def main() -> None:
-    calibration = seconds(lambda: gdp.sigma(gdp.mu(1.0, DELTA), 100), 1000)
+    calibration = seconds(lambda: gdp.sigma(gdp.mu_from_epsilon(1.0, DELTA), 100), 1000)
     print(f"one calibration            {calibration * 1e6:10.1f} us")
     for name, spends, repeats, of_pld in [
         ("the demo's 7 spends", demo_plan(), 20, 7),

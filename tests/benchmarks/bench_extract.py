@@ -86,7 +86,7 @@ def compare(count: int, rounds: int) -> None:
 def ours_on(images: list[Any], threads: int) -> Any:
     """The loading and the network of extract_features, without its files."""
     from dpladder.data.backbones import encoder
-    from dpladder.data.parallel import in_order
+    from dpladder.data.parallel import ordered_map
     from dpladder.data.sources import Source
 
     network = encoder(FEATURES, Source("pixels", images.__getitem__, images), threads)
@@ -98,7 +98,7 @@ def ours_on(images: list[Any], threads: int) -> Any:
 
     def work() -> NDArray[Any]:
         return np.concatenate(
-            list(network.encode(in_order(load, batches, threads, network.on_gpu)))
+            list(network.encode(ordered_map(load, batches, threads, network.on_gpu)))
         )
 
     return work

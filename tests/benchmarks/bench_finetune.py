@@ -31,9 +31,9 @@ from torch.utils.data import DataLoader, TensorDataset
 from dpladder.config.learner_sections import Lora
 from dpladder.config.learners import method
 from dpladder.config.model import Resources
-from dpladder.learn.curator import Curator, Given, Training
+from dpladder.learn.curator import Curator, PublicInputs, Training
 from dpladder.learn.data import Data
-from dpladder.learn.finetune.parts import start, tuned_of
+from dpladder.learn.finetune.parts import start, tuned_model
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
 from dpladder.learn.records import prepare
@@ -159,7 +159,7 @@ def our_step(
     )
     queries = known.queries(learner, hyper, constants)
 
-    def begin(given: Given, asks: tuple[Query, ...]) -> Training[Weights]:
+    def begin(given: PublicInputs, asks: tuple[Query, ...]) -> Training[Weights]:
         return train(given, asks, learner, hyper, constants)
 
     def step() -> object:
@@ -195,8 +195,8 @@ def opacus_step(
     learner: FineTune, constants: Constants, x: Tensor, labels: Tensor, mode: str
 ) -> Callable[[], object]:
     """One logical batch, in chunks of a size that fits into memory."""
-    tuned = tuned_of(learner, constants).copied(x.device)
-    tuned.put(start(learner, constants, tuned).float().to(x.device))
+    tuned = tuned_model(learner, constants).copy_to(x.device)
+    tuned.set_difference(start(learner, constants, tuned).float().to(x.device))
     for weight in tuned.trained.values():
         weight.requires_grad_(True)
     module = still(tuned.module.train())

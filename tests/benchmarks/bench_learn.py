@@ -40,7 +40,7 @@ from torch.nn.functional import cross_entropy
 
 from dpladder.config.learners import method
 from dpladder.config.model import Resources
-from dpladder.learn.curator import Curator, Given, Training
+from dpladder.learn.curator import Curator, PublicInputs, Training
 from dpladder.learn.data import Data
 from dpladder.learn.descent import descend, momentum
 from dpladder.learn.interface import Constants, Hyper
@@ -121,7 +121,7 @@ def contenders(
         meters = [Meter(draws, Source()) for _ in range(trials)]
         first = start * torch.eye(CLASSES, DIMENSION, device=device)
 
-        def begin(_: Given, asks: tuple[Query, ...]) -> Training[NDArray[np.float32]]:
+        def begin(_: PublicInputs, asks: tuple[Query, ...]) -> Training[NDArray[np.float32]]:
             (asked,) = asks
             assert isinstance(asked, GradientSum)
             return descend(asked, first, hyper, learner, constants, momentum(learner.momentum))

@@ -16,7 +16,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support import commit
 
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
-from dpladder.privacy.ledger.book import Ledger, finish, load, open_ledger, reserve, spent, verify
+from dpladder.privacy.ledger.book import (
+    Ledger,
+    cost_so_far,
+    finish,
+    load,
+    open_ledger,
+    reserve,
+    verify,
+)
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.release import noise
@@ -98,7 +106,7 @@ def main() -> None:
         state = load(ledger)
         timed("load", lambda: load(Ledger(ledger.home, "bench")))
         timed("verify", lambda: verify(ledger))
-        timed("compose", lambda: spent(ledger, state))
+        timed("compose", lambda: cost_so_far(ledger, state))
     with tempfile.TemporaryDirectory() as folder:
         timed(f"{COMMITTERS} processes commit and finish at once", lambda: compete(Path(folder)))
     draw_noise()

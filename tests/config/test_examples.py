@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from dpladder import cli
-from dpladder.config.docs import COMMAND, generated
+from dpladder.config.docs import COMMAND, generated_files
 from dpladder.config.load import load
 
 ROOT = Path(__file__).parents[2]
@@ -44,9 +44,9 @@ def _sources(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("path", generated())
+@pytest.mark.parametrize("path", generated_files())
 def test_generated_files_are_in_step_with_the_typed_config(path):
-    assert (ROOT / path).read_text("utf-8") == generated()[path], (
+    assert (ROOT / path).read_text("utf-8") == generated_files()[path], (
         f"{path} is out of step: run `{COMMAND}`"
     )
 

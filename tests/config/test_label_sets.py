@@ -12,13 +12,13 @@ from dpladder.config.label_sets import (
     MOST_FINDINGS,
     PRESENT,
     UNKNOWN,
-    are_of,
-    each_finding,
-    each_label,
-    end_of_numbers,
+    has_label,
+    label_number_limit,
+    labels_in_turn,
     most_labels,
     number_of,
     number_of_findings,
+    states_by_finding,
 )
 
 
@@ -36,12 +36,12 @@ def test_classes_come_out_as_they_went_in(given: tuple[int, list[set[int]]]) -> 
     numbers = np.array([number_of(own, count) for own in wanted], np.int64)
     for kind in (numbers, torch.from_numpy(numbers)):
         found: list[set[int]] = [set() for _ in wanted]
-        for own in each_label(kind, count):
+        for own in labels_in_turn(kind, count):
             for record, label in zip(found, own.tolist(), strict=True):
                 record |= {label} - {-1}
         assert found == wanted
         for label in {0, count - 1}.union(*wanted):
-            assert are_of(kind, label, count).tolist() == [label in own for own in wanted]
+            assert has_label(kind, label, count).tolist() == [label in own for own in wanted]
 
 
 @given(sets())
@@ -50,21 +50,21 @@ def test_a_set_of_few_has_a_smaller_number_than_any_of_more_may_have(
 ) -> None:
     count, wanted = given
     for own in wanted:
-        assert number_of(own, count) < end_of_numbers(count, max(len(own), 1)) <= 2**63
+        assert number_of(own, count) < label_number_limit(count, max(len(own), 1)) <= 2**63
 
 
 def test_a_single_class_is_its_own_number_and_none_is_minus_one() -> None:
     assert [number_of({label}, 5) for label in range(5)] == [0, 1, 2, 3, 4]
-    assert end_of_numbers(5, 1) == 5
+    assert label_number_limit(5, 1) == 5
     assert number_of((), 5) == -1
     assert number_of((3, 1, 3), 5) == number_of((1, 3), 5) >= 5
 
 
 def test_each_prediction_is_right_that_is_one_of_the_classes() -> None:
     numbers = np.array([number_of({0, 2}, 3), 1, -1])
-    assert are_of(numbers, np.array([2, 1, 0]), 3).tolist() == [True, True, False]
+    assert has_label(numbers, np.array([2, 1, 0]), 3).tolist() == [True, True, False]
     heads = np.array([[0, 1], [1, 0], [0, 1]])
-    assert are_of(numbers[:, None], heads, 3).tolist() == [
+    assert has_label(numbers[:, None], heads, 3).tolist() == [
         [True, False],
         [True, False],
         [False, False],
@@ -81,10 +81,10 @@ def test_each_prediction_is_right_that_is_one_of_the_classes() -> None:
 def test_findings_come_out_as_they_went_in(wanted: list[list[int]]) -> None:
     count = len(wanted[0])
     numbers = np.array([number_of_findings(states) for states in wanted], np.int64)
-    assert (numbers < end_of_numbers(count, MANY)).all()
-    assert end_of_numbers(count, MANY) <= 2**63
+    assert (numbers < label_number_limit(count, MANY)).all()
+    assert label_number_limit(count, MANY) <= 2**63
     for kind in (numbers, torch.from_numpy(numbers)):
-        for place, (present, known) in enumerate(each_finding(kind, count)):
+        for place, (present, known) in enumerate(states_by_finding(kind, count)):
             states = [record[place] for record in wanted]
             assert present.tolist() == [state == PRESENT for state in states]
             assert known.tolist() == [state != UNKNOWN for state in states]
@@ -96,9 +96,9 @@ def test_what_is_below_zero_is_of_no_class_and_has_no_finding(count: int, below:
     numbers = np.array([*below, 0], np.int64)
     for kind in (numbers, torch.from_numpy(numbers)):
         for label in range(count):
-            assert not are_of(kind, label, count)[:-1].any()
-        assert not any((own[:-1] >= 0).any() for own in each_label(kind, count))
-        for present, known in each_finding(kind, count):
+            assert not has_label(kind, label, count)[:-1].any()
+        assert not any((own[:-1] >= 0).any() for own in labels_in_turn(kind, count))
+        for present, known in states_by_finding(kind, count):
             assert not present[:-1].any()
             assert not known[:-1].any()
 

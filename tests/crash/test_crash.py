@@ -28,17 +28,17 @@ from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger.book import (
     Ledger,
+    cost_so_far,
     finish,
     head,
     load,
     open_ledger,
     refund,
     reserve,
-    spent,
     verify,
 )
 from dpladder.privacy.ledger.home import open_home
-from dpladder.privacy.ledger.state import Held, Item, Terms
+from dpladder.privacy.ledger.state import Item, LedgerCharge, Terms
 from dpladder.privacy.release.meter import Meter
 
 pytestmark = pytest.mark.ci
@@ -122,7 +122,7 @@ def assert_whole(folder: Path, seen: set[bytes]) -> None:
     ledger = Ledger(open_home(folder / "home"), "toy")
     state = load(ledger)
     assert verify(ledger) == []
-    assert len(state.charged()) == 1
+    assert len(state.charged_spends()) == 1
     assert [held.status for held in state.items.values()] == ["DONE"]
     seen.add(published(folder) or b"")
     assert len(seen) == 1
@@ -225,18 +225,18 @@ def ledger(
 def test_sixteen_processes_never_reserve_more_than_the_limit_and_lose_nothing(
     ledger: Ledger,
 ) -> None:
-    share = gdp.mu(1.0, 1e-5) / 3.0001  # nine fit
+    share = gdp.mu_from_epsilon(1.0, 1e-5) / 3.0001  # nine fit
 
     def work(number: int) -> object:
         return reserve(ledger, [item(number, share)])[0]
 
     answers = together(work, 16)
-    granted = {answer.token for answer in answers if isinstance(answer, Held)}
+    granted = {answer.token for answer in answers if isinstance(answer, LedgerCharge)}
     state = load(ledger)
     assert len(granted) == 9
     assert granted == set(state.items)
     assert all("lifetime" in answer for answer in answers if isinstance(answer, str))
-    assert spent(ledger, state).epsilon <= 1.0
+    assert cost_so_far(ledger, state).epsilon <= 1.0
     assert verify(ledger) == []
 
 
@@ -258,7 +258,7 @@ def test_commit_and_refund_racing_for_one_token_exactly_one_wins(ledger: Ledger)
             wins = status == ("REFUNDED" if number % 2 else "COMMITTED")
             assert (answer in (None, "COMMITTED")) == wins, (status, answers)
         won.append(status)
-    assert len(load(ledger).charged()) == won.count("COMMITTED")
+    assert len(load(ledger).charged_spends()) == won.count("COMMITTED")
     assert verify(ledger) == []
 
 

@@ -11,10 +11,10 @@ import pytest
 from documented import BLOCK, ROOT
 from PIL import Image
 
-from dpladder.config.apart import written
+from dpladder.config.apart import as_source_text
 from dpladder.config.dataset_sections import Dataset
 from dpladder.config.load import load
-from dpladder.data.census import looked_into, report
+from dpladder.data.census import check_every_record, report
 from dpladder.data.datasets import open_source
 from dpladder.data.prepare import Keys, Survey, survey
 from dpladder.errors import BadInput
@@ -41,7 +41,7 @@ def looked(tmp_path: Path, apart: dict[str, Any], **keys: Any) -> Survey:
     places = {"images": str(tmp_path / "images"), "table": str(tmp_path / "labels.csv")}
     dataset = Dataset(
         lineage="clinic",
-        source=written(places | apart),
+        source=as_source_text(places | apart),
         nominal_size=10,
         classes=tuple(CLASSES),
         **keys,
@@ -53,7 +53,7 @@ def told(found: Survey) -> dict[str, int]:
     """The class of each image, by its path."""
     files = found.source.files
     assert files is not None
-    return {"/".join(Path(files[row.index]).parts[-2:]): row.label for row in found.kept}
+    return {"/".join(Path(files[row.index]).parts[-2:]): row.label for row in found.rows}
 
 
 def test_a_row_names_an_image_by_its_path_with_or_without_what_says_its_format(
@@ -76,7 +76,7 @@ def test_a_row_names_an_image_by_its_path_with_or_without_what_says_its_format(
         "p2/a.png": 1,
     }
     assert [why for _, why in found.problems] == ["file is missing or empty"] * 2
-    said = report(looked_into(found))
+    said = report(check_every_record(found))
     assert f"images   no row of the table is about them: 1 ({tmp_path}/images/p3/a.png)" in said
     assert f"file is missing or empty: 2 ({tmp_path}/labels.csv:5, " in said
 
@@ -129,7 +129,7 @@ def test_a_split_in_a_third_table_comes_in_by_the_lines_of_the_docs(
     found = looked(
         tmp_path, apart, label="dx", unit={"by": "user", "cap": 2}, split={"rule": "given"}
     )
-    assert sorted(row.part for row in found.kept) == [0, 0, 1, 1, 2, 2]
+    assert sorted(row.part for row in found.rows) == [0, 0, 1, 1, 2, 2]
     assert not found.problems
     assert len(told(found)) == 6
     assert len(found.source.unnamed) == 2  # of the study that is in no part
@@ -154,7 +154,7 @@ def test_a_relabelled_image_stays_the_same_record_in_its_part(tmp_path: Path) ->
     for label in CLASSES:
         table(tmp_path / "labels.csv", "key,dx", *(f"p{place},{label}" for place in range(20)))
         found = looked(tmp_path, {"key": "key", "names": 1}, label="dx")
-        seen.append([(row.record, row.part) for row in found.kept])
+        seen.append([(row.record, row.part) for row in found.rows])
     assert seen[0] == seen[1]
 
 
@@ -248,7 +248,7 @@ def test_the_fingerprint_follows_images_and_table_alike(tmp_path: Path) -> None:
     images(tmp_path / "images", "p1/a.png")
     labels = table(tmp_path / "labels.csv", "a,label", "p1,Edema")
     places = {"images": str(tmp_path / "images"), "table": str(labels), "key": "a"}
-    source = written(places)
+    source = as_source_text(places)
     assert len(open_source(source).labels) == 1
     seen = [fingerprint(source)]
     for path in (labels, tmp_path / "images/p1"):

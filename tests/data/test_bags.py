@@ -14,14 +14,14 @@ import pytest
 import yaml
 from support import TINY
 
-from dpladder.config.apart import apart_of, written
+from dpladder.config.apart import apart_of, as_source_text
 from dpladder.config.dataset_sections import Dataset, Split, Unit
 from dpladder.config.features_sections import Features
 from dpladder.config.load import load
 from dpladder.data import bags
 from dpladder.data.bags import bag_of
 from dpladder.data.cache import FeatureCache, merge, open_cache
-from dpladder.data.census import looked_into, report
+from dpladder.data.census import check_every_record, report
 from dpladder.data.extract import extract
 from dpladder.data.prepare import Keys, prepare, survey
 from dpladder.errors import BadInput
@@ -118,7 +118,7 @@ def told_of(folder: Path, names: list[str], **keys: Any) -> tuple[FeatureCache, 
     }
     dataset = Dataset(
         lineage="x",
-        source=written(says),
+        source=as_source_text(says),
         nominal_size=1,
         classes=("a", "b"),
         label="target",
@@ -126,7 +126,7 @@ def told_of(folder: Path, names: list[str], **keys: Any) -> tuple[FeatureCache, 
         split=Split(test=0.0),
         **keys,
     )
-    said = report(looked_into(survey(dataset, KEYS)))
+    said = report(check_every_record(survey(dataset, KEYS)))
     prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl")
     extract(
         folder / "manifest.h5",

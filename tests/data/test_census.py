@@ -16,15 +16,15 @@ from dpladder.config.label_sets import MANY
 from dpladder.data.census import (
     Census,
     census,
+    check_every_record,
     contact_sheet,
     count_units,
-    looked_into,
     report,
     units_by_class,
 )
 from dpladder.data.equal_rows import most_different_rows
 from dpladder.data.prepare import Keys, survey
-from dpladder.data.stops import LEAST, refuse_too_few_different_rows, what_stops
+from dpladder.data.stops import LEAST, reason_to_stop, refuse_too_few_different_rows
 from dpladder.errors import BadInput
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
@@ -39,7 +39,7 @@ def stops(*labels: tuple[int, int], expected: int | None = None, sd: float = 0.0
     column = np.concatenate([np.full(count, label, np.int64) for label, count in labels])
     counts = units_by_class(units(len(column)), column, 2)
     seen = len(column) if expected is None else expected
-    return what_stops(counts, seen, "lost or lopsided", sd=sd) is not None
+    return reason_to_stop(counts, seen, "lost or lopsided", sd=sd) is not None
 
 
 @pytest.mark.parametrize(
@@ -78,16 +78,16 @@ def test_units_that_are_declared_and_not_there_are_lost() -> None:
 
 
 def test_units_of_one_kind_can_be_meant_where_nothing_is_told_apart() -> None:
-    assert what_stops(np.array([200, 200]), 200, "lost or lopsided") is None
-    assert what_stops(np.array([200, 200]), 900, "lost or lopsided") is not None
+    assert reason_to_stop(np.array([200, 200]), 200, "lost or lopsided") is None
+    assert reason_to_stop(np.array([200, 200]), 900, "lost or lopsided") is not None
 
 
 def test_findings_that_nobody_has_or_lacks_stop_a_run() -> None:
     for none, some, every in ((1000, 0, 0), (0, 0, 1000), (950, 50, 0)):
         counts = np.array([1000, none, some, every])
-        assert what_stops(counts, 1000, "lost or lopsided", MANY) is not None
-        assert what_stops(counts, 1000, "lost", MANY) is None
-    assert what_stops(np.array([1000, 800, 200, 0]), 1000, "lost or lopsided", MANY) is None
+        assert reason_to_stop(counts, 1000, "lost or lopsided", MANY) is not None
+        assert reason_to_stop(counts, 1000, "lost", MANY) is None
+    assert reason_to_stop(np.array([1000, 800, 200, 0]), 1000, "lost or lopsided", MANY) is None
 
 
 def test_noise_alone_stops_nobody_whose_data_lies_on_the_lines() -> None:
@@ -97,12 +97,12 @@ def test_noise_alone_stops_nobody_whose_data_lies_on_the_lines() -> None:
     for half, tenth in ((5_000, 1_000), (50_000, 10_000)):
         on_line = np.array([half, half / 2, half / 2])
         on_line[0] -= 3.0 * sd
-        assert what_stops(on_line, 2 * half, "lost", sd=sd) is None
+        assert reason_to_stop(on_line, 2 * half, "lost", sd=sd) is None
         on_line = np.array([10 * tenth, 9 * tenth, tenth]) + np.array([-1.0, 1.0, 0.0]) * 3.0 * sd
-        assert what_stops(on_line, 10 * tenth, "lost or lopsided", sd=sd) is None
+        assert reason_to_stop(on_line, 10 * tenth, "lost or lopsided", sd=sd) is None
     for counts in ([0.0, 0.0, 0.0], [20_000.0, 20_000.0, 0.0]):
         noised = np.array(counts) + np.array([1.0, -1.0, 1.0]) * 3.0 * sd
-        assert what_stops(noised, 20_000, "lost or lopsided", sd=sd) is not None
+        assert reason_to_stop(noised, 20_000, "lost or lopsided", sd=sd) is not None
 
 
 @pytest.mark.parametrize("classes", [2, 10])
@@ -116,7 +116,7 @@ def test_how_often_noise_stops_data_on_a_line_is_what_is_promised(
     lopsided = np.array([10_000, 9_000.0, *[1_000 / (classes - 1)] * (classes - 1)])
     for counts, expected in ((lost, 20_000), (lopsided, 10_000)):
         found = [
-            what_stops(
+            reason_to_stop(
                 counts + random.normal(0, sd, 1 + classes), expected, "lost or lopsided", sd=sd
             )
             for _ in range(1000)
@@ -149,8 +149,8 @@ def test_a_class_that_is_rare_by_declaration_stops_no_run_however_few_are_of_it(
     # of twenty classes nineteen are the others
     assert counted(source, classes=20, rare=0.01)[0].stops
     assert not counted(source, classes=20, rare=0.005)[0].stops
-    assert what_stops(many, 1000, "lost") is None
-    assert what_stops(many, 3000, "lost") is not None
+    assert reason_to_stop(many, 1000, "lost") is None
+    assert reason_to_stop(many, 3000, "lost") is not None
 
 
 def test_one_person_of_many_rows_is_one_unit() -> None:
@@ -188,7 +188,7 @@ def folders(root: Path, names: list[str], each: int, size: int = 24) -> Path:
 
 def counted(source: str, **dataset: Any) -> tuple[Census, Any]:
     found = survey(Dataset(lineage="x", source=source, nominal_size=10, **dataset), KEYS)
-    return looked_into(found), found
+    return check_every_record(found), found
 
 
 def test_folders_that_are_no_class_are_named_with_their_counts(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_images_that_cannot_be_decoded_are_named_with_the_reason(tmp_path: Path)
 
 def test_an_image_above_the_limit_is_told_the_key(tmp_path: Path) -> None:
     source = f"folder:{folders(tmp_path, ['cat', 'dog'], 1)}"
-    found = looked_into(counted(source, classes=("cat", "dog"))[1], largest=100)
+    found = check_every_record(counted(source, classes=("cat", "dog"))[1], largest=100)
     assert [*found.problems] == [
         "image cannot be decoded: more than 100 pixels, features.largest_image"
     ]
@@ -237,12 +237,12 @@ def test_a_table_of_records_that_are_not_finite_counts_none_and_says_that_a_run_
     dataset = Dataset(
         lineage="x", source=f"csv:{tmp_path / 'table.csv'}", nominal_size=10, classes=2
     )
-    found = looked_into(survey(dataset, KEYS))
+    found = check_every_record(survey(dataset, KEYS))
     assert (found.units, found.usable, found.stops) == (200, 0, True)  # of which two are kept
     (tmp_path / "table.csv").write_text(
         "id,sex,label\n" + "".join(f"{i},{'fm'[i % 2]},{i % 2}\n" for i in range(200))
     )
-    found = looked_into(survey(dataset, KEYS))
+    found = check_every_record(survey(dataset, KEYS))
     assert (found.units, found.usable, found.stops) == (200, 0, True)
     assert "this cannot be what the config means" in report(found)
 

@@ -183,12 +183,12 @@ def test_a_network_whose_features_end_in_no_norm_is_refused() -> None:
 def test_a_noised_mean_is_shrunk_by_what_its_noise_is_expected_to_be() -> None:
     random, truth, noise = np.random.default_rng(3), np.full(400, 0.1), 0.2
     found = np.array([truth + noise * random.normal(size=400) for _ in range(50)])
-    near = [centre.shrunk(one, noise) for one in found]
+    near = [centre.shrink_mean(one, noise) for one in found]
     missed, by_noise = (
         np.mean([((one - truth) ** 2).sum() for one in each]) for each in (near, found)
     )
     assert missed == pytest.approx(4.0 * 16.0 / 20.0, rel=0.1)  # |m|^2 d s^2 / (|m|^2 + d s^2)
     assert by_noise == pytest.approx(16.0, rel=0.1)
-    assert not centre.shrunk(np.full(4, 0.1), 10.0).any()
-    assert not centre.shrunk(np.zeros(4), 1.0).any()
-    assert np.array_equal(centre.shrunk(truth, 0.0), truth)
+    assert not centre.shrink_mean(np.full(4, 0.1), 10.0).any()
+    assert not centre.shrink_mean(np.zeros(4), 1.0).any()
+    assert np.array_equal(centre.shrink_mean(truth, 0.0), truth)

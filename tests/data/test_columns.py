@@ -20,7 +20,7 @@ from support import ROOT
 
 from dpladder.config.dataset_sections import Column
 from dpladder.config.load import resolve
-from dpladder.data.columns import matrix_of, plain, restored_columns
+from dpladder.data.columns import column_as_json, matrix_of, restored_columns
 from dpladder.data.datasets import open_source
 from dpladder.data.inputs import open_inputs
 from dpladder.data.layout import Layout
@@ -62,7 +62,8 @@ def test_columns_are_what_was_declared_of_them(tmp_path: Path, kind: str) -> Non
     )
     [own] = tmp_path.glob("table.*")
     used = open_inputs(
-        own, Layout(restored_columns([plain(column) for column in DECLARED]), labelled=False)
+        own,
+        Layout(restored_columns([column_as_json(column) for column in DECLARED]), labelled=False),
     )
     assert np.array([used.read(row) for row in range(4)]) == pytest.approx(
         np.array(WANTED), nan_ok=True
@@ -392,7 +393,7 @@ def test_a_missing_number_counts_as_what_was_declared(kind: str, tmp_path: Path)
     assert found == pytest.approx(np.array([[-0.2, 1, 1], [0.8, 0, 2], [-0.2, 0, 3]]))
     assert [one.lost for one in columns_of(source, Layout(FILLED))] == [0, 0, 0]
     rows = table.drop(columns="label")
-    told = [plain(column) for column in FILLED]
+    told = [column_as_json(column) for column in FILLED]
     assert standalone.rows_of(told, rows) == graph.rows_of(told, rows)
     assert np.array(graph.rows_of(told, rows)) == pytest.approx(found)
 
@@ -400,7 +401,7 @@ def test_a_missing_number_counts_as_what_was_declared(kind: str, tmp_path: Path)
 @pytest.mark.parametrize("blank", [None, "", " ", "nan", "NaN", float("nan"), pd.NA])
 def test_exports_fill_in_what_training_fills_in(blank: Any) -> None:
     rows = [{"age": blank, "visits": 1.0}]
-    told = [plain(column) for column in FILLED]
+    told = [column_as_json(column) for column in FILLED]
     trained = matrix_of(FILLED, lambda name: [row[name] for row in rows]).tolist()
     assert standalone.rows_of(told, rows) == graph.rows_of(told, rows) == trained
 

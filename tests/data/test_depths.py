@@ -13,7 +13,7 @@ import torch
 from dpladder.config.depths import OF_BUNDLED, candidates, resolve_layers
 from dpladder.config.features_sections import Features
 from dpladder.data.centre import Map, Mapped
-from dpladder.data.depths import depths_for, known_of, of_names, to_json
+from dpladder.data.depths import depths_by_name, depths_for, stored_depths, to_json
 from dpladder.data.encoders import Encoder
 from dpladder.data.extract import Check, encode
 from dpladder.errors import BadInput
@@ -86,12 +86,14 @@ def test_a_network_whose_stages_are_not_found_has_its_last_output() -> None:
 
 
 def test_features_without_a_network_have_no_depths() -> None:
-    assert known_of({}) == ()
+    assert stored_depths({}) == ()
     assert depths_for("auto", (), 32.0, "features", "none") is None
 
 
 def test_each_of_several_depths_has_the_same_length_in_every_record() -> None:
-    depths = of_names(("blocks.2", "blocks.0"), known_of({"depths": to_json(KNOWN)}), 32.0)
+    depths = depths_by_name(
+        ("blocks.2", "blocks.0"), stored_depths({"depths": to_json(KNOWN)}), 32.0
+    )
     found = depths(ROWS)
     lengths = [np.linalg.norm(part, axis=1) for part in (found[:, :5], found[:, 5:])]
     assert lengths == [pytest.approx(np.full(9, 32.0 / 2**0.5))] * 2
@@ -105,12 +107,12 @@ def test_each_of_several_depths_has_the_same_length_in_every_record() -> None:
 
 
 def test_one_depth_stays_as_it_is() -> None:
-    depths = of_names(("last",), KNOWN, 32.0)
+    depths = depths_by_name(("last",), KNOWN, 32.0)
     assert np.array_equal(depths(ROWS), ROWS[:, 12:].astype(float))
 
 
 def test_a_training_sees_the_depths_that_are_taken_less_their_mean() -> None:
-    depths = of_names(("blocks.0", "last"), KNOWN, 32.0)
+    depths = depths_by_name(("blocks.0", "last"), KNOWN, 32.0)
     mean = depths(ROWS).mean(axis=0)
     seen = Mapped(ROWS, Map(mean, None, 32.0, 0.2, depths=depths))
     assert seen.shape == (9, 11)

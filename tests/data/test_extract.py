@@ -133,7 +133,7 @@ def test_a_record_with_a_view_that_fails_counts_as_nothing_and_no_other_does() -
     fine, broken = np.array([0, 0], np.uint8), np.array([0, extraction.Check.NOT_FINITE], np.uint8)
     encoded = iter([(np.ones((2, 3)), fine), (np.full((2, 3), 2.0), broken)])
     work = SimpleNamespace(views=2, stored=(2, 3))
-    [(rows, checks)] = extraction._side_by_side(encoded, work)  # type: ignore[arg-type]
+    [(rows, checks)] = extraction._group_views(encoded, work)  # type: ignore[arg-type]
     assert rows[0].tolist() == [[1.0] * 3, [2.0] * 3]
     assert not rows[1].any()
     assert checks.tolist() == broken.tolist()
@@ -141,10 +141,10 @@ def test_a_record_with_a_view_that_fails_counts_as_nothing_and_no_other_does() -
 
 def test_views_are_crops_that_keep_most_of_the_image_and_mirrors_where_asked() -> None:
     ramp = Image.fromarray(np.tile(np.arange(40, dtype=np.uint8), (20, 1)))
-    assert images.view(ramp, 0, True) is ramp
+    assert images.image_view(ramp, 0, True) is ramp
     for number in range(1, 9):
         plain, mirrored = (
-            np.asarray(images.view(ramp, number, mirror))[0] for mirror in (False, True)
+            np.asarray(images.image_view(ramp, number, mirror))[0] for mirror in (False, True)
         )
         assert 30 <= len(plain) <= 40
         assert (np.diff(plain) == 1).all()

@@ -16,11 +16,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpladder.config.dataset_sections import Dataset, Split
-from dpladder.config.label_sets import ABSENT, PRESENT, UNKNOWN, each_finding, number_of_findings
+from dpladder.config.label_sets import (
+    ABSENT,
+    PRESENT,
+    UNKNOWN,
+    number_of_findings,
+    states_by_finding,
+)
 from dpladder.data.census import census, contact_sheet, report, units_by_class
 from dpladder.data.layout import as_attrs, from_attrs, layout_of
 from dpladder.data.prepare import Keys, Survey, survey
-from dpladder.data.stops import what_stops
+from dpladder.data.stops import reason_to_stop
 from dpladder.errors import BadInput
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
@@ -75,7 +81,7 @@ def looked(source: str, **more: Any) -> Survey:
 
 
 def numbers(found: Survey) -> list[int]:
-    return [row.label for row in sorted(found.kept, key=lambda row: row.index)]
+    return [row.label for row in sorted(found.rows, key=lambda row: row.index)]
 
 
 @pytest.mark.parametrize("write", [csv, parquet, lines, arrays])
@@ -197,7 +203,7 @@ def test_data_without_any_finding_cannot_be_meant() -> None:
         some, none = (number_of_findings((one, rest)) for one in (state, rest))
         labels = np.array([some] * present + [none] * (400 - present))
         counts = units_by_class(units, labels, 2, "many")
-        return what_stops(counts, 400, "lost or lopsided", "many") is not None
+        return reason_to_stop(counts, 400, "lost or lopsided", "many") is not None
 
     assert stops(0)
     assert stops(30)
@@ -208,4 +214,4 @@ def test_data_without_any_finding_cannot_be_meant() -> None:
 
 
 def test_every_digit_of_nothing_is_unknown() -> None:
-    assert all(not known.any() for _, known in each_finding(np.array([-1]), 39))
+    assert all(not known.any() for _, known in states_by_finding(np.array([-1]), 39))

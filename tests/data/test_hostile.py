@@ -17,19 +17,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpladder.config.apart import written
+from dpladder.config.apart import as_source_text
 from dpladder.config.dataset_sections import Dataset, Links, Split
 from dpladder.config.label_sets import number_of
 from dpladder.config.shift import Matching
 from dpladder.config.wording import cell, printable
 from dpladder.data.arrays import from_hdf5, from_npz
-from dpladder.data.census import census, looked_into, report
+from dpladder.data.census import census, check_every_record, report
 from dpladder.data.datasets import open_source
 from dpladder.data.folders import Tangled, from_texts
 from dpladder.data.layout import Layout
 from dpladder.data.prepare import Keys, prepare, read_manifest, survey
-from dpladder.data.shift import matched
-from dpladder.data.sources import bytes_of, several, text
+from dpladder.data.shift import class_mapping
+from dpladder.data.sources import bytes_of, labels_of_record, text
 from dpladder.data.tables import from_parquet
 from dpladder.errors import BadInput
 
@@ -46,7 +46,7 @@ def classes_in(source: str, labels: int) -> list[int]:
     more: dict[str, Any] = {"classes": NAMES, "labels": labels, "columns": columns, "split": split}
     found = survey(Dataset(lineage="pets", source=source, nominal_size=3, **more), KEYS)
     report(census(found)).encode()
-    return [row.label for row in sorted(found.kept, key=lambda row: row.index)]
+    return [row.label for row in sorted(found.rows, key=lambda row: row.index)]
 
 
 def strings(held: list[bytes]) -> Any:
@@ -119,11 +119,11 @@ def test_a_label_that_is_nested_deeper_than_python_follows_is_none() -> None:
     for _ in range(100_000):
         deep = [deep]
     assert text(deep) == "[...]"
-    assert several([deep, "cat"], 3) == [deep, "cat"]
+    assert labels_of_record([deep, "cat"], 3) == [deep, "cat"]
 
 
 def test_a_label_of_very_many_digits_numbers_no_class_of_another_source() -> None:
-    class_of, _ = matched(Matching(NAMES, 3, "csv:t.csv", NAMES, (), None))
+    class_of, _ = class_mapping(Matching(NAMES, 3, "csv:t.csv", NAMES, (), None))
     assert (class_of("1"), class_of("9" * 5000)) == (1, -1)
 
 
@@ -343,10 +343,10 @@ def _held_or_refused(source: str) -> None:
         found = survey(Dataset(lineage="pets", source=source, nominal_size=3, classes=NAMES), KEYS)
     except BadInput:  # exit code 2
         return
-    told = report(looked_into(found))
+    told = report(check_every_record(found))
     assert all(line.isprintable() for line in told.split("\n"))
     if found.source.kind in ("files", "texts"):
-        assert SECRET not in [found.source.read(row.index) for row in found.kept]
+        assert SECRET not in [found.source.read(row.index) for row in found.rows]
 
 
 def _whole(folder: Path, kind: str) -> Path:
@@ -508,7 +508,7 @@ def test_a_row_that_does_not_parse_counts_as_nothing_and_a_check_tells_how_many(
     source = table_of(tmp_path, TABLES["features"], lines)
     more: dict[str, Any] = {"classes": NAMES, "split": Split(test=0.0, validation=0.0)}
     found = survey(Dataset(lineage="pets", source=source, nominal_size=1500, **more), KEYS)
-    assert sum(row.label >= 0 for row in found.kept) == 1498
+    assert sum(row.label >= 0 for row in found.rows) == 1498
     assert "row does not parse: a quote that is not closed" in (said := report(census(found)))
     assert ": 2 (100, 1000)" in said
 
@@ -530,6 +530,6 @@ def test_rows_of_a_table_beside_images_are_lines_too(tmp_path: Path) -> None:
         (tmp_path / f"images/{name}.png").write_bytes(b"")
     table_of(tmp_path, "file,label", ["a,cat", '"b,dog', "c,cat"])
     places = {"images": str(tmp_path / "images"), "table": str(tmp_path / "t.csv"), "key": "file"}
-    source = open_source(written(places))
+    source = open_source(as_source_text(places))
     assert list(source.labels) == ["cat", None, "cat"]
     assert list(source.unread) == [1]

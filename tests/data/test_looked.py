@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from dpladder.config.dataset_sections import Dataset
-from dpladder.data.census import looked_into, report
+from dpladder.data.census import check_every_record, report
 from dpladder.data.folders import from_folder
-from dpladder.data.looked import BATCH, Looks
+from dpladder.data.looked import BATCH, CheckCache
 from dpladder.data.prepare import Keys, survey
 from dpladder.data.sources import Source
 
@@ -47,8 +47,8 @@ class Reads:
         return bytes(self._whole(index))
 
 
-def looked(photos: Path, reads: Reads, largest: int = 2**20) -> tuple[Looks, list[bytes]]:
-    look = Looks(photos.parent / "private/check/looks.jsonl", largest)
+def looked(photos: Path, reads: Reads, largest: int = 2**20) -> tuple[CheckCache, list[bytes]]:
+    look = CheckCache(photos.parent / "private/check/looks.jsonl", largest)
     return look, [*look.digests(reads.source, KEY)]
 
 
@@ -122,10 +122,10 @@ def test_the_report_is_the_same_after_a_second_look_that_reads_nothing(
     )
     reports = []
     for _ in range(2):
-        look = Looks(photos.parent / "private/check/looks.jsonl", 2**20)
+        look = CheckCache(photos.parent / "private/check/looks.jsonl", 2**20)
         found = survey(dataset, KEYS, digests=look.digests)
-        reports.append(report(looked_into(found, 2**20, look.seen)))
+        reports.append(report(check_every_record(found, 2**20, look.seen)))
         monkeypatch.setattr("dpladder.data.folders.bytes_of", lambda file: pytest.fail("read"))
     monkeypatch.undo()
-    assert {*reports} == {report(looked_into(survey(dataset, KEYS), 2**20))}
+    assert {*reports} == {report(check_every_record(survey(dataset, KEYS), 2**20))}
     assert "image cannot be decoded" in reports[0]

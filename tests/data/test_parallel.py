@@ -6,14 +6,14 @@ import os
 
 import pytest
 
-from dpladder.data.parallel import in_order
+from dpladder.data.parallel import ordered_map
 from dpladder.errors import Refused
 
 
 @pytest.mark.parametrize("processes", [False, True])
 def test_results_come_in_the_order_of_the_items(processes: bool) -> None:
     own = os.getpid()
-    found = [*in_order(lambda item: (item * item, os.getpid()), range(40), 3, processes)]
+    found = [*ordered_map(lambda item: (item * item, os.getpid()), range(40), 3, processes)]
     assert [square for square, _ in found] == [item * item for item in range(40)]
     assert (own in {process for _, process in found}) != processes
 
@@ -26,4 +26,4 @@ def test_what_a_worker_refuses_reaches_the_caller(processes: bool) -> None:
         return item
 
     with pytest.raises(Refused, match="the source changed"):
-        list(in_order(work, range(5), 2, processes))
+        list(ordered_map(work, range(5), 2, processes))

@@ -11,7 +11,7 @@ import pytest
 
 from dpladder.config.dataset_sections import Dataset, Split, TrainedGroup, Unit
 from dpladder.config.features_sections import Features
-from dpladder.config.label_sets import MANY, agreed, number_of, number_of_findings
+from dpladder.config.label_sets import MANY, number_of, number_of_findings, pooled_label
 from dpladder.data.cache import FeatureCache, merge, open_cache
 from dpladder.data.census import census
 from dpladder.data.extract import extract
@@ -142,13 +142,13 @@ def test_a_user_whose_labels_differ_has_one_by_the_declared_rule(
 
 
 def test_rules_for_labels_that_differ() -> None:
-    assert agreed([], "any", 3, 1) == -1
-    assert agreed([1, 1], "nothing", 3, 1) == 1
-    assert agreed([0, 2, 0, 2], "majority", 3, 1) == 2  # of equals the last
+    assert pooled_label([], "any", 3, 1) == -1
+    assert pooled_label([1, 1], "nothing", 3, 1) == 1
+    assert pooled_label([0, 2, 0, 2], "majority", 3, 1) == 2  # of equals the last
     two = [number_of({0}, 4), number_of({1, 3}, 4)]
-    assert agreed(two, "any", 4, 3) == number_of({0, 1, 3}, 4)
-    assert agreed(two, "any", 4, 2) == -1  # more than a record may be of
-    assert agreed([*two, two[0]], "majority", 4, 3) == two[0]
+    assert pooled_label(two, "any", 4, 3) == number_of({0, 1, 3}, 4)
+    assert pooled_label(two, "any", 4, 2) == -1  # more than a record may be of
+    assert pooled_label([*two, two[0]], "majority", 4, 3) == two[0]
     absent, present, unknown = 0, 1, 2
     seen = [[absent, present, unknown], [absent, absent, unknown], [absent, absent, present]]
     numbers = [number_of_findings(states) for states in seen]
@@ -157,7 +157,7 @@ def test_rules_for_labels_that_differ() -> None:
         "any": [absent, present, present],
         "majority": [absent, absent, present],
     }.items():
-        found = agreed(numbers, rule, 3, MANY)  # type: ignore[arg-type]
+        found = pooled_label(numbers, rule, 3, MANY)  # type: ignore[arg-type]
         assert found == number_of_findings(states)
 
 

@@ -431,7 +431,7 @@ def test_an_empty_source_is_refused_where_it_is_public_alone(tmp_path: Path) -> 
         lineage="x", source=f"folder:{tmp_path / 'images'}", nominal_size=1, classes=2
     )
     paths = tmp_path / "manifest.h5", tmp_path / "problems.jsonl"
-    assert prepare(dataset, KEYS, *paths).kept == []
+    assert prepare(dataset, KEYS, *paths).rows == []
     public = dataset.model_copy(update={"declared_public": True})
     with pytest.raises(BadInput, match="holds no records"):
         prepare(public, KEYS, *paths)

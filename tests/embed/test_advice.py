@@ -74,7 +74,7 @@ def beyond() -> None:
 def remaining(told: str) -> None:
     found = re.search(r"which leaves epsilon = ([\d.]+\d)", told)
     assert found is not None, told
-    sigma = gdp.sigma(gdp.mu(float(found[1]), 1e-5), 1)
+    sigma = gdp.sigma(gdp.mu_from_epsilon(float(found[1]), 1e-5), 1)
     patients().spend("more", dp_event.GaussianDpEvent(sigma)).finish(1)
 
 

@@ -144,7 +144,7 @@ def test_what_is_left_can_be_spent_and_the_ledger_says_it(ledger):
     )
     ledger.spend("count", COUNT).finish(1)
     assert 0 < ledger.left < 1.0
-    rest = dp_event.GaussianDpEvent(1 / gdp.mu(ledger.left, 1e-5))
+    rest = dp_event.GaussianDpEvent(1 / gdp.mu_from_epsilon(ledger.left, 1e-5))
     assert ledger.affords(rest)
     ledger.spend("rest", rest).finish(2)
     assert ledger.left < 0.02

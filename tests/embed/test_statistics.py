@@ -20,11 +20,11 @@ DELTA = 1e-5
 BOUNDS = (-20.0, 100.0)
 ODD = [None, "", "word", math.nan, math.inf, -math.inf, -1e300, 1e300, 40, "3.5", 100.0, -20.0]
 EXACT: dict[str, Callable[[list[Any]], tuple[Any, float]]] = {
-    "count": statistics.counted,
+    "count": statistics.count_present,
     "histogram": lambda values: statistics.counts_of_levels(values, ["40", "word"]),
-    "sum": lambda values: statistics.summed(values, BOUNDS),
-    "sum below 0": lambda values: statistics.summed(values, (-9.0, 2.0)),
-    "mean": lambda values: statistics.centred(values, BOUNDS),
+    "sum": lambda values: statistics.clipped_sum_of_values(values, BOUNDS),
+    "sum below 0": lambda values: statistics.clipped_sum_of_values(values, (-9.0, 2.0)),
+    "mean": lambda values: statistics.scaled_sum_and_count(values, BOUNDS),
     "quantiles": lambda values: statistics.tree_of(values, BOUNDS),
 }
 

@@ -36,8 +36,8 @@ class Case:
 
 
 class PlainMeter(SmoothMeter):
-    def within(self, name: str) -> Within:
-        found = super().within(name)
+    def inner_meters(self, name: str) -> Within:
+        found = super().inner_meters(name)
         return PlainWithin(found.source, found.mu, found.most)
 
 

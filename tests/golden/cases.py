@@ -118,11 +118,11 @@ def loss_bound() -> Found:
     range."""
     import torch
 
-    from dpladder.methods.hyfree_dp.train import Rate, learned
+    from dpladder.methods.hyfree_dp.train import Rate, fit_rate
 
     losses = torch.tensor([[0.9, 0.5, 0.3], [0.4, 0.5, 0.9]], dtype=torch.float64)
     one = torch.ones((), dtype=torch.float64)
-    found = [learned(Rate(one, one), own, 0.01 * one, 1.0) for own in losses]
+    found = [fit_rate(Rate(one, one), own, 0.01 * one, 1.0) for own in losses]
     return {"eta": [rate.eta.item() for rate in found], "bound": [r.bound.item() for r in found]}
 
 
@@ -140,7 +140,7 @@ def streams() -> Found:
 def grids() -> Found:
     scales = (0.3, 1.0, 7.0)
     onto = [
-        grid.on_grid(np.array([1.3, -2.7]), np.array([0.41, -1.2]), scale).tolist()
+        grid.add_noise_on_grid(np.array([1.3, -2.7]), np.array([0.41, -1.2]), scale).tolist()
         for scale in scales
     ]
     return {"steps": [grid.grid(scale) for scale in scales], "published": onto}

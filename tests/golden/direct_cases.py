@@ -37,11 +37,11 @@ from dpladder.methods.dp_ls.section import LeastSquares
 from dpladder.methods.hyfree_dp.queries import split
 from dpladder.methods.hyfree_dp.section import HyperparameterFree
 from dpladder.plan import dag
-from dpladder.plan.settle import settled
+from dpladder.plan.settle import resolve_defaults
 from dpladder.privacy.accounting import gdp
 from dpladder.search import fit
 from dpladder.search.asking import Answer
-from dpladder.search.dp_hypo import Lean, beliefs, proposal
+from dpladder.search.dp_hypo import Lean, proposal, upper_bounds
 from dpladder.search.prior import Belief
 from dpladder.search.secret_runs import Chance
 from dpladder.search.space import Space, decompose, draw
@@ -87,7 +87,7 @@ def trials(where: Space) -> list[Trial]:
     """Two rungs at fixed scores."""
     found: list[Trial] = []
     for rung, (epsilon, scores) in enumerate(zip(EPSILONS, SCORES, strict=True)):
-        mu = gdp.mu(epsilon, CONSTANTS.delta)
+        mu = gdp.mu_from_epsilon(epsilon, CONSTANTS.delta)
         below = found[1] if rung else None
         for number, score in enumerate(scores):
             kappa, r = draw(where, mu, epsilon, rung, number, below)
@@ -126,7 +126,7 @@ def prior() -> Found:
 
 
 def fitted(how: Mapping[str, Any], where: Space, given: list[Trial]) -> Found:
-    target = fit.Target(1.0, gdp.mu(1.0, CONSTANTS.delta), where)
+    target = fit.Target(1.0, gdp.mu_from_epsilon(1.0, CONSTANTS.delta), where)
     found = fit.fit_radius(given, target, Fit(**how))
     told = dataclasses.asdict(found) | {"uncertainty": list(found.uncertainty)}
     words = {name: told.pop(name) for name in ("method", "fallback", "clamped")}
@@ -159,10 +159,10 @@ def ladder() -> Found:
         folder = Path(name)
         (folder / "none.npz").touch()
         source = {"dataset": {"source": f"npz:{folder}/none.npz"}}
-        project = settled(resolve(overlay(SWEPT, source)))
+        project = resolve_defaults(resolve(overlay(SWEPT, source)))
         rungs = [_selected(project, folder, rung) for rung in range(len(EPSILONS))]
         target = {"target": f"{project.main.privacy.epsilon:g}"}
-        total = {"mu": gdp.mu(1.0, CONSTANTS.delta)}  # by the plan
+        total = {"mu": gdp.mu_from_epsilon(1.0, CONSTANTS.delta)}  # by the plan
         fit_radius(
             _task(project, "fit_radius", target, {"rungs": rungs}, folder / "fit.json", total)
         )
@@ -208,7 +208,7 @@ def leaning() -> Found:
     """Where dp_hypo's next run may lie, after three."""
     answers = [Answer((), correct) for correct in (410, 455, 430)]
     chance = Chance(3, np.zeros(3), Unrounded(np.zeros(3), 1.0), np.zeros(3))
-    wished = beliefs([5, 20, 40], answers, chance, 15.0)
+    wished = upper_bounds([5, 20, 40], answers, chance, 15.0)
     return {"wished": wished.tolist(), "density": proposal(wished, Lean(0.7, 1.4)).tolist()}
 
 
@@ -232,7 +232,7 @@ def paces(schedule: str) -> Found:
     learner = Descent(schedule=schedule)  # type: ignore[arg-type]
     hyper = Hyper(0.5, 5, 0.5)
     return {
-        "paces": list(descent_noise.paces(learner, 5)),
+        "paces": list(descent_noise.relative_rates(learner, 5)),
         "kappa": [
             descent_noise.logit_noise(learner, hyper, CONSTANTS, momentum)
             for momentum in (0.0, 0.9)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from counted import figures_from
 
-from dpladder.audit.scene import LINEAGE, NOTHING, Scene, SceneFolder, Units, stage, within
+from dpladder.audit.scene import LINEAGE, NOTHING, Scene, SceneFolder, Units, job_environment, stage
 from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.config.shift import Corruption, FurtherTest
 from dpladder.errors import BadInput
@@ -20,12 +20,12 @@ from dpladder.jobs.evaluate import NO_GROUPS, Groups, evaluate, groups_of
 from dpladder.jobs.train_final import train_final
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
-from dpladder.learn.measures.tables import MeasuredModel, Scores, perplexity
+from dpladder.learn.measures.tables import MeasuredModel, Scores, perplexity_of_share
 from dpladder.learn.measures.tested import Confusion, GroupNames
 from dpladder.learn.measures.tested import Tested as Found
 from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting.composition import compose
-from dpladder.privacy.accounting.shown import Shown
+from dpladder.privacy.accounting.shown import NoisedFigure
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.report.summary import read_test
@@ -43,7 +43,7 @@ def made() -> Iterator[SceneFolder]:
 def measured(scene: Scene, by: str = "main") -> Found:
     """Train, and evaluate, as the workflow does."""
     total = f"{scene.project.main.privacy.epsilon:g}"
-    with within(scene.folder, scene.home):
+    with job_environment(scene.folder, scene.home):
         trained = scene.task("train_final", {"target": total}, UNITS)
         train_final(trained)
         weights = {**NOTHING, "weights": str(trained.output["weights"])}
@@ -56,13 +56,13 @@ def measured(scene: Scene, by: str = "main") -> Found:
 
 
 def test_perplexity_is_that_of_the_mean_loss_and_its_interval_holds_the_noise():
-    found = perplexity(0.75, 0.01, 8.0)
+    found = perplexity_of_share(0.75, 0.01, 8.0)
     assert (found.loss, found.loss_sd) == (2.0, 0.08)
     assert found.value == pytest.approx(math.exp(2.0))
     assert (found.low, found.high) == pytest.approx(
         (math.exp(2 - 1.96 * 0.08), math.exp(2 + 1.96 * 0.08))
     )
-    assert perplexity(0.0, 1.0, 8.0).high == math.exp(8.0)
+    assert perplexity_of_share(0.0, 1.0, 8.0).high == math.exp(8.0)
 
 
 def scene_of(made: SceneFolder, measures: str, **changes: Any) -> Scene:
@@ -103,8 +103,8 @@ def test_classes_cost_the_sum_more_noise_and_nothing_else(made: SceneFolder) -> 
 
 def test_a_table_of_answers_hides_what_noise_may_be() -> None:
     cells = [[9.0, 9.0, 0.0], [0.0, 9.0, 0.0], [0.0, 0.0, 9.0]]
-    assert Confusion(cells, 4.0).shown(0) == [9.0, 9.0, None]
-    assert Confusion(cells, 5.0).shown(1) == [None, None, None]
+    assert Confusion(cells, 4.0).row_or_hidden(0) == [9.0, 9.0, None]
+    assert Confusion(cells, 5.0).row_or_hidden(1) == [None, None, None]
 
 
 def test_auc_is_of_two_classes(made: SceneFolder) -> None:
@@ -116,7 +116,7 @@ def test_exact_counts_of_a_public_source_have_no_noise() -> None:
     found = figures_from(("a", "b"), by_class=([[3.0, 1.0], [0.0, 4.0]], 0.0))
     assert not found.noised
     assert found.accuracy == 3 / 8
-    assert found.figures["balanced"] == Shown(0.375, 0.0)
+    assert found.figures["balanced"] == NoisedFigure(0.375, 0.0)
     assert [one.accuracy for one in found.classes or ()] == [0.75, 0.0]
 
 
@@ -181,11 +181,11 @@ def test_groups_of_other_people_are_counted_apart_and_none_of_them_was_trained_o
 
 def test_groups_of_a_test_are_numbered_as_they_are_counted() -> None:
     data = Data(np.zeros((4, 1)), np.array([0, 1, 1, 0]), groups=np.array([2, 0, 1, -1]))
-    some = Groups(("a", "b", "c"), ("c", "a"), ("c", "a"), (), apart=True).kept(data)
+    some = Groups(("a", "b", "c"), ("c", "a"), ("c", "a"), (), apart=True).restrict(data)
     assert some.labels.tolist() == [0, 1, -1, -1]
     assert some.groups is not None
     assert some.groups.tolist() == [0, 1, -1, -1]
-    assert NO_GROUPS.kept(replace(data, groups=None)).labels.tolist() == [0, 1, 1, 0]
+    assert NO_GROUPS.restrict(replace(data, groups=None)).labels.tolist() == [0, 1, 1, 0]
 
 
 def test_a_further_test_counts_the_groups_that_it_names_or_its_own() -> None:

@@ -18,7 +18,7 @@ from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
-from dpladder.search.asking import Ask, Found, Setting, trainings
+from dpladder.search.asking import Ask, SearchOutcome, Setting, trainings
 from dpladder.search.bench import Bench, NamedAsk, answers
 from dpladder.search.secret_runs import Chance, best
 
@@ -79,9 +79,9 @@ def test_more_trainings_than_the_search_declared_are_refused():
 
 def test_the_stream_of_all_trainings_is_taken_once():
     meter = outer()
-    meter.within("trainings")
+    meter.inner_meters("trainings")
     with pytest.raises(Refused, match="more often than the declared 1"):
-        meter.within("trainings")
+        meter.inner_meters("trainings")
 
 
 def test_a_part_without_any_record_trains_on_noise_alone():
@@ -96,7 +96,7 @@ def test_a_part_without_any_record_trains_on_noise_alone():
 def test_no_run_at_all_puts_out_a_head_that_knows_nothing(name, bias):
     """And that is counted as any other: it takes every record for the first class."""
     learner = learner_of({"name": name, "bias": bias})
-    (head,) = _head(Found(1.0, 0.0, None), learner, CONSTANTS)
+    (head,) = _head(SearchOutcome(1.0, 0.0, None), learner, CONSTANTS)
     assert head.shape == (3, 5 + bias)
     assert not head.any()
     scorer = scorer_of(learner, CONSTANTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpladder.config.depths import OF_BUNDLED, alternatives
-from dpladder.data.depths import of_names
+from dpladder.data.depths import depths_by_name
 from dpladder.jobs.find_mean import best_depths
 from dpladder.learn.data import Data
 
@@ -21,7 +21,7 @@ def sample(labels: np.ndarray, strength: float) -> Data:
     return Data(features.astype(np.float16), labels)
 
 
-CANDIDATES = [of_names(names, KNOWN, 32.0) for names in (("plain",), ("telling",), ("last",))]
+CANDIDATES = [depths_by_name(names, KNOWN, 32.0) for names in (("plain",), ("telling",), ("last",))]
 
 
 def test_the_depth_whose_public_heads_lose_least_is_taken() -> None:

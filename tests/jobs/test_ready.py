@@ -9,7 +9,7 @@ import pytest
 
 from dpladder.audit import searches
 from dpladder.audit.rules import terms
-from dpladder.audit.scene import LINEAGE, Units, stage, within
+from dpladder.audit.scene import LINEAGE, Units, job_environment, stage
 from dpladder.errors import Refused
 from dpladder.jobs.estimate_head import estimate_head
 from dpladder.learn import layers
@@ -49,7 +49,10 @@ def test_what_cannot_be_trained_is_refused_before_it_is_charged(
         run = getattr(
             import_module(f"dpladder.jobs.{stages.module_of(rule)}"), stages.module_of(rule)
         )
-        with within(scene.folder, scene.home), pytest.raises(Refused, match="cannot be trained"):
+        with (
+            job_environment(scene.folder, scene.home),
+            pytest.raises(Refused, match="cannot be trained"),
+        ):
             run(task)
         state = book.load(Ledger(scene.home, LINEAGE))
         assert {held.status for held in state.items.values()} == {"RESERVED"}
@@ -70,7 +73,10 @@ def test_a_head_is_charged_only_where_its_network_can_be_trained(
         scene = made.scene(terms("add_remove", 40.0), HEAD)
         task = scene.task("estimate_head", {}, UNITS)
         monkeypatch.setattr(predict, "ready", refuse)
-        with within(scene.folder, scene.home), pytest.raises(Refused, match="cannot be trained"):
+        with (
+            job_environment(scene.folder, scene.home),
+            pytest.raises(Refused, match="cannot be trained"),
+        ):
             estimate_head(task)
         assert asked == ["head", "last_block"]
         state = book.load(Ledger(scene.home, LINEAGE))

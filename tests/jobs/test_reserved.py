@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpladder.audit.scene import LINEAGE, SceneFolder, Units, stage, within
+from dpladder.audit.scene import LINEAGE, SceneFolder, Units, job_environment, stage
 from dpladder.errors import Refused
 from dpladder.jobs.train_final import train_final
 from dpladder.plan import stages
@@ -27,7 +27,7 @@ def test_a_job_that_spends_runs_only_the_code_that_was_planned(
 ) -> None:
     scene = made.scene()
     task = scene.task("train_final", {"target": f"{scene.project.main.privacy.epsilon:g}"}, UNITS)
-    with within(scene.folder, scene.home):
+    with job_environment(scene.folder, scene.home):
         with monkeypatch.context() as edited:
             edited.setattr(stages, "rule_code", lambda *asked: "of files that were edited since")
             with pytest.raises(Refused, match="code changed after the workflow was started"):
@@ -53,7 +53,7 @@ def test_a_reservation_that_another_run_gave_back_is_told_as_that(made: SceneFol
     """Two teams in one home, each with an experiment of this name: no mount is to blame."""
     scene = made.scene()
     task = scene.task("train_final", {"target": f"{scene.project.main.privacy.epsilon:g}"}, UNITS)
-    with within(scene.folder, scene.home):
+    with job_environment(scene.folder, scene.home):
         ledger = Ledger(scene.home, LINEAGE)
         book.refund(ledger, [*book.load(ledger).items])
         with pytest.raises(Refused, match="gave its reservation back") as refused:

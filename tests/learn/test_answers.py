@@ -31,7 +31,7 @@ from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.methods.hyfree_finetune.section import HyperparameterFreeTuning
 from dpladder.network import answers
 from dpladder.network.cut import text_network_of, upper_of
-from dpladder.network.marks import IN_CONTEXT, MOST_ANSWERS, first_bit, last_bit, marks_of
+from dpladder.network.marks import IN_CONTEXT, MOST_ANSWERS, answer_marks, first_bit, last_bit
 from dpladder.privacy.release.meter import Meter
 
 TOKENS, RECORDS = 16, 9
@@ -62,7 +62,7 @@ def learner_of(trains: str, **other: object) -> FineTune:
 
 
 def moved(learner: FineTune, constants: Constants, size: float = 0.02) -> Tensor:
-    first = parts.start(learner, constants, parts.tuned_of(learner, constants))
+    first = parts.start(learner, constants, parts.tuned_model(learner, constants))
     drawn = torch.randn(len(first), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     return (first + size * drawn).float()
 
@@ -94,9 +94,9 @@ def test_gradients_and_norms_are_those_of_plain_autograd_one_record_at_a_time(
     constants, learner = constants_of(kind), learner_of(trains)
     rows, labels = rows_of(constants).double(), torch.zeros(RECORDS, dtype=torch.long)
     rows[2].view(TOKENS, 2)[:, 1] = 0.0  # a record without a context, and so without an answer
-    tuned = parts.tuned_of(learner, constants).copied(CPU, torch.float64)
+    tuned = parts.tuned_model(learner, constants).copy_to(CPU, torch.float64)
     owners = tensors.owners_of(tuned, constants.dimension)
-    tuned.put(moved(learner, constants).double())
+    tuned.set_difference(moved(learner, constants).double())
     found = clipping.gradients(owners, rows[:, None], labels)
     norms = torch.stack([part.squares() for _, part in found]).sum(0).sqrt()
     module = tuned.module
@@ -113,7 +113,7 @@ def test_gradients_and_norms_are_those_of_plain_autograd_one_record_at_a_time(
     for record in range(RECORDS):
         alone = torch.zeros(RECORDS, dtype=torch.float64)
         alone[record] = 1.0
-        apart = probing._laid_out(owners, found, alone) - wanted[record]
+        apart = probing._sum_in_vector_order(owners, found, alone) - wanted[record]
         # each record adds its own gradient and nothing else
         assert apart.norm() <= 1e-8 * (1.0 + wanted[record].norm())
 
@@ -122,7 +122,7 @@ def test_gradients_and_norms_are_those_of_plain_autograd_one_record_at_a_time(
 def test_no_record_adds_more_than_the_bound_whatever_its_tokens_and_marks_are(trains: str) -> None:
     constants, learner = constants_of("bert"), learner_of(trains)
     weights, rows = moved(learner, constants, 0.1), rows_of(constants).numpy()
-    tuned, bound = parts.tuned_of(learner, constants).copied(CPU), 1e-4
+    tuned, bound = parts.tuned_model(learner, constants).copy_to(CPU), 1e-4
     owners = tensors.owners_of(tuned, constants.dimension)
 
     def summed(features: np.ndarray) -> Tensor:
@@ -141,7 +141,7 @@ def test_no_record_adds_more_than_the_bound_whatever_its_tokens_and_marks_are(tr
 
 def test_the_network_sees_no_marks_and_the_loss_no_token_outside_the_context() -> None:
     constants, learner = constants_of("bert"), learner_of("all")
-    module = parts.tuned_of(learner, constants).copied(CPU).module
+    module = parts.tuned_model(learner, constants).copy_to(CPU).module
     module.head.weight.data.normal_(generator=torch.Generator().manual_seed(0))
     rows = rows_of(constants)
     blank = rows.clone().view(RECORDS, TOKENS, 2)
@@ -158,7 +158,7 @@ def test_the_network_sees_no_marks_and_the_loss_no_token_outside_the_context() -
 
 def row_of(context: tuple[int, int], spans: list[tuple[int, int]], tokens: int = 40) -> Tensor:
     inside = [context[0] <= place < context[1] for place in range(tokens)]
-    marks = marks_of(inside, spans)
+    marks = answer_marks(inside, spans)
     return torch.tensor([[place + 1, mark] for place, mark in enumerate(marks)]).flatten()[None]
 
 
@@ -225,7 +225,7 @@ def test_it_learns_where_answers_stand(learner: FineTune | str) -> None:
         row[:, 0] = torch.randint(10, 24, (TOKENS,)) + 1
         place = int(torch.randint(4, TOKENS, ()))
         row[place, 0] = 6.0
-        row[:, 1] = torch.tensor(marks_of([at > 3 for at in range(TOKENS)], [(place, place)]))
+        row[:, 1] = torch.tensor(answer_marks([at > 3 for at in range(TOKENS)], [(place, place)]))
     data = Data(rows.flatten(1).numpy(), np.zeros(40, np.int64))
     meter = Meter(declare(learner, hyper, constants).draws, Seeded(), audit=True)
     found = train(data, hyper, learner, constants, meter, ONE)
@@ -236,7 +236,7 @@ def test_it_learns_where_answers_stand(learner: FineTune | str) -> None:
     assert before < 15 < 30 < after
     assert [*queries.shapes(learner, constants)][-1] == "head.weight"
     assert found[-1].shape == (2, 17)
-    first, last = predict.answered(learner, constants, found, data.features).T
+    first, last = predict.best_answers(learner, constants, found, data.features).T
     kept = np.arange(40), first
     words, marks = rows.numpy().transpose(2, 0, 1)
     assert np.count_nonzero((first == last) & (words[kept] == 6.0) & (marks[kept] > 1)) == after

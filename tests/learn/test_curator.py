@@ -14,7 +14,7 @@ from support import Silent
 
 from dpladder.config.model import Resources
 from dpladder.learn import curator
-from dpladder.learn.curator import Curator, Given
+from dpladder.learn.curator import Curator, PublicInputs
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.learn.queries import RecordSum, WeighedSums
@@ -45,7 +45,7 @@ def test_no_method_imports_records_or_the_meter(path: Path) -> None:
 
 def test_a_method_is_told_public_inputs_alone() -> None:
     """A new field is public, or was released before: say here which."""
-    assert {field.name for field in fields(Given)} == {
+    assert {field.name for field in fields(PublicInputs)} == {
         "device",
         "threads",
         "number",

@@ -339,7 +339,7 @@ def test_what_is_told_of_each_finding_without_noise_is_exact():
     found = tables.exact("auc", a_model(), data)
     (counts, _), (bins, _) = tables.arrays_of(found).values()
     assert np.array_equal(counts.sum(axis=2), bins.sum(axis=2))
-    told = tables.tested(found)
+    told = tables.figures_of_counts(found)
     areas = []
     for place, one in enumerate(told.findings):
         known = states[:, place] != UNKNOWN

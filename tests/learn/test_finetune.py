@@ -104,14 +104,16 @@ def records(constants: Constants, count: int = RECORDS, views: int = 1) -> Data:
 
 def moved(learner: FineTune, constants: Constants, size: float = 0.01) -> Tensor:
     """Weights away from the start, so that nothing is zero for another reason."""
-    first = parts.start(learner, constants, parts.tuned_of(learner, constants))
+    first = parts.start(learner, constants, parts.tuned_model(learner, constants))
     return first + size * torch.randn(
         first.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64
     )
 
 
 def owners_of(learner: FineTune, constants: Constants) -> tensors.Ownership:
-    return tensors.owners_of(parts.tuned_of(learner, constants).copied(CPU), constants.dimension)
+    return tensors.owners_of(
+        parts.tuned_model(learner, constants).copy_to(CPU), constants.dimension
+    )
 
 
 def summed(
@@ -126,8 +128,8 @@ def one_by_one(
     learner: FineTune, constants: Constants, data: Data, weights: Tensor
 ) -> list[Tensor]:
     """Gradients by plain autograd in float64."""
-    tuned = parts.tuned_of(learner, constants).copied(CPU, torch.float64)
-    tuned.put(weights.float().double())
+    tuned = parts.tuned_model(learner, constants).copy_to(CPU, torch.float64)
+    tuned.set_difference(weights.float().double())
     trained = [weight.requires_grad_() for weight in tuned.trained.values()]
     found = []
     for x, label in zip(data.features, data.labels, strict=True):
@@ -187,15 +189,15 @@ def test_a_head_alone_learns_what_it_learns_as_one_of_many_tensors(views: int, l
     learner = FineTune(trains="head", init="random", bias=True, augment=views, link=link)
     data = records(SMALL, views=views)
     data.features[0], data.features[1], data.labels[2] = np.nan, 0.0, -1  # these count as nothing
-    tuned = parts.tuned_of(learner, SMALL)
+    tuned = parts.tuned_model(learner, SMALL)
     weights = moved(learner, SMALL)
-    head = sums._of_the_head(data, learner, SMALL, tuned.copied(CPU), 8, ONE)
+    head = sums._head_only_sums(data, learner, SMALL, tuned.copy_to(CPU), 8, ONE)
     for bound in (1e-3, 1e3):
         expected = summed(learner, SMALL, data, weights, bound)
         found = head.gradients(weights[None], bound, head.records.chunks(), clip)[0]
         assert (found - expected).norm() <= 1e-5 * expected.norm()
     nobody = Data(data.features, np.full_like(data.labels, -1))
-    head = sums._of_the_head(nobody, learner, SMALL, tuned.copied(CPU), 8, ONE)
+    head = sums._head_only_sums(nobody, learner, SMALL, tuned.copy_to(CPU), 8, ONE)
     assert head.gradients(weights[None], 1.0, head.records.chunks(), clip).norm() == 0.0
 
 
@@ -206,8 +208,8 @@ def test_a_gradient_of_findings_is_clipped_whole_and_what_is_unknown_has_none(tr
     states = np.random.default_rng(1).integers(0, 3, (len(data.labels), CLASSES))
     data = replace(data, labels=np.array([number_of_findings(own.tolist()) for own in states]))
     weights = moved(learner, constants)
-    tuned = parts.tuned_of(learner, constants).copied(CPU, torch.float64)
-    tuned.put(weights.float().double())
+    tuned = parts.tuned_model(learner, constants).copy_to(CPU, torch.float64)
+    tuned.set_difference(weights.float().double())
     trained = [weight.requires_grad_() for weight in tuned.trained.values()]
     gradients = []
     for x, own in zip(data.features, states, strict=True):
@@ -227,9 +229,9 @@ def test_a_gradient_of_findings_is_clipped_whole_and_what_is_unknown_has_none(tr
 def test_a_network_starts_with_the_public_head_above_it() -> None:
     learner, data = FineTune(trains="norm_and_bias", init="public"), records(SMALL)
     seen = weights_of(learner).seen_by_head(learner, SMALL)
-    head, _ = public_head.fitted(data, CLASSES, seen)
-    tuned = parts.tuned_of(learner, SMALL).copied(CPU, torch.float64)
-    tuned.put(parts.start(learner, SMALL, tuned, head))
+    head, _ = public_head.fit_public_head(data, CLASSES, seen)
+    tuned = parts.tuned_model(learner, SMALL).copy_to(CPU, torch.float64)
+    tuned.set_difference(parts.start(learner, SMALL, tuned, head))
     put_out = tuned.module(torch.from_numpy(np.asarray(data.features)).double())
     assert np.allclose(put_out.detach().numpy(), seen(data.features) @ head.T, rtol=1e-6, atol=1e-9)
     assert np.abs(head).max() > 0
@@ -292,7 +294,7 @@ def test_a_gradient_that_terms_cancel_in_is_clipped_by_its_terms() -> None:
         torch.tensor([[[1.0, 0.0], [1.0, 1e-6]]]),
     )
     product = forms.Product(big, small, bias=False, turned=False)
-    for part in (product, product.made()):
+    for part in (product, product.as_matrices()):
         assert part.squares().sqrt().item() == pytest.approx(1e-2, rel=1e-3)
         (factor,) = clipping.factors([(layer, part)], 1.0).tolist()
         terms = product.terms().sqrt().item()
@@ -323,7 +325,7 @@ def test_a_product_is_the_same_whole_and_in_factors(bias: bool, turned: bool) ->
     gradients[2, 1, 0] = np.inf  # of a record that counts as nothing
     factor = torch.tensor([0.5, 1.0, 0.0, 0.25], dtype=torch.float64)
     product = forms.Product(gradients, inputs, bias, turned)
-    whole, sound = product.made(), factor > 0
+    whole, sound = product.as_matrices(), factor > 0
     assert torch.allclose(product.squares()[sound], whole.squares()[sound], rtol=1e-5)
     assert torch.allclose(product.terms()[sound], whole.terms()[sound], rtol=1e-5)
     for one, other in zip(product.sums(factor), whole.sums(factor), strict=True):
@@ -419,7 +421,7 @@ def test_a_file_holds_the_difference_by_name_and_predicts_the_same_to_the_last_b
     assert np.array_equal(own(found, data.features), own(loaded, data.features))
 
     whole = cut.upper_of(SMALL.network)
-    state = parts.merged(learner, SMALL, loaded)
+    state = parts.merged_tensors(learner, SMALL, loaded)
     assert set(state) <= set(dict(whole.network.named_parameters()))
     plain = torch.func.functional_call(
         whole.network, state, (whole.enter(torch.from_numpy(data.features)),)
@@ -448,7 +450,7 @@ class Mixing(nn.Module):
 def test_a_network_that_mixes_records_is_refused_whatever_its_layers_are_called() -> None:
     learner = FineTune(trains="all", init="random")
     owners = owners_of(learner, SMALL)
-    owners.tuned.put(moved(learner, SMALL).float())
+    owners.tuned.set_difference(moved(learner, SMALL).float())
     probing.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
     owners.tuned.module.enter.append(Mixing())
     with pytest.raises(Refused, match="depends on the other records of its batch"):
@@ -467,7 +469,7 @@ class ByPlace(nn.Module):
 def test_a_network_that_rounds_a_record_by_its_place_is_refused() -> None:
     learner = FineTune(trains="all", init="random")
     owners = owners_of(learner, SMALL)
-    owners.tuned.put(moved(learner, SMALL).float())
+    owners.tuned.set_difference(moved(learner, SMALL).float())
     owners.tuned.module.enter.append(ByPlace())
     with pytest.raises(Refused, match=r"by its place.*resources.threads: 1"):
         probing.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
@@ -476,7 +478,7 @@ def test_a_network_that_rounds_a_record_by_its_place_is_refused() -> None:
 def test_batch_norm_in_training_mode_is_seen_too() -> None:
     learner = FineTune(trains="head", init="random")
     owners = owners_of(learner, SMALL)
-    owners.tuned.put(moved(learner, SMALL).float())
+    owners.tuned.set_difference(moved(learner, SMALL).float())
     owners.tuned.module.train()
     with pytest.raises(Refused, match="depends on the other records of its batch"):
         probing.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
@@ -509,16 +511,16 @@ def test_a_layer_whose_sum_is_not_autograds_is_named(
     monkeypatch: pytest.MonkeyPatch, wrong: float
 ) -> None:
     owners = owners_of(FineTune(trains="all", init="random"), SMALL)
-    owners.tuned.put(moved(FineTune(trains="all"), SMALL).float())
+    owners.tuned.set_difference(moved(FineTune(trains="all"), SMALL).float())
     probing.refuse_untrainable(owners, 1, SMALL.dimension, CLASSES)
-    right = clipping._of_layer
+    right = clipping._layer_gradients
 
     def of_layer(layer: tensors.Layer, *given: Any) -> Any:
         found = right(layer, *given)
         other = type(layer.module) is not Steady
         return found if other else replace(found, gradients=wrong * found.gradients)
 
-    monkeypatch.setattr(clipping, "_of_layer", of_layer)
+    monkeypatch.setattr(clipping, "_layer_gradients", of_layer)
     with pytest.raises(Refused, match=r"gradients of head.weight are not those of plain autograd"):
         probing.refuse_untrainable(owners, 1, SMALL.dimension, CLASSES)
 
@@ -552,14 +554,14 @@ def test_chunks_are_as_large_as_the_declared_memory_allows() -> None:
 
 def test_a_head_above_the_cut_follows_sigmoids_where_they_are_asked_for() -> None:
     constants = Constants(n0=40, classes=3, dimension=8)
-    module = parts.tuned_of(FineTune(trains="head", link="sigmoid"), constants).module
+    module = parts.tuned_model(FineTune(trains="head", link="sigmoid"), constants).module
     logits = torch.from_numpy(np.random.default_rng(0).normal(size=(9, 3)))
     labels = torch.arange(9) % 3
     expected = binary_cross_entropy_with_logits(
         logits - np.log(2.0), torch.nn.functional.one_hot(labels, 3).double(), reduction="none"
     )
     assert torch.allclose(module.losses(logits, labels), expected.sum(1))
-    other = parts.tuned_of(FineTune(trains="head"), constants).module
+    other = parts.tuned_model(FineTune(trains="head"), constants).module
     assert torch.allclose(
         other.losses(logits, labels), cross_entropy(logits, labels, reduction="none")
     )
@@ -581,7 +583,7 @@ def apart_when_merged(learner: FineTune, constants: Constants) -> float:
     """Of logits of what was trained, against the public network with the merged tensors in it."""
     data = records(constants, 5)
     flat = moved(learner, constants, 0.1).float().numpy()
-    tuned = parts.tuned_of(learner, constants)
+    tuned = parts.tuned_model(learner, constants)
     ends = np.cumsum([weight.numel() for weight in tuned.trained.values()])[:-1]
     trained = tuple(
         part.reshape(weight.shape)
@@ -589,7 +591,9 @@ def apart_when_merged(learner: FineTune, constants: Constants) -> float:
     )
     upper = upper_of(constants.network)
     network = copy.deepcopy(upper.network)
-    network.load_state_dict(network.state_dict() | parts.merged(learner, constants, trained))
+    network.load_state_dict(
+        network.state_dict() | parts.merged_tensors(learner, constants, trained)
+    )
     plain = upper.read(network, upper.enter(torch.from_numpy(data.features))).double()
     head = torch.from_numpy(trained[-1]).double()
     wanted = weights_of(learner).logits(learner, constants)(trained, data.features)
@@ -648,7 +652,7 @@ def test_a_network_whose_matrices_stand_the_other_way_round_learns_to_speak(trai
     learner = FineTune(trains=trains, lora=Lora(rank=2, targets=("*.c_attn", "*.mlp.c_proj")))
     predict.ready(learner, constants, ONE)
     assert apart_from_autograd(learner, constants, 3) < 1e-5
-    trained = parts.tuned_of(learner, constants).trained
+    trained = parts.tuned_model(learner, constants).trained
     assert trains != "lora" or [*trained] == [
         f"network.transformer.h.{block}.{layer}.{side}.weight"
         for block in range(2)
@@ -663,4 +667,4 @@ def test_adapters_of_every_kind_of_layer_begin_at_nothing() -> None:
         network = network_of_texts("input", False, kind)
         constants = Constants(40, CLASSES, math.prod(network.shape), network=network)
         learner = FineTune(trains="lora", lora=Lora(rank=2))
-        assert not parts.tuned_of(learner, constants).base.any()
+        assert not parts.tuned_model(learner, constants).base.any()

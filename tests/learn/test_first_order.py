@@ -41,12 +41,12 @@ from dpladder.methods.hyfree_dp.train import (
     ROOM,
     SURE,
     Rate,
-    learned,
+    fit_rate,
 )
 from dpladder.methods.one_step.section import OneStep
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import curve_of, loss_distribution, price
-from dpladder.privacy.accounting.draws import tie
+from dpladder.privacy.accounting.draws import check_charge_matches_noise
 from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, mu
 from dpladder.privacy.release.meter import Draw, Meter
 
@@ -472,7 +472,7 @@ def test_laplace_losses_on_samples_are_declared_at_what_they_are_charged(monkeyp
     monkeypatch.setattr(queries, "_least_scale", lambda *_: 1.0)
     learner = HyperparameterFree(sampling_rate=0.2, loss_noise="laplace", gamma=2.0, every=2)
     declared = declare(learner, Hyper(1.0, 3, 0.4, 1e-7), constants_of(cap=2))
-    tie(declared.events, declared.draws, "add_remove")
+    check_charge_matches_noise(declared.events, declared.draws, "add_remove")
     (booked,) = declared.events
     looking, blind = booked.event.events
     assert (looking.count, blind.count) == (2, 1)
@@ -727,7 +727,7 @@ def test_no_losses_take_the_rate_or_the_next_bound_out_of_their_limits(
     steering, values, eta, bound, deviation
 ):
     """A bound of zero or less would mean losses without noise."""
-    after = learned(
+    after = fit_rate(
         Rate(single(eta), single(bound)),
         one(*values),
         single(deviation),
@@ -751,7 +751,7 @@ def single(value):
 def test_a_parabola_gives_its_bottom():
     def after(bottom, curvature):
         loss = [curvature / 2 * (way * 0.5 - bottom) ** 2 + 3 for way in (-1, 0, 1)]
-        return learned(Rate(single(0.5), single(1.0)), one(*loss), single(0.0), 1.0).eta.item()
+        return fit_rate(Rate(single(0.5), single(1.0)), one(*loss), single(0.0), 1.0).eta.item()
 
     assert after(0.7, 2.0) == pytest.approx(0.7)
     assert after(0.3, 2.0) == pytest.approx(0.3)
@@ -766,7 +766,7 @@ def test_as_published_the_rate_goes_to_every_bottom_ahead_and_the_loss_is_the_ne
         loss = [curvature / 2 * (way * 0.5 - bottom) ** 2 + 1.5 for way in (-1, 0, 1)]
         noise = single(1e9)  # it does not ask whether the losses tell anything
         rate = Rate(single(0.5), single(9.0))
-        found = learned(rate, one(*loss), noise, 1.0, "published")
+        found = fit_rate(rate, one(*loss), noise, 1.0, "published")
         assert found.bound.item() == min(max(loss[1], LEAST), MOST)
         return found.eta.item()
 
@@ -779,8 +779,8 @@ def test_as_published_the_rate_goes_to_every_bottom_ahead_and_the_loss_is_the_ne
 
 def test_losses_within_their_noise_leave_the_rate():
     seen, rate = one(1.2, 1.0, 1.0), Rate(single(0.5), single(1.0))  # a slope of 0.1
-    assert learned(rate, seen, single(0.1), 1.0).eta == 0.5
-    assert learned(rate, seen, single(0.09), 1.0).eta != 0.5
+    assert fit_rate(rate, seen, single(0.1), 1.0).eta == 0.5
+    assert fit_rate(rate, seen, single(0.09), 1.0).eta != 0.5
 
 
 EXTREME = {

@@ -176,7 +176,7 @@ CLAIM = Claim(0.8, 0.3)
 def test_a_head_is_trusted_that_keeps_half_of_its_word(
     right: float, scale: float, expected: bool
 ) -> None:
-    assert guide.trusted(right, CLAIM, scale, Constants(1000, CLASSES, WIDTH)) is expected
+    assert guide.trusts_head(right, CLAIM, scale, Constants(1000, CLASSES, WIDTH)) is expected
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_step_follows_a_sample_by_what_it_is_worth() -> None:
     hyper, worth = Hyper(0.5, 1, 1.0), 60 / (1 + 60 * ((1 / 3 - 1 / 4) ** 2 - 2 / 400**2))
     learner = GUIDED.model_copy(update={"look": 0.5})
     found = trained(replace(data, claim=Claim(1 / 3, 0.1)), learner, hyper)
-    left = guide.of_steps(learner, hyper)
+    left = guide.hyper_after_look(learner, hyper)
     pull = worth * weight_of(learner, left, constants_of(data), directions_of(sample))
     expected = -0.5 * (gradient_of(data) + pull * gradient_of(sample)) / (1 + pull) ** 0.5
     assert pull > 0.001
@@ -216,9 +216,9 @@ def test_a_sample_whose_labels_teach_nothing_is_not_followed() -> None:
     sample = records(400, 2)
     drawn = np.random.default_rng(0).integers(0, CLASSES, 400)
     seen = weights_of(GUIDED).seen_by_head(GUIDED, constants_of(sample))
-    _, claim = public_head.fitted(replace(sample, labels=drawn), CLASSES, seen)
+    _, claim = public_head.fit_public_head(replace(sample, labels=drawn), CLASSES, seen)
     assert claim.right < claim.luck
-    assert not guide.trusted(1000.0, claim, 1.0, Constants(1000, CLASSES, WIDTH))
+    assert not guide.trusts_head(1000.0, claim, 1.0, Constants(1000, CLASSES, WIDTH))
 
 
 @pytest.mark.few(1)
@@ -231,10 +231,10 @@ def test_a_sample_about_something_else_is_not_followed(move: int) -> None:
     learner = Descent(public="gradient", look=0.1)
     constants, hyper = constants_of(data), Hyper(0.5, 5, 2.0)
     seen = weights_of(learner).seen_by_head(learner, constants)
-    head, claim = public_head.fitted(sample, CLASSES, seen)
+    head, claim = public_head.fit_public_head(sample, CLASSES, seen)
     assert claim.right > 0.9
     found = trained(replace(data, sample=sample, start=head, claim=claim), learner, hyper)
-    alone = trained(data, Descent(), guide.of_steps(learner, hyper))
+    alone = trained(data, Descent(), guide.hyper_after_look(learner, hyper))
     assert np.array_equal(found, alone) == bool(move)
 
 

@@ -58,8 +58,8 @@ def trained(data: Data, learner: FineTune = GUIDED, hyper: Hyper = HYPER) -> np.
 
 def gradient_of(data: Data, learner: FineTune, first: torch.Tensor) -> np.ndarray:
     """The mean of the loss's, where the training starts."""
-    tuned = parts.tuned_of(learner, SMALL).copied(CPU, torch.float64)
-    tuned.put(first)
+    tuned = parts.tuned_model(learner, SMALL).copy_to(CPU, torch.float64)
+    tuned.set_difference(first)
     weights = [weight.requires_grad_() for weight in tuned.trained.values()]
     put_out = tuned.module(torch.from_numpy(data.features).double())
     loss = cross_entropy(put_out, torch.from_numpy(data.labels))
@@ -67,7 +67,7 @@ def gradient_of(data: Data, learner: FineTune, first: torch.Tensor) -> np.ndarra
 
 
 def first_of(learner: FineTune, data: Data) -> torch.Tensor:
-    return parts.start(learner, SMALL, parts.tuned_of(learner, SMALL), data.start)
+    return parts.start(learner, SMALL, parts.tuned_model(learner, SMALL), data.start)
 
 
 def directions_of(sample: Data) -> float:
@@ -166,7 +166,9 @@ def test_a_sample_that_its_look_rejects_leaves_a_head_of_zeros_and_adapters_as_t
     assert worth == 0.0
     weights = trained(replace(data, worth=0.0), learner)
     alone = FineTune(trains="lora")
-    assert np.allclose(weights, trained(data, alone, guide.of_steps(learner, HYPER)), atol=1e-6)
+    assert np.allclose(
+        weights, trained(data, alone, guide.hyper_after_look(learner, HYPER)), atol=1e-6
+    )
     assert np.abs(weights).max() > 0
 
     bought = learner.model_copy(update={"head": Head(epsilon=1.0), "trains": "norm_and_bias"})

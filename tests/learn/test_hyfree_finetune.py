@@ -64,8 +64,8 @@ def losses_by_torch(
     learner: HyperparameterFreeTuning, constants: Constants, data: Data, weights: Tensor
 ) -> list[float]:
     """In float64, one record at a time."""
-    tuned = parts.tuned_of(learner, constants).copied(CPU, torch.float64)
-    tuned.put(weights.float().double())
+    tuned = parts.tuned_model(learner, constants).copy_to(CPU, torch.float64)
+    tuned.set_difference(weights.float().double())
     speaks, found = constants.network is not None and constants.network.speaks, []
     for x, label in zip(data.features, data.labels, strict=True):
         put_out = tuned.module(torch.from_numpy(np.atleast_2d(x)).double())
@@ -104,9 +104,9 @@ def test_a_records_losses_are_torchs_own_under_each_of_several_weights(
 def test_a_language_models_losses_are_its_own_in_units_of_knowing_nothing() -> None:
     speech = constants_of("speech", "input", "pretrained")
     tell_alike(Learner(trains="norm_and_bias"), speech, records(speech))
-    assert parts.tuned_of(
+    assert parts.tuned_model(
         Learner(trains="norm_and_bias"), speech
-    ).module.knowing_nothing == math.log(24)
+    ).module.initial_loss == math.log(24)
 
 
 @pytest.mark.ci
@@ -219,7 +219,7 @@ def test_it_trains_alike_twice_and_draws_each_step_afresh(switches) -> None:
 def test_a_sample_with_nobody_in_it_is_a_step_of_noise() -> None:
     learner = Learner(trains="norm_and_bias")
     sums, weights = sums_of(learner, records(SMALL, 3)), moved(learner, SMALL)[None]
-    nobody = sums.records.chosen(np.zeros(3, np.bool_))
+    nobody = sums.records.select_rows(np.zeros(3, np.bool_))
     assert sums.gradients(weights, 1.0, nobody, normalise).norm() == 0.0
     assert sums.losses(weights, lambda losses: losses, nobody).norm() == 0.0
 
@@ -243,7 +243,7 @@ def test_a_network_starts_with_the_public_head_above_it() -> None:
     learner, data = Learner(trains="last_block", init="public"), records(SMALL)
     seen = weights_of(learner).seen_by_head(learner, SMALL)(data.features)
     head = np.random.default_rng(0).normal(size=(CLASSES, seen.shape[1])).astype(np.float32)
-    start = partial(parts.start, learner, SMALL, parts.tuned_of(learner, SMALL))
+    start = partial(parts.start, learner, SMALL, parts.tuned_model(learner, SMALL))
     assert np.array_equal(start(head)[-head.size :].numpy(), head.ravel())
     still = train(replace(data, start=head), Hyper(1e-4, 1, 1e6), learner, SMALL, Silent(), ONE)
     assert np.allclose(still[-1], head, atol=1e-2)

@@ -22,7 +22,7 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_mlp.section import HiddenLayer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import loss_distribution, price
-from dpladder.privacy.accounting.draws import Draw, tie
+from dpladder.privacy.accounting.draws import Draw, check_charge_matches_noise
 from dpladder.privacy.accounting.events import (
     Booked,
     Composed,
@@ -85,7 +85,7 @@ SHAPES = [
 def test_the_draws_of_a_training_cost_what_its_events_charge(values, cap, relation):
     constants = Constants(n0=1000, classes=10, dimension=8, relation=relation, cap=cap)
     declared = declare(learner_of(values), Hyper(1.0, 7, 0.3, 1e-7), constants)
-    tie(declared.events, declared.draws, relation)
+    check_charge_matches_noise(declared.events, declared.draws, relation)
     for changed in ({"sensitivity": 0.5}, {"count": 8 * 7}, {"scale": 0.9}):
         (name, value) = next(iter(changed.items()))
         noise, *others = (
@@ -96,7 +96,7 @@ def test_the_draws_of_a_training_cost_what_its_events_charge(values, cap, relati
             noise, **{name: value * getattr(noise, name) if name != "count" else noise.count * 2}
         )
         with pytest.raises(Refused):
-            tie(declared.events, [broken, *others, *masks], relation)
+            check_charge_matches_noise(declared.events, [broken, *others, *masks], relation)
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])

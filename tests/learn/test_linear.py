@@ -380,7 +380,7 @@ def test_kappa_is_the_noise_that_a_training_puts_into_a_logit(schedule, more):
 def test_no_record_changes_what_another_contributes(count, plain, monkeypatch):
     """Classes that tie at a large scale: the last bit of a logit decides on a record's whole
     gradient."""
-    monkeypatch.setattr("dpladder.learn.linear._by_onednn", lambda: not plain)
+    monkeypatch.setattr("dpladder.learn.linear._onednn_is_faster", lambda: not plain)
     random = np.random.default_rng(count)
     width, scale = 64, 10.0 ** random.uniform(8, 14, (count, 1))
     features = (scale * random.normal(size=(count, width))).astype(np.float32)
@@ -401,7 +401,7 @@ def test_no_record_changes_what_another_contributes(count, plain, monkeypatch):
 @pytest.mark.parametrize("chunk", [64, 192, 1024])
 @pytest.mark.parametrize("device", devices())
 def test_a_record_has_the_same_logits_wherever_it_stands(device, chunk, plain, monkeypatch):
-    monkeypatch.setattr("dpladder.learn.linear._by_onednn", lambda: not plain)
+    monkeypatch.setattr("dpladder.learn.linear._onednn_is_faster", lambda: not plain)
     torch.set_num_threads(1)  # as in the threads of a step
     random = torch.Generator().manual_seed(chunk)
     for width in (1, 3, 7, 66, 97, 769, 1281):
@@ -578,7 +578,7 @@ def test_a_sample_of_streamed_records_reads_their_pages_and_not_the_file(tmp_pat
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     before = read_from_disk()
     mask = np.random.default_rng(0).random(count) < 0.02
-    seen = sum(float(held.block(rows).sum()) for rows in held.chosen(mask))
+    seen = sum(float(held.block(rows).sum()) for rows in held.select_rows(mask))
     assert seen == mask.sum() * width
     # the file has 30 pages for each
     assert read_from_disk() - before <= 4 * mmap.PAGESIZE * mask.sum()

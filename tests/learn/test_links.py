@@ -48,9 +48,9 @@ def test_a_sigmoids_bias_starts_where_every_class_has_its_share():
         zero = torch.zeros(1, classes, dtype=torch.float64)
         assert link.probabilities(zero, dim=1).numpy() == pytest.approx(1 / classes, rel=1e-12)
         assert link.losses(zero, torch.tensor([[0]]), dim=1).item() == pytest.approx(
-            link.first, rel=1e-12
+            link.loss_at_zero, rel=1e-12
         )
-        assert Link("softmax", classes).first == math.log(classes)
+        assert Link("softmax", classes).loss_at_zero == math.log(classes)
     assert expit(Link("sigmoid", 2).bias) == 0.5
 
 

@@ -111,7 +111,7 @@ def test_calibration_without_noise_is_that_of_the_predictions_themselves() -> No
     right = logits[known].argmax(axis=1) == labels[known]
     bins = np.minimum((sure * 10).astype(int), 9)
     gaps = [abs((sure[bins == one] - right[bins == one]).sum()) for one in range(10)]
-    told = tables.tested(found)
+    told = tables.figures_of_counts(found)
     error, above = (told.figures[name] for name in ("calibration_error", "overconfidence"))
     assert error is not None
     assert above is not None
@@ -231,7 +231,7 @@ def test_auc_is_what_binned_scores_rank() -> None:
     labels = RANDOM.integers(0, 2, 500)
     scores = labels + RANDOM.normal(size=500)
     places = np.searchsorted(np.linspace(-2, 3, BINS - 1), scores, side="right")
-    found = figures.auc(add_up((2, BINS), 1, *tables.once(labels * BINS + places)), 0.0)
+    found = figures.auc(add_up((2, BINS), 1, *tables.one_cell_each(labels * BINS + places)), 0.0)
     assert found is not None
     assert found.value == pytest.approx(roc_auc_score(labels, places))
     assert found.sd == 0
@@ -284,7 +284,7 @@ def test_the_noise_is_as_large_as_it_is_said_to_be() -> None:
 def test_what_noise_hides_is_not_told() -> None:
     assert figures.share(3.0, 2.0, 2.0) is None
     assert figures.share(-3.0, 30.0, 2.0).value == 0.0  # type: ignore[union-attr]
-    assert figures.balanced(np.array([[30.0, 3.0], [1.0, 1.0]]), 1.0) is None
+    assert figures.balanced_accuracy(np.array([[30.0, 3.0], [1.0, 1.0]]), 1.0) is None
     assert figures.auc(np.array([[5.0] * 16, [0.0] * 16]), 1.0) is None
     assert figures.share(0.0, 0.0, 0.0) is None  # a class that a public test source lacks
 

@@ -34,9 +34,9 @@ def constants_of(data: Data) -> Constants:
 def head_of(data: Data, name: str = "dp_gd", **keys: object) -> np.ndarray:
     constants = constants_of(data)
     learner = learner_of({"name": name, "init": "public", **keys})
-    return public_head.fitted(data, CLASSES, weights_of(learner).seen_by_head(learner, constants))[
-        0
-    ]
+    return public_head.fit_public_head(
+        data, CLASSES, weights_of(learner).seen_by_head(learner, constants)
+    )[0]
 
 
 @pytest.mark.few(1)

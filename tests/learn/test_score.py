@@ -137,8 +137,8 @@ def test_logits_by_themselves_hang_on_nothing_but_their_record(width, records, s
     layers = random.normal(size=(5, width)), random.normal(size=(3, 6))
     features = random.normal(size=(records, width))
     features = np.asfortranarray(features) if turned else features
-    together = score.by_themselves(layers, features)
-    alone = [score.by_themselves(layers, row[None])[0] for row in features]
+    together = score.row_by_row_logits(layers, features)
+    alone = [score.row_by_row_logits(layers, row[None])[0] for row in features]
     assert np.array_equal(together, alone)
     assert together == pytest.approx(score.logits(layers, features), rel=1e-9, abs=1e-9)
 

@@ -53,7 +53,7 @@ dp_prototypes = method("dp_prototypes")
 ONE = Resources(threads=1)
 CLASSES, DIMENSION, COUNT = 3, 6, 240
 CONSTANTS = Constants(n0=200, classes=CLASSES, dimension=DIMENSION)
-MU = gdp.mu(1.0, 1e-5)
+MU = gdp.mu_from_epsilon(1.0, 1e-5)
 MODULES = {"dp_ls": dp_ls, "dp_fc": dp_fc, "dp_newton": dp_newton, "dp_prototypes": dp_prototypes}
 LEARNERS = {
     "dp_ls": LeastSquares(),

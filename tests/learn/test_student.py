@@ -51,7 +51,7 @@ def test_its_strength_is_chosen_by_leaving_each_record_out() -> None:
         rest = np.arange(12) != left
         fit = np.linalg.solve(x[rest].T @ x[rest] + 0.5 * np.eye(WIDTH), x[rest].T @ wanted[rest])
         missed += float(np.square(wanted[left] - x[left] @ fit).sum())
-    assert np.isclose(student._left_out(x @ axes, values, wanted, 0.5), missed)
+    assert np.isclose(student._leave_one_out_error(x @ axes, values, wanted, 0.5), missed)
 
 
 def test_one_class_alone_is_learned() -> None:

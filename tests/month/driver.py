@@ -200,4 +200,4 @@ def _work(task: Task[Any]) -> None:
             path.write_text("blank")
         write_report._vouch(task, read_json(task.input["statement"])["id"])
     else:
-        tasks._by_name(task)
+        tasks._run_module_function(task)

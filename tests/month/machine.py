@@ -58,7 +58,7 @@ LOST = (
 )
 CHANGED = re.compile(
     r"unless its folder \.snakemake was lost; then: dpladder run --forcerun "
-    rf"((?:(?:{'|'.join(stages.STAGES)})\b ?)+)"
+    rf"((?:(?:{'|'.join(stages.RULE_SPECS)})\b ?)+)"
 )
 # these advise to pay, and dpladder plan says how much
 PAYING = ("respend", "targets")

@@ -14,7 +14,7 @@ from dpladder.config.features_sections import Features
 from dpladder.data import backbones
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput, Refused
-from dpladder.network.cut import above, below, check_cut, last_block, network_of, upper_of
+from dpladder.network.cut import check_cut, last_block, lower_part, network_of, upper_of, upper_part
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 32, 32, 3), np.uint8)
 SOURCE = Source("pixels", lambda index: IMAGES[index], [None] * len(IMAGES), width=32 * 32 * 3)
@@ -41,7 +41,7 @@ def model_of(name: str) -> nn.Module:
 )
 def test_the_two_parts_make_the_whole_to_the_last_bit(name: str, until: str) -> None:
     model, images = model_of(name), torch.rand(3, 3, 32, 32)
-    lower, upper = below(model, until), above(model, until)
+    lower, upper = lower_part(model, until), upper_part(model, until)
     assert torch.equal(upper(lower(images)), model(images))
     names = dict(model.named_parameters())
     for part in (lower, upper):
@@ -82,7 +82,7 @@ class Choosing(Skipping):
 )
 def test_what_cannot_be_cut_is_refused_by_the_key_that_asked_for_it(model, until, says) -> None:
     with pytest.raises(BadInput, match=r"^features\.until: ") as caught:
-        above(model, until)
+        upper_part(model, until)
     assert says in str(caught.value)
 
 

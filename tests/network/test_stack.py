@@ -50,7 +50,7 @@ def test_the_two_parts_make_the_whole_and_keep_its_names(folders, kind, until, p
     upper = upper_of(text_network_of(features))
     with torch.no_grad():
         last = model(input_ids=texts, attention_mask=mask).last_hidden_state
-        rows = stack.below(model, until)(texts, mask).flatten(1).float()
+        rows = stack.lower_part(model, until)(texts, mask).flatten(1).float()
         found = upper.read(upper.network, upper.enter(rows))
     assert (found - stack.POOLS[pooling](last, mask)).abs().max() <= 1e-5
     names = dict(model.named_parameters())
@@ -63,10 +63,10 @@ def test_the_two_parts_make_the_whole_and_keep_its_names(folders, kind, until, p
 def test_a_row_says_which_of_its_places_are_padding(folders) -> None:
     model, _ = language_model_of(asked(folders["encoder"]))
     texts, mask = torch.full((1, TOKENS), 5), torch.arange(TOKENS)[None] < 3
-    tokens = stack.below(model, "input")(texts, mask)
+    tokens = stack.lower_part(model, "input")(texts, mask)
     assert tokens.tolist() == [[6, 6, 6, *[0] * (TOKENS - 3)]]
     with torch.no_grad():
-        kept = stack.below(model, "encoder.layer.0")(texts, mask.long())
+        kept = stack.lower_part(model, "encoder.layer.0")(texts, mask.long())
     assert kept[0, :, -1].tolist() == [1.0] * 3 + [0.0] * (TOKENS - 3)
     assert kept[0, 3:].abs().sum() == 0
 

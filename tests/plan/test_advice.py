@@ -21,9 +21,9 @@ from dpladder import formats
 from dpladder.cli import main
 from dpladder.errors import Refused
 from dpladder.plan import startup
-from dpladder.plan.kept import may_pay_again, with_answers
+from dpladder.plan.kept import questions_to_repeat, with_answers
 from dpladder.plan.plan import make_plan
-from dpladder.plan.startup import Parsed, known_states, opened, reserve
+from dpladder.plan.startup import Parsed, known_states, open_resolved, reserve
 from dpladder.plan.table import plan_document
 from dpladder.privacy.accounting.events import Gaussian, Job
 from dpladder.privacy.ledger import book
@@ -63,14 +63,14 @@ def merged(values: Mapping[str, Any], change: Changes) -> dict[str, Any]:
 
 def charged() -> Counter[str]:
     """What a run would newly charge."""
-    project = opened(["config.yaml"])
+    project = open_resolved(["config.yaml"])
     states = known_states(project)
     project, states = with_answers(project, states)
     plan = make_plan(project, states)
     found: Counter[str] = Counter()
     for lineage, terms in plan.terms.items():
         items = plan.items_of(lineage)
-        new, _ = book.admit(terms, states[lineage], items, may_pay_again(project, items))
+        new, _ = book.admit(terms, states[lineage], items, questions_to_repeat(project, items))
         found.update(item.job.rule for item in new)
     return found
 
@@ -250,7 +250,7 @@ def test_a_respend_without_a_price_stands_open_and_the_plan_says_so(
 
 
 def parsed() -> Parsed:
-    project = opened(["config.yaml"])
+    project = open_resolved(["config.yaml"])
     states = known_states(project)
     project, states = with_answers(project, states)
     plan = make_plan(project, states)

@@ -16,8 +16,8 @@ from dpladder.config.search_sections import names
 from dpladder.config.section import NeutralAt, Section, values_of
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan import dag, mechanisms, stages
-from dpladder.plan.plan import asked_of
-from dpladder.plan.settle import settled
+from dpladder.plan.plan import jobs_with_configs
+from dpladder.plan.settle import resolve_defaults
 
 ROOT = Path(__file__).parents[2]
 FIXED = Path(__file__).with_name("identities.json")
@@ -40,12 +40,12 @@ def _sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def identities(path: Path, overrides: dict[str, Any] | None = None) -> dict[str, str]:
     """By experiment and rule, a digest of the questions of its jobs."""
-    project = settled(load([path], overrides))
+    project = resolve_defaults(load([path], overrides))
     found: dict[str, list[str]] = {}
-    for job, config in asked_of(project).items():
-        wildcards, of = dict(job.wildcards), dag.modelled(project, job.experiment)
+    for job, config in jobs_with_configs(project).items():
+        wildcards, of = dict(job.wildcards), dag.measured_config(project, job.experiment)
         found.setdefault(f"{job.experiment} {job.rule}", []).append(
-            dag.question_of(dag.static(config, job.rule, wildcards, of), job.rule, wildcards)
+            dag.question_of(dag.question_id(config, job.rule, wildcards, of), job.rule, wildcards)
         )
     return {name: dag.digest(sorted(statics))[:12] for name, statics in sorted(found.items())}
 
@@ -94,38 +94,40 @@ class Longer(Descent):
 
 
 def test_a_key_added_at_its_neutral_value_changes_no_question() -> None:
-    config = settled(load([EXAMPLES[0]])).main
+    config = resolve_defaults(load([EXAMPLES[0]])).main
     trial = {"rung": "0", "trial": "0"}
     given = config.learner.model_dump()
     longer, asking = (
         config.model_copy(update={"learner": Longer(**given, warm=warm)}) for warm in (0.0, 0.5)
     )
-    known_by = [dag.static(one, "run_trial", trial) for one in (config, longer, asking)]
+    known_by = [dag.question_id(one, "run_trial", trial) for one in (config, longer, asking)]
     assert known_by[0] == known_by[1] != known_by[2]
 
 
 def test_a_rule_that_asks_nothing_comes_and_goes_unnoticed(monkeypatch) -> None:
     """One that is always there, between two others."""
     before = identities(EXAMPLES[0])
-    rung = stages.STAGES["select_rung"]
+    rung = stages.RULE_SPECS["select_rung"]
     between = replace(rung, after=("select_rung",))
-    fit = replace(stages.STAGES["fit_radius"], after=("look_at_rung",))
+    fit = replace(stages.RULE_SPECS["fit_radius"], after=("look_at_rung",))
     with monkeypatch.context() as patch:
-        patch.setitem(stages.STAGES, "look_at_rung", between)
-        patch.setitem(stages.STAGES, "fit_radius", fit)
+        patch.setitem(stages.RULE_SPECS, "look_at_rung", between)
+        patch.setitem(stages.RULE_SPECS, "fit_radius", fit)
         forget()
-        assert "look_at_rung" in stages.ancestry(settled(load([EXAMPLES[0]])).main, "train_final")
+        assert "look_at_rung" in stages.ancestry(
+            resolve_defaults(load([EXAMPLES[0]])).main, "train_final"
+        )
         assert identities(EXAMPLES[0]) == before
     forget()
 
 
 def forget() -> None:
-    for remembered in (stages._ancestry, dag._static, dag._content, dag._values):
+    for remembered in (stages._ancestry, dag._question_id, dag._content, dag._values):
         remembered.cache_clear()
 
 
 def test_mechanisms_are_rules_learners_and_searches_by_their_names() -> None:
-    known = {*stages.STAGES, *LEARNERS, *stages.SEARCHED, mechanisms.GUIDE}
+    known = {*stages.RULE_SPECS, *LEARNERS, *stages.SEARCHED, mechanisms.GUIDE}
     assert set(mechanisms.VERSIONS) <= known
 
 
@@ -135,5 +137,5 @@ def test_what_prepares_data_is_at_its_first_version() -> None:
     assert not [
         name
         for name in mechanisms.VERSIONS
-        if name in stages.STAGES and stages.STAGES[name].prepares
+        if name in stages.RULE_SPECS and stages.RULE_SPECS[name].prepares
     ]

@@ -21,9 +21,9 @@ from dpladder.jobs.task import Task, write_json
 from dpladder.plan import mechanisms, stages
 from dpladder.plan.kept import with_answers
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import settled
+from dpladder.plan.settle import resolve_defaults
 from dpladder.plan.startup import known_states
-from dpladder.plan.table import declared, plan_document
+from dpladder.plan.table import plan_document, plan_without_ledger
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import anchors, book
 from dpladder.privacy.ledger.home import open_home
@@ -44,10 +44,10 @@ def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 
 def stated() -> tuple[str, str]:
     """The statement's page composed anew, and the card of the model."""
-    project = settled(load(["config.yaml"]))
+    project = resolve_defaults(load(["config.yaml"]))
     states = known_states(project)
     project, states = with_answers(project, states)
-    document = declared(plan_document(make_plan(project, states), states, project))
+    document = plan_without_ledger(plan_document(make_plan(project, states), states, project))
     records = json.loads(Path("results/privacy.json").read_text())["records"]
     names = ("weights.safetensors", "metrics.json")
     files = [str(path) for path in Path("results").rglob("*") if path.name in names]
@@ -132,11 +132,11 @@ def test_a_lineage_that_the_config_no_longer_has_is_stated_while_its_record_lies
     terms = Terms("clinic", "add_remove", "record", 1, 1e-5, "all", lifetime_epsilon=8.0)
     ledger = book.open_ledger(open_home(), terms)
     [held] = book.reserve(ledger, [Item(job, "asked", (spend,))])
-    anchors.keep(Path("results"), [book.head(ledger)])
+    anchors.save_anchors(Path("results"), [book.head(ledger)])
     assert "clinic" not in stated()[0], "nothing was released about it yet"
     paid = commit(ledger, held.token, "query", held.spends)
     book.finish(ledger, held.token, "0" * 64)
-    anchors.keep(Path("results"), [book.head(ledger)])
+    anchors.save_anchors(Path("results"), [book.head(ledger)])
     record = record_of(job.rule, {"experiment": "clinic", "target": "1"}, paid.spends, "asked")
     Path("results/clinic/tests/1").mkdir(parents=True)
     write_json(Path("results/clinic/tests/1/privacy.json"), record)

@@ -84,7 +84,7 @@ RARE: list[dict[str, Any]] = [
 
 def test_a_class_that_noise_will_hide_is_told_from_its_declared_share() -> None:
     """1,000 people are tested; a class is hidden below four deviations of a sum of two counts."""
-    least = math.ceil(4.0 * gdp.sigma(gdp.mu(1.0, 1e-5), 1) * 2**0.5)
+    least = math.ceil(4.0 * gdp.sigma(gdp.mu_from_epsilon(1.0, 1e-5), 1) * 2**0.5)
     assert told(*RARE) == ()
     assert told(*RARE, {"dataset": {"rare": (least + 1) / 1000}}) == ()
     [only] = told(*RARE, {"dataset": {"rare": (least - 1) / 1000}})
@@ -112,7 +112,7 @@ def test_findings_are_hidden_by_the_noise_of_all_of_them(
         {"dataset": many, "features": {"model": "none"}, "learner": {"link": "sigmoid"}},
         {"evaluate": {"measures": measures}},
     ]
-    sd = gdp.sigma(gdp.mu(1.0, 1e-5), 1) * (4 / part) ** 0.5
+    sd = gdp.sigma(gdp.mu_from_epsilon(1.0, 1e-5), 1) * (4 / part) ** 0.5
     least = 4.0 * sd * counts**0.5 / 1000
     assert told(*changes, {"dataset": {"rare": least * 1.01}}) == ()
     [only] = told(*changes, {"dataset": {"rare": least * 0.99}})
@@ -159,7 +159,7 @@ def test_how_much_of_a_step_is_the_public_records_is_told(tmp_path: Path) -> Non
     [unsized] = told(sample, guided)
     assert "(dataset.public_size, how many records it has, tells" in unsized
     guided["dataset"] = {"public_size": 2000}
-    expected = 2000 * 10 * 12 / (4000 * gdp.mu(1.0, 1e-5)) ** 2
+    expected = 2000 * 10 * 12 / (4000 * gdp.mu_from_epsilon(1.0, 1e-5)) ** 2
     [weighed] = told(sample, guided)
     share = f"{expected / (1 + expected):.0%} of each step"
     assert f"at least: lambda = {expected:.2g} at a total of 1, {share}." in weighed
@@ -189,9 +189,12 @@ def test_the_price_of_a_first_head_is_told(
         "final": {"targets": [1.0, 2.0]},
     }
     [only] = (words for words in told(started) if "the head that" in words)
-    shares = [(gdp.mu(0.75, 1e-5) / gdp.mu(total, 1e-5)) ** 2 for total in (1.0, 2.0)]
+    shares = [
+        (gdp.mu_from_epsilon(0.75, 1e-5) / gdp.mu_from_epsilon(total, 1e-5)) ** 2
+        for total in (1.0, 2.0)
+    ]
     assert f"{shares[0]:.0%} of mu^2 at a total of 1 and {shares[1]:.0%} of mu^2 at a" in only
-    best = gdp.epsilon(share**0.5 * gdp.mu(1.0, 1e-5), 1e-5)
+    best = gdp.epsilon(share**0.5 * gdp.mu_from_epsilon(1.0, 1e-5), 1e-5)
     assert only.endswith(f"did well: epsilon: {best:.3g}.")
 
 

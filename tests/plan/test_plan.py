@@ -22,9 +22,9 @@ from dpladder.errors import BadInput, Refused
 from dpladder.methods.one_step.section import OneStep
 from dpladder.plan import dag, stages
 from dpladder.plan.cost import trial_budget
-from dpladder.plan.kept import may_pay_again, with_answers
+from dpladder.plan.kept import questions_to_repeat, with_answers
 from dpladder.plan.plan import Plan, artifact_cost, make_plan
-from dpladder.plan.settle import settled
+from dpladder.plan.settle import resolve_defaults
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
@@ -49,7 +49,7 @@ SWEEP = {
 
 
 def project(**changes: Any) -> Project:
-    return settled(resolve(overlay(overlay(DEMO, SWEEP), changes)))
+    return resolve_defaults(resolve(overlay(overlay(DEMO, SWEEP), changes)))
 
 
 def plan(**changes: Any) -> Plan:
@@ -71,7 +71,9 @@ def test_a_trial_costs_its_rungs_epsilon_score_included() -> None:
     demo = project().main
     budget = trial_budget(demo, 0)
     assert budget.score is not None
-    assert gdp.compose([budget.weights, budget.score]) == pytest.approx(gdp.mu(0.1, 1e-5), rel=1e-9)
+    assert gdp.compose([budget.weights, budget.score]) == pytest.approx(
+        gdp.mu_from_epsilon(0.1, 1e-5), rel=1e-9
+    )
     assert budget.score**2 == pytest.approx(0.05 * budget.total**2, rel=1e-9)
 
 
@@ -123,7 +125,7 @@ def test_a_shared_covariance_is_charged_once_for_all_that_use_it() -> None:
     charged = [item for job, item in made.items.items() if job.rule == "estimate_covariance"]
     assert [item.job.experiment for item in charged] == ["main", "wider"]
     (spend,) = charged[0].spends
-    assert mu(spend.event) == pytest.approx(gdp.mu(0.3, 1e-5), rel=1e-9)
+    assert mu(spend.event) == pytest.approx(gdp.mu_from_epsilon(0.3, 1e-5), rel=1e-9)
     for artifact in made.artifacts:
         assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
         own = [job.experiment for job in artifact.jobs if job.rule == "estimate_covariance"]
@@ -154,7 +156,7 @@ def test_a_first_head_is_charged_once_for_all_that_start_from_it() -> None:
     assert [item.job.experiment for item in bought] == ["main", "biased"]
     (spend,) = bought[0].spends
     assert (spend.label, spend.partition.parts) == ("head", ("train",))
-    assert mu(spend.event) == pytest.approx(gdp.mu(0.7, 1e-5), rel=1e-9)
+    assert mu(spend.event) == pytest.approx(gdp.mu_from_epsilon(0.7, 1e-5), rel=1e-9)
     for artifact in made.artifacts:
         assert 0.99999 * artifact.target < artifact_cost(made, artifact).epsilon <= artifact.target
         own = [job.experiment for job in artifact.jobs if job.rule == "estimate_head"]
@@ -193,12 +195,12 @@ def test_trials_on_shared_statistics_pay_for_their_scores_alone() -> None:
     }
     assert list(shared) == ["main", "wider"]
     (statistics,) = shared["main"]
-    assert mu(statistics.event) == pytest.approx(gdp.mu(0.6, 1e-5), rel=1e-9)
+    assert mu(statistics.event) == pytest.approx(gdp.mu_from_epsilon(0.6, 1e-5), rel=1e-9)
     trials = [spends for job, spends in charged.items() if job.rule == "run_trial"]
     assert len(trials) == 12
     for (score,) in trials:
         assert score.label == "score"
-        assert mu(score.event) == pytest.approx(gdp.mu(0.1, 1e-5), rel=1e-9)
+        assert mu(score.event) == pytest.approx(gdp.mu_from_epsilon(0.1, 1e-5), rel=1e-9)
     for artifact in made.artifacts:
         assert artifact.target * 0.99999 < artifact_cost(made, artifact).epsilon <= artifact.target
         own = [job.experiment for job in artifact.jobs if job.rule == "estimate_statistics"]
@@ -244,11 +246,11 @@ def test_further_tests_of_private_images_are_paid_from_the_test_part_and_public_
     assert {spend.partition.parts for spends in tests.values() for spend in spends} == {("test",)}
     for job, (spend,) in tests.items():
         if job.rule == "evaluate_also":
-            assert mu(spend.event) == pytest.approx(gdp.mu(0.3, 1e-5), rel=1e-9)
+            assert mu(spend.event) == pytest.approx(gdp.mu_from_epsilon(0.3, 1e-5), rel=1e-9)
     (artifact,) = made.artifacts
     assert set(tests) <= set(artifact.jobs)
     assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
-    assert compose(made.of(tests), 1e-5).epsilon <= 1.0
+    assert compose(made.spends_of(tests), 1e-5).epsilon <= 1.0
     # The final training gets what it got without them.
     (alone,), (beside,) = (
         one.items[job].spends
@@ -267,7 +269,7 @@ def test_what_is_found_for_nothing_is_found_in_public_sources(tmp_path: Any, rul
     public = dict.fromkeys(("public_sample", "public_unlabelled"), f"npz:{tmp_path / 's.npz'}")
     changes: dict[str, Any] = {"learner": {"init": "public"}, "features": {"centre": "public"}}
     config = project(dataset=public, **changes).main
-    stage = stages.STAGES[rule]
+    stage = stages.RULE_SPECS[rule]
     assert stage.when(config)
     parts = stage.parts(config, {})
     assert parts
@@ -304,7 +306,7 @@ def test_a_job_opens_the_private_parts_that_it_pays_for_and_no_others() -> None:
     found, made = project(experiments={"others": OTHERS}), plan(experiments={"others": OTHERS})
     for job, item in made.items.items():
         config = found.experiments[job.experiment]
-        opened = stages.STAGES[job.rule].parts(config, dict(job.wildcards))
+        opened = stages.RULE_SPECS[job.rule].parts(config, dict(job.wildcards))
         private = {
             stages.records_of(config, part) for part in opened if not stages.is_public(config, part)
         }
@@ -317,7 +319,10 @@ def test_shares_are_of_what_one_record_of_a_lineage_may_bear() -> None:
     document = document_of(experiments={"others": OTHERS, "again": again})
     rows = [line.split() for line in plan_table(document).splitlines()]
     shares = {row[0]: row[-1] for row in rows if row[1:2] == ["evaluate_of"]}
-    mus = {name: gdp.mu(epsilon, 1e-4) ** 2 for name, epsilon in (("others", 0.4), ("again", 0.1))}
+    mus = {
+        name: gdp.mu_from_epsilon(epsilon, 1e-4) ** 2
+        for name, epsilon in (("others", 0.4), ("again", 0.1))
+    }
     assert shares == {name: f"{one / sum(mus.values()):.1%}" for name, one in mus.items()}
     assert [row[-2:] for row in rows if row[1:2] == ["evaluate"]] == [["in", "parallel"]]
 
@@ -339,7 +344,7 @@ def test_a_table_keeps_its_columns_apart_whatever_experiments_are_called() -> No
 def test_a_test_on_another_lineage_may_cost_less_than_its_total() -> None:
     made = plan(experiments={"others": overlay(OTHERS, {"evaluate": {"epsilon": 0.1}})})
     (spend,) = spends_of(made, "others")
-    assert mu(spend.event) == pytest.approx(gdp.mu(0.1, 1e-4), rel=1e-9)
+    assert mu(spend.event) == pytest.approx(gdp.mu_from_epsilon(0.1, 1e-4), rel=1e-9)
 
 
 def test_a_change_that_trains_a_model_anew_counts_it_anew_and_no_other_does() -> None:
@@ -407,7 +412,7 @@ def test_trainings_on_different_groups_add(tmp_path: Any) -> None:
     assert one.partition == other.partition
     alone = compose([one], 1e-5).epsilon
     assert compose(trained, 1e-5).epsilon == pytest.approx(
-        gdp.epsilon(2**0.5 * gdp.mu(alone, 1e-5), 1e-5)
+        gdp.epsilon(2**0.5 * gdp.mu_from_epsilon(alone, 1e-5), 1e-5)
     )
 
 
@@ -426,7 +431,7 @@ def test_without_a_ladder_the_final_training_gets_the_whole_total() -> None:
     made = make_plan(Project({"main": bare}), NOTHING)
     assert [job.rule for job in made.items] == ["train_final", "evaluate"]
     (weights,) = next(item for job, item in made.items.items() if job.rule == "train_final").spends
-    assert mu(weights.event) == pytest.approx(gdp.mu(1.0, 1e-5), rel=1e-9)
+    assert mu(weights.event) == pytest.approx(gdp.mu_from_epsilon(1.0, 1e-5), rel=1e-9)
     other = bare.model_copy(update={"fit": bare.fit.model_copy(update={"degree": 2})})
     asked = {
         item.question
@@ -527,7 +532,7 @@ def test_research_has_no_budget_that_edits_could_use_up(tmp_path: Any) -> None:
     (artifact,) = made.artifacts
     assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
     items = [*made.items.values()]
-    assert may_pay_again(asked, items) == {item.question for item in items}
+    assert questions_to_repeat(asked, items) == {item.question for item in items}
 
 
 ROOM = {"privacy": {"epsilon": 2.0, "lifetime": {"epsilon": 20.0}}}
@@ -668,7 +673,7 @@ def test_parts_as_given_add_because_the_next_version_may_give_others() -> None:
     made = plan(dataset={"split": {"rule": "given"}})
     (artifact,) = made.artifacts
     assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
-    parts = compose(made.of(artifact.jobs), 1e-5).parts
+    parts = compose(made.spends_of(artifact.jobs), 1e-5).parts
     assert {figure.epsilon for figure in parts.values()} == {artifact_cost(made, artifact).epsilon}
 
 
@@ -694,7 +699,7 @@ def test_a_score_on_public_records_has_no_share_to_change(tmp_path: Any) -> None
     public = {"dataset": {"public_validation": f"npz:{tmp_path / 'v.npz'}"}}
     trial = {"rung": "0", "trial": "0"}
     first, other = (
-        dag.static(project(**public, sweep={"select": select}).main, "run_trial", trial)
+        dag.question_id(project(**public, sweep={"select": select}).main, "run_trial", trial)
         for select in ({"by": "public"}, {"by": "public", "share": 0.2, "part": "validation"})
     )
     assert first == other
@@ -709,7 +714,9 @@ def test_a_training_on_samples_is_booked_inside_its_epsilon() -> None:
             assert entry_of(weights).delta0 > 0
     trial = next(item for item in sampled.items.values() if item.job.rule == "run_trial")
     assert compose(trial.spends, 1e-5).epsilon <= 0.1
-    assert trial_budget(project(learner={"sampling_rate": 0.5}).main, 0).total < gdp.mu(0.1, 1e-5)
+    assert trial_budget(
+        project(learner={"sampling_rate": 0.5}).main, 0
+    ).total < gdp.mu_from_epsilon(0.1, 1e-5)
 
 
 @pytest.mark.parametrize(("declared", "share"), [(None, 0.3), (0.1, 0.1), (0.5, 0.5)])

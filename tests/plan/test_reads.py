@@ -13,9 +13,9 @@ from pydantic import TypeAdapter
 from support import TINY
 
 from dpladder.config.load import overlay, resolve
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.plan import dag, reads, stages
-from dpladder.plan.settle import settled
+from dpladder.plan.settle import resolve_defaults
 
 PUBLIC = "npz:public.npz"
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -108,17 +108,17 @@ BY_THE_PLAN = {"mu"}  # of a fit: what the final training stands on (plan/startu
 
 def given(change: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every rule of a project, and what Snakemake is told for one of its jobs."""
-    project = settled(resolve(overlay(TINY, change)))
+    project = resolve_defaults(resolve(overlay(TINY, change)))
     every = {"rung": "1", "trial": "0", "target": "1"}
     for (experiment, config), part in product(project.experiments.items(), PARTS):
-        for rule, stage in stages.STAGES.items():
+        for rule, stage in stages.RULE_SPECS.items():
             values = every | {
                 "experiment": experiment,
                 "part": part,
                 "test": part.removeprefix("also-"),
             }
             wildcards = {name: values[name] for name in ("experiment", *WILDCARDS.get(rule, ()))}
-            if issubclass(stage.reads, reads.Reads) and stages.has(config, rule, wildcards):
+            if issubclass(stage.reads, reads.Reads) and stages.has_job(config, rule, wildcards):
                 yield rule, dag.params(project, rule, wildcards)
 
 
@@ -146,9 +146,9 @@ def test_what_a_job_gets_back_is_what_snakemake_was_given(
         Path(source).touch()
     Path("images").mkdir()
     for rule, params in given(change):
-        kind = stages.STAGES[rule].reads
+        kind = stages.RULE_SPECS[rule].reads
         whole = params | dict.fromkeys(BY_THE_PLAN & {*reads.facts_of(kind)}, 1.0)
-        back = TypeAdapter(kind).dump_python(restored(kind, whole), mode="json", by_alias=True)
+        back = TypeAdapter(kind).dump_python(from_document(kind, whole), mode="json", by_alias=True)
         if "dataset.unit" in back:
             assert back["dataset.unit"].pop("called") is None
         if "research" in back:

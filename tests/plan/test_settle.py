@@ -15,7 +15,7 @@ from dpladder.config.load import overlay
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.kept import with_answers
 from dpladder.plan.plan import make_plan
-from dpladder.plan.startup import known_states, opened
+from dpladder.plan.startup import known_states, open_resolved
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
 
@@ -42,7 +42,7 @@ def asked(*changes: dict[str, Any]) -> Any:
     for change in changes:
         values = overlay(values, change)
     Path("config.yaml").write_text(yaml.safe_dump(values))
-    return opened(["config.yaml"])
+    return open_resolved(["config.yaml"])
 
 
 def public(name: str) -> dict[str, Any]:
@@ -70,12 +70,12 @@ def test_a_sample_guides_a_head_that_is_bought_and_the_network_above_it(
 ) -> None:
     Path("few").mkdir()
     found = asked(CUT, {"learner": learner})
-    assert found.main.learner.guided is expected
+    assert found.main.learner.uses_public_gradient is expected
     bought = "head" in learner
     guides = {"find_start": expected, "estimate_head": bought, "train_final": True}
     for rule, there in guides.items():
         assert bool(stages.jobs(found.main, rule)) is there
-        parts = stages.STAGES[rule].parts(found.main, {})
+        parts = stages.RULE_SPECS[rule].parts(found.main, {})
         assert not there or ("sample" in parts) is expected
     if bought and expected:
         known = stages.versions_of(found.main, "estimate_head")
@@ -107,17 +107,19 @@ def test_a_sample_guides_a_head_that_is_bought_and_the_network_above_it(
 def test_a_sample_guides_every_head_that_it_can_unless_it_is_told_not_to(
     changes: dict[str, Any], expected: bool
 ) -> None:
-    assert asked(changes).main.learner.guided is expected
+    assert asked(changes).main.learner.uses_public_gradient is expected
 
 
 def test_a_sample_whose_labels_are_other_classes_guides_nothing() -> None:
     named = {"source": "torchvision:CIFAR10", "classes": None}
     apart = {"dataset": named | {"public_sample": "torchvision:STL10"}}
-    assert not asked(apart, {"features": {"model": "efficientnet_lite0"}}).main.learner.guided
+    assert not asked(
+        apart, {"features": {"model": "efficientnet_lite0"}}
+    ).main.learner.uses_public_gradient
 
 
 def known_by(project: Any) -> str:
-    return dag.static(project.main, "train_final", FINAL)
+    return dag.question_id(project.main, "train_final", FINAL)
 
 
 def test_what_is_left_to_the_plan_is_the_question_that_it_comes_to() -> None:
@@ -133,8 +135,9 @@ def release(project: Any, *rules: str) -> None:
     asked = [one for one in made.items.values() if one.job.rule in (rules or ("train_final",))]
     for lineage, terms in made.terms.items():
         ledger = book.open_ledger(open_home(), terms)
-        book.settle(
-            ledger, [(one, chosen) for every, chosen in project.settled.values() for one in every]
+        book.record_choices(
+            ledger,
+            [(one, chosen) for every, chosen in project.resolved_choices.values() for one in every],
         )
         for item in asked:
             if project.experiments[item.job.experiment].dataset.lineage == lineage:
@@ -146,23 +149,23 @@ def release(project: Any, *rules: str) -> None:
 def test_what_the_plan_chose_and_was_paid_for_is_remembered(changes: dict[str, Any]) -> None:
     release(asked(changes))
     found = asked(changes, {"final": {"targets": [1.0, 2.0]}})
-    assert found.main.learner.guided
+    assert found.main.learner.uses_public_gradient
     assert "kept" not in found.choices.get("main", "")
-    assert not asked(changes, public("none")).main.learner.guided
+    assert not asked(changes, public("none")).main.learner.uses_public_gradient
 
 
 def test_a_choice_that_nobody_paid_for_is_made_anew() -> None:
     """The same one is kept once something was answered under it."""
     today = asked()
-    ((inputs, chosen),) = today.settled.values()
+    ((inputs, chosen),) = today.resolved_choices.values()
     unguided = {key: value for key, value in chosen.items() if key != "public"}
     terms = make_plan(today, {}).terms
     for lineage in terms:
         ledger = book.open_ledger(open_home(), terms[lineage])
-        book.settle(ledger, [(one, unguided) for one in inputs])
-    assert asked().main.learner.guided
+        book.record_choices(ledger, [(one, unguided) for one in inputs])
+    assert asked().main.learner.uses_public_gradient
     release(asked(public("none")))
-    assert not asked().main.learner.guided
+    assert not asked().main.learner.uses_public_gradient
 
 
 def test_a_sample_that_takes_a_guides_place_and_has_other_classes_guides_nothing() -> None:
@@ -172,7 +175,7 @@ def test_a_sample_that_takes_a_guides_place_and_has_other_classes_guides_nothing
     Path("few").mkdir()
     release(asked({"dataset": named | {"public_sample": "folder:few"}}, network))
     other = {"dataset": named | {"public_sample": "torchvision:STL10"}}
-    assert not asked(other, network).main.learner.guided
+    assert not asked(other, network).main.learner.uses_public_gradient
 
 
 def test_what_guides_a_descent_has_a_version_of_its_own(monkeypatch) -> None:
@@ -181,13 +184,13 @@ def test_what_guides_a_descent_has_a_version_of_its_own(monkeypatch) -> None:
     for config, moved in ((plain, False), (follows, True)):
         names = stages.versions_of(config, "train_final")
         assert (mechanisms.GUIDE in names) == moved
-        before = dag.static(config, "train_final", FINAL)
+        before = dag.question_id(config, "train_final", FINAL)
         token = stages.identity_of(config, "train_final", names)
         with monkeypatch.context() as patch:
             patch.setitem(mechanisms.VERSIONS, mechanisms.GUIDE, 2)
             now = stages.versions_of(config, "train_final")
             assert (stages.identity_of(config, "train_final", now) != token) == moved
-            assert dag.static(config, "train_final", FINAL) == before
+            assert dag.question_id(config, "train_final", FINAL) == before
 
 
 CLOSED: dict[str, Any] = {
@@ -203,7 +206,7 @@ def test_a_release_that_both_choices_ask_for_decides_nothing() -> None:
     """A noised mean is the same with and without a guide."""
     noised = {"features": {"centre": "noised", "mean": {"epsilon": 0.2}}}
     release(asked(CLOSED, noised, public("gradient")), "estimate_mean", "train_final")
-    assert asked(CLOSED, noised).main.learner.guided
+    assert asked(CLOSED, noised).main.learner.uses_public_gradient
 
 
 def test_what_measures_a_guided_model_is_asked_as_the_ledger_knows_it() -> None:
@@ -219,7 +222,7 @@ def test_what_measures_a_guided_model_is_asked_as_the_ledger_knows_it() -> None:
             job.rule
             for name in found.experiments
             for job, question in dag.questions(found, name)
-            if question in kept.kept
+            if question in kept.reused_versions
         }
         assert held == {"train_final", "evaluate_of"}
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up import DELTA, KAPPA, N0, POOLED, SHARE, from_json, statement, summary
 
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import Statement
@@ -40,7 +40,7 @@ plot_batches, batches_table, plot_distance, plot_gap, tried, plot_heatmap = map(
         batches_figure.batches_table,
         distance_figure.plot_distance,
         gap_figure.plot_gap,
-        gap_figure.tried,
+        gap_figure.scores_by_place,
         heatmap_figure.plot_heatmap,
     ),
 )
@@ -128,7 +128,7 @@ each_document = pytest.mark.parametrize("one", DOCUMENTS.values(), ids=DOCUMENTS
 
 
 def plot_stated(document, path):
-    plot_budget(restored(Statement, document), path)
+    plot_budget(from_document(Statement, document), path)
 
 
 def plot_one_statement(one, path):
@@ -392,7 +392,7 @@ def test_life_is_shown_only_where_it_has_a_limit(tmp_path):
     spent = statement(DOCUMENTS["demo"])["datasets"]["mnist5k"]["mu"]
     svg = budget(tmp_path, DOCUMENTS["demo"])
     share = widths(svg, COLOURS["this workflow"])[0] / whole(svg)
-    assert share == pytest.approx((spent / gdp.mu(8.0, DELTA)) ** 2, abs=1e-4)
+    assert share == pytest.approx((spent / gdp.mu_from_epsilon(8.0, DELTA)) ** 2, abs=1e-4)
     assert not any(
         "life" in word for word in words(budget(tmp_path, DOCUMENTS["demo"], lifetime=None))
     )

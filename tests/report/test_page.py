@@ -19,7 +19,7 @@ from counted import figures_from
 from made_up import from_json, statement
 from made_up import summary as made_up
 
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.budget_figure import plot_budget
 from dpladder.report.ladder_figure import plot_ladder
@@ -84,9 +84,9 @@ def the_page(folder: Path, contests: Sequence[Path] = ()) -> str:
     shared = folder / "results" / "figures"
     shared.mkdir()
     stated = statement(one)
-    sealed = restored(SealedStatement, stated | {"id": "ab" * 32, "seal": ""})
+    sealed = from_document(SealedStatement, stated | {"id": "ab" * 32, "seal": ""})
     plot_budget(sealed, shared / "budget.svg")
-    summarised = restored(Summary, one)
+    summarised = from_document(Summary, one)
     of_one = [OnPage(each.stem, "main", "", pd.DataFrame(), each) for each in figures.iterdir()]
     of_all = [
         OnPage("finals", "", "Final models", summary_table(summarised)),
@@ -165,10 +165,10 @@ def test_the_page_says_what_the_model_is_and_how_it_is_used(tmp_path):
 
 def test_the_page_shows_its_result_before_any_table(tmp_path):
     [found] = re.findall(r'<p class="result"><strong>(.+?)</strong> (.+?)</p>', the_page(tmp_path))
-    test = restored(Summary, made_up(totals=TOTALS)).targets[-1].test
+    test = from_document(Summary, made_up(totals=TOTALS)).targets[-1].test
     assert found[0] == f"{test.accuracy:.1%} ± {test.spread:.1%}"
     assert found[1].startswith("test accuracy of the final model of main, at a total of ε = 8;")
-    assert results([restored(Summary, made_up())] * 5) == []  # too many to be read at once
+    assert results([from_document(Summary, made_up())] * 5) == []  # too many to be read at once
 
 
 def test_a_model_that_does_not_beat_the_largest_class_is_said_not_to(tmp_path):
@@ -191,7 +191,7 @@ def test_a_model_that_does_not_beat_the_largest_class_is_said_not_to(tmp_path):
 
 
 def of(one, target, test):
-    return restored(Summary, one | {"targets": [target | {"test": test}]})
+    return from_document(Summary, one | {"targets": [target | {"test": test}]})
 
 
 def test_a_caption_is_printed_once_and_says_what_there_is():
@@ -234,7 +234,7 @@ def test_findings_are_named_and_set_beside_always_saying_absent():
 
 def test_how_good_a_model_is_stands_before_how_it_was_trained():
     """On a phone's screen the first columns alone are in sight."""
-    columns = [*readable(summary_table(restored(Summary, made_up())))]
+    columns = [*readable(summary_table(from_document(Summary, made_up())))]
     assert columns[:3] == ["experiment", "total ε", "test accuracy"]
     assert columns.index("r*") > columns.index("test accuracy")
 

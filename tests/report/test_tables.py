@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.errors import BadInput
 from dpladder.privacy.statement.documents import StatedSpend
 from dpladder.report import tables
@@ -19,7 +19,7 @@ from dpladder.report.tables import readable, spends_table, write_table
 
 
 def from_json(table):
-    return lambda document: table(restored(Summary, document))
+    return lambda document: table(from_document(Summary, document))
 
 
 classes_table, groups_table = from_json(tables.classes_table), from_json(tables.groups_table)
@@ -182,7 +182,7 @@ def test_a_language_model_on_other_texts_is_told_by_its_perplexity():
 
 def stated(*lines):
     """A statement, as far as its spends."""
-    spends = tuple(restored(StatedSpend, line) for line in lines)
+    spends = tuple(from_document(StatedSpend, line) for line in lines)
     return SimpleNamespace(datasets={"mnist5k": SimpleNamespace(spends=spends)})
 
 

@@ -15,7 +15,7 @@ from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Fit, Rung, Search, Sweep
 from dpladder.errors import BadInput, Refused
-from dpladder.jobs.compare_hpo import ablations, compare, judge
+from dpladder.jobs.compare_hpo import ablations, add_rerr, compare
 from dpladder.jobs.compare_learners import entries
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
@@ -108,16 +108,18 @@ def test_everything_a_learner_does_is_within_its_total(monkeypatch, name, epsilo
     for repeat in (0, 1):
         mus = [mu for own, mu in spent if own == repeat]
         scores = [
-            gdp.mu(share * epsilon, 1e-5) * math.sqrt(0.05)
+            gdp.mu_from_epsilon(share * epsilon, 1e-5) * math.sqrt(0.05)
             for share in (0.1, 0.2)
             for _ in range(3)
         ]
         scores = scores if len(mus) > 1 else []
         assert len(mus) == row.trainings == (1 if name == "hyfree_dp" else 7)
         assert math.sqrt(sum(mu**2 for mu in mus + scores)) == pytest.approx(
-            gdp.mu(epsilon, 1e-5), rel=1e-9
+            gdp.mu_from_epsilon(epsilon, 1e-5), rel=1e-9
         )
-        assert row.search == pytest.approx(1 - mus[-1] ** 2 / gdp.mu(epsilon, 1e-5) ** 2)
+        assert row.search == pytest.approx(
+            1 - mus[-1] ** 2 / gdp.mu_from_epsilon(epsilon, 1e-5) ** 2
+        )
 
 
 def untimed(rows):
@@ -284,13 +286,13 @@ def test_tables_and_figure_hold_every_row(tmp_path):
 
 
 def test_rerr_is_the_share_of_the_lead_over_random_search():
-    closed = judge(
+    closed = add_rerr(
         Standing("a", 1.0, 0.8, 0.01, 0.7, 4, 7.0, 1.5, 0.2), floor=0.7, top=0.9, delta=1e-5
     )
     assert closed["rerr"] == pytest.approx(0.5)
     assert closed["oracle_epsilon"] == pytest.approx(4.21, abs=0.01)
     assert math.isnan(
-        judge(Standing("a", 1.0, 0.8, 0.01, 0.7, 4, 7.0, 1.5, 0.2), 0.9, 0.9, 1e-5)["rerr"]
+        add_rerr(Standing("a", 1.0, 0.8, 0.01, 0.7, 4, 7.0, 1.5, 0.2), 0.9, 0.9, 1e-5)["rerr"]
     )
 
 

@@ -19,12 +19,12 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import FINAL, Entry, delta0_of, epsilon
 from dpladder.privacy.accounting.events import Composed, mu
 from dpladder.research.contest import Arena, Competitor, bench_of, contest, oracle
-from dpladder.research.joint import Joint, total_beside, variants
+from dpladder.research.joint import Joint, learner_variants, total_beside
 from dpladder.search.asking import Answer, Ask, Setting
 from dpladder.search.bench import NamedAsk, answers
 
 HEAD = FineTune(trains="head", free_step=True)
-TOGETHER = tuple(variants(HEAD, (0.3, 3.0), (0.5, 1.0)))
+TOGETHER = tuple(learner_variants(HEAD, (0.3, 3.0), (0.5, 1.0)))
 
 
 def with_units() -> Arena:
@@ -49,7 +49,7 @@ def test_all_trainings_and_scores_are_charged_inside_the_total(number: int) -> N
     way, asked = Joint(TOGETHER, number), setting()
     assert mu(Composed(way.declare(asked).events)) == pytest.approx(asked.mu, rel=1e-9)
     delta = asked.delta
-    left = gdp.mu(total_beside(8.0, delta, number + 1), delta)
+    left = gdp.mu_from_epsilon(total_beside(8.0, delta, number + 1), delta)
     all_of_it = Entry(left, delta0=(number + 1) * delta0_of(delta, FINAL))
     assert epsilon(all_of_it, delta) == pytest.approx(8.0, rel=1e-9)
 

@@ -35,7 +35,7 @@ def fixed(eta, fewest, most):
 
 
 def trial(rung, place, epsilon, r, score, sd=100.0):
-    return Trial(rung, place, epsilon, gdp.mu(epsilon, DELTA), r, r, score, sd, N0)
+    return Trial(rung, place, epsilon, gdp.mu_from_epsilon(epsilon, DELTA), r, r, score, sd, N0)
 
 
 def ladder(*rungs):
@@ -73,7 +73,7 @@ def fit(trials, how=LINE, epsilon=0.88, search=SEARCH):
 
 
 def target(epsilon, search=SEARCH):
-    return Target(epsilon, gdp.mu(epsilon, DELTA), Space(search, Descent(), CONSTANTS))
+    return Target(epsilon, gdp.mu_from_epsilon(epsilon, DELTA), Space(search, Descent(), CONSTANTS))
 
 
 # Through each rung's best
@@ -88,8 +88,10 @@ def test_the_line_of_the_paper():
 
 def test_the_line_against_mu():
     result = fit(ladder((0.1, 3.0), (0.2, 5.0)), Fit(against="mu", using="best"))
-    slope = 2.0 / (gdp.mu(0.2, DELTA) - gdp.mu(0.1, DELTA))
-    assert result.r_star == pytest.approx(3.0 + slope * (gdp.mu(0.88, DELTA) - gdp.mu(0.1, DELTA)))
+    slope = 2.0 / (gdp.mu_from_epsilon(0.2, DELTA) - gdp.mu_from_epsilon(0.1, DELTA))
+    assert result.r_star == pytest.approx(
+        3.0 + slope * (gdp.mu_from_epsilon(0.88, DELTA) - gdp.mu_from_epsilon(0.1, DELTA))
+    )
 
 
 def test_only_each_rungs_best_counts():

@@ -27,7 +27,7 @@ from dpladder.learn.interface import Constants
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp, selection
 from dpladder.privacy.accounting.composition import compose
-from dpladder.privacy.accounting.draws import gaussian, tie
+from dpladder.privacy.accounting.draws import check_charge_matches_noise, gaussian
 from dpladder.privacy.accounting.events import Partition, Spend
 from dpladder.privacy.accounting.selection import Lean
 from dpladder.privacy.ledger.state import Terms
@@ -36,10 +36,10 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.research.contestants import DECADES, METHODS, PUBLISHED, entry
 from dpladder.research.ladder import LadderSearcher
-from dpladder.search.asking import Answer, Setting, alone, searcher_of
+from dpladder.search.asking import Answer, Setting, run_alone, searcher_of
 from dpladder.search.cost import rounds_of, runs_of
 from dpladder.search.dp_hypo import CELLS, proposal
-from dpladder.search.propose_test import climb
+from dpladder.search.propose_test import last_above_threshold
 
 CONSTANTS = Constants(n0=1000, classes=10, dimension=4, length=10.0)
 UNITS = np.arange(1000, dtype=np.uint64).repeat(2).view(np.uint8).reshape(1000, 16)
@@ -72,10 +72,10 @@ def search(found_by, where, seed=0, asked=None, units=UNITS):
     terms = Terms("toy", "add_remove", "record", 1, 1e-5, "given", mode="research")
     source = ResearchNoise(terms, "toy", seed)
     declared = found_by.declare(where)
-    tie(declared.events, declared.draws, where.constants.relation)
+    check_charge_matches_noise(declared.events, declared.draws, where.constants.relation)
     meter = Meter(declared.draws, source)
     within = {
-        draw.name: meter.within(draw.name)
+        draw.name: meter.inner_meters(draw.name)
         for draw in declared.draws
         if draw.distribution == "within"
     }
@@ -90,7 +90,7 @@ def search(found_by, where, seed=0, asked=None, units=UNITS):
         share = 0.9 * math.exp(-(math.log(ask.r / BEST) ** 2) / 8)
         return Answer((np.full((10, 4), ask.r, np.float32),), int(records * share))
 
-    found = alone(found_by.run(where, meter, units), lambda asks: [train(ask) for ask in asks])
+    found = run_alone(found_by.run(where, meter, units), lambda asks: [train(ask) for ask in asks])
     meter.close()  # refuses unless what was declared was drawn, and nothing else
     return found
 
@@ -122,7 +122,7 @@ def test_nothing_follows_from_how_many_records_there_are(name):
             asked.extend((one.r, one.mu, one.share, one.within, one.delta0) for one in asks)
             return [Answer((np.full((10, 4), one.r, np.float32),), 20) for one in asks]
 
-        found = alone(found_by.run(where, meter, units), answer)
+        found = run_alone(found_by.run(where, meter, units), answer)
         return asked, meter.totals, found.r, found.mu
 
     assert followed(UNITS[:100]) == followed(UNITS[:437]) == followed(UNITS)
@@ -155,7 +155,7 @@ def test_a_larger_total_trains_with_less_noise(name):
         search(METHODS[name], setting(epsilon, name=name), 3).mu for epsilon in (0.5, 1.0, 2.0, 4.0)
     ]
     assert all(low < high for low, high in pairwise(mus))
-    assert mus[-1] <= gdp.mu(4.0, 1e-5)
+    assert mus[-1] <= gdp.mu_from_epsilon(4.0, 1e-5)
 
 
 @pytest.mark.few(1)
@@ -222,7 +222,7 @@ def test_naive_composition_pays_for_every_run_and_score():
     search(naive, setting(), asked=asked)
     draw, _ = naive.declare(setting()).draws
     spent = [ask.mu for ask in asked] + [1 / draw.scale] * 4
-    assert gdp.compose(spent) == pytest.approx(gdp.mu(1.0, 1e-5), rel=1e-9)
+    assert gdp.compose(spent) == pytest.approx(gdp.mu_from_epsilon(1.0, 1e-5), rel=1e-9)
 
 
 def test_a_ladder_pays_for_every_trial_and_score():
@@ -237,7 +237,7 @@ def test_a_ladder_pays_for_every_trial_and_score():
     ]
     assert len(asked) == 6
     assert gdp.compose([*scores, *(ask.mu for ask in asked)]) == pytest.approx(
-        gdp.mu(1.0, 1e-5), rel=1e-9
+        gdp.mu_from_epsilon(1.0, 1e-5), rel=1e-9
     )
 
 
@@ -276,7 +276,7 @@ def test_a_run_and_its_score_and_the_end_of_the_law_fit_in_delta_together(law):
     score = next(draw for draw in found_by.declare(setting()).draws if draw.name == "score")
     mu = gdp.compose([asked[0].mu, 1 / score.scale])
     assert selection.epsilon(mu, runs, 1e-5) <= 1.0 + 1e-12
-    assert score.shape == (selection.most(runs),)
+    assert score.shape == (selection.largest_count(runs),)
 
 
 @pytest.mark.parametrize("padded", [True, False])
@@ -405,11 +405,15 @@ def test_a_climb_doubles_on_a_hit_and_resets_on_a_miss():
         return np.array([[0.0, top] for top in tops])
 
     quiet = np.zeros(9)
-    assert climb(noised(0.05, 9.0), quiet[:2], 0.0, 0.1) == 0  # a miss of the smallest step ends it
+    assert (
+        last_above_threshold(noised(0.05, 9.0), quiet[:2], 0.0, 0.1) == 0
+    )  # a miss of the smallest step ends it
     # 0.1, then 0.3 missed, then 0.2
-    assert climb(noised(0.15, 0.25, 9.0), quiet[:3], 0.0, 0.1) == 1
+    assert last_above_threshold(noised(0.15, 0.25, 9.0), quiet[:3], 0.0, 0.1) == 1
     utilities = np.array([[0.15, 0.0], [0.0, 0.31], [0.0, 0.0], [0.0, 0.0]])
-    assert climb(utilities, quiet[:4], 0.0, 0.1) == 1  # 0.1, 0.3, then misses of 0.7 and 0.4
+    assert (
+        last_above_threshold(utilities, quiet[:4], 0.0, 0.1) == 1
+    )  # 0.1, 0.3, then misses of 0.7 and 0.4
 
 
 def test_replacing_a_unit_doubles_what_a_part_may_move():

@@ -11,10 +11,10 @@ import yaml
 
 from dpladder.cli import main
 from dpladder.config.load import resolve
-from dpladder.plan.settle import settled, strength
+from dpladder.plan.settle import resolve_defaults, strength
 from dpladder.privacy.accounting import gdp
-from dpladder.search.looking import Look, bought, rungs, table, written
-from dpladder.search.prior import of_learner
+from dpladder.search.looking import Look, best_ladder, rungs, rungs_as_text, table
+from dpladder.search.prior import prior_of_learner
 
 BASE = {
     "dataset": {"lineage": "faces", "source": "digits", "nominal_size": 1400},
@@ -24,12 +24,12 @@ BASE = {
 
 
 def project(**changed):
-    return settled(resolve({**BASE, **changed}))
+    return resolve_defaults(resolve({**BASE, **changed}))
 
 
 def test_a_weak_total_buys_nothing_and_a_strong_one_a_cheap_sweep():
-    assert bought(100.0, centred=True).rungs == ()
-    assert bought(5000.0, centred=True).rungs
+    assert best_ladder(100.0, centred=True).rungs == ()
+    assert best_ladder(5000.0, centred=True).rungs
     assert all(line.spent < 0.15 for line in table())
 
 
@@ -43,17 +43,19 @@ def test_what_is_bought_gained_on_public_data_and_what_is_not_costs_nothing():
 
 def test_a_look_reads_as_it_is_written():
     looks = (Look(3, 0.01), Look(2, 0.025))
-    assert rungs(written(looks)) == looks
+    assert rungs(rungs_as_text(looks)) == looks
     assert rungs("") == ()
 
 
 def test_the_plan_settles_rungs_that_cost_what_the_table_says():
     found = project(dataset=BASE["dataset"] | {"nominal_size": 20_000}).main
-    line = bought(strength(found), centred=True)
-    total = gdp.mu(1.0, 1e-5)
+    line = best_ladder(strength(found), centred=True)
+    total = gdp.mu_from_epsilon(1.0, 1e-5)
     assert found.sweep.rungs
     for rung, look in zip(found.sweep.rungs, line.rungs, strict=True):
-        assert gdp.mu(rung.epsilon, 1e-5) == pytest.approx(math.sqrt(look.part) * total, rel=0.01)
+        assert gdp.mu_from_epsilon(rung.epsilon, 1e-5) == pytest.approx(
+            math.sqrt(look.part) * total, rel=0.01
+        )
         assert rung.trials == look.trials
     assert found.sweep.select.share == line.share
 
@@ -77,7 +79,10 @@ def test_auto_may_be_written_as_one_word():
 
 @pytest.mark.parametrize(
     ("changed", "factor"),
-    [({"relation": "replace_one"}, 0.5), ({"epsilon": 2.0}, gdp.mu(2.0, 1e-5) / gdp.mu(1.0, 1e-5))],
+    [
+        ({"relation": "replace_one"}, 0.5),
+        ({"epsilon": 2.0}, gdp.mu_from_epsilon(2.0, 1e-5) / gdp.mu_from_epsilon(1.0, 1e-5)),
+    ],
 )
 def test_strength_is_the_signal_beside_the_noise(changed, factor):
     other = project(privacy=BASE["privacy"] | changed).main
@@ -86,7 +91,7 @@ def test_strength_is_the_signal_beside_the_noise(changed, factor):
 
 def test_the_smallest_of_several_totals_has_to_pay():
     found = project(final={"targets": [0.5, 8.0]}).main
-    assert strength(found) == pytest.approx(1400 * gdp.mu(0.5, 1e-5))
+    assert strength(found) == pytest.approx(1400 * gdp.mu_from_epsilon(0.5, 1e-5))
 
 
 @pytest.mark.parametrize(
@@ -109,10 +114,10 @@ def test_centring_is_the_best_that_is_free_for_the_source(changed, centre):
 def test_a_mean_is_bought_where_it_pays_for_a_twentieth_of_what_the_smallest_total_has():
     found = project(final={"targets": [1.0, 4.0]})
     assert (found.main.features.centre, found.main.features.mean.radius) == ("noised", None)
-    mu = gdp.mu(found.main.features.mean.epsilon, 1e-5)
-    assert mu == pytest.approx(math.sqrt(0.05) * gdp.mu(1.0, 1e-5), rel=0.01)
+    mu = gdp.mu_from_epsilon(found.main.features.mean.epsilon, 1e-5)
+    assert mu == pytest.approx(math.sqrt(0.05) * gdp.mu_from_epsilon(1.0, 1e-5), rel=0.01)
     assert "at n0*mu = 375 gains more than that" in found.choices["main"]
-    held = of_learner("dp_gd", centred=True)
+    held = prior_of_learner("dp_gd", centred=True)
     assert found.main.sweep.search.expected == (held.median, held.factor)
 
 
@@ -135,13 +140,16 @@ def test_no_mean_is_bought_where_it_was_not_measured_to_pay(changed):
 
 def test_a_noised_mean_that_is_asked_for_has_the_same_price_anywhere():
     found = project(features={"centre": "noised"}, privacy=BASE["privacy"] | {"epsilon": 0.1}).main
-    mu = gdp.mu(found.features.mean.epsilon, 1e-5)
-    assert mu == pytest.approx(math.sqrt(0.05) * gdp.mu(0.1, 1e-5), rel=0.01)
+    mu = gdp.mu_from_epsilon(found.features.mean.epsilon, 1e-5)
+    assert mu == pytest.approx(math.sqrt(0.05) * gdp.mu_from_epsilon(0.1, 1e-5), rel=0.01)
 
 
 def test_the_prior_hangs_on_the_learner_and_on_centring_and_is_left_where_it_was_given():
     centred, plain = project(features={}), project(features={"centre": "none"})
-    for found, held in ((centred, of_learner("dp_gd", True)), (plain, of_learner("dp_gd", False))):
+    for found, held in (
+        (centred, prior_of_learner("dp_gd", True)),
+        (plain, prior_of_learner("dp_gd", False)),
+    ):
         assert found.main.sweep.search.expected == (held.median, held.factor)
     given = project(sweep={"search": {"expected": [3.0, 1.5]}})
     assert given.main.sweep.search.expected == (3.0, 1.5)

@@ -16,7 +16,7 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 from dpladder.research import ladder
 from dpladder.research.ladder import LadderSearcher
-from dpladder.search.asking import Answer, Searcher, Setting, alone, searcher_of
+from dpladder.search.asking import Answer, Searcher, Setting, run_alone, searcher_of
 from dpladder.search.propose_test import rounds_in
 
 SETTING = Setting(1.0, Search(), Constants(n0=1000, classes=10, dimension=4, length=10.0))
@@ -38,7 +38,7 @@ def searched(found_by: Searcher, seed: int) -> tuple[int, int]:
             for number in islice(numbers, len(asks))
         ]
 
-    found = alone(found_by.run(SETTING, meter, UNITS), trained)
+    found = run_alone(found_by.run(SETTING, meter, UNITS), trained)
     assert found.weights is not None
     return int(found.weights[0][0, 0]), next(numbers)
 
@@ -67,7 +67,7 @@ def test_every_trial_of_a_rung_has_noise_of_its_own(monkeypatch):
             found_by.declare(SETTING).draws,
             SecretNoise(bytes(32), "", str(seed)),
         )
-        alone(found_by.run(SETTING, meter, UNITS), lambda asks: [Answer((), 7) for _ in asks])
+        run_alone(found_by.run(SETTING, meter, UNITS), lambda asks: [Answer((), 7) for _ in asks])
     scores = np.array([[trial.score for trial in trials] for trials in seen])
     assert len(np.unique(scores)) > 10
     assert (scores.std(axis=1) > 0).all()
@@ -99,5 +99,5 @@ def test_no_record_set_aside_moves_a_utility_beyond_one():
         return publish(name, total)
 
     meter.publish = seen  # type: ignore[method-assign]
-    alone(found_by.run(SETTING, meter, UNITS), lambda asks: [Answer((), 10**6) for _ in asks])
+    run_alone(found_by.run(SETTING, meter, UNITS), lambda asks: [Answer((), 10**6) for _ in asks])
     assert dict(told)["utility"] == 1.0

@@ -20,7 +20,7 @@ from support import LOCALLY, ROOT, Workspace, enter, wait_until
 
 from dpladder.cli import main
 from dpladder.privacy.ledger.home import open_home
-from dpladder.privacy.ledger.state import Held
+from dpladder.privacy.ledger.state import LedgerCharge
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -117,7 +117,7 @@ def score(trial: int) -> str:
     return f"results/main/rungs/0/trials/{trial}/score.json"
 
 
-def held(project: Workspace, trial: int) -> list[Held]:
+def held(project: Workspace, trial: int) -> list[LedgerCharge]:
     wildcards = (("rung", "0"), ("trial", str(trial)))
     return [held for held in project.held() if held.job.wildcards == wildcards]
 
@@ -135,7 +135,7 @@ def start(project: Workspace, *trials: int) -> subprocess.Popen:
     )
 
 
-def begun(project: Workspace, trial: int) -> Held:
+def begun(project: Workspace, trial: int) -> LedgerCharge:
     """The charge of a trial that has begun to read private data."""
     wait_until(lambda: [each for each in held(project, trial) if each.status == "COMMITTED"])
     (charge,) = held(project, trial)
@@ -156,7 +156,7 @@ def fates(project: Workspace, cluster, trial: int) -> list[str]:
     return [job.state for job in attempts(project, cluster, trial)]
 
 
-def assert_once(project: Workspace, trial: int, charge: Held) -> None:
+def assert_once(project: Workspace, trial: int, charge: LedgerCharge) -> None:
     """What had begun came to its end under the same charge and nonce; its one release is what was
     published."""
     (done,) = held(project, trial)
@@ -181,7 +181,7 @@ STRIKES = {
 
 
 @pytest.fixture(scope="module")
-def charges(project, cluster) -> dict[int, Held]:
+def charges(project, cluster) -> dict[int, LedgerCharge]:
     """One run in which every job is struck after it began, and which mends them all by itself.
     Their charges then."""
     project.configure({"resources": {"runtime": 3}})

@@ -60,7 +60,7 @@ class Tampered:
 
     def publish(self, name: str, total: ArrayLike) -> Floats:
         exact = np.asarray(total, np.float64)
-        return self.noise(name, exact.shape).onto(exact)
+        return self.noise(name, exact.shape).add_to(exact)
 
 
 def tampered(honest: Mechanism, change: Callable[[Floats], Floats]) -> Mechanism:
@@ -296,7 +296,10 @@ def chance_of_less(half: float, bound: Callable[[float, float], float], right: f
     runs, chance = attack.RUNS, findings.FAMILY_ERROR / attack.CHANCE_CHECKS / 20 / 2
     for hits in range(runs // 2, runs):
         if (
-            bound(bounds.at_least(hits, runs, chance), bounds.at_most(runs - hits, runs, chance))
+            bound(
+                bounds.hit_rate_lower_bound(hits, runs, chance),
+                bounds.hit_rate_upper_bound(runs - hits, runs, chance),
+            )
             >= half
         ):
             return 2 * float(stats.binom.cdf(hits - 1, runs, right))

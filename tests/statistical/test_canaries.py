@@ -28,7 +28,9 @@ def attacked(seed: int, meter: type[Meter]) -> canaries.Bound:
         SecretNoise(bytes(32), "canaries", str(seed)),
         canaries.demo(8.0),
     )
-    return canaries.judge(training, canaries.released(training, coins, source, meter), coins)
+    return canaries.guess_membership(
+        training, canaries.released(training, coins, source, meter), coins
+    )
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -33,8 +33,8 @@ from dpladder.privacy.release.grid import Noise
 from dpladder.research import ladder
 from dpladder.research.ladder import Climbed, LadderSearcher
 from dpladder.search import dp_hypo, koskela_kulkarni, naive_composition
-from dpladder.search.asking import Answer, Setting, alone, searcher_of
-from dpladder.search.cost import lean_of, price
+from dpladder.search.asking import Answer, Setting, run_alone, searcher_of
+from dpladder.search.cost import lean_bounds, price
 from dpladder.search.dp_hypo import CELLS
 from dpladder.search.propose_test import Searcher as DoublingTests
 from dpladder.search.space import bounds
@@ -60,7 +60,7 @@ def nothing_remembered():
 
 
 def forget():
-    for remembered in (price, selection.rank_loss, selection.most):
+    for remembered in (price, selection.rank_loss, selection.largest_count):
         remembered.cache_clear()
 
 
@@ -85,7 +85,7 @@ class Dice:
 
     def publish(self, name, total):
         exact = np.asarray(total, np.float64)
-        return self.noise(name, exact.shape).onto(exact)
+        return self.noise(name, exact.shape).add_to(exact)
 
     def mask(self, name, ids):
         return self.random.random(len(ids)) < self.draws[name].scale
@@ -127,7 +127,9 @@ def searches(method, present, order=up, number=SEARCHES, score=None):
         return Answer(y, score(ask, present) if score else int(HUGE * order(y * ask.mu, ask.r)))
 
     for place in range(number):
-        found = alone(method.run(SETTING, dice, UNITS), lambda asks: [train(ask) for ask in asks])
+        found = run_alone(
+            method.run(SETTING, dice, UNITS), lambda asks: [train(ask) for ask in asks]
+        )
         # No run at all shows as well: far away from every weight.
         seen[place] = found.r > MIDDLE, -1e3 if found.weights is None else found.weights * found.mu
     return seen
@@ -184,9 +186,9 @@ def eager(cells, answers, chance, scale):
 
 @pytest.mark.parametrize("order", [up, across, folded])
 def test_runs_that_look_where_earlier_ones_did_well(monkeypatch, order):
-    lean = lean_of(DpHypo(), EPSILON)
+    lean = lean_bounds(DpHypo(), EPSILON)
     proposals = {side: dp_hypo.proposal(side * np.linspace(-8, 8, CELLS), lean) for side in (1, -1)}
-    monkeypatch.setattr(dp_hypo, "beliefs", eager)
+    monkeypatch.setattr(dp_hypo, "upper_bounds", eager)
     monkeypatch.setattr(dp_hypo, "proposal", lambda side, _: proposals[side])
     assert attack(searcher_of(DpHypo(padded=False)), order=order) < 6
 
@@ -251,7 +253,7 @@ def told(monkeypatch):
             return Answer(y, int(10 * y))
 
         for row in seen:
-            alone(
+            run_alone(
                 climbed.run(SETTING, dice, UNITS),
                 lambda asks, row=row: [train(row, ask) for ask in asks],
             )

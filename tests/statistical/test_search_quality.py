@@ -20,7 +20,7 @@ from dpladder.learn.interface import Declaration
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.research.contest import Competitor, contest
 from dpladder.research.contestants import METHODS
-from dpladder.search.asking import Ask, Found, Setting
+from dpladder.search.asking import Ask, SearchOutcome, Setting
 
 pytestmark = pytest.mark.long
 
@@ -39,7 +39,7 @@ class At:
 
     def run(self, setting, meter, units):
         [answer] = yield [Ask(self.r, setting.mu)]
-        return Found(self.r, setting.mu, answer.weights)
+        return SearchOutcome(self.r, setting.mu, answer.weights)
 
 
 @pytest.fixture(scope="module")

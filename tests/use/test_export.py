@@ -23,8 +23,8 @@ import dpladder
 from dpladder.cli import main
 from dpladder.config.features_sections import Features
 from dpladder.data.backbones import encoder
-from dpladder.data.cache import network_behind
-from dpladder.data.depths import depths_for, known_of
+from dpladder.data.cache import public_network_of
+from dpladder.data.depths import depths_for, stored_depths
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput
 from dpladder.learn import weights
@@ -60,7 +60,7 @@ def model_of(
     public = encoder(features, source, 1)
     network = {**public.facts, **features.model_dump(mode="json"), "width": public.width}
     depths = depths_for(
-        features.layers, known_of(public.facts), 32.0, features.takes, features.model
+        features.layers, stored_depths(public.facts), 32.0, features.takes, features.model
     )
     mapped["depths"] = depths and depths.facts
     width = depths.width if depths else public.width
@@ -248,7 +248,7 @@ def test_a_network_trained_above_a_cut_predicts_the_same_by_itself(
         "width": width,
     }
     learner = FineTune(name="dp_finetune", trains=trains, bias=True)
-    constants = Constants(1, 2, width, network=network_behind(network, "random"))
+    constants = Constants(1, 2, width, network=public_network_of(network, "random"))
     drawn = [
         RANDOM.normal(size=shape).astype(np.float32)
         for shape in shapes(learner, constants).values()

@@ -23,8 +23,8 @@ import dpladder
 from dpladder.cli import main
 from dpladder.config.features_sections import Features
 from dpladder.data.backbones import encoder
-from dpladder.data.cache import network_behind
-from dpladder.data.depths import depths_for, known_of
+from dpladder.data.cache import public_network_of
+from dpladder.data.depths import depths_for, stored_depths
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput
 from dpladder.learn import weights
@@ -35,7 +35,7 @@ from dpladder.learn.trainings import weights_of
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.use import graph, standalone
 from dpladder.use.export import export
-from dpladder.use.generate import Writing, samples, spoken
+from dpladder.use.generate import Writing, load_language_model, samples
 
 CLASSES = ("cat", "dog", "fog")
 TEXTS = [
@@ -67,7 +67,7 @@ def headed(folder: Path, features: Features, random: np.random.Generator) -> Pat
     centres them."""
     made = encoder(features, SOURCE, 1)
     network = {**features.model_dump(mode="json"), **made.facts, "width": made.width}
-    depths = depths_for(features.layers, known_of(made.facts), 32.0, "texts", features.model)
+    depths = depths_for(features.layers, stored_depths(made.facts), 32.0, "texts", features.model)
     assert depths is not None
     mapped = {"radius": None, "length": 32.0, "constant": 0.2, "exact": False}
     inference = {
@@ -106,7 +106,7 @@ def tuned(
     )
     classes = 1 if features.pooling == "none" else len(CLASSES)
     constants = Constants(
-        1, classes, network["width"], network=network_behind(network, features.weights)
+        1, classes, network["width"], network=public_network_of(network, features.weights)
     )
     known = shapes(learner, constants)
     moved = tuple((random.normal(size=shape) / 20).astype(np.float32) for shape in known.values())
@@ -231,7 +231,7 @@ def test_a_language_model_is_a_folder_of_transformers_that_says_the_same_to_the_
     assert main(["export", str(file), str(tmp_path / "out"), "--to", "huggingface"]) == 0
     assert "holds README.md, config.json, generation_config.json" in capsys.readouterr().out
     model, place = dpladder.load(file), tmp_path / "out"
-    network, _ = spoken(model)
+    network, _ = load_language_model(model)
     cut = AutoTokenizer.from_pretrained(place)
     found = AutoModelForCausalLM.from_pretrained(place, attn_implementation="eager").eval()
     for text in TEXTS:

@@ -32,13 +32,13 @@ from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.features_sections import Features
 from dpladder.data.cache import open_cache
 from dpladder.data.centre import Map
-from dpladder.data.depths import known_of, of_names
+from dpladder.data.depths import depths_by_name, stored_depths
 from dpladder.data.extract import extract
 from dpladder.data.prepare import Keys, prepare, read_manifest
 from dpladder.errors import BadInput
 from dpladder.learn import weights
 from dpladder.learn.scorers import ClassScorer
-from dpladder.network.public import _drawn
+from dpladder.network.public import _random_network
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 RANDOM = np.random.default_rng(0)
@@ -71,8 +71,8 @@ def model_of(
     folder: Path, cache: Any, classes: tuple[str, ...] = ("a", "b", "c"), **more: Any
 ) -> Path:
     """A file such as train_final writes, of random weights."""
-    known = known_of(cache.attrs)
-    depths = of_names([known[0][0], known[-1][0]], known, 32.0) if known else None
+    known = stored_depths(cache.attrs)
+    depths = depths_by_name([known[0][0], known[-1][0]], known, 32.0) if known else None
     mapped = MAP | {"depths": depths and depths.facts}
     width = depths.width if depths else int(cache.attrs["width"])
     inference = {
@@ -99,8 +99,8 @@ def expected(file: Path, stored: np.ndarray) -> list[int]:
     """The workflow's own way from a stored row to a class."""
     layers, mean, facts = weights.load_with_mean(file)
     seen = facts["inference"]["map"]["depths"]
-    known = known_of(facts["inference"]["network"])
-    depths = seen and of_names(seen["layers"], known, seen["length"])
+    known = stored_depths(facts["inference"]["network"])
+    depths = seen and depths_by_name(seen["layers"], known, seen["length"])
     return ClassScorer().predict(layers, Map(mean, **{**MAP, "depths": depths})(stored)).tolist()
 
 
@@ -116,7 +116,7 @@ def test_features_are_predicted_as_evaluate_does_to_the_last_bit(matrix: Any) ->
 
 def saved(folder: Path, **preprocessing: Any) -> Path:
     """A tiny network as timm saves one for others, whose config says how images are prepared."""
-    timm.models.save_for_hf(_drawn("test_vit"), folder)
+    timm.models.save_for_hf(_random_network("test_vit"), folder)
     config = json.loads((folder / "config.json").read_text())
     config["pretrained_cfg"] |= preprocessing
     (folder / "config.json").write_text(json.dumps(config))
@@ -162,7 +162,7 @@ def test_a_folder_that_is_no_network_is_refused_and_its_code_is_not_run(
     if damage == "code":
         torch.save(Marked(str(tmp_path / "ran")), folder / "pytorch_model.bin")
     if damage == "another network":
-        torch.save(_drawn("test_resnet").state_dict(), folder / "pytorch_model.bin")
+        torch.save(_random_network("test_resnet").state_dict(), folder / "pytorch_model.bin")
     if damage == "no json":
         (folder / "config.json").write_text("{")
     features = Features(model=f"local-dir:{folder}", weights="pretrained")

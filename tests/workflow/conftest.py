@@ -15,9 +15,9 @@ import pytest
 from support import ROOT, Workspace, as_the_ledger_knows, enter
 
 from dpladder.plan import dag, digests, stages
-from dpladder.plan.kept import may_pay_again, with_answers
+from dpladder.plan.kept import questions_to_repeat, with_answers
 from dpladder.plan.plan import make_plan
-from dpladder.plan.startup import known_states, opened
+from dpladder.plan.startup import known_states, open_resolved
 from dpladder.privacy.ledger import book as ledgers
 
 THREE_RUNGS = {
@@ -111,8 +111,8 @@ def parsed(*targets: str, snakefile: Path = ROOT / "Snakefile") -> tuple[list[An
             workdir=Path.cwd(),
         )
         triggers = frozenset(RerunTrigger.all()) - {RerunTrigger.CODE}
-        dag = workflow.dag(DAGSettings(targets=frozenset(targets), rerun_triggers=triggers))
-        dag.execute_workflow(executor="dryrun", execution_settings=ExecutionSettings(lock=False))
+        graph = workflow.dag(DAGSettings(targets=frozenset(targets), rerun_triggers=triggers))
+        graph.execute_workflow(executor="dryrun", execution_settings=ExecutionSettings(lock=False))
         rules = list(workflow._workflow.rules)
         return rules, list(workflow._workflow.dag.needrun_jobs(exclude_finished=False))
 
@@ -120,13 +120,13 @@ def parsed(*targets: str, snakefile: Path = ROOT / "Snakefile") -> tuple[list[An
 def charges(jobs: set[Any]) -> Counter[str]:
     """What the ledgers would charge for these jobs, as the reservation at the start of a run
     computes it."""
-    project = opened(["config.yaml"])
+    project = open_resolved(["config.yaml"])
     project, states = with_answers(project, known_states(project))
     plan = make_plan(project, states)
     charged: Counter[str] = Counter()
     for lineage, terms in plan.terms.items():
         items = [item for item in plan.items_of(lineage) if item.job in jobs]
-        new, _ = ledgers.admit(terms, states[lineage], items, may_pay_again(project, items))
+        new, _ = ledgers.admit(terms, states[lineage], items, questions_to_repeat(project, items))
         charged.update(item.job.rule for item in new)
     return charged
 

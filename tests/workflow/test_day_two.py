@@ -19,7 +19,7 @@ from dpladder.errors import BadInput
 from dpladder.plan import dag
 from dpladder.plan.kept import with_answers
 from dpladder.plan.plan import make_plan
-from dpladder.plan.startup import known_states, opened
+from dpladder.plan.startup import known_states, open_resolved
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
@@ -56,7 +56,7 @@ def test_a_total_in_anothers_place_is_refused_until_it_is_said(finished, walk, c
 def test_respend_that_names_nothing_is_refused_with_what_it_may_name(finished):
     finished.configure({"respend": ["dp_gd", "mian", "summarise"]})
     with pytest.raises(BadInput) as refused:
-        opened(["config.yaml"])
+        open_resolved(["config.yaml"])
     assert re.search(
         r"respend names 'mian', 'summarise'; did you mean main\? allowed: true, false, \{up_to: "
         r"epsilon\}, or names of experiments \(main\) and of .*\(dp_gd, evaluate, .*train_final\)",
@@ -66,7 +66,7 @@ def test_respend_that_names_nothing_is_refused_with_what_it_may_name(finished):
 
 def test_an_experiment_says_for_itself_what_may_be_paid_again(finished):
     finished.configure({"experiments": {"one": {"respend": True}, "two": {"respend": ["dp_gd"]}}})
-    project = opened(["config.yaml"])
+    project = open_resolved(["config.yaml"])
     project, _ = with_answers(project, known_states(project))
     renewed = {
         (job.experiment, job.rule)
@@ -96,12 +96,12 @@ def test_what_was_chosen_follows_its_questions_to_another_name(tmp_path, monkeyp
     reconfigure(old, "experiments", moved=moved)
     reconfigure(old, "learner", clip=0.5)
     reconfigure(old, "final", targets=[3.0])
-    told = opened(["config.yaml"]).choices
+    told = open_resolved(["config.yaml"]).choices
     assert "kept as it was chosen" in told["moved"]
     assert "kept as it was chosen" not in told["main"]
     # Another total alone is another experiment, and chooses for itself.
     reconfigure(old, "experiments", moved=moved | {"final": {"targets": [1.0]}})
-    told = opened(["config.yaml"]).choices
+    told = open_resolved(["config.yaml"]).choices
     assert "kept as it was chosen" not in told["moved"]
 
 
@@ -117,12 +117,14 @@ def test_terms_under_which_nothing_was_committed_are_corrected(project, parse):
     """The first run stops before it reads a record; another one may have reserved as well."""
     for change in ({}, *OTHER_TERMS.values()):
         project.configure(change)
-        found = opened(["config.yaml"])
+        found = open_resolved(["config.yaml"])
         found, states = with_answers(found, known_states(found))
         plan = make_plan(found, states)
         ledger = book.open_ledger(open_home(), plan.terms["tiny"])
         assert ledger.state.terms == plan.terms["tiny"]
-        assert not ledger.state.charged(), "what was reserved under other terms is given back"
+        assert not ledger.state.charged_spends(), (
+            "what was reserved under other terms is given back"
+        )
         held = book.reserve(ledger, plan.items_of("tiny"))
     first = held[0]
     commit(ledger, first.token, "query", first.spends)

@@ -13,12 +13,12 @@ import pytest
 from support import ROOT, Workspace
 
 from dpladder.cli import main
-from dpladder.config.section import restored
-from dpladder.report.schemas import DOCUMENTS, generated
+from dpladder.config.section import from_document
+from dpladder.report.schemas import DOCUMENTS, generated_files
 
 
 def test_the_schemas_are_those_of_the_classes() -> None:
-    for path, text in generated().items():
+    for path, text in generated_files().items():
         assert (ROOT / path).read_text("utf-8") == text, f"{path}: run `make docs`"
 
 
@@ -35,7 +35,7 @@ def check(name: str, document: dict[str, Any]) -> None:
     """Nothing is missing, nothing is of another type, and there is nothing beside it."""
     schema = json.loads((ROOT / f"workflow/schemas/{name}.schema.json").read_text("utf-8"))
     jsonschema.validate(document, schema)
-    assert json.loads(json.dumps(asdict(restored(DOCUMENTS[name], document)))) == document
+    assert json.loads(json.dumps(asdict(from_document(DOCUMENTS[name], document)))) == document
 
 
 @pytest.mark.parametrize("key", ["target_epsilon", "datasets", "seal"])

@@ -16,11 +16,11 @@ import pytest
 from dpladder.cli import main
 from dpladder.config.load import load
 from dpladder.errors import Refused
-from dpladder.jobs.private import reserved
+from dpladder.jobs.private import find_reservation
 from dpladder.jobs.task import Task
 from dpladder.plan import dag
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import settled
+from dpladder.plan.settle import resolve_defaults
 from dpladder.plan.startup import Parsed, known_states, reserve
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger.book import Ledger, head
@@ -157,7 +157,7 @@ def test_both_anchors_are_verified(finished, capsys) -> None:
 
 def reserve_all(workspace) -> None:
     """What a run does before its first job."""
-    project = settled(load([workspace.folder / "config.yaml"]))
+    project = resolve_defaults(load([workspace.folder / "config.yaml"]))
     plan = make_plan(project, known_states(project))
     reserve(
         Parsed(project, plan, {}),
@@ -179,15 +179,15 @@ def test_a_job_on_a_node_with_an_older_copy_of_the_home_is_refused(project) -> N
     reserve_all(project)
     stood = head(Ledger(open_home(), "tiny"))
     wildcards = {"experiment": "main", "target": "1"}
-    cfg = dag.params(settled(load(["config.yaml"])), "evaluate", wildcards)
+    cfg = dag.params(resolve_defaults(load(["config.yaml"])), "evaluate", wildcards)
     job = partial(Task, "evaluate", wildcards, cfg, code="", input={}, output={}, resources=None)
-    assert reserved(job()).mu("test score") > 0
-    anchors.keep(Path("results"), [dataclasses.replace(stood, seq=stood.seq + 1)])
+    assert find_reservation(job()).mu("test score") > 0
+    anchors.save_anchors(Path("results"), [dataclasses.replace(stood, seq=stood.seq + 1)])
     with pytest.raises(
         Refused,
         match=f"lineage tiny: results saw entry {stood.seq + 1}, the ledger ends at {stood.seq}",
     ):
-        reserved(job())
+        find_reservation(job())
 
 
 @pytest.mark.ci

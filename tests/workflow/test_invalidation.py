@@ -20,7 +20,7 @@ from support import as_the_ledger_knows, commit
 from dpladder.config.load import load
 from dpladder.plan import mechanisms
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import settled
+from dpladder.plan.settle import resolve_defaults
 from dpladder.plan.startup import known_states
 from dpladder.privacy.ledger.book import Ledger, finish, reserve
 from dpladder.privacy.ledger.home import open_home
@@ -272,7 +272,10 @@ RIDGE = {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.1}}}
 def pay_for(workspace, experiment: str) -> None:
     """What an experiment's own jobs leave in the ledger, without running them."""
     workspace.configure({"experiments": {experiment: RIDGE}})
-    plan = make_plan(settled(load(["config.yaml"])), known_states(settled(load(["config.yaml"]))))
+    plan = make_plan(
+        resolve_defaults(load(["config.yaml"])),
+        known_states(resolve_defaults(load(["config.yaml"]))),
+    )
     ledger = Ledger(open_home(), "tiny")
     own = [item for item in plan.items.values() if item.job.experiment == experiment]
     for held in reserve(ledger, own):

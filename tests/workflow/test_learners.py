@@ -14,7 +14,7 @@ from support import mixture
 from dpladder.config.load import load
 from dpladder.learn import weights
 from dpladder.plan.pictures import pictures_of
-from dpladder.plan.settle import settled
+from dpladder.plan.settle import resolve_defaults
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.check import check, read_statement
 
@@ -178,7 +178,9 @@ def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(proj
         folder = project.results / experiment / "rungs/0"
         trials = json.loads((folder / "best.json").read_text())["trials"]
         assert [trial["epsilon"] for trial in trials] == [0.8, 0.8]
-        assert [trial["mu"] for trial in trials] == pytest.approx([gdp.mu(0.8, 1e-5)] * 2)
+        assert [trial["mu"] for trial in trials] == pytest.approx(
+            [gdp.mu_from_epsilon(0.8, 1e-5)] * 2
+        )
         assert [(trial["sd"] > 0) for trial in trials] == [experiment == "main"] * 2
         told = [
             json.loads((folder / f"trials/{number}/score.json").read_text()) for number in (0, 1)
@@ -186,7 +188,9 @@ def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(proj
         assert [one["alpha"] for one in told] == [0.1, 1.0]
     for target in json.loads((project.results / "main/summary.json").read_text())["targets"]:
         fit = target["fit"]
-        assert fit["mu"] == pytest.approx(math.hypot(target["mu_final"], gdp.mu(0.8, 1e-5)))
+        assert fit["mu"] == pytest.approx(
+            math.hypot(target["mu_final"], gdp.mu_from_epsilon(0.8, 1e-5))
+        )
         assert target["alpha"] == (0.1, 1.0)[fit["best"]["trial"]]
 
     project.configure(STATISTICS, ANOTHER)
@@ -212,7 +216,7 @@ def test_a_learner_that_searches_nothing_trains_at_once_with_all_of_its_total(pr
     assert summary["targets"][0]["r_star"] is None
     ladders = {
         picture.experiment
-        for picture in pictures_of(settled(load(["config.yaml"])))
+        for picture in pictures_of(resolve_defaults(load(["config.yaml"])))
         if picture.name == "ladder"
     }
     assert "main" in ladders

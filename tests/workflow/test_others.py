@@ -121,7 +121,7 @@ def _found(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLE)
 
     def of(*given: EntryPoint, taken: tuple[str, ...] = ()) -> dict[str, Method]:
-        monkeypatch.setattr(others, "installed", lambda: EntryPoints(given))
+        monkeypatch.setattr(others, "installed_entry_points", lambda: EntryPoints(given))
         return others.entries(LEARNER, learners.of_another_package, taken)
 
     return of
@@ -158,7 +158,7 @@ def test_a_section_with_a_list_is_refused_with_what_to_write(found, tmp_path, mo
 def test_a_learner_of_another_package_may_take_findings(monkeypatch) -> None:
     many = SimpleNamespace(labels="many")
     config = SimpleNamespace(dataset=many, learner=SimpleNamespace(name="own.one"))
-    rule = findings.beside({})["learner.name"]
+    rule = findings.with_finding_rules({})["learner.name"]
     assert [*rule(config)]
     monkeypatch.setitem(
         findings.TAKEN, "learner.name", (*findings.TAKEN["learner.name"], "own.one")
@@ -201,6 +201,6 @@ def test_the_digest_of_a_job_follows_its_code(tmp_path, monkeypatch):
     (package / "train.py").write_text("from .inner import MOST", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     before = digests.digest_of("followed.train")
-    digests._read.cache_clear()
+    digests._read_module.cache_clear()
     (package / "inner.py").write_text("MOST = 2", "utf-8")
     assert digests.digest_of("followed.train") != before

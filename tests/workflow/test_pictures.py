@@ -17,8 +17,8 @@ from dpladder.jobs import write_report as job
 from dpladder.jobs.task import Task
 from dpladder.plan import pictures
 from dpladder.plan.dag import params
-from dpladder.plan.settle import settled
-from dpladder.plan.startup import tell
+from dpladder.plan.settle import resolve_defaults
+from dpladder.plan.startup import print_failed_jobs
 from dpladder.report import ladder_figure
 from dpladder.report.summary import Summary
 
@@ -27,7 +27,7 @@ LADDER, SCORES = "results/main/figures/ladder.svg", "results/main/figures/scores
 
 
 def written(finished: Workspace) -> None:
-    cfg = params(settled(load(["config.yaml"])), "write_report", {})
+    cfg = params(resolve_defaults(load(["config.yaml"])), "write_report", {})
     page, record = Path("results/report.html"), Path("results/report.privacy.json")
     inputs = {
         "statement": "results/privacy.json",
@@ -54,7 +54,7 @@ def test_a_picture_that_cannot_be_drawn_takes_no_other_along(
     for path in (LADDER, "results/report.html"):
         assert "could not be drawn: ValueError: no &lt;ladder&gt;" in Path(path).read_text("utf-8")
     Path("logs/write_report.log").write_text(capfd.readouterr().out)
-    tell({})
+    print_failed_jobs({})
     last = capfd.readouterr().err.splitlines()[-1]
     assert last.startswith(
         "dpladder: write_report (1 of 12 pictures): results/main/figures/ladder.svg could not be "
@@ -80,7 +80,7 @@ def test_a_figure_and_a_table_are_shown_that_are_a_row_a_function_and_a_caption(
         pictures.Kind("ladder", "figures/new.svg", "Ladder", when, "ladder_figure:plot_new"),
         pictures.Kind("ladder", "", "Ladder", when, "ladder_figure:new_table"),
     )
-    monkeypatch.setattr(pictures, "OWN", (*pictures.OWN, *rows))
+    monkeypatch.setattr(pictures, "OF_EXPERIMENT", (*pictures.OF_EXPERIMENT, *rows))
     written(finished)
     assert Path("results/main/figures/new.svg").exists()
     page = Path("results/report.html").read_text("utf-8")
@@ -89,7 +89,7 @@ def test_a_figure_and_a_table_are_shown_that_are_a_row_a_function_and_a_caption(
 
 
 def test_every_row_has_a_function_and_a_caption_and_every_function_a_row() -> None:
-    rows = (*pictures.OWN, *pictures.OF_ALL)
+    rows = (*pictures.OF_EXPERIMENT, *pictures.OF_ALL)
     drawn = {kind.draw for kind in rows if kind.file.endswith(".svg")}
     functions = {
         f"{module.stem}:{name}"

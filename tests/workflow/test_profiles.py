@@ -32,7 +32,7 @@ def test_groups_are_made_of_rules_that_leave_the_machine(project, parse):
 def test_a_rule_goes_to_the_cluster_exactly_if_it_reads_private_data(project, parse):
     named, local = rules_of(parse)
     assert named - local == {
-        rule for rule in named if rule in stages.STAGES and stages.STAGES[rule].private
+        rule for rule in named if rule in stages.RULE_SPECS and stages.RULE_SPECS[rule].private
     }
 
 

@@ -21,11 +21,11 @@ from support import Workspace, enter
 from dpladder.cli import main
 from dpladder.config.load import load
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import settled
+from dpladder.plan.settle import resolve_defaults
 from dpladder.plan.startup import Parsed, conclude, known_states
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.home import open_home
-from dpladder.privacy.ledger.state import Held
+from dpladder.privacy.ledger.state import LedgerCharge
 
 SOURCE = Path(__file__).parents[2] / "src"
 TRIAL = "results/main/rungs/0/trials/0/score.json"
@@ -65,7 +65,7 @@ def test_a_second_clone_restores_every_release_for_nothing(finished, monkeypatch
 
 def last_words(capfd) -> list[str]:
     """What a run of the finished project would end on."""
-    project = settled(load(["config.yaml"]))
+    project = resolve_defaults(load(["config.yaml"]))
     conclude(Parsed(project, make_plan(project, known_states(project)), {}))
     return capfd.readouterr().err.splitlines()
 
@@ -87,7 +87,7 @@ def test_the_closing_line_is_the_statements_where_that_is_of_this_run(finished, 
 
 def test_the_closing_line_reads_the_ledger_and_not_an_older_statement(finished, capfd):
     finished.configure({"experiments": {"more": {"learner": {"momentum": 0.5}}}})
-    project = settled(load(["config.yaml"]))
+    project = resolve_defaults(load(["config.yaml"]))
     plan = make_plan(project, known_states(project))
     more = [item for item in plan.items.values() if item.job.experiment == "more"]
     ledgers.reserve(ledgers.Ledger(open_home(), "tiny"), more)
@@ -221,7 +221,7 @@ def job_of(driver: subprocess.Popen) -> int:
     )
 
 
-def resumed(begun: list[Held], done: list[Held]) -> None:
+def resumed(begun: list[LedgerCharge], done: list[LedgerCharge]) -> None:
     """Every trial under its first charge, and what had begun with the noise that it had begun
     with."""
     assert [held.status for held in done] == ["DONE"] * len(begun)

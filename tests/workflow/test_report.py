@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support import Workspace
 
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.privacy.statement.check import read_statement
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.page import first_line
@@ -64,7 +64,7 @@ def test_the_page_is_whole_and_fetches_nothing(page: Page) -> None:
 def test_the_guarantee_comes_first_and_the_results_before_how_they_came_about(
     page: Page, finished: Workspace
 ) -> None:
-    statement = restored(SealedStatement, read_statement(finished.results))
+    statement = from_document(SealedStatement, read_statement(finished.results))
     said = " ".join(page.words)
     places = [
         said.index(words)

@@ -12,7 +12,7 @@ from dpladder.config.load import load
 from dpladder.config.search_sections import SEARCHES
 from dpladder.learn import weights
 from dpladder.plan.pictures import pictures_of
-from dpladder.plan.settle import settled
+from dpladder.plan.settle import resolve_defaults
 from dpladder.privacy.statement.check import check, read_statement
 
 pytestmark = pytest.mark.long
@@ -61,7 +61,7 @@ def test_every_way_to_search_runs_as_one_job_and_pays_for_all_that_it_tried(name
     assert "not separable" in page
     assert "Of a private selection nothing is known" in page
     assert not walk().charged
-    pictures = {picture.path for picture in pictures_of(settled(load(["config.yaml"])))}
+    pictures = {picture.path for picture in pictures_of(resolve_defaults(load(["config.yaml"])))}
     assert {f"results/{name}/tables/finals.html" for name in names} < pictures
 
 

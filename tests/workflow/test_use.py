@@ -13,7 +13,7 @@ from support import Workspace
 
 import dpladder
 from dpladder.cli import main
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.data.cache import open_cache
 from dpladder.learn import weights
 from dpladder.learn.scorers import ClassScorer
@@ -54,7 +54,7 @@ def test_the_card_of_a_finished_model_says_what_its_statement_says(finished: Wor
     card = Path("out/README.md").read_text()
     assert (
         first_line(
-            restored(Statement, json.loads(Path("results/privacy.json").read_text())), "tiny"
+            from_document(Statement, json.loads(Path("results/privacy.json").read_text())), "tiny"
         )
         in card
     )

@@ -18,7 +18,7 @@ use rule prepare_dataset as compare_learners with:
     log:
         "logs/comparison/learners.log",
     params:
-        **told("compare_learners"),
+        **job_params("compare_learners"),
 
 
 use rule prepare_dataset as compare_hpo with:
@@ -44,4 +44,4 @@ use rule prepare_dataset as compare_hpo with:
     log:
         "logs/comparison/hpo.log",
     params:
-        **told("compare_hpo"),
+        **job_params("compare_hpo"),

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from dpladder.config.load import BASE
 from dpladder.plan import dag, stages
-from dpladder.plan.outer import own_name
+from dpladder.plan.outer import inner_rule_name
 from dpladder.plan.pictures import pictures_of
-from dpladder.plan.startup import conclude, logs, open_project, reserve, tell
+from dpladder.plan.startup import conclude, logs, open_project, reserve, print_failed_jobs
 
 PARSED = open_project(workflow, config)
 PROJECT = PARSED.project
@@ -32,7 +32,7 @@ wildcard_constraints:
 workflow.localrules(
     *(
         workflow.modifier.modify_rulename(name)
-        for name, stage in stages.STAGES.items()
+        for name, stage in stages.RULE_SPECS.items()
         if not stage.private
     )
 )
@@ -56,7 +56,7 @@ def path(rule, output, experiment, **values):
     return template(rule, output).format(experiment=owner, **values)
 
 
-def made(output, *makers):
+def outputs_of(output, *makers):
     """An input function: this output of all jobs of the makers that agree with the wildcards of the
     one that asks. A path where they leave one job open; else a list, which is empty where the
     config has none of the makers."""
@@ -64,14 +64,14 @@ def made(output, *makers):
     def asked(wildcards):
         own = dict(wildcards.items())
         name = own.pop("experiment", BASE)
-        if stages.STAGES[makers[0]].models == "own":
+        if stages.RULE_SPECS[makers[0]].models == "own":
             name = PROJECT.modelled_by(name)
         found = [
             path(maker, output, name, **job)
             for maker in makers
             for job in stages.jobs(PROJECT.experiments[name], maker, **own)
         ]
-        alone = set(stages.STAGES[makers[0]].per) <= own.keys()
+        alone = set(stages.RULE_SPECS[makers[0]].per) <= own.keys()
         return found[0] if alone and found else found
 
     return asked
@@ -82,7 +82,7 @@ def features_of(rule):
     released, units are counted, which may stop the run."""
 
     def features(wildcards):
-        config, stage = config_of(wildcards), stages.STAGES[rule]
+        config, stage = config_of(wildcards), stages.RULE_SPECS[rule]
         experiment = wildcards.get("experiment", BASE)
         found = [
             path("merge_features", "privacy", experiment, part=part)
@@ -96,7 +96,7 @@ def features_of(rule):
     return features
 
 
-def told(rule):
+def job_params(rule):
     """What a job is told, which Snakemake compares: the keys and facts that it reads, and the
     versions of its mechanisms."""
 
@@ -109,11 +109,11 @@ def told(rule):
     return {"cfg": cfg, "code": code}
 
 
-mean_of = made("mean", "estimate_mean", "find_mean")
-covariance_of = made("covariance", "estimate_covariance")
-statistics_of = made("statistics", "estimate_statistics")
-start_of = made("head", "estimate_head", "find_start")
-public_start_of = made("head", "find_start")
+mean_of = outputs_of("mean", "estimate_mean", "find_mean")
+covariance_of = outputs_of("covariance", "estimate_covariance")
+statistics_of = outputs_of("statistics", "estimate_statistics")
+start_of = outputs_of("head", "estimate_head", "find_start")
+public_start_of = outputs_of("head", "find_start")
 
 
 def data_of(wildcards):
@@ -135,7 +135,7 @@ def rungs_below(wildcards):
 
 def measured_of(wildcards):
     """What every other lineage found, total by total."""
-    names = stages.measured_by(PROJECT, wildcards.experiment)
+    names = stages.measuring_experiments(PROJECT, wildcards.experiment)
     return [
         path("evaluate_of", "metrics", name, target=target)
         for target in map(stages.target_name, config_of(wildcards).totals)
@@ -145,7 +145,7 @@ def measured_of(wildcards):
 
 def those_with(rule):
     """The experiments that have a rule, as a wildcard constraint."""
-    names = [name for name, config in PROJECT.experiments.items() if stages.has(config, rule, {})]
+    names = [name for name, config in PROJECT.experiments.items() if stages.has_job(config, rule, {})]
     return "|".join(names) or "(?!)"
 
 
@@ -232,7 +232,7 @@ def rungs_together():
         for name, config in PROJECT.experiments.items()
         if config.sweep.together
         for number in range(len(config.sweep.ladder))
-        for group, trials in enumerate(dag.trials_by_versions(PROJECT, name, number))
+        for group, trials in enumerate(dag.trial_groups(PROJECT, name, number))
     ]
 
 
@@ -247,10 +247,10 @@ def due_jobs(jobs):
     own jobs are none of it."""
     together = {rung.rule: rung for rung in rungs_together()}
     for job in jobs:
-        name = own_name(job.rule.name)
+        name = inner_rule_name(job.rule.name)
         if name in together:
             yield from (("run_trial", trial) for trial in together[name].jobs)
-        elif name in stages.STAGES:
+        elif name in stages.RULE_SPECS:
             yield name, dict(job.wildcards.items())
 
 
@@ -293,7 +293,7 @@ def outputs_of(wanted):
         dict.fromkeys(
             path(maker, output, name, **job)
             for name, config in PROJECT.experiments.items()
-            for maker, stage in stages.STAGES.items()
+            for maker, stage in stages.RULE_SPECS.items()
             for job in (stages.jobs(config, maker) if stage.per is not None else [])
             for output in getattr(rules, maker).output.keys()
             if wanted(output)

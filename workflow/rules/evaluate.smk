@@ -1,6 +1,6 @@
 use rule prepare_dataset as evaluate with:
     input:
-        weights=made("weights", *stages.FINALS),
+        weights=outputs_of("weights", *stages.FINALS),
         features=features_of("evaluate"),
         mean=mean_of,
     output:
@@ -11,13 +11,13 @@ use rule prepare_dataset as evaluate with:
     wildcard_constraints:
         experiment=those_with("evaluate"),
     params:
-        **told("evaluate"),
+        **job_params("evaluate"),
 
 
 # Post-processing of a release on a public test: the head that the network starts from, by itself.
 use rule prepare_dataset as evaluate_head with:
     input:
-        head=made("head", "estimate_head"),
+        head=outputs_of("head", "estimate_head"),
         features=features_of("evaluate_head"),
         mean=mean_of,
     output:
@@ -26,13 +26,13 @@ use rule prepare_dataset as evaluate_head with:
     log:
         "logs/{experiment}/evaluate_head.log",
     params:
-        **told("evaluate_head"),
+        **job_params("evaluate_head"),
 
 
 # Another experiment's models, on records of another lineage, which alone pays.
 use rule prepare_dataset as evaluate_of with:
     input:
-        weights=made("weights", *stages.FINALS),
+        weights=outputs_of("weights", *stages.FINALS),
         features=features_of("evaluate_of"),
         mean=mean_of,
     output:
@@ -43,12 +43,12 @@ use rule prepare_dataset as evaluate_of with:
     wildcard_constraints:
         experiment=those_with("evaluate_of"),
     params:
-        **told("evaluate_of"),
+        **job_params("evaluate_of"),
 
 
 use rule prepare_dataset as evaluate_also with:
     input:
-        weights=made("weights", *stages.FINALS),
+        weights=outputs_of("weights", *stages.FINALS),
         features=features_of("evaluate_also"),
         mean=mean_of,
     output:
@@ -57,4 +57,4 @@ use rule prepare_dataset as evaluate_also with:
     log:
         "logs/{experiment}/final/{target}/also/{test}.log",
     params:
-        **told("evaluate_also"),
+        **job_params("evaluate_also"),

@@ -10,7 +10,7 @@ rule prepare_dataset:
         mem_mb=mem_mb_of,
         runtime=runtime_of,
     params:
-        **told("prepare_dataset"),
+        **job_params("prepare_dataset"),
     script:
         "../scripts/job.py"
 
@@ -21,7 +21,7 @@ use rule prepare_dataset as prepare_public with:
     log:
         "logs/{experiment}/prepare_public/{part}.log",
     params:
-        **told("prepare_public"),
+        **job_params("prepare_public"),
 
 
 rule extract_features:
@@ -39,14 +39,14 @@ rule extract_features:
         runtime=runtime_of,
         gpu=gpu_of,
     params:
-        **told("extract_features"),
+        **job_params("extract_features"),
     script:
         "../scripts/job.py"
 
 
 rule merge_features:
     input:
-        shards=made("privacy", "extract_features"),
+        shards=outputs_of("privacy", "extract_features"),
     output:
         privacy="results/{experiment}/features/{part}/privacy.json",
     log:
@@ -57,6 +57,6 @@ rule merge_features:
         mem_mb=mem_mb_of,
         runtime=runtime_of,
     params:
-        **told("merge_features"),
+        **job_params("merge_features"),
     script:
         "../scripts/job.py"

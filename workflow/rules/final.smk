@@ -2,7 +2,7 @@
 # does not, so the job stays due.
 use rule extract_features as train_final with:
     input:
-        fit=made("fit", "fit_radius"),
+        fit=outputs_of("fit", "fit_radius"),
         features=features_of("train_final"),
         mean=mean_of,
         covariance=covariance_of,
@@ -16,7 +16,7 @@ use rule extract_features as train_final with:
     wildcard_constraints:
         experiment=those_with("train_final"),
     params:
-        **told("train_final"),
+        **job_params("train_final"),
 
 
 # Everything that a private search trains stays in one job with one output: its theorem needs that.
@@ -33,7 +33,7 @@ use rule extract_features as private_search with:
     wildcard_constraints:
         experiment=those_with("private_search"),
     params:
-        **told("private_search"),
+        **job_params("private_search"),
 
 
 # Research alone: the same learner without noise, for the gap to privacy. It puts no model out.
@@ -48,13 +48,13 @@ use rule extract_features as train_open with:
     log:
         "logs/{experiment}/open.log",
     params:
-        **told("train_open"),
+        **job_params("train_open"),
 
 
 # Post-processing: it opens public records alone.
 use rule prepare_dataset as train_student with:
     input:
-        weights=made("weights", *stages.FINALS),
+        weights=outputs_of("weights", *stages.FINALS),
         features=features_of("train_student"),
         mean=mean_of,
     output:
@@ -66,4 +66,4 @@ use rule prepare_dataset as train_student with:
     wildcard_constraints:
         experiment=those_with("train_student"),
     params:
-        **told("train_student"),
+        **job_params("train_student"),

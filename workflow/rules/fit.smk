@@ -1,6 +1,6 @@
 use rule compose_privacy as fit_radius with:
     input:
-        rungs=made("best", "select_rung"),
+        rungs=outputs_of("best", "select_rung"),
     output:
         fit="results/{experiment}/final/{target}/fit.json",
         privacy="results/{experiment}/final/{target}/fit.privacy.json",
@@ -9,4 +9,4 @@ use rule compose_privacy as fit_radius with:
     benchmark:
         "benchmarks/{experiment}/final/{target}/fit.tsv"
     params:
-        **told("fit_radius"),
+        **job_params("fit_radius"),

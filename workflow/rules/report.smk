@@ -1,15 +1,15 @@
 use rule compose_privacy as summarise with:
     input:
         statement="results/privacy.json",
-        rungs=made("best", "select_rung"),
-        fits=made("fit", "fit_radius"),
-        finals=made("weights", *stages.FINALS),
-        metrics=made("metrics", "evaluate"),
-        students=made("metrics", "train_student"),
-        head=made("metrics", "evaluate_head"),
-        also=made("metrics", "evaluate_also"),
+        rungs=outputs_of("best", "select_rung"),
+        fits=outputs_of("fit", "fit_radius"),
+        finals=outputs_of("weights", *stages.FINALS),
+        metrics=outputs_of("metrics", "evaluate"),
+        students=outputs_of("metrics", "train_student"),
+        head=outputs_of("metrics", "evaluate_head"),
+        also=outputs_of("metrics", "evaluate_also"),
         measured=measured_of,
-        open=made("metrics", "train_open"),
+        open=outputs_of("metrics", "train_open"),
     output:
         summary="results/{experiment}/summary.json",
         table="results/{experiment}/summary.csv",
@@ -21,7 +21,7 @@ use rule compose_privacy as summarise with:
     wildcard_constraints:
         experiment=those_with("summarise"),
     params:
-        **told("summarise"),
+        **job_params("summarise"),
 
 
 # All figures and tables, and the page that shows them. One that cannot be drawn takes no other
@@ -41,4 +41,4 @@ use rule compose_privacy as write_report with:
     benchmark:
         "benchmarks/write_report.tsv"
     params:
-        **told("write_report"),
+        **job_params("write_report"),

@@ -7,7 +7,7 @@ use rule prepare_dataset as find_mean with:
     log:
         "logs/{experiment}/find_mean.log",
     params:
-        **told("find_mean"),
+        **job_params("find_mean"),
 
 
 use rule prepare_dataset as find_start with:
@@ -20,7 +20,7 @@ use rule prepare_dataset as find_start with:
     log:
         "logs/{experiment}/find_start.log",
     params:
-        **told("find_start"),
+        **job_params("find_start"),
 
 
 use rule prepare_dataset as count_units with:
@@ -32,7 +32,7 @@ use rule prepare_dataset as count_units with:
     log:
         "logs/{experiment}/count_units.log",
     params:
-        **told("count_units"),
+        **job_params("count_units"),
 
 
 use rule prepare_dataset as estimate_mean with:
@@ -44,7 +44,7 @@ use rule prepare_dataset as estimate_mean with:
     log:
         "logs/{experiment}/estimate_mean.log",
     params:
-        **told("estimate_mean"),
+        **job_params("estimate_mean"),
 
 
 use rule prepare_dataset as estimate_covariance with:
@@ -57,7 +57,7 @@ use rule prepare_dataset as estimate_covariance with:
     log:
         "logs/{experiment}/estimate_covariance.log",
     params:
-        **told("estimate_covariance"),
+        **job_params("estimate_covariance"),
 
 
 use rule prepare_dataset as estimate_statistics with:
@@ -70,7 +70,7 @@ use rule prepare_dataset as estimate_statistics with:
     log:
         "logs/{experiment}/estimate_statistics.log",
     params:
-        **told("estimate_statistics"),
+        **job_params("estimate_statistics"),
 
 
 use rule extract_features as estimate_head with:
@@ -84,7 +84,7 @@ use rule extract_features as estimate_head with:
     log:
         "logs/{experiment}/estimate_head.log",
     params:
-        **told("estimate_head"),
+        **job_params("estimate_head"),
 
 
 use rule extract_features as run_trial with:
@@ -104,12 +104,12 @@ use rule extract_features as run_trial with:
     wildcard_constraints:
         experiment=trials_apart(),
     params:
-        **told("run_trial"),
+        **job_params("run_trial"),
 
 
 use rule compose_privacy as select_rung with:
     input:
-        scores=made("score", "run_trial"),
+        scores=outputs_of("score", "run_trial"),
     output:
         best="results/{experiment}/rungs/{rung}/best.json",
         privacy="results/{experiment}/rungs/{rung}/privacy.json",
@@ -118,7 +118,7 @@ use rule compose_privacy as select_rung with:
     benchmark:
         "benchmarks/{experiment}/rungs/{rung}/select.tsv"
     params:
-        **told("select_rung"),
+        **job_params("select_rung"),
 
 
 # A rung is one job, and its outputs are as many as it has trials: so each has a rule of its own.

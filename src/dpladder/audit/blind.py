@@ -35,11 +35,11 @@ class Pinned(Noise):
 
     level: float = 0.0
 
-    def onto(self, total: Any, values: Any = None) -> Any:
+    def add_to(self, total: Any, values: Any = None) -> Any:
         return (
-            super().onto(total.new_zeros(total.shape) + self.level, values)
+            super().add_to(total.new_zeros(total.shape) + self.level, values)
             if hasattr(total, "new_zeros")
-            else super().onto(np.zeros(np.shape(total)) + self.level, values)
+            else super().add_to(np.zeros(np.shape(total)) + self.level, values)
         )
 
 
@@ -47,32 +47,32 @@ class PinnedMeter(Meter):
     """Notes what it is asked, inside a search too, and tells nothing of the data."""
 
     def __init__(
-        self, draws: Sequence[Draw], source: Any, asked: list[Any], level: float = 0.0
+        self, draws: Sequence[Draw], source: Any, questions: list[Any], level: float = 0.0
     ) -> None:
         super().__init__(draws, source)
-        self.asked, self.level = asked, level
+        self.asked, self.level = questions, level
         self.asked += [repr(draws)]
 
     def noise(self, name: str, shape: tuple[int, ...]) -> Noise:
         self.asked += [(name, shape)]
-        found = super().noise(name, shape)
-        return Pinned(found.values, found.scale, self.level)
+        inner = super().noise(name, shape)
+        return Pinned(inner.values, inner.scale, self.level)
 
-    def within(self, name: str) -> Within:
-        found = super().within(name)
-        return PinnedWithin(found.source, found.mu, found.most, asked=self.asked)
+    def inner_meters(self, name: str) -> Within:
+        inner = super().inner_meters(name)
+        return PinnedWithin(inner.source, inner.mu, inner.most, questions=self.asked)
 
 
 @dataclass(frozen=True)
 class PinnedWithin(Within):
-    asked: list[Any] = field(default_factory=list, kw_only=True)
+    questions: list[Any] = field(default_factory=list, kw_only=True)
 
     def meter(self, name: str, draws: Sequence[Draw]) -> Meter:
         super().meter(name, draws)  # refuses draws at another mu
-        return PinnedMeter(draws, DerivedNoise(self.source.stream(name, 0)), self.asked)
+        return PinnedMeter(draws, DerivedNoise(self.source.stream(name, 0)), self.questions)
 
 
-def ways(name: str) -> Iterator[tuple[Any, Constants]]:
+def learner_variants(name: str) -> Iterator[tuple[Any, Constants]]:
     """The learner as a config may have it: as it is by default, on samples, and guided."""
     section, constants = method(name).section, Constants(N0, CLASSES, len(NOTHING[0]))
     plain = section(name=name)
@@ -93,12 +93,12 @@ def data_sets(learner: Any, constants: Constants) -> Iterator[Data]:
     base, units = (NOTHING, NOTHING), canaries_of(constants.labels)
     crowd = tuple(units[place % len(units)] for place in range(61))
     for some in (base, (), (*base, *units), crowd):
-        yield _beside_public(some, learner, constants)
+        yield add_public_inputs(some, learner, constants)
 
 
-def _beside_public(units: Sequence[Record], learner: Any, constants: Constants) -> Data:
+def add_public_inputs(units: Sequence[Record], learner: Any, constants: Constants) -> Data:
     data = data_of(units, learner.views, constants.dimension)
-    if not learner.guided:
+    if not learner.uses_public_gradient:
         return data
     start = np.eye(constants.classes, constants.dimension, dtype=np.float32)
     sample = data_of(GUIDES, width=constants.dimension)
@@ -107,20 +107,22 @@ def _beside_public(units: Sequence[Record], learner: Any, constants: Constants) 
 
 def findings(name: str, key: bytes) -> Iterator[Finding]:
     """One for each way to set the learner: how many data sets left other bytes than the first."""
-    for learner, constants in ways(name):
-        found = [_returned(learner, constants, data, key) for data in data_sets(learner, constants)]
-        others = sum(one != found[0] for one in found[1:])
-        told = ", sampled" * (learner.sampling < 1.0)
-        told += f", guided, look {learner.look_share:g}" * learner.guided
-        told += ", a network" * (constants.network is not None)
-        yield Finding(f"{name}{told}", "weights that follow records", 0, others, 0, 0)
+    for learner, constants in learner_variants(name):
+        outputs = [
+            _returned(learner, constants, data, key) for data in data_sets(learner, constants)
+        ]
+        differing = sum(one != outputs[0] for one in outputs[1:])
+        note = ", sampled" * (learner.sampling < 1.0)
+        note += f", guided, look {learner.look_share:g}" * learner.uses_public_gradient
+        note += ", a network" * (constants.network is not None)
+        yield Finding(f"{name}{note}", "weights that follow records", 0, differing, 0, 0)
 
 
 def _returned(learner: Any, constants: Constants, data: Data, key: bytes) -> bytes:
     draws = declare(learner, HYPER, constants).draws
-    asked: list[Any] = []
-    meter = PinnedMeter(draws, SecretNoise(key, f"{learner.name} blind", "0"), asked)
+    questions: list[Any] = []
+    meter = PinnedMeter(draws, SecretNoise(key, f"{learner.name} blind", "0"), questions)
     weights = train(data, HYPER, learner, constants, meter, Resources(threads=1))
     meter.close()
     layers = b"".join(np.ascontiguousarray(layer).tobytes() for layer in weights)
-    return repr(sorted(map(str, asked))).encode() + layers
+    return repr(sorted(map(str, questions))).encode() + layers

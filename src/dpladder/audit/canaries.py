@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dpladder.audit.engine.one_run import mu_bound
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
-from dpladder.jobs.train_final import of_prior
+from dpladder.jobs.train_final import kappa_from_prior
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.methods.dp_gd.section import Descent
@@ -71,13 +71,16 @@ def audit(key: bytes, epsilon: float = EPSILON) -> Bound:
     source = SecretNoise(key, "audit canaries", "0")
     coins = uniform(source.stream("coins", 0), (CANARIES,)) < 0.5
     training = demo(epsilon)
-    return judge(training, released(training, coins, source), coins)
+    return guess_membership(training, released(training, coins, source), coins)
 
 
 def demo(epsilon: float) -> Training:
     """The demo's final training, at all of a total."""
-    space, most = Space(Search(), Descent(), CONSTANTS), gdp.mu(epsilon, CONSTANTS.delta)
-    return training_of(space, of_prior(space, most), Entry(most))
+    space, most = (
+        Space(Search(), Descent(), CONSTANTS),
+        gdp.mu_from_epsilon(epsilon, CONSTANTS.delta),
+    )
+    return training_of(space, kappa_from_prior(space, most), Entry(most))
 
 
 def released(
@@ -90,7 +93,7 @@ def released(
     return weights.astype(np.float64)
 
 
-def judge(training: Training, weights: Floats, coins: Coins) -> Bound:
+def guess_membership(training: Training, weights: Floats, coins: Coins) -> Bound:
     """Guess in or out, where the weights say it most clearly."""
     across = weights[:, CONSTANTS.dimension - DIRECTIONS :]
     scores = (across - across.mean(axis=0)).ravel()
@@ -103,25 +106,25 @@ def judge(training: Training, weights: Floats, coins: Coins) -> Bound:
     bounds = [
         mu_bound(correct, guesses, CANARIES, CHANCE / len(SURE)) for correct, guesses in tried
     ]
-    found, (correct, guesses) = max(zip(bounds, tried, strict=True))
+    bound, (correct, guesses) = max(zip(bounds, tried, strict=True))
     claimed = mu(Composed(training.declared.events))
     assert claimed is not None, "full batches are Gaussian"
-    epsilons = [gdp.epsilon(each, CONSTANTS.delta) for each in (claimed, found)]
+    epsilons = [gdp.epsilon(each, CONSTANTS.delta) for each in (claimed, bound)]
     return Bound(correct, guesses, CANARIES, CHANCE, *epsilons)
 
 
-def sentence(found: Bound) -> str:
-    verdict = "ok    " if found.ok else "FAILED"
+def sentence(bound: Bound) -> str:
+    verdict = "ok    " if bound.ok else "FAILED"
     return (
-        f"{verdict} one training with {found.canaries} canaries: {found.correct} of the "
-        f"{found.guesses} surest guesses are right, so epsilon is at least {found.bound:.3g}, at "
-        f"confidence {1 - found.chance:g}; claimed are {found.claimed:.4g} (delta "
+        f"{verdict} one training with {bound.canaries} canaries: {bound.correct} of the "
+        f"{bound.guesses} surest guesses are right, so epsilon is at least {bound.bound:.3g}, at "
+        f"confidence {1 - bound.chance:g}; claimed are {bound.claimed:.4g} (delta "
         f"{CONSTANTS.delta:g})"
     )
 
 
-def to_json(found: Bound) -> str:
-    return json.dumps(asdict(found) | {"ok": found.ok, "delta": CONSTANTS.delta}, indent=2)
+def to_json(bound: Bound) -> str:
+    return json.dumps(asdict(bound) | {"ok": bound.ok, "delta": CONSTANTS.delta}, indent=2)
 
 
 def _data(coins: Coins) -> Data:
@@ -129,13 +132,13 @@ def _data(coins: Coins) -> Data:
     class."""
     random = np.random.default_rng(0)
     labels = random.integers(0, CONSTANTS.classes, RECORDS)
-    own = np.zeros((RECORDS, CONSTANTS.dimension), np.float32)
+    rows = np.zeros((RECORDS, CONSTANTS.dimension), np.float32)
     centres = random.normal(size=(CONSTANTS.classes, CONSTANTS.dimension - DIRECTIONS))
-    own[:, : centres.shape[1]] = centres[labels] + 3 * random.normal(
+    rows[:, : centres.shape[1]] = centres[labels] + 3 * random.normal(
         size=(RECORDS, centres.shape[1])
     )
-    own *= LENGTH / np.linalg.norm(own, axis=1, keepdims=True)
+    rows *= LENGTH / np.linalg.norm(rows, axis=1, keepdims=True)
     classes, places = np.divmod(np.flatnonzero(coins), DIRECTIONS)
     across = np.zeros((len(places), CONSTANTS.dimension), np.float32)
     across[np.arange(len(places)), CONSTANTS.dimension - DIRECTIONS + places] = SHORT
-    return Data(np.concatenate([own, across]), np.concatenate([labels, classes]).astype(np.int64))
+    return Data(np.concatenate([rows, across]), np.concatenate([labels, classes]).astype(np.int64))

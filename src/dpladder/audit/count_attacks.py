@@ -75,7 +75,7 @@ def shares_of_findings(relation: Relation, mu: float = 2.0) -> Mechanism:
 
     known = [number_of_findings(states) for states in ((PRESENT, ABSENT), (UNKNOWN, PRESENT))]
     logits = ((1e9, -1e9), (-1e9, 1e9), (math.inf, math.nan), (0.0, 1.0))
-    units = [((own, number),) * 2 for own in logits for number in (*known, -1)]
+    units = [((logit, number),) * 2 for logit in logits for number in (*known, -1)]
     return Mechanism(
         name=f"shares of findings {relation}",
         event=Composed(costs.events),

@@ -32,13 +32,13 @@ def audit(key: bytes, only: str | None = None) -> Report:
     """Attack everything, or one learner, on all cores. Each check gets the same share of the
     allowed error as if one process ran all of them. `key`: home's subkey for audits."""
     chosen = groups(only)
-    with stage(key) as made:
-        number = sum(len(mechanisms(group, made)) for group in chosen)
+    with stage(key) as folder:
+        number = sum(len(mechanisms(group, folder)) for group in chosen)
     # Fresh processes: a fork would inherit torch's threads in whatever state they are.
     with ProcessPoolExecutor(cores(), mp_context=get_context("spawn")) as pool:
-        reports = list(pool.map(partial(_attacked, key, number), chosen))
+        reports = list(pool.map(partial(_run_attack, key, number), chosen))
     findings = (finding for report in reports for finding in report.findings)
-    return Report(DELTA, tuple(findings), left_out(chosen))
+    return Report(DELTA, tuple(findings), skipped_combinations(chosen))
 
 
 def groups(only: str | None = None) -> tuple[str, ...]:
@@ -52,11 +52,11 @@ def groups(only: str | None = None) -> tuple[str, ...]:
     return tuple(name for kind in KINDS for name in kind.ATTACKED)
 
 
-def mechanisms(group: str, made: SceneFolder) -> tuple[Mechanism, ...]:
-    return tuple(_kind_of(group).attacks(made, group))
+def mechanisms(group: str, folder: SceneFolder) -> tuple[Mechanism, ...]:
+    return tuple(_kind_of(group).attacks(folder, group))
 
 
-def left_out(chosen: Sequence[str]) -> tuple[LeftOut, ...]:
+def skipped_combinations(chosen: Sequence[str]) -> tuple[LeftOut, ...]:
     """The combinations that the audit does not run, each with its reason."""
     return tuple(one for group in chosen for one in _kind_of(group).left_out(group))
 
@@ -69,8 +69,8 @@ def refuse_unattacked() -> None:
     """Refuse where the config can name a search, or a rule asks something, that no attack
     knows."""
     wanted = {
-        "search": set(searches.known()) - searches.ATTACKED.keys(),
-        "rule": set(_asking())
+        "search": set(searches.search_names()) - searches.ATTACKED.keys(),
+        "rule": set(_private_rules())
         - rules.ATTACKED.keys()
         - {"private_search"},  # whose searches are attacked one by one
     }
@@ -81,18 +81,18 @@ def refuse_unattacked() -> None:
             )
 
 
-def _asking() -> Iterator[str]:
+def _private_rules() -> Iterator[str]:
     """The rules that ask private data something: their modules in jobs/ have a `release_of`."""
-    for rule, known in stages.STAGES.items():
+    for rule, known in stages.RULE_SPECS.items():
         if known.private and hasattr(
             import_module(f"dpladder.jobs.{stages.module_of(rule)}"), "release_of"
         ):
             yield rule
 
 
-def _attacked(key: bytes, number: int, group: str) -> Report:
+def _run_attack(key: bytes, number: int, group: str) -> Report:
     seen = tuple(blind.findings(group, key)) if group in learners.ATTACKED else ()
-    with stage(key) as made:
-        attacked = mechanisms(group, made)
+    with stage(key) as folder:
+        attacked = mechanisms(group, folder)
         report = run_audit(attacked, key, among=number) if attacked else Report(DELTA, ())
     return replace(report, findings=(*seen, *report.findings))

@@ -125,9 +125,9 @@ class Attack:
                 network=self.network,
             )
             tight = self.tight and cell == GridCell("add_remove")
-            told = f"{name} {cell}{', ' * bool(self.note)}{self.note}"
+            label = f"{name} {cell}{', ' * bool(self.note)}{self.note}"
             asking = Asking(self.make(cell, constants), constants, cell.views, self.far)
-            yield asking.mechanism(told, tight)
+            yield asking.mechanism(label, tight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +161,8 @@ class Asking:
         )
 
     def __call__(self, units: Sequence[Record], meter: Meter) -> Floats:
-        [found] = self.many(units, [meter])
-        return found
+        [released] = self.many(units, [meter])
+        return released
 
     def many(self, units: Sequence[Record], meters: Sequence[Meter]) -> list[Floats]:
         """Of several trainings side by side, as a rung's job has them."""
@@ -172,23 +172,23 @@ class Asking:
             data = data_of(units, self.views, self.constants.dimension, self.constants.cap)
             self.curators[units] = Curator(data, self.constants, Resources(threads=1))
         queries = [self.queries] * len(meters)
-        found: list[Floats] = self.curators[units].run(self.ask_all, queries, meters)
-        return found
+        released: list[Floats] = self.curators[units].run(self.ask_all, queries, meters)
+        return released
 
-    def ask_all(self, given: Any, queries: tuple[Query, ...]) -> Any:
+    def ask_all(self, inputs: Any, queries: tuple[Query, ...]) -> Any:
         import torch
 
         answers = []
-        places = [self.places(query, given) for query in queries]
+        places = [self.places(query, inputs) for query in queries]
         for step in range(max(query.count for query in queries)):
             for query, at in zip(queries, places, strict=True):
                 if step < query.count:
-                    told = yield [QueryCall(query, arguments) for arguments in at]
+                    replies = yield [QueryCall(query, arguments) for arguments in at]
                     scale = query.scale(self.constants)
-                    answers += [answer.double().cpu().ravel() / scale for answer in told]
+                    answers += [answer.double().cpu().ravel() / scale for answer in replies]
         return torch.cat(answers).numpy()
 
-    def places(self, query: Query, given: Any) -> list[tuple[Any, ...]]:
+    def places(self, query: Query, inputs: Any) -> list[tuple[Any, ...]]:
         """The arguments of the questions that make one answer."""
         import torch
 
@@ -196,7 +196,7 @@ class Asking:
         labels = range(constants.classes)
         match query:
             case OfModel():
-                weights = self.weights(query.model, given)
+                weights = self.weights(query.model, inputs)
                 if isinstance(query, LossSums):
                     return [(weights.expand(query.points, *weights.shape), torch.ones(()).double())]
                 if isinstance(query, LossDifference):
@@ -205,21 +205,21 @@ class Asking:
                     return [(weights + along, weights - along)]
                 return [(weights,)]
             case ResidualSum():
-                return [(given.zeros(constants.classes, constants.dimension),)]
+                return [(inputs.zeros(constants.classes, constants.dimension),)]
             case Curvatures():
-                weights = given.zeros(constants.classes, constants.dimension)
+                weights = inputs.zeros(constants.classes, constants.dimension)
                 return [(weights, label) for label in labels]
             case RightCount():
                 return [((np.eye(constants.classes, constants.dimension, dtype=np.float32),),)]
         return [(label,) for label in labels] if query.parts(constants) > 1 else [()]
 
-    def weights(self, model: LinearHead | Flat, given: Any) -> Any:
+    def weights(self, model: LinearHead | Flat, inputs: Any) -> Any:
         """Where a training starts; a head at random, where one of zeros would let no gradient
         through."""
         import torch
 
         if isinstance(model, LinearHead):
-            weights = given.zeros(*model.shape(self.constants))
+            weights = inputs.zeros(*model.shape(self.constants))
             if self.far:
                 weights[:2, 0] = torch.tensor([1.0, -1.0])
             return weights
@@ -228,9 +228,9 @@ class Asking:
 
             learner = HiddenLayer(init="random")
             return initial(learner, self.constants, perceptron.layers(learner, self.constants))
-        from dpladder.learn.finetune.parts import start, tuned_of
+        from dpladder.learn.finetune.parts import start, tuned_model
 
-        return start(model.options, self.constants, tuned_of(model.options, self.constants))
+        return start(model.options, self.constants, tuned_model(model.options, self.constants))
 
 
 def _gradients(clipping: Any = "flat", link: Any = "softmax", steps: int = STEPS) -> Make:
@@ -249,17 +249,17 @@ def _gradients(clipping: Any = "flat", link: Any = "softmax", steps: int = STEPS
     return make
 
 
-def _looks(points: int = 3, link: Any = "softmax", laplace: bool = False) -> Make:
+def _gradient_and_losses(points: int = 3, link: Any = "softmax", laplace: bool = False) -> Make:
     """A step that asks for the gradient and for losses; by Laplace noise for losses alone, for an
     attack takes noise of one kind."""
 
     def make(cell: GridCell, _: Constants) -> tuple[Query, ...]:
-        return _look(LinearHead(False, link, cell.views), cell, points, laplace)
+        return _loss_queries(LinearHead(False, link, cell.views), cell, points, laplace)
 
     return make
 
 
-def _look(
+def _loss_queries(
     model: LinearHead | Flat, cell: GridCell, points: int, laplace: bool
 ) -> tuple[Query, ...]:
     mu = 2 * MU if cell.sampled else MU  # samples hide the canary
@@ -298,7 +298,7 @@ def _differences(laplace: bool = False, link: Any = "softmax", steps: int = 3) -
     return make
 
 
-def _one(kind: Callable[..., Query], **options: Any) -> Make:
+def _single_query(kind: Callable[..., Query], **options: Any) -> Make:
     """One query, asked once."""
     return lambda *_: (kind(name="sums", multiplier=gdp.sigma(MU, 1), **options),)
 
@@ -313,7 +313,7 @@ def _network(trains: Any, looks: bool = False, **options: Any) -> Make:
         )
         model = finetune.model_of(learner, constants)
         if looks:
-            return _look(model, cell, 3, laplace=False)
+            return _loss_queries(model, cell, 3, laplace=False)
         return (
             GradientSum(
                 name="noise",
@@ -336,12 +336,12 @@ def _perceptron(clipping: Any = "flat", link: Any = "softmax") -> Make:
     return make
 
 
-def _outer(x: Any, label: Any) -> Any:
+def _outer_product(x: Any, label: Any) -> Any:
     """Of a plug-in: any function, which of nothing is not nothing."""
     return x[:2].outer(x[:2]) * (label + 1) + 0.25
 
 
-def _own_weights(x: Any, label: Any) -> Any:
+def _oversized_weights(x: Any, label: Any) -> Any:
     """Of a plug-in: weights that are too long, and hang on the features too."""
     return (label + x.new_tensor([1.0, 2.0, -3.0])) * (1.0 + x.sum())
 
@@ -366,13 +366,13 @@ def attacks_of(name: str) -> tuple[Attack, ...]:
             )
         case "losses":
             far = (GridCell("replace_one"), GridCell("replace_one", sampled=True))
-            findings = _looks(link="sigmoid")
+            findings = _gradient_and_losses(link="sigmoid")
             return (
-                Attack(_looks(), sampled=True),
-                Attack(_looks(), "far", cells=far, far=True),
-                Attack(_looks(5), "five points", cells=far[:1], far=True),
+                Attack(_gradient_and_losses(), sampled=True),
+                Attack(_gradient_and_losses(), "far", cells=far, far=True),
+                Attack(_gradient_and_losses(5), "five points", cells=far[:1], far=True),
                 Attack(findings, "findings", cells=WHOLE, labels=MANY),
-                Attack(_looks(laplace=True), "Laplace noise", cells=ADDED, far=True),
+                Attack(_gradient_and_losses(laplace=True), "Laplace noise", cells=ADDED, far=True),
             )
         case "differences":
             one, laplace = _differences(steps=1), _differences(laplace=True, steps=1)
@@ -386,22 +386,24 @@ def attacks_of(name: str) -> tuple[Attack, ...]:
                 Attack(findings, "findings", cells=WHOLE, labels=MANY, tight=True),
             )
         case "class sums":
-            plain = _one(WeighedSums, radius=1.0)
-            apart = _one(WeighedSums, radius=1.0, apart=True)
-            presence = _one(WeighedSums, radius=1.0, by="presence")
-            lack = _one(WeighedSums, radius=2.0, by="lack")
-            own = _one(WeighedSums, radius=2.0, by=_own_weights, sums=3, constant=True)
+            plain = _single_query(WeighedSums, radius=1.0)
+            apart = _single_query(WeighedSums, radius=1.0, apart=True)
+            presence = _single_query(WeighedSums, radius=1.0, by="presence")
+            lack = _single_query(WeighedSums, radius=2.0, by="lack")
+            weighed = _single_query(
+                WeighedSums, radius=2.0, by=_oversized_weights, sums=3, constant=True
+            )
             return (
                 Attack(plain, classes=3, tight=True),
                 Attack(apart, "class by class", classes=3, tight=True),
                 Attack(apart, "up to 3 classes", classes=3, labels=3, tight=True),
                 Attack(presence, "presence", labels=MANY, tight=True),
                 Attack(lack, "lack", labels=MANY, tight=True),
-                Attack(own, "weights of a plug-in's", tight=True),
+                Attack(weighed, "weights of a plug-in's", tight=True),
             )
         case "moments":
-            whole = _one(SecondMoments, radius=2.0)
-            apart = _one(SecondMoments, radius=2.0, by_class=True)
+            whole = _single_query(SecondMoments, radius=2.0)
+            apart = _single_query(SecondMoments, radius=2.0, by_class=True)
             return (
                 Attack(whole, tight=True),
                 Attack(apart, "class by class", classes=3, tight=True),
@@ -409,15 +411,15 @@ def attacks_of(name: str) -> tuple[Attack, ...]:
             )
         case "curvatures":
             return tuple(
-                Attack(_one(kind, radius=1.0, link=link), f"{what}, {link}", classes=3)
+                Attack(_single_query(kind, radius=1.0, link=link), f"{what}, {link}", classes=3)
                 for what, kind in (("residuals", ResidualSum), ("curvatures", Curvatures))
                 for link in ("softmax", "sigmoid")
             )
         case "counts":
-            return (Attack(_one(RightCount), "a public head's right answers", tight=True),)
+            return (Attack(_single_query(RightCount), "a public head's right answers", tight=True),)
         case "any function":
-            made = _one(RecordSum, of=_outer, of_shape=(2, 2))
-            return (Attack(made, tight=True),)
+            of_records = _single_query(RecordSum, of=_outer_product, of_shape=(2, 2))
+            return (Attack(of_records, tight=True),)
         case "perceptron":
             other = _perceptron(clipping="automatic")
             each = _perceptron(link="sigmoid")
@@ -461,5 +463,5 @@ def attacks(_: SceneFolder, name: str) -> tuple[Mechanism, ...]:
     return tuple(one for each in attacks_of(name) for one in each.mechanisms(name))
 
 
-def left_out(_: str) -> tuple[LeftOut, ...]:
+def skipped_combinations(_: str) -> tuple[LeftOut, ...]:
     return ()

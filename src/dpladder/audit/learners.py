@@ -20,10 +20,10 @@ ATTACKED = METHODS
 
 def attacks(_: SceneFolder, name: str) -> tuple[Mechanism, ...]:
     """On the very queries of a plug-in. Those of dpladder's own are attacked as kinds."""
-    return tuple(own_queries(name)) if not method(name).built_in else ()
+    return tuple(default_queries(name)) if not method(name).built_in else ()
 
 
-def own_queries(name: str) -> Iterator[Mechanism]:
+def default_queries(name: str) -> Iterator[Mechanism]:
     """What a learner asks by default, under both relations and with both caps."""
     learner = method(name).section(name=name)
     for relation in get_args(Relation):
@@ -33,5 +33,5 @@ def own_queries(name: str) -> Iterator[Mechanism]:
             yield Asking(queries, constants).mechanism(f"{name} {GridCell(relation, cap=cap)}")
 
 
-def left_out(_: str) -> tuple[LeftOut, ...]:
+def skipped_combinations(_: str) -> tuple[LeftOut, ...]:
     return ()

@@ -28,12 +28,12 @@ from dpladder.audit.scene import (
     SceneFolder,
     Unit,
     Units,
-    within,
+    job_environment,
 )
 from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, PRESENT, number_of_findings
 from dpladder.config.load import overlay
-from dpladder.jobs.private import Asked
+from dpladder.jobs.private import ReleaseRequest
 from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import train_final
 from dpladder.learn import weights
@@ -52,20 +52,20 @@ FINDINGS = {"dataset": {"labels": MANY}, "learner": {"link": "sigmoid"}}
 ALL_PRESENT = number_of_findings([PRESENT] * CLASSES)
 
 
-def counting(stage: SceneFolder, kind: Kind, findings: bool = False) -> Mechanism:
+def count_attack(stage: SceneFolder, kind: Kind, findings: bool = False) -> Mechanism:
     census = {"dataset": {"census": {"epsilon": EPSILON}}}
     scene = stage.scene(terms(kind, 40.0), census, FINDINGS if findings else {})
     read = lambda folder: np.array(read_json(folder / "census.json")["counts"])  # noqa: E731
     rule = Rule(scene, "count_units", read)
-    named = " of findings" if findings else ""
+    suffix = " of findings" if findings else ""
     canaries = [_unit((1.0, 0.0, 0.0), label, CAPS[kind]) for label in (-1, 0, 2, ALL_PRESENT)]
-    found = neighbours(_base(CAPS[kind]), canaries, kind)
-    name = f"rule count_units{named} {kind}"
-    return rule.mechanism(name, lambda asked: _scale(asked, "units"), found, not findings)
+    units = neighbours(_base(CAPS[kind]), canaries, kind)
+    name = f"rule count_units{suffix} {kind}"
+    return rule.mechanism(name, lambda request: _scale(request, "units"), units, not findings)
 
 
 def counting_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return counting(stage, kind, findings=True)
+    return count_attack(stage, kind, findings=True)
 
 
 def mean(stage: SceneFolder, kind: Kind) -> Mechanism:
@@ -76,20 +76,23 @@ def mean(stage: SceneFolder, kind: Kind) -> Mechanism:
         scene, "estimate_mean", lambda folder: load_file(folder / "mean.safetensors")["mean"]
     )
     return rule.mechanism(
-        f"rule estimate_mean {kind}", lambda asked: _scale(asked, "mean") / N0, pairs(kind), True
+        f"rule estimate_mean {kind}",
+        lambda request: _scale(request, "mean") / N0,
+        pairs(kind),
+        True,
     )
 
 
 def covariance(stage: SceneFolder, kind: Kind) -> Mechanism:
     shared = {"name": "dp_ls", "radius": RADIUS, "covariance": {"epsilon": EPSILON}}
     rule = Rule(
-        _of_learner(stage, kind, shared),
+        _scene_of_learner(stage, kind, shared),
         "estimate_covariance",
         lambda folder: load_file(folder / "covariance.safetensors")["covariance"],
     )
     title = f"rule estimate_covariance {kind}"
     return rule.mechanism(
-        title, lambda asked: _scale(asked, "covariance"), pairs(kind), True, effort=0.8
+        title, lambda request: _scale(request, "covariance"), pairs(kind), True, effort=0.8
     )
 
 
@@ -101,11 +104,11 @@ def statistics(stage: SceneFolder, kind: Kind) -> Mechanism:
         with h5py.File(folder / "statistics.h5") as file:
             return np.concatenate([np.ravel(file[name][()]).astype(np.float64) for name in names])
 
-    rule = Rule(_of_learner(stage, kind, shared), "estimate_statistics", read)
+    rule = Rule(_scene_of_learner(stage, kind, shared), "estimate_statistics", read)
 
-    def scale(asked: Asked) -> Floats:
-        sizes = {draw.name: int(np.prod(draw.shape)) * draw.count for draw in asked.draws}
-        return np.concatenate([np.full(sizes[name], _scale(asked, name)) for name in names])
+    def scale(request: ReleaseRequest) -> Floats:
+        sizes = {draw.name: int(np.prod(draw.shape)) * draw.count for draw in request.draws}
+        return np.concatenate([np.full(sizes[name], _scale(request, name)) for name in names])
 
     # Not tight: a replaced unit moves targets the furthest where it does not move the moments at
     # all.
@@ -126,18 +129,22 @@ def head(stage: SceneFolder, kind: Kind, guides: Mapping[str, Any] | None = None
     if guides:
         rule.inputs = {**rule.inputs, "start": _public_start(stage)}
 
-    def scale(asked: Asked) -> float:
+    def scale(request: ReleaseRequest) -> float:
         length, learner = Features().typical, head_of(False, "softmax", 1)
         constants = Constants(N0, CLASSES, 3, kind, cap=CAPS[kind], length=length)
-        found = training_of_head(learner, asked.held.entry("head"), constants)
-        noise = _scale(asked, "noise") / N0
-        return noise * found.hyper.eta * math.hypot(*_carried(learner, found.hyper.steps))
+        training = training_of_head(learner, request.reservation.entry("head"), constants)
+        noise = _scale(request, "noise") / N0
+        return (
+            noise
+            * training.hyper.eta
+            * math.hypot(*_momentum_weights(learner, training.hyper.steps))
+        )
 
-    named = " guided" if guides else ""
-    return rule.mechanism(f"rule estimate_head{named} {kind}", scale, pairs(kind), effort=0.5)
+    suffix = " guided" if guides else ""
+    return rule.mechanism(f"rule estimate_head{suffix} {kind}", scale, pairs(kind), effort=0.5)
 
 
-def _carried(learner: FineTune, steps: int) -> list[float]:
+def _momentum_weights(learner: FineTune, steps: int) -> list[float]:
     """How far each step's gradient moves the last weights: momentum carries a step on, and the free
     step once more."""
     m, moved = learner.momentum, 0.0
@@ -179,12 +186,12 @@ def trial(stage: SceneFolder, kind: Kind, findings: bool = False) -> Mechanism:
         stage.scene(terms(kind, 40.0), changes), "run_trial", read, {"rung": "0", "trial": "0"}
     )
 
-    def scale(asked: Asked) -> Floats:
-        step = np.full(_numbers(asked, "noise"), ETA * _scale(asked, "noise") / N0)
-        return np.append(step, _scale(asked, "score"))
+    def scale(request: ReleaseRequest) -> Floats:
+        step = np.full(_numbers(request, "noise"), ETA * _scale(request, "noise") / N0)
+        return np.append(step, _scale(request, "score"))
 
-    named = " findings" if findings else ""
-    return rule.mechanism(f"rule run_trial{named} {kind}", scale, pairs(kind))
+    suffix = " findings" if findings else ""
+    return rule.mechanism(f"rule run_trial{suffix} {kind}", scale, pairs(kind))
 
 
 def trial_of_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
@@ -194,7 +201,7 @@ def trial_of_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
 
 def final(stage: SceneFolder, kind: Kind) -> Mechanism:
     return _final(stage, kind).mechanism(
-        f"rule train_final {kind}", lambda asked: ETA * _scale(asked, "noise") / N0, pairs(kind)
+        f"rule train_final {kind}", lambda request: ETA * _scale(request, "noise") / N0, pairs(kind)
     )
 
 
@@ -204,7 +211,7 @@ def guided_final(stage: SceneFolder, kind: Kind) -> Mechanism:
     rule.inputs = {**rule.inputs, "start": _public_start(stage)}
     return rule.mechanism(
         f"rule train_final guided {kind}",
-        lambda asked: ETA * _scale(asked, "noise") / N0,
+        lambda request: ETA * _scale(request, "noise") / N0,
         pairs(kind),
     )
 
@@ -286,15 +293,15 @@ def _evaluation_of_another(
         "source": f"npz:{stage.folder}/public.npz",
         "nominal_size": N0,
     }
-    others = {
+    other_keys = {
         "dataset": data | {"group": grouped},
         "privacy": {"epsilon": EPSILON},
         "evaluate": {"of": "main", "measures": measures, "epsilon": EPSILON},
     }
-    asked = {"experiments": {"others": overlay(terms(kind), others)}}
+    request = {"experiments": {"others": overlay(terms(kind), other_keys)}}
     of = {"experiment": "others"}
     return _evaluation(
-        stage, kind, measures, asked, grouped, "evaluate_of", of, trained_under="add_remove"
+        stage, kind, measures, request, grouped, "evaluate_of", of, trained_under="add_remove"
     )
 
 
@@ -316,7 +323,7 @@ def _evaluation(
     there = trained_under or kind
     trained = _final(stage, there, overlay(changes, further or {}))
     task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[there]))
-    with within(trained.scene.folder, trained.scene.home):
+    with job_environment(trained.scene.folder, trained.scene.home):
         train_final(task)
 
     def read(folder: Path) -> Floats:
@@ -345,24 +352,24 @@ def _evaluation(
     # would cut it off.
     base = tuple(_unit((1.0, 0.5, -1.0), number % classes, 1) for number in range(120))
 
-    def scale(asked: Asked) -> Floats:
+    def scale(request: ReleaseRequest) -> Floats:
         return np.concatenate(
-            [np.full(int(np.prod(draw.shape)), draw.scale) for draw in asked.draws]
+            [np.full(int(np.prod(draw.shape)), draw.scale) for draw in request.draws]
         )
 
-    named = "" if measures == "accuracy" else f" {measures}"
-    named += " of findings" if findings else ""
+    suffix = "" if measures == "accuracy" else f" {measures}"
+    suffix += " of findings" if findings else ""
     if some:
-        named += " of a group"
+        suffix += " of a group"
     # A share is whole only where probabilities are 0 or 1, which no canary makes them.
     tight = measures != "calibration" and (not findings or measures == "auc")
     pairs = neighbours(base, canaries, kind)
-    return rule.mechanism(f"rule {which}{named} {kind}", scale, pairs, tight, effort=0.8)
+    return rule.mechanism(f"rule {which}{suffix} {kind}", scale, pairs, tight, effort=0.8)
 
 
 Attack = Callable[[SceneFolder, Kind], Mechanism]
 ATTACKED: dict[str, tuple[Attack, ...]] = {
-    "count_units": (counting, counting_findings),
+    "count_units": (count_attack, counting_findings),
     "estimate_mean": (mean,),
     "estimate_covariance": (covariance,),
     "estimate_statistics": (statistics,),
@@ -391,7 +398,7 @@ def attacks(stage: SceneFolder, rule: str) -> Iterator[Mechanism]:
     return (attack(stage, kind) for kind in KINDS for attack in ATTACKED[rule])
 
 
-def left_out(rule: str) -> Iterator[LeftOut]:
+def skipped_combinations(rule: str) -> Iterator[LeftOut]:
     """What is not run of a rule: kinds of queries are attacked with all caps."""
     for kind, cap in CAPS.items():
         why = f"rules under {kind} run with cap {cap}, and kinds of queries with both"
@@ -414,7 +421,7 @@ def _final(stage: SceneFolder, kind: Kind, changes: Mapping[str, Any] | None = N
     )
 
 
-def _of_learner(stage: SceneFolder, kind: Kind, learner: Mapping[str, Any]) -> Scene:
+def _scene_of_learner(stage: SceneFolder, kind: Kind, learner: Mapping[str, Any]) -> Scene:
     return stage.scene(terms(kind, 40.0), {"learner": learner})
 
 
@@ -449,12 +456,12 @@ def pairs(kind: Kind) -> Pairs:
     return neighbours(_base(rows), [nothing, *canaries, unknown], kind)
 
 
-def _scale(asked: Asked, name: str) -> float:
-    return next(draw.scale for draw in asked.draws if draw.name == name)
+def _scale(request: ReleaseRequest, name: str) -> float:
+    return next(draw.scale for draw in request.draws if draw.name == name)
 
 
-def _numbers(asked: Asked, name: str) -> int:
-    return int(np.prod(next(draw.shape for draw in asked.draws if draw.name == name)))
+def _numbers(request: ReleaseRequest, name: str) -> int:
+    return int(np.prod(next(draw.shape for draw in request.draws if draw.name == name)))
 
 
 def released_weights(folder: Path) -> Floats:

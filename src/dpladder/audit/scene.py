@@ -27,12 +27,12 @@ from dpladder.config.load import overlay, resolve
 from dpladder.config.model import Resources
 from dpladder.data import cache, sealed
 from dpladder.errors import Refused
-from dpladder.jobs.private import Asked, Release
+from dpladder.jobs.private import Release, ReleaseRequest
 from dpladder.jobs.task import Task
 from dpladder.plan import dag, stages
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import settled
-from dpladder.privacy.accounting.draws import tie
+from dpladder.plan.settle import resolve_defaults
+from dpladder.privacy.accounting.draws import check_charge_matches_noise
 from dpladder.privacy.accounting.events import Composed, Counted, Event
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.ledger import book as ledgers
@@ -76,22 +76,22 @@ class Scene:
 
     @property
     def classes(self) -> int:
-        named = self.project.main.dataset.classes
-        return len(named) if isinstance(named, tuple) else named or CLASSES
+        declared = self.project.main.dataset.classes
+        return len(declared) if isinstance(declared, tuple) else declared or CLASSES
 
     def task(
         self, rule: str, wildcards: Mapping[str, str], units: Units, inputs: Inputs = NOTHING
     ) -> Task[Any]:
         """The rule's own params, and caches of these units behind every private part that it
         reads."""
-        named = {"experiment": "main", **wildcards}
-        cfg = dag.params(self.project, rule, named)
-        group = self.project.experiments[named["experiment"]].dataset.group
-        folder = self.folder / "features" / dag.digest(units, named["experiment"])[:16]
+        labels = {"experiment": "main", **wildcards}
+        cfg = dag.params(self.project, rule, labels)
+        group = self.project.experiments[labels["experiment"]].dataset.group
+        folder = self.folder / "features" / dag.digest(units, labels["experiment"])[:16]
         for part in cfg["places"]["features"]:
             cfg["places"]["features"][part] = str(folder)
-            own = SAMPLE if part == "sample" else units  # public records are no neighbour's
-            self._cache(folder / f"{part}.h5", part, own, group)
+            records = SAMPLE if part == "sample" else units  # public records are no neighbour's
+            self._cache(folder / f"{part}.h5", part, records, group)
         outputs = (
             "mean.safetensors",
             "covariance.safetensors",
@@ -101,8 +101,8 @@ class Scene:
         )
         files = (*outputs, "census.json", "score.json", "metrics.json", "privacy.json")
         output = {name.split(".")[0]: self.folder / "results" / rule / name for name in files}
-        code = dag.code(self.project, rule, named)
-        return Task(rule, named, cfg, code, dict(inputs), output, Resources(threads=1))
+        code = dag.code(self.project, rule, labels)
+        return Task(rule, labels, cfg, code, dict(inputs), output, Resources(threads=1))
 
     def _cache(self, path: Path, part: str, units: Units, group: Group | None) -> None:
         if path.is_file():
@@ -149,16 +149,16 @@ class SceneFolder:
         for change in changes:
             values = overlay(values, change)
         folder = self.folder / dag.digest(values)[:16]
-        found = Scene(folder, settled(resolve(values)))
+        opened = Scene(folder, resolve_defaults(resolve(values)))
         if not folder.is_dir():
-            found.home.path.mkdir(mode=0o700, parents=True)
-            found.home.key.touch(mode=0o600)
-            found.home.key.write_bytes(self.key)
-            plan = make_plan(found.project, {})
+            opened.home.path.mkdir(mode=0o700, parents=True)
+            opened.home.key.touch(mode=0o600)
+            opened.home.key.write_bytes(self.key)
+            plan = make_plan(opened.project, {})
             for lineage, known in plan.terms.items():
-                ledger = ledgers.open_ledger(open_home(found.home.path), known)
+                ledger = ledgers.open_ledger(open_home(opened.home.path), known)
                 ledgers.reserve(ledger, plan.items_of(lineage))
-        return found
+        return opened
 
 
 @contextlib.contextmanager
@@ -168,7 +168,7 @@ def stage(key: bytes) -> Iterator[SceneFolder]:
 
 
 @contextlib.contextmanager
-def within(folder: Path, home: Home) -> Iterator[None]:
+def job_environment(folder: Path, home: Home) -> Iterator[None]:
     """As a job of the workflow starts: in its working directory, with the head node's home."""
     before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = str(home.path)
@@ -197,21 +197,21 @@ class Rule:
     inputs: Inputs = field(default_factory=lambda: NOTHING)
     _releases: dict[Units, Release] = field(default_factory=dict)
 
-    def asked(self, units: Units) -> Asked:
+    def release_request(self, units: Units) -> ReleaseRequest:
         """The rule's one question about these units, whose charge must be what its noise costs."""
         if units not in self._releases:
             module = import_module(f"dpladder.jobs.{stages.module_of(self.rule)}")
             task = self.scene.task(self.rule, self.wildcards, units, self.inputs)
-            with within(self.scene.folder, self.scene.home):
+            with job_environment(self.scene.folder, self.scene.home):
                 self._releases[units] = module.release_of(task)
-        [asked] = self._releases[units].asked
-        charged = [Counted(spend.event, spend.count) for spend in asked.spends]
-        tie(charged, tuple(asked.draws), asked.task.reads.relation)
-        return asked
+        [request] = self._releases[units].requests
+        charged = [Counted(spend.event, spend.count) for spend in request.spends]
+        check_charge_matches_noise(charged, tuple(request.draws), request.task.reads.relation)
+        return request
 
-    def run(self, units: Units, meter: Meter, as_asked: Asked) -> Floats:
-        asked = self.asked(units)
-        if (list(asked.spends), tuple(asked.draws)) != (
+    def run(self, units: Units, meter: Meter, as_asked: ReleaseRequest) -> Floats:
+        request = self.release_request(units)
+        if (list(request.spends), tuple(request.draws)) != (
             list(as_asked.spends),
             tuple(as_asked.draws),
         ):
@@ -220,35 +220,35 @@ class Rule:
             )
         published = self.scene.folder / "published"
         published.mkdir(exist_ok=True)
-        with within(self.scene.folder, self.scene.home):
+        with job_environment(self.scene.folder, self.scene.home):
             self._releases[units].produce([Work(0, meter, published)])
-            found = self.read(published)
+            released = self.read(published)
         # Emptied, and used again: a folder for each of thousands of runs takes longer than its
         # work.
         for path in published.iterdir():
             path.unlink()
-        return found
+        return released
 
     def mechanism(
         self,
         name: str,
-        scale: Callable[[Asked], float | Floats],
+        scale: Callable[[ReleaseRequest], float | Floats],
         neighbours: Sequence[tuple[Units, Units]],
         tight: bool = False,
         winner: Event | None = None,
         effort: float = 0.5,
     ) -> Mechanism:
         """As its auditor sees it: the events are those that the ledger would be charged."""
-        asked = self.asked(neighbours[0][0])
-        events = tuple(Counted(spend.event, spend.count) for spend in asked.spends)
+        request = self.release_request(neighbours[0][0])
+        events = tuple(Counted(spend.event, spend.count) for spend in request.spends)
         return Mechanism(
             name=name,
             event=Composed(events),
-            draws=tuple(asked.draws),
-            scale=scale(asked),
-            run=partial(self.run, as_asked=asked),
+            draws=tuple(request.draws),
+            scale=scale(request),
+            run=partial(self.run, as_asked=request),
             neighbours=tuple(neighbours),
-            relation=asked.task.reads.relation,
+            relation=request.task.reads.relation,
             tight=tight,
             winner=winner,
             effort=effort,

@@ -19,9 +19,9 @@ from dpladder.audit.engine.findings import LeftOut
 from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
 from dpladder.audit.scene import ETA, N0, Rule, SceneFolder
-from dpladder.config.search_sections import OTHERS, SEARCHES, names
+from dpladder.config.search_sections import PLUGIN_SEARCHES, SEARCHES, names
 from dpladder.errors import BadInput
-from dpladder.jobs.private import Asked
+from dpladder.jobs.private import ReleaseRequest
 from dpladder.privacy.accounting.events import Event, Gaussian, RepeatAndSelect, SubsetSelect
 
 SHARE = 0.3  # of a run's mu^2, for its score
@@ -36,34 +36,34 @@ ATTACKED: dict[str, dict[str, Any]] = {
     "propose_test": {"parts": 2, "candidates": 2},
 }
 UNSCORED = {"random_search", "propose_test"}  # whose runs spend all of their mu on weights
-for _name, _other in OTHERS.items():
+for _name, _other in PLUGIN_SEARCHES.items():
     if find_spec(f"{_other.room}.audit"):
         _audit: Any = import_module(f"{_other.room}.audit")
         ATTACKED[_name] = _audit.OPTIONS
         UNSCORED |= set() if _audit.SCORED else {_name}
 
 
-def known() -> Iterator[str]:
+def search_names() -> Iterator[str]:
     """The searches that a config can name."""
     return (name for section in SEARCHES for name in names(section))
 
 
 def attacks(stage: SceneFolder, name: str) -> Iterator[Mechanism]:
-    return (search(stage, name, kind) for kind in kinds(name))
+    return (search(stage, name, kind) for kind in relations_of(name))
 
 
-def kinds(name: str) -> tuple[Kind, ...]:
+def relations_of(name: str) -> tuple[Kind, ...]:
     """Return the relations that a search is priced under."""
     return ("add_remove",) if name == "koskela_kulkarni" else KINDS
 
 
-def left_out(name: str) -> Iterator[LeftOut]:
+def skipped_combinations(name: str) -> Iterator[LeftOut]:
     """What is not run of a search."""
     yield LeftOut(
         f"search {name} sampled", "searches on samples: their theorems are for full batches"
     )
     for kind, cap in CAPS.items():
-        if kind not in kinds(name):
+        if kind not in relations_of(name):
             yield LeftOut(
                 f"search {name} {kind}", f"{name} under {kind}: its theorem is for add_remove"
             )
@@ -73,7 +73,7 @@ def left_out(name: str) -> Iterator[LeftOut]:
 
 
 def search(stage: SceneFolder, name: str, kind: Kind | None = None) -> Mechanism:
-    kind = kind or kinds(name)[-1]
+    kind = kind or relations_of(name)[-1]
     options: Mapping[str, Any] = {
         "hpo": {"name": name, **ATTACKED[name]},
         "sweep": {"select": {"share": SHARE}},
@@ -86,19 +86,19 @@ def search(stage: SceneFolder, name: str, kind: Kind | None = None) -> Mechanism
         released_weights,
         {"target": f"{EPSILON:g}"},
     )
-    asked = rule.asked(pairs(kind)[0][0])
-    winner = put_out(asked.spends[0].event, scored=name not in UNSCORED)
+    request = rule.release_request(pairs(kind)[0][0])
+    winner = released_weights_event(request.spends[0].event, scored=name not in UNSCORED)
     moved = 2.0 if kind == "replace_one" else 1.0  # of the clip, by one unit of any cap
 
-    def scale(_: Asked) -> float:
+    def scale(_: ReleaseRequest) -> float:
         return ETA * winner.sigma * moved / N0
 
     title = f"search {name} {kind} cap {CAPS[kind]}"
-    effort = 0.25 if kind == kinds(name)[-1] else 0.1
+    effort = 0.25 if kind == relations_of(name)[-1] else 0.1
     return rule.mechanism(title, scale, pairs(kind), winner=winner, effort=effort)
 
 
-def put_out(event: Event, scored: bool) -> Gaussian:
+def released_weights_event(event: Event, scored: bool) -> Gaussian:
     """What the weights that a search puts out cost by themselves: a run's share for its weights, or
     the final training."""
     match event:

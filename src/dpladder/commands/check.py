@@ -14,11 +14,11 @@ from dpladder.config.dataset_sections import Dataset
 from dpladder.config.shift import Matching, Spans
 from dpladder.config.wording import printable
 from dpladder.data import told_columns
-from dpladder.data.census import contact_sheet, looked_into, report
+from dpladder.data.census import check_every_record, contact_sheet, report
 from dpladder.data.files import write_private
 from dpladder.data.folders import Tangled
 from dpladder.data.layout import Layout, layout_of
-from dpladder.data.looked import Looks
+from dpladder.data.looked import CheckCache
 from dpladder.data.prepare import (
     EMPTY,
     FEW,
@@ -38,9 +38,9 @@ from dpladder.network.language import check_packages
 from dpladder.network.public import check_name
 from dpladder.plan import stages
 from dpladder.plan.clone import commit
-from dpladder.plan.kept import told_of_kept, with_answers
-from dpladder.plan.plan import asked_of
-from dpladder.plan.startup import known_states, opened
+from dpladder.plan.kept import notes_on_kept_releases, with_answers
+from dpladder.plan.plan import jobs_with_configs
+from dpladder.plan.startup import known_states, open_resolved
 from dpladder.privacy.accounting.events import partition_version
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
@@ -65,7 +65,7 @@ class SourceAsked:
 
 def check(configs: Sequence[Path], sheet: bool) -> None:
     """Print what each source of a project holds, one after the other."""
-    project = opened(configs)
+    project = open_resolved(configs)
     for features in (config.features for config in project.experiments.values()):
         if features.takes == "texts":
             check_packages(features.model)
@@ -80,15 +80,15 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         "For your eyes only: what follows is private. What was seen is kept in the private folder "
         "alone, so that a check that is cut off goes on where it stopped.\n"
     )
-    for told in _told(project):
-        print(told)
+    for note in _release_notes(project):
+        print(note)
     private: dict[str, frozenset[bytes]] = {}  # contents by lineage
     for config, looked in _sources(project):
         cutting = None if looked.spans is None else cutter(looked.spans)
         largest = config.features.largest_image
-        look = Looks(_folder(config) / "looks.jsonl", largest)
+        look = CheckCache(_folder(config) / "looks.jsonl", largest)
         try:
-            found = survey(
+            surveyed = survey(
                 looked.dataset, keys, looked.part, looked.matching, cutting, look.digests
             )
         except Tangled as tangled:
@@ -99,71 +99,75 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
             raise
         protected = looked.part is None and config.mode == "release"
         expected = looked.dataset.nominal_size if protected else None
-        counted = looked_into(found, largest, look.seen, expected)
+        counted = check_every_record(surveyed, largest, look.seen, expected)
         if looked.part in FEW:  # what they hold stops no run
             counted = replace(counted, stops=False)
-        contents = frozenset(row.content for row in found.kept if row.label >= 0)
+        contents = frozenset(row.content for row in surveyed.rows if row.label >= 0)
         if looked.part is None:
             private[looked.dataset.lineage] = contents
         if look.spared:
             print(f"spared   {look.spared:,} files have not changed since they were looked into")
         print(report(counted))
-        if not found.source.labels:
-            print(f"warning  {found.source.name} {EMPTY} A run would spend on nothing.\n")
+        if not surveyed.source.labels:
+            print(f"warning  {surveyed.source.name} {EMPTY} A run would spend on nothing.\n")
         if protected:
-            for told in _other_data(looked.dataset, found, contents, keys):
-                print(f"warning  {told}\n")
+            for note in _other_data(looked.dataset, surveyed, contents, keys):
+                print(f"warning  {note}\n")
         elif same_data(contents, private.get(looked.dataset.lineage, frozenset())):
             print(
                 "warning  this source is declared public, and holds private records: whatever is "
                 "computed on them would leave without noise. To hold out some of the private data, "
                 "use dataset.split.\n"
             )
-        if hint := told_columns.hint_at_encoding(found.source):
+        if hint := told_columns.hint_at_encoding(surveyed.source):
             print(printable(hint))
-        layout = layout_of(looked.dataset, found.grouping)
-        _print_columns(told_columns.columns_of(found.source, layout), layout)
+        layout = layout_of(looked.dataset, surveyed.grouping)
+        _print_columns(told_columns.columns_of(surveyed.source, layout), layout)
         if looked.part is None and looked.dataset.equal_rows is None:
-            refuse_too_few_different_rows(found, looked.dataset.nominal_size)
-        check_kind(config.features, found.source)
+            refuse_too_few_different_rows(surveyed, looked.dataset.nominal_size)
+        check_kind(config.features, surveyed.source)
         if sheet:
-            print(f"contact sheet: {_write_sheet(config, found, looked.name)}\n")
+            print(f"contact sheet: {_write_sheet(config, surveyed, looked.name)}\n")
 
 
 def _other_data(
-    dataset: Dataset, found: Survey, contents: frozenset[bytes], keys: Keys
+    dataset: Dataset, surveyed: Survey, contents: frozenset[bytes], keys: Keys
 ) -> Iterator[str]:
     """Where this is not the data that its lineage and its version were."""
     home = open_home()
     state = ledgers.load(Ledger(home, dataset.lineage))
     first = state.first_units.get(partition_version(dataset.version))
-    if first not in (None, units_digest(found.everybody, keys)):
-        strangers = len(found.everybody - units_of(home, dataset.lineage, first))
+    if first not in (None, units_digest(surveyed.everybody, keys)):
+        strangers = len(surveyed.everybody - units_of(home, dataset.lineage, first))
         yield (
-            f"{strangers:,} of {len(found.everybody):,} units were not there when this version of "
+            f"{strangers:,} of {len(surveyed.everybody):,} units were not there when this version "
+            f"of "
             "the data was first asked, and count as nothing; what was released is restored as it "
             "is. Data that changed is a version of its own, which pays again: give it a number, "
             "dataset.version."
         )
-    own = Known(frozenset(found.everybody), frozenset(numbered_units(found)), contents)
-    for name in sharing(home, dataset.lineage, own):
+    known = Known(frozenset(surveyed.everybody), frozenset(numbered_units(surveyed)), contents)
+    for name in sharing(home, dataset.lineage, known):
         yield (
             f"lineage {name} holds the same data: a person in both bears what both spend, and no "
             "statement adds that up. Make them one lineage, or take what they share out of one."
         )
 
 
-def _print_columns(found: Sequence[told_columns.Told], layout: Layout) -> None:
-    for line in told_columns.lines(found, bool(layout.columns)):
+def _print_columns(reports: Sequence[told_columns.ColumnReport], layout: Layout) -> None:
+    for line in told_columns.lines(reports, bool(layout.columns)):
         print(printable(line))
 
 
-def _told(project: Project) -> Iterator[str]:
+def _release_notes(project: Project) -> Iterator[str]:
     """What a run would build on that other code, or older mechanisms, released; and whether this
     dpladder is any commit's."""
     states = known_states(project)
     project, states = with_answers(project, states)
-    yield from (f"kept: {told}" for told in told_of_kept(project, states, asked_of(project)))
+    yield from (
+        f"kept: {note}"
+        for note in notes_on_kept_releases(project, states, jobs_with_configs(project))
+    )
     at = commit()
     if at is not None and at.endswith(MODIFIED):
         yield (
@@ -175,19 +179,19 @@ def _sources(project: Project) -> Iterator[tuple[Config, SourceAsked]]:
     """Each source once, with the first experiment that reads it."""
     seen: set[SourceAsked] = set()
     for config in project.experiments.values():
-        for looked in _looked(config):
+        for looked in _print_further_sources(config):
             if looked not in seen:
                 seen.add(looked)
                 yield config, looked
 
 
-def _looked(config: Config) -> Iterator[SourceAsked]:
+def _print_further_sources(config: Config) -> Iterator[SourceAsked]:
     spans = config.spans
     yield SourceAsked(config.dataset, None, None, "", spans)
     for part in PUBLIC:
         if getattr(config.dataset, f"public_{part}") is not None:
             yield SourceAsked(config.dataset, part, None, part, spans)
-    for also in stages.further(config).values():
+    for also in stages.further_tests(config).values():
         if also.matched is not None:
             source = stages.source_of(config, also.part)
             yield SourceAsked(
@@ -202,14 +206,15 @@ def _folder(config: Config) -> Path:
     return Path(config.paths.private) / config.dataset.lineage / "check"
 
 
-def _write_sheet(config: Config, found: Survey, part: str) -> Path:
-    if found.source.kind in ("features", "texts"):
+def _write_sheet(config: Config, surveyed: Survey, part: str) -> Path:
+    if surveyed.source.kind in ("features", "texts"):
         raise BadInput(
-            f"{found.source.name} holds {found.source.kind}, not images: leave --contact-sheet out."
+            f"{surveyed.source.name} holds {surveyed.source.kind}, not images: leave "
+            f"--contact-sheet out."
         )
     name = f"contact-sheet-{part}.png" if part else "contact-sheet.png"
     path = _folder(config) / name
     content = BytesIO()
-    contact_sheet(found, largest=config.features.largest_image).save(content, "PNG")
+    contact_sheet(surveyed, largest=config.features.largest_image).save(content, "PNG")
     write_private(path, content.getvalue())
     return path

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WRITERS = (".csv", ".md", ".html")
 ALIKE = ("delta", "relation")  # what has to be alike before an epsilon is smaller than another
 # of one run, no comparison
-KEPT = (
+COMPARED_COLUMNS = (
     "r_star",
     "eta",
     "ridge",
@@ -31,12 +31,12 @@ KEPT = (
 
 
 def compare(folders: Sequence[Path], output: Path | None) -> None:
-    from dpladder.report.tables import readable, words, write_table
+    from dpladder.report.tables import map_words, readable, write_table
 
     check_output(output, WRITERS)
     table = table_of(folders)
     if output is None:
-        print(words(readable(table), printable).to_string(index=False))
+        print(map_words(readable(table), printable).to_string(index=False))
     else:
         write_table(table, output)
     for note in _notes(table):
@@ -60,14 +60,14 @@ def _rows(folder: Path) -> Iterator[pd.DataFrame]:
         )
     for path in summaries:
         try:
-            yield _of_summary(folder, path, stated)
+            yield _rows_of_summary(folder, path, stated)
         except (ValueError, KeyError, TypeError, AttributeError, OSError):
             raise BadInput(
                 f"{path} is no summary of a finished run. Restore it, or run the workflow again."
             ) from None
 
 
-def _of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.DataFrame:
+def _rows_of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.DataFrame:
     from dpladder.report.summary import read_summary
     from dpladder.report.tables import summary_table
 
@@ -78,7 +78,7 @@ def _of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.DataF
             f"{path} is not of the run that {folder / 'privacy.json'} states. Run the workflow "
             "again."
         )
-    table = summary_table(summary).drop(columns=[*KEPT], errors="ignore")
+    table = summary_table(summary).drop(columns=[*COMPARED_COLUMNS], errors="ignore")
     table.insert(0, "results", str(folder))
     table.insert(2, "lineage", summary.lineage)
     table.insert(3, "learner", summary.learner)
@@ -97,9 +97,9 @@ def _of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.DataF
 def _notes(table: pd.DataFrame) -> Iterator[str]:
     for name in (*ALIKE, "unit"):
         if table[name].nunique() > 1:
-            found = ", ".join(map(str, table[name].unique()))
+            values = ", ".join(map(str, table[name].unique()))
             yield (
-                f"note: {name} differs ({found}), so epsilons of these rows are not directly "
+                f"note: {name} differs ({values}), so epsilons of these rows are not directly "
                 "comparable"
             )
     if "research" in set(table["mode"]):

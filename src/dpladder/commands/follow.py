@@ -71,10 +71,10 @@ class Progress:
 
     def after(self, line: str, now: float) -> Progress:
         """The same once Snakemake has said one more line."""
-        if found := STEPS.match(line):
-            return replace(self, done=int(found[1]), total=int(found[2]))
-        if found := BEGUN.match(line):
-            return replace(self, running=found[1], began=now if self.began is None else self.began)
+        if match := STEPS.match(line):
+            return replace(self, done=int(match[1]), total=int(match[2]))
+        if match := BEGUN.match(line):
+            return replace(self, running=match[1], began=now if self.began is None else self.began)
         return self
 
     def line(self, now: float) -> str:
@@ -85,10 +85,13 @@ class Progress:
         if not self.done:
             return f"the first jobs: {self.running} ..."
         left = (now - self.began) / self.done * (self.total - self.done)
-        return f"{self.done} of {self.total} jobs, about {spoken(left)} left: {self.running} ..."
+        return (
+            f"{self.done} of {self.total} jobs, about {format_duration(left)} left: {self.running} "
+            f"..."
+        )
 
 
-def spoken(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
@@ -100,14 +103,14 @@ class Screen:
     change."""
 
     out: TextIO
-    shown: str = field(default="", init=False)
+    current_line: str = field(default="", init=False)
 
     def show(self, text: str) -> None:
         """In a file the time that is left makes no line of its own: it would at every look."""
         news = text if self.out.isatty() else re.sub(r", about .* left", "", text)
-        if not text or news == self.shown:
+        if not text or news == self.current_line:
             return
-        self.shown = news
+        self.current_line = news
         if self.out.isatty():
             self.out.write(f"\r\033[K{text}\r")
         else:
@@ -115,7 +118,7 @@ class Screen:
         self.out.flush()
 
     def clear(self) -> None:
-        if self.shown and self.out.isatty():
+        if self.current_line and self.out.isatty():
             self.out.write("\r\033[K")
             self.out.flush()
 
@@ -152,7 +155,7 @@ def follow(command: Sequence[str]) -> int:
     screen.clear()
     if ended:
         refusal = "" if progress.began else _refusal(all_said)
-        reason = _full(all_said) or refusal or _killed(all_said)
+        reason = _full(all_said) or refusal or _advice_after_kill(all_said)
         if interrupted or reason:
             print(f"dpladder: {INTERRUPTED if interrupted else reason}", file=sys.stderr)
         print(
@@ -164,10 +167,10 @@ def follow(command: Sequence[str]) -> int:
 
 def _refusal(said: str) -> str:
     """Why Snakemake itself began no job, where that is so. Jobs tell their own reasons."""
-    found = REFUSAL.search(said)
-    if found is None:
+    match = REFUSAL.search(said)
+    if match is None:
         return ""
-    return LOCKED if "cannot be locked" in found[1] else f"Snakemake refuses: {found[1]}"
+    return LOCKED if "cannot be locked" in match[1] else f"Snakemake refuses: {match[1]}"
 
 
 def _full(said: str) -> str:
@@ -181,13 +184,13 @@ def _full(said: str) -> str:
     )
 
 
-def _killed(said: str) -> str:
+def _advice_after_kill(said: str) -> str:
     """What to do where a signal ended a job, which then had no time to tell its reason."""
-    found = KILLED.search(said)
-    if found is None:
+    match = KILLED.search(said)
+    if match is None:
         return ""
-    why = ", as systems do that run out of memory" if found[1] == "SIGKILL" else ""
-    return f"{found[2]} was ended by {found[1]}{why}. {TWICE}: run again, and the run goes on."
+    why = ", as systems do that run out of memory" if match[1] == "SIGKILL" else ""
+    return f"{match[2]} was ended by {match[1]}{why}. {TWICE}: run again, and the run goes on."
 
 
 def _wait(run: subprocess.Popen[bytes]) -> int | None:

@@ -21,8 +21,8 @@ def back_up(file: Path, passphrase_file: Path | None) -> str:
 def restore(file: Path, passphrase_file: Path | None, results: Sequence[Path]) -> str:
     anchors = [anchor for folder in results for anchor in anchors_in(folder)]
     place = open_home(create=False).path
-    found = backup.restore(file, place, _passphrase(passphrase_file), anchors)
-    return f"{place} is restored: lineages {', '.join(found) or 'none'}"
+    restored = backup.restore(file, place, _passphrase(passphrase_file), anchors)
+    return f"{place} is restored: lineages {', '.join(restored) or 'none'}"
 
 
 def _passphrase(file: Path | None, again: bool = False) -> str:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.privacy.accounting.composition import compose
-from dpladder.privacy.accounting.shown import up, up_short
+from dpladder.privacy.accounting.shown import round_up, round_up_short
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home, subkey
-from dpladder.privacy.ledger.room import ever
-from dpladder.privacy.ledger.state import Anchor, State, called
+from dpladder.privacy.ledger.room import lifetime_cost
+from dpladder.privacy.ledger.state import Anchor, State, job_label
 from dpladder.privacy.statement.check import anchors_in, check, read_statement
 
 NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no ledger in"
@@ -21,23 +21,25 @@ NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no le
 def show() -> dict[str, dict[str, Any]]:
     """Every lineage of this home, with what each of its entries costs."""
     home = open_home(create=False)
-    found = {name: _shown(ledgers.load(Ledger(home, name))) for name in ledgers.lineages(home)}
-    return {name: lineage for name, lineage in found.items() if lineage is not None}
+    documents = {
+        name: _lineage_as_json(ledgers.load(Ledger(home, name))) for name in ledgers.lineages(home)
+    }
+    return {name: lineage for name, lineage in documents.items() if lineage is not None}
 
 
-def _shown(state: State) -> dict[str, Any] | None:
+def _lineage_as_json(state: State) -> dict[str, Any] | None:
     """A lineage for the reader; None where its first entry was never written."""
     terms = state.terms
     if terms is None:
         return None
     return {
-        "epsilon": ever(terms, state.charged()).epsilon,
+        "epsilon": lifetime_cost(terms, state.charged_spends()).epsilon,
         "delta": terms.delta,
         "relation": terms.relation,
         "lifetime_epsilon": terms.lifetime_epsilon,
         "items": [
             {
-                "job": called(h.job),
+                "job": job_label(h.job),
                 "state": h.status,
                 "epsilon": compose(h.spends, terms.delta).epsilon,
                 "user": h.by,
@@ -45,36 +47,38 @@ def _shown(state: State) -> dict[str, Any] | None:
             for h in state.items.values()
         ],
         "users": {
-            name: ever(terms, ledgers.spends_of(state, name)).epsilon
+            name: lifetime_cost(terms, ledgers.spends_of(state, name)).epsilon
             for name in sorted({h.by for h in state.items.values()})
         },
     }
 
 
-def table(shown: Mapping[str, Mapping[str, Any]], by_user: bool) -> str:
+def table(documents: Mapping[str, Mapping[str, Any]], by_user: bool) -> str:
     """The same as text: a line for each entry, or for each user."""
-    if not shown:
+    if not documents:
         return f"{NO_LEDGER} {open_home(create=False).path}"
-    return "\n".join(line for name in shown for line in _lines(name, shown[name], by_user))
+    return "\n".join(line for name in documents for line in _lines(name, documents[name], by_user))
 
 
 def _lines(name: str, lineage: Mapping[str, Any], by_user: bool) -> Iterator[str]:
     limit = lineage["lifetime_epsilon"]
     yield (
-        f"lineage {name}: epsilon = {up(lineage['epsilon'])} spent or reserved at delta = "
-        f"{up_short(lineage['delta'])}, "
+        f"lineage {name}: epsilon = {round_up(lineage['epsilon'])} spent or reserved at delta = "
+        f"{round_up_short(lineage['delta'])}, "
         + (
-            f"lifetime limit {up_short(limit)}"
+            f"lifetime limit {round_up_short(limit)}"
             if limit is not None
             else "no lifetime limit declared"
         )
     )
     if by_user:
         for user, epsilon in lineage["users"].items():
-            yield f"  {user or 'not noted':<24} epsilon by itself {up(epsilon)}"
+            yield f"  {user or 'not noted':<24} epsilon by itself {round_up(epsilon)}"
         return
     for item in lineage["items"]:
-        yield f"  {item['state']:<10} {item['job']:<48} epsilon by itself {up(item['epsilon'])}"
+        yield (
+            f"  {item['state']:<10} {item['job']:<48} epsilon by itself {round_up(item['epsilon'])}"
+        )
 
 
 def verify(results: Sequence[Path]) -> tuple[list[str], str]:
@@ -92,10 +96,10 @@ def verify(results: Sequence[Path]) -> tuple[list[str], str]:
 
 
 def _anchors(results: Path) -> list[Anchor]:
-    found = anchors_in(results)
-    if not found:
+    anchors = anchors_in(results)
+    if not anchors:
         read_statement(results)  # which says what is missing
-    return found
+    return anchors
 
 
 def verify_statement(results: Path) -> tuple[list[str], str]:
@@ -111,20 +115,20 @@ def verify_statement(results: Path) -> tuple[list[str], str]:
             problems += [
                 f"ledger of {lineage}: {p}" for p in ledgers.verify(Ledger(home, lineage), anchors)
             ]
-            problems += _understated(statement, ledgers.load(Ledger(home, lineage)))
+            problems += _unsound_since(statement, ledgers.load(Ledger(home, lineage)))
         else:
             print(
                 f"lineage {lineage} has no ledger in {home.path}: checked against the records alone"
             )
     totals = [
-        f"{lineage} epsilon = {up(dataset['lifetime_spent'])} at delta = "
-        f"{up_short(dataset['delta'])}"
+        f"{lineage} epsilon = {round_up(dataset['lifetime_spent'])} at delta = "
+        f"{round_up_short(dataset['delta'])}"
         for lineage, dataset in statement["datasets"].items()
     ]
     return problems, f"the statement follows from the records: {'; '.join(totals)}"
 
 
-def _understated(statement: Mapping[str, Any], state: State) -> Iterator[str]:
+def _unsound_since(statement: Mapping[str, Any], state: State) -> Iterator[str]:
     """The bugs by which the ledger charges more than a statement of before they were known
     counts."""
     stated = {
@@ -132,7 +136,7 @@ def _understated(statement: Mapping[str, Any], state: State) -> Iterator[str]:
         for one in statement["datasets"].values()
         for line in (*one["spends"], *one["outside_this_dag"]["spends"])
     }
-    for why in dict.fromkeys(held.unsound for held in state.items.values() if held.unsound):
+    for why in dict.fromkeys(charge.unsound for charge in state.items.values() if charge.unsound):
         if why not in stated:
             yield (
                 f"privacy.json: {why}; the ledger charges what they cost. Run the workflow again, "

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.commands.compare import table_of
-from dpladder.config.extras import need
+from dpladder.config.extras import require_package
 from dpladder.errors import BadInput
 from dpladder.learn.measures.figures import FIGURES
 from dpladder.plan.stages import target_name
-from dpladder.privacy.accounting.shown import up_short
-from dpladder.privacy.statement.check import checked
+from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.privacy.statement.check import checked_statement
 
 MEASURED = (
     "total_epsilon",
@@ -34,8 +34,8 @@ MEASURED = (
 
 def log(folders: Sequence[Path], experiment: str) -> int:
     """One run for each final model, to where MLflow's own settings say. How many runs."""
-    need("mlflow", "mlflow", "dpladder mlflow")
-    statements = {folder: checked(folder, "Nothing was logged.") for folder in folders}
+    require_package("mlflow", "mlflow", "dpladder mlflow")
+    statements = {folder: checked_statement(folder, "Nothing was logged.") for folder in folders}
     import mlflow
     from mlflow.exceptions import MlflowException
 
@@ -47,7 +47,7 @@ def log(folders: Sequence[Path], experiment: str) -> int:
         for row in rows:
             folder = Path(row["results"])
             with mlflow.start_run(
-                run_name=f"{row['experiment']} at epsilon {up_short(row['total_epsilon'])}"
+                run_name=f"{row['experiment']} at epsilon {round_up_short(row['total_epsilon'])}"
             ):
                 _log_run(row, statements[folder])
                 for path in _files(folder, row):

@@ -11,20 +11,20 @@ from dpladder.errors import Refused
 from dpladder.plan import edits
 from dpladder.plan.kept import with_answers
 from dpladder.plan.plan import make_plan
-from dpladder.plan.startup import opened, refuse_new, states_here
+from dpladder.plan.startup import open_resolved, refuse_new_charges, states_here
 from dpladder.plan.table import plan_document, plan_table
 
 
 def plan(configs: Sequence[Path], as_json: bool) -> bool:
     """Print the price, and say whether a run may start."""
     try:
-        project = opened(configs)
+        project = open_resolved(configs)
         states = states_here(project)
         project, states = with_answers(project, states)
-        with edits.named(project):
-            found = make_plan(project, states)
-            document = plan_document(found, states, project)
-            refuse_new(found, states, project)
+        with edits.name_edits_in_refusals(project):
+            planned = make_plan(project, states)
+            document = plan_document(planned, states, project)
+            refuse_new_charges(planned, states, project)
     except Refused as refused:
         if as_json:
             print(json.dumps({"feasible": False, "problems": [str(refused)]}, indent=2))

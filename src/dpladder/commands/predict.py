@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpladder.commands.output import check_output
-from dpladder.config.extras import need
+from dpladder.config.extras import require_package
 from dpladder.config.wording import cell, printable
 from dpladder.data.prepare import place_of
 from dpladder.errors import BadInput
@@ -30,13 +30,13 @@ DIGITS = 4  # of a probability; a private model knows none of them better
 def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Path | None) -> None:
     check_output(output, TABLES)
     if output is not None and output.suffix == ".parquet":
-        need("pyarrow", "parquet", f"--output {output}")
+        require_package("pyarrow", "parquet", f"--output {output}")
     import pandas as pd
 
     model = load(model_file(path), network)
-    if model.by_place and any(given.suffix in TABLES for given in inputs):
+    if model.by_place and any(name.suffix in TABLES for name in inputs):
         print(BY_PLACE, file=sys.stderr)
-    table = pd.concat([_table(model, given) for given in inputs])
+    table = pd.concat([_table(model, name) for name in inputs])
     if output is None:
         table.to_csv(sys.stdout, index=False)
     elif output.suffix == ".csv":
@@ -49,28 +49,30 @@ def model_file(path: Path) -> Path:
     """The file itself, or the only final model in a folder of results."""
     if not path.is_dir():
         return path
-    found = sorted(
+    files = sorted(
         {*path.glob("weights.safetensors"), *path.glob("**/final/*/weights.safetensors")}
     )
-    if len(found) != 1:
-        told = ", ".join(map(str, found)) or "no final model"
-        raise BadInput(f"{path} holds {told}. Name one file: final/<epsilon>/weights.safetensors.")
-    return found[0]
+    if len(files) != 1:
+        names = ", ".join(map(str, files)) or "no final model"
+        raise BadInput(f"{path} holds {names}. Name one file: final/<epsilon>/weights.safetensors.")
+    return files[0]
 
 
-def _table(model: Model, given: Path) -> pd.DataFrame:
+def _table(model: Model, path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    source, found = model.predict_file(given)
+    source, predictions = model.predict_file(path)
     places = [place_of(source, index) for index in range(len(source.labels))]
-    records = places if found.users is None else found.users
-    labels = [None if label is None else cell(label) for label in found.labels]
-    what = "record" if found.users is None else "user"
-    facts = pd.DataFrame({"input": cell(given), what: [*map(cell, records)], "class": labels})
-    if found.ids is not None:
-        facts.insert(2, "id", [*map(cell, found.ids)])
+    records = places if predictions.users is None else predictions.users
+    labels = [None if label is None else cell(label) for label in predictions.labels]
+    what = "record" if predictions.users is None else "user"
+    facts = pd.DataFrame({"input": cell(path), what: [*map(cell, records)], "class": labels})
+    if predictions.ids is not None:
+        facts.insert(2, "id", [*map(cell, predictions.ids)])
     odds = pd.DataFrame(
-        np.round(found.probabilities, DIGITS),
-        columns=[f"p({printable(name)})" for name in found.classes],
+        np.round(predictions.probabilities, DIGITS),
+        columns=[f"p({printable(name)})" for name in predictions.classes],
     )
-    return facts.assign(problem=[cell(problem or "") for problem in found.problems]).join(odds)
+    return facts.assign(problem=[cell(problem or "") for problem in predictions.problems]).join(
+        odds
+    )

@@ -111,34 +111,36 @@ def lineage_of(name: str) -> str:
         for one in unicodedata.normalize("NFKD", name.casefold())
         if not unicodedata.combining(one)
     )
-    found = re.sub(r"[^a-z0-9_-]+", "-", letters).strip("-_")
+    lineage = re.sub(r"[^a-z0-9_-]+", "-", letters).strip("-_")
     lost = any(one.isalnum() and not one.isascii() for one in letters)
-    return found if re.fullmatch(NAME_PATTERN, found) and not lost else "my-data"
+    return lineage if re.fullmatch(NAME_PATTERN, lineage) and not lost else "my-data"
 
 
 @contextlib.contextmanager
-def entered(given: Sequence[Path]) -> Iterator[list[Path]]:
+def enter_project_folder(paths: Sequence[Path]) -> Iterator[list[Path]]:
     """The config files that were named, in the folder that their paths are relative to."""
-    folder, configs = project_of(given)
+    folder, configs = project_of(paths)
     with contextlib.chdir(folder):
         yield configs
 
 
-def project_of(given: Sequence[Path]) -> tuple[Path, list[Path]]:
+def project_of(paths: Sequence[Path]) -> tuple[Path, list[Path]]:
     """The working directory of a project, and its config files."""
-    own = Path(CONFIG)
-    configs = [_config(path).absolute() for path in given or [own if own.is_file() else DEMO]]
+    default = Path(CONFIG)
+    configs = [
+        _config(path).absolute() for path in paths or [default if default.is_file() else DEMO]
+    ]
     first = configs[0].resolve()
     return Path.cwd() if first.is_relative_to(DEMO.parent) else first.parent, configs
 
 
 def _config(path: Path) -> Path:
-    found = path / CONFIG if path.is_dir() else path
-    if not found.is_file():
+    file = path / CONFIG if path.is_dir() else path
+    if not file.is_file():
         raise BadInput(
-            f"{found} does not exist. Name a config file, or a folder that `dpladder init` made."
+            f"{file} does not exist. Name a config file, or a folder that `dpladder init` made."
         )
-    return found
+    return file
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -154,7 +156,7 @@ def run(arguments: Sequence[str]) -> int:
     os.chdir(folder)
     if quiet:
         return follow(command)
-    _become(command)
+    _replace_process(command)
 
 
 def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
@@ -165,17 +167,17 @@ def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
             f"{snakefile} does not exist: dpladder runs from a clone, or as it was installed by "
             "its wheel. Install it again."
         )
-    given = [Path(argument) for argument in _leading(arguments)]
-    folder, configs = project_of(given)
-    others = [argument for argument in arguments[len(given) :] if argument != SLURM]
+    config_files = [Path(argument) for argument in _leading(arguments)]
+    folder, configs = project_of(config_files)
+    options = [argument for argument in arguments[len(config_files) :] if argument != SLURM]
     # Right behind the configs it says where Snakemake's arguments begin.
-    others = others[1:] if others[:1] == ["--"] else others
+    options = options[1:] if options[:1] == ["--"] else options
     profile = PROFILES / ("slurm" if SLURM in arguments else "default")
     return folder, [
         *(sys.executable, "-m", "snakemake", "--snakefile", str(snakefile)),
         # Before what the user says, which may end options by --; and before an option that ends the
         # list of configs.
-        *("--configfile", *map(str, configs), "--workflow-profile", str(profile), *others),
+        *("--configfile", *map(str, configs), "--workflow-profile", str(profile), *options),
     ]
 
 
@@ -187,6 +189,6 @@ def _leading(arguments: Sequence[str]) -> Iterator[str]:
         yield argument
 
 
-def _become(command: list[str]) -> NoReturn:
+def _replace_process(command: list[str]) -> NoReturn:
     sys.stdout.flush()
     os.execv(command[0], command)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpladder.config.model import Deployment
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.statement.build import guarantee_of
-from dpladder.privacy.statement.check import checked
-from dpladder.privacy.statement.documents import SealedStatement, Stated, measures_another
+from dpladder.privacy.statement.check import checked_statement
+from dpladder.privacy.statement.documents import SealedStatement, Stated, counts_another_model
 from dpladder.privacy.statement.hazards import checklist
-from dpladder.privacy.statement.impact import as_markdown, as_page
-from dpladder.privacy.statement.registry import entry, file_name, typed, written
+from dpladder.privacy.statement.impact import as_markdown, impact_page
+from dpladder.privacy.statement.registry import entry, entry_as_yaml, file_name, required_keys
 
 HAZARDS = "nist-sp-800-226.md"
 
@@ -26,33 +26,39 @@ class Filed:
     they are not about."""
 
     paths: tuple[Path, ...]
-    kept: tuple[Path, ...]
-    others: tuple[str, ...]
+    existing_files: tuple[Path, ...]
+    other_lineages: tuple[str, ...]
 
 
 def register(results: Path, folder: Path) -> Filed:
-    statement: SealedStatement = restored(SealedStatement, checked(results, "Nothing was written."))
-    told, lineage = _told(statement), _lineage(statement)
-    found = entry(statement, lineage, told)
+    statement: SealedStatement = from_document(
+        SealedStatement, checked_statement(results, "Nothing was written.")
+    )
+    deployment, lineage = _load_told(statement), _lineage(statement)
+    document = entry(statement, lineage, deployment)
     files = {
-        file_name(told, told.published or statement.origin.date): written(found),
-        HAZARDS: checklist(statement, lineage, told),
+        file_name(deployment, deployment.published or statement.origin.date): entry_as_yaml(
+            document
+        ),
+        HAZARDS: checklist(statement, lineage, deployment),
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
     assessment = folder / f"dpia-{statement.id[:8]}.md"
-    filled_in = {assessment: as_markdown, assessment.with_suffix(".html"): as_page}
-    kept = tuple(path for path in filled_in if path.exists())
+    filled_in = {assessment: as_markdown, assessment.with_suffix(".html"): impact_page}
+    existing = tuple(path for path in filled_in if path.exists())
     for path, form in filled_in.items():
-        if path not in kept:
-            path.write_text(form(statement, lineage, told), "utf-8")
-    others = tuple(name for name in statement.datasets if name != lineage)
+        if path not in existing:
+            path.write_text(form(statement, lineage, deployment), "utf-8")
+    other_lineages = tuple(name for name in statement.datasets if name != lineage)
     written_now = (*(folder / name for name in files), *filled_in)
-    return Filed(tuple(path for path in written_now if path not in kept), kept, others)
+    return Filed(
+        tuple(path for path in written_now if path not in existing), existing, other_lineages
+    )
 
 
-def _told(statement: SealedStatement) -> Deployment:
+def _load_told(statement: SealedStatement) -> Deployment:
     if statement.mode == "research":
         raise BadInput(
             "these results are of mode: research, which is no release: there is nothing to "
@@ -61,11 +67,12 @@ def _told(statement: SealedStatement) -> Deployment:
     if statement.deployment is None:
         raise BadInput(
             "the statement says nothing of who publishes what. Add deployment: with "
-            f"{', '.join(typed(Deployment))} to the config and run again, which costs nothing; "
+            f"{', '.join(required_keys(Deployment))} to the config and run again, which costs "
+            f"nothing; "
             "config/README.md explains each key."
         )
-    told: Deployment = restored(Deployment, statement.deployment)
-    return told
+    deployment: Deployment = from_document(Deployment, statement.deployment)
+    return deployment
 
 
 def _lineage(statement: SealedStatement) -> str:
@@ -88,4 +95,4 @@ def _lineage(statement: SealedStatement) -> str:
 
 def _trains(dataset: Stated) -> bool:
     """Whether some of what was published are models of this lineage's own."""
-    return not all(measures_another(artifact.jobs) for artifact in dataset.artifacts.values())
+    return not all(counts_another_model(artifact.jobs) for artifact in dataset.artifacts.values())

@@ -12,7 +12,7 @@ from dpladder.config import Config
 from dpladder.config.features_sections import Features
 from dpladder.config.model import Resources
 from dpladder.data.backbones import encoder
-from dpladder.data.cache import claims, network_behind
+from dpladder.data.cache import claims, public_network_of
 from dpladder.data.encoders import Encoder, Rows
 from dpladder.data.extract import Check, encode, load_content
 from dpladder.data.files import write_private
@@ -21,11 +21,11 @@ from dpladder.data.prepare import Survey, survey
 from dpladder.errors import BadInput
 from dpladder.jobs.prepare_dataset import keys_of
 from dpladder.learn.data import Data
-from dpladder.learn.finetune.public_network import PublicNetwork, tuned
+from dpladder.learn.finetune.public_network import PublicNetwork, tune_network
 from dpladder.learn.interface import Constants
 from dpladder.network.cut import check_cut
 from dpladder.network.public import BUNDLED, model_of
-from dpladder.plan.startup import opened
+from dpladder.plan.startup import open_resolved
 from dpladder.privacy.ledger.home import open_home
 
 SUFFIX = ".safetensors"
@@ -39,36 +39,37 @@ def tune(configs: Sequence[Path], file: Path, until: str | None, epochs: int) ->
         raise BadInput(f"{file} is there already. Name a new file.")
     if epochs < 1:
         raise BadInput(f"--epochs {epochs}: it must be 1 or more.")
-    config = _asked(configs)
-    features = _cut(config.features, until)
+    config = _experiment_to_tune(configs)
+    features = _choose_cut(config.features, until)
     sample = survey(config.dataset, keys_of(open_home()), "sample")
     network = encoder(features, sample.source, cores())
-    data = _read(sample, network, features)
+    data = _read_labelled(sample, network, features)
     facts = {**claims(features, "", "sample"), **network.facts}
-    known = network_behind(facts, features.weights)
+    known = public_network_of(facts, features.weights)
     constants = Constants(
         len(data.labels), len(sample.names), data.features.shape[1], network=known
     )
-    found = tuned(data, constants, epochs, Resources(threads=cores()))
+    tuned_network = tune_network(data, constants, epochs, Resources(threads=cores()))
     lost = len(sample.source.labels) - len(data.labels)
-    others = f" ({lost:,} more name no class, are copies or cannot be read)" if lost else ""
+    note = f" ({lost:,} more name no class, are copies or cannot be read)" if lost else ""
     print(
-        f"{len(data.labels):,} public records{others}: of those held out the network is right "
-        f"about {found.right[0]:.3f} as it is, and {found.right[found.epochs]:.3f} after "
-        f"{found.epochs} epochs on the others"
+        f"{len(data.labels):,} public records{note}: of those held out the network is right "
+        f"about {tuned_network.right[0]:.3f} as it is, and "
+        f"{tuned_network.right[tuned_network.epochs]:.3f} after "
+        f"{tuned_network.epochs} epochs on the others"
     )
-    if not found.epochs:
+    if not tuned_network.epochs:
         print("no epoch leaves less loss: the network stays as it is, and nothing is written")
         return False
-    _write(file, features, found)
+    _write(file, features, tuned_network)
     name = BUNDLED.get(features.model, features.model)
     print(f"features: {{model: {name}, weights: {file}}} rests on it, at the same image_size")
     return True
 
 
-def _asked(configs: Sequence[Path]) -> Config:
+def _experiment_to_tune(configs: Sequence[Path]) -> Config:
     """The first experiment on images that names a public sample of single classes."""
-    for config in opened(configs).experiments.values():
+    for config in open_resolved(configs).experiments.values():
         dataset = config.dataset
         single = dataset.labels == 1 and not dataset.unit.pooled
         if dataset.public_sample is not None and config.features.takes == "images" and single:
@@ -79,21 +80,21 @@ def _asked(configs: Sequence[Path]) -> Config:
     )
 
 
-def _cut(features: Features, until: str | None) -> Features:
-    found = until or features.until
-    if found is None:
+def _choose_cut(features: Features, until: str | None) -> Features:
+    cut = until or features.until
+    if cut is None:
         raise BadInput(
             "dpladder tune trains what lies above a layer. Name one with --until, such as blocks.3 "
             "of an EfficientNet; --until input trains the whole network."
         )
-    features = features.model_copy(update={"until": found})
+    features = features.model_copy(update={"until": cut})
     check_cut(features)
     return features
 
 
-def _read(sample: Survey, network: Encoder, features: Features) -> Data:
+def _read_labelled(sample: Survey, network: Encoder, features: Features) -> Data:
     """The labelled records that can be read, in the source's order."""
-    rows = sorted((row for row in sample.kept if row.label >= 0), key=lambda row: row.index)
+    rows = sorted((row for row in sample.rows if row.label >= 0), key=lambda row: row.index)
     if not rows:
         raise BadInput("dataset.public_sample has no labelled record. Say which class is whose.")
     places = [row.index for row in rows]
@@ -107,14 +108,14 @@ def _read(sample: Survey, network: Encoder, features: Features) -> Data:
         return load_content(sample.source.read(place), network)
 
     encoded = [*encode(network, features, load, batches, cores())]
-    activations = np.concatenate([found for found, _ in encoded])[: len(rows)]
+    activations = np.concatenate([encoded_batch for encoded_batch, _ in encoded])[: len(rows)]
     fine = np.concatenate([checks for _, checks in encoded])[: len(rows)] == Check.FINE
     return Data(activations[fine], labels[fine])
 
 
-def _write(file: Path, features: Features, found: PublicNetwork) -> None:
+def _write(file: Path, features: Features, network: PublicNetwork) -> None:
     from safetensors.torch import save
 
     state = model_of(features).state_dict()
-    state |= {name: tensor.contiguous() for name, tensor in found.tensors.items()}
+    state |= {name: tensor.contiguous() for name, tensor in network.tensors.items()}
     write_private(file, save(state))

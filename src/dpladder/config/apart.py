@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from dpladder.config.section import Section, Words, restored
+from dpladder.config.section import Section, Words, from_document
 
 NAMES = ("images", "bags")
 HOLE = re.compile(r"\{([^{}]+)\}")
@@ -75,18 +75,18 @@ ALLOWED = (
 )
 
 
-def written(given: Any) -> Any:
+def as_source_text(values: Any) -> Any:
     """A source as the config keeps it."""
-    if not isinstance(given, dict):
-        return given
+    if not isinstance(values, dict):
+        return values
     try:
-        held = restored(Apart, given)
+        layout = from_document(Apart, values)
     except ValidationError as error:
         wrong = error.errors()[0]
         said = wrong["msg"].removeprefix("Value error, ")
         at = f"{wrong['loc'][0]} is wrong ({said})" if wrong["loc"] else said
         raise ValueError(f"{at}: {ALLOWED}") from None
-    return f"{held.what}:{held.model_dump_json(exclude_defaults=True)}"
+    return f"{layout.what}:{layout.model_dump_json(exclude_defaults=True)}"
 
 
 def apart_of(source: str) -> Apart | None:
@@ -95,7 +95,7 @@ def apart_of(source: str) -> Apart | None:
     if name not in NAMES:
         return None
     try:
-        held: Apart = restored(Apart, json.loads(rest))
+        layout: Apart = from_document(Apart, json.loads(rest))
     except ValueError:
         return None
-    return held if held.what == name else None
+    return layout if layout.what == name else None

@@ -16,12 +16,12 @@ from dpladder.config.dataset_rules import DATASET, labels
 from dpladder.config.depths import OF_BUNDLED, resolve_layers
 from dpladder.config.features_sections import BUNDLED_IMAGES, BUNDLED_TEXT, FOLDER
 from dpladder.config.learners import names_with
-from dpladder.config.model import Config, Tester, repeat_name
-from dpladder.config.rules import Messages, Problem, Table, problems, when
+from dpladder.config.model import Config, ExternalEvaluation, repeat_name
+from dpladder.config.rules import Messages, Problem, Table, problems, rule_if
 from dpladder.config.search_sections import Ladder
 from dpladder.config.source_rules import wrong_with_path
 from dpladder.config.sources import Takes, kind_of
-from dpladder.config.wording import KeyPath, shown
+from dpladder.config.wording import KeyPath, value_as_text
 from dpladder.errors import BadInput
 
 PUBLIC_FOLDERS = (Path("results"), Path("logs"), Path("benchmarks"))
@@ -35,7 +35,9 @@ IN_WORDS: Mapping[Takes, str] = {
 
 def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -> Iterator[Problem]:
     """What is wrong between keys, but for echoes of doubtful ones."""
-    yield from problems(TESTER if isinstance(config, Tester) else RULES, config, doubtful)
+    yield from problems(
+        TESTER if isinstance(config, ExternalEvaluation) else RULES, config, doubtful
+    )
     for place, also in enumerate(config.evaluate.also if config.task == "classification" else ()):
         table, at = further_tests.rules_of(also), ("evaluate", "also", place)
         yield from problems(table, config, doubtful, at, (also,))
@@ -52,7 +54,8 @@ def problems_of_project(experiments: Mapping[str, Config]) -> Iterator[Problem]:
             if terms[key] != theirs:
                 yield (
                     ("experiments", name, *key.split(".")),
-                    f"given {shown(terms[key])}, but {shown(theirs)} in {owner}; it is fixed "
+                    f"given {value_as_text(terms[key])}, but {value_as_text(theirs)} in {owner}; "
+                    f"it is fixed "
                     f"for the life of lineage {lineage}, so give both the same",
                 )
         repeats = {repeat_name(name, number) for number in range(1, config.research.repeats)}
@@ -137,10 +140,12 @@ def _without_noise(c: Config) -> Messages:
 
 def _model(c: Config) -> Messages:
     kind, model = kind_of(c.dataset.source), c.features.model
-    held = kind.holds if kind else tuple(IN_WORDS)
-    if c.features.takes not in held:
-        needed = ", and ".join(IN_WORDS[what] for what in held)
-        yield f"given {shown(model)} with source {shown(c.dataset.source)}; {needed}"
+    words = kind.holds if kind else tuple(IN_WORDS)
+    if c.features.takes not in words:
+        needed = ", and ".join(IN_WORDS[what] for what in words)
+        yield (
+            f"given {value_as_text(model)} with source {value_as_text(c.dataset.source)}; {needed}"
+        )
     folder = Path(model.removeprefix(FOLDER)).expanduser()
     if model.startswith(FOLDER) and not (folder / "config.json").is_file():
         yield (
@@ -151,12 +156,12 @@ def _model(c: Config) -> Messages:
 
 def _weights(c: Config) -> Messages:
     model, weights, texts = c.features.model, c.features.weights, c.features.takes == "texts"
-    own = "bundled" if model == BUNDLED_TEXT else "pretrained"
-    if texts and weights != own:
-        yield f"{model} has weights: {own} alone"
+    default = "bundled" if model == BUNDLED_TEXT else "pretrained"
+    if texts and weights != default:
+        yield f"{model} has weights: {default} alone"
     elif not texts and weights == "bundled" and model not in (*BUNDLED_IMAGES, "none"):
         yield (
-            f"given 'bundled' with model {shown(model)}; bundled weights exist for "
+            f"given 'bundled' with model {value_as_text(model)}; bundled weights exist for "
             "efficientnet_lite0, 1 and 2 alone; use pretrained or a path"
         )
     elif not texts and weights not in KEPT_WEIGHTS:
@@ -176,7 +181,8 @@ def _centre(c: Config) -> Messages:
         yield "it needs a network's own pooled output: features.model, and features.layers: last"
     if features.mean is not None and centre not in ("auto", "noised"):
         yield (
-            f"given {shown(centre)} beside features.mean, which is for noised: leave one of them "
+            f"given {value_as_text(centre)} beside features.mean, which is for noised: leave one "
+            f"of them "
             "out"
         )
     if centre == "noised" and features.mean is None and features.length == "as_is":
@@ -206,7 +212,7 @@ def _layers(c: Config) -> Messages:
             yield str(wrong).removeprefix("features.layers: ")
 
 
-def _until(c: Config) -> Messages:
+def _check_cut(c: Config) -> Messages:
     """Activations at a cut are what a network goes on from, and nothing else may be made of
     them."""
     features = c.features
@@ -256,7 +262,7 @@ def _rungs(c: Config) -> Messages:
         )
 
 
-def _using(c: Config) -> Messages:
+def _check_fit_using(c: Config) -> Messages:
     solved = "statistics" in c.learner.purchases
     if isinstance(c.hpo, Ladder) and c.sweep.ladder and solved and c.fit.using != "pooled":
         yield "all trials solve the same statistics, one point for a line: set using: pooled"
@@ -278,9 +284,9 @@ def _path(name: str, c: Config) -> Messages:
         return
     # As they are written and as they really lie: either may be a link.
     if any(
-        own.is_relative_to(public) or public.is_relative_to(own)
+        apart_path.is_relative_to(public) or public.is_relative_to(apart_path)
         for where in (os.path.abspath, os.path.realpath)
-        for own in [Path(where(path))]
+        for apart_path in [Path(where(path))]
         for public in (Path(where(folder)) for folder in PUBLIC_FOLDERS)
     ):
         yield (
@@ -293,45 +299,45 @@ OF_ONE_CLASS: Table = {
     "privacy.delta": _delta,
     "privacy.lifetime.epsilon": _lifetime,
     "privacy.share": _share,
-    "mode": when(
+    "mode": rule_if(
         lambda c: c.mode == "research" and not c.dataset.declared_public,
         "research runs only on data declared public; set dataset.declared_public: true if nobody "
         "in it needs protection",
     ),
-    "research.repeats": when(
+    "research.repeats": rule_if(
         lambda c: c.mode == "release" and c.research.repeats > 1, "repeats need mode: research"
     ),
     "final.without_noise": _without_noise,
     **DATASET,
     "features.model": _model,
     "features.weights": _weights,
-    "features.image_size": when(
+    "features.image_size": rule_if(
         lambda c: c.features.takes == "texts" and c.features.image_size is not None,
         "texts have no pixels; leave it out",
     ),
     "features.layers": _layers,
     "features.centre": _centre,
-    "features.mean.radius": when(
+    "features.mean.radius": rule_if(
         lambda c: c.features.mean and not c.features.mean.radius and c.features.length == "as_is",
         RADIUS,
     ),
-    "features.until": _until,
+    "features.until": _check_cut,
     "sweep.rungs": _rungs,
-    "sweep.search.prior": when(
+    "sweep.search.prior": rule_if(
         lambda c: c.sweep.search.unit == "r" and c.sweep.search.prior == "lognormal",
         "a prior in kappa; with unit: r set none, monotone or proportional",
     ),
-    "sweep.select.by": when(
+    "sweep.select.by": rule_if(
         lambda c: c.sweep.select.by == "public" and c.dataset.public_validation is None,
         "it needs dataset.public_validation",
     ),
     "sweep.select.part": _select_part,
-    "fit.using": _using,
-    "fit.against": when(
+    "fit.using": _check_fit_using,
+    "fit.against": rule_if(
         lambda c: c.sweep.search.unit == "r" and c.fit.against == "kappa",
         "with sweep.search.unit: r set epsilon or mu",
     ),
-    "fit.degree": when(
+    "fit.degree": rule_if(
         lambda c: c.fit.using == "pooled" and c.fit.degree != 1,
         "pooled scores take a line: set using: best for a parabola",
     ),
@@ -340,7 +346,7 @@ OF_ONE_CLASS: Table = {
     "paths.private": partial(_path, "private"),
     "paths.cache": partial(_path, "cache"),
 }
-RULES = findings.beside(OF_ONE_CLASS)
+RULES = findings.with_finding_rules(OF_ONE_CLASS)
 
 OF_OTHERS = (
     "hpo.name",

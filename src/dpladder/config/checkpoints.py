@@ -46,7 +46,9 @@ def _is_safetensors(file: BinaryIO) -> bool:
             return False
         header = json.loads(file.read(length))
         ends = [
-            int(held["data_offsets"][1]) for name, held in header.items() if name != "__metadata__"
+            int(entry["data_offsets"][1])
+            for name, entry in header.items()
+            if name != "__metadata__"
         ]
     except (struct.error, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return False

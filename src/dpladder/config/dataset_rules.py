@@ -11,10 +11,10 @@ from dpladder.config.evaluate_sections import BY_CLASS
 from dpladder.config.label_sets import MANY, most_labels
 from dpladder.config.learners import names_with
 from dpladder.config.model import Config
-from dpladder.config.rules import Messages, Table, when
-from dpladder.config.source_rules import group_rules, overlapping, wrong_with_source
+from dpladder.config.rules import Messages, Table, rule_if
+from dpladder.config.source_rules import group_rules, overlapping_source, wrong_with_source
 from dpladder.config.sources import SourceKind, count_of_classes, kind_of, labels_of, overlap
-from dpladder.config.wording import shown
+from dpladder.config.wording import value_as_text
 
 MOST_CONFUSED = 30  # classes in a table of what each was taken for
 OF_DATASET = (
@@ -37,18 +37,19 @@ def _names(c: Config) -> tuple[str, ...]:
 
 
 def _source(field: str, c: Config) -> Messages:
-    own, source = c.dataset.source, getattr(c.dataset, field)
+    private, source = c.dataset.source, getattr(c.dataset, field)
     yield from wrong_with_source(source)
     if source is None or field == "source":
         return
-    if overlap(source, own):
+    if overlap(source, private):
         yield (
-            f"{overlapping(source, own)}; name another one that is open to everybody, or hold out "
+            f"{overlapping_source(source, private)}; name another one that is open to everybody, "
+            f"or hold out "
             "private data by dataset.split"
         )
     kind = kind_of(source)
-    of_one = kind is not None and (kind.folder or not kind.own)
-    if of_one and findings.are_many(c):
+    of_one = kind is not None and (kind.folder or not kind.is_private_file)
+    if of_one and findings.has_many_labels(c):
         yield "with dataset.labels: many name a table or arrays: a record of this has one label"
     told_by_groups = group_rules("", lambda: (source, c.dataset.group)).values()
     of_part = field not in ("public_sample", "public_unlabelled")
@@ -60,20 +61,22 @@ def _source(field: str, c: Config) -> Messages:
     if field == "public_unlabelled" and not c.learner.linear_head:
         heads = ", ".join(names_with("linear_head"))
         yield f"a linear head labels them: set learner.name to one of {heads}"
-    if not of_part and (field == "public_unlabelled" or not c.learner.starts_public):
+    if not of_part and (field == "public_unlabelled" or not c.learner.starts_from_public_head):
         return
     # labels that are numbers are matched by place there, which must not mean other classes
-    here, there = labels_of(own), labels_of(source)
+    here, there = labels_of(private), labels_of(source)
     if here is not None and there is not None and here != there:
         place = next(at for at, both in enumerate(zip_longest(here, there)) if both[0] != both[1])
         remedy = (
-            f"learner.{'public: gradient' if c.learner.guided else 'init: public'} needs one "
+            f"learner.{'public: gradient' if c.learner.uses_public_gradient else 'init: public'} "
+            f"needs one "
             "whose labels are the same"
             if field == "public_sample"
             else "name it in evaluate.also, where labels are matched by name"
         )
         yield (
-            f"its label {place} and that of {shown(own)} are not the same class by their names: "
+            f"its label {place} and that of {value_as_text(private)} are not the same class by "
+            f"their names: "
             f"{remedy}"
         )
 
@@ -89,21 +92,21 @@ def _columns(c: Config) -> Messages:
         yield f"for jsonl name those of {', '.join(LINE_COLUMNS)} that its lines have"
     elif columns and c.features.takes == "texts" and source.startswith(("csv:", "parquet:")):
         yield "of a table of texts the column text is read; leave it out"
-    elif held := {*c.dataset.names_of_columns} & {*(c.dataset.label_columns or ("label",))}:
-        named = ", ".join(sorted(held))
-        yield f"names {named}, which holds the labels and is no feature; leave it out"
+    elif repeated := {*c.dataset.names_of_columns} & {*(c.dataset.label_columns or ("label",))}:
+        names = ", ".join(sorted(repeated))
+        yield f"names {names}, which holds the labels and is no feature; leave it out"
 
 
 def _links(c: Config) -> Messages:
-    given = [getattr(c.dataset, field) for field in OF_DATASET]
-    kinds = [kind_of(source) for source in given if source is not None]
-    if c.dataset.links != "none" and not any(kind and kind.walked for kind in kinds):
+    sources = [getattr(c.dataset, field) for field in OF_DATASET]
+    kinds = [kind_of(source) for source in sources if source is not None]
+    if c.dataset.links != "none" and not any(kind and kind.reads_folder for kind in kinds):
         yield "only folders (folder, texts, images) have links: leave it out"
 
 
 def _multiline(c: Config) -> Messages:
-    given = [getattr(c.dataset, field) for field in OF_DATASET]
-    kinds = [kind_of(source) for source in given if source is not None]
+    sources = [getattr(c.dataset, field) for field in OF_DATASET]
+    kinds = [kind_of(source) for source in sources if source is not None]
     tables = [kind for kind in kinds if kind and kind.reader == "tables.from_csv"]
     if c.dataset.multiline and not (
         tables or any(kind and kind.after == "<mapping>" for kind in kinds)
@@ -118,7 +121,7 @@ def _two_users(c: Config) -> bool:
 
 def _classes(c: Config) -> Messages:
     classes, kind = c.dataset.classes, _kind(c)
-    if classes is None and kind and kind.own:
+    if classes is None and kind and kind.is_private_file:
         yield (
             "required for your own data: list the class names, or say how many there are; they are "
             "public"
@@ -159,10 +162,10 @@ def labels(c: Config, of_one: str = "leave it out") -> Messages:
     dataset, kind, names, count = c.dataset, _kind(c), _names(c), _count(c) or 2
     if dataset.labels == 1:
         return
-    if kind and (kind.folder or not kind.own):
-        yield f"a record of {shown(dataset.source)} has one label: {of_one}"
+    if kind and (kind.folder or not kind.is_private_file):
+        yield f"a record of {value_as_text(dataset.source)} has one label: {of_one}"
     if dataset.labels == MANY:
-        yield from findings.too_many(count)
+        yield from findings.check_finding_count(count)
     elif not c.learner.several_labels:
         yield (
             f"{c.learner.name} takes one class for each record: use learner: {{name: "
@@ -205,8 +208,8 @@ def _measures(c: Config) -> Messages:
             "classes are the most that it is made of: set measures: classes"
         )
     if measures == "auc" and count != 2 and labels != MANY:
-        told = f"there are {count} classes" if count else "its classes are known when it is read"
-        yield f"{told}, and AUC is of two: set measures: classes, or dataset.classes to two names"
+        reason = f"there are {count} classes" if count else "its classes are known when it is read"
+        yield f"{reason}, and AUC is of two: set measures: classes, or dataset.classes to two names"
 
 
 DATASET: Table = {
@@ -214,22 +217,22 @@ DATASET: Table = {
     "dataset.columns": _columns,
     "dataset.links": _links,
     "dataset.multiline": _multiline,
-    "dataset.id": when(
+    "dataset.id": rule_if(
         lambda c: c.dataset.id is not None and apart_of(c.dataset.source) is not None,
         "an image is known by its path below the folder, and so is a bag; leave it out",
     ),
-    "dataset.user": when(_two_users, "dataset.source.patient says whose an image is; keep one"),
+    "dataset.user": rule_if(_two_users, "dataset.source.patient says whose an image is; keep one"),
     "dataset.classes": _classes,
     "dataset.labels": labels,
     "dataset.majority": _majority,
     "dataset.rare": _rare,
-    "dataset.unit.pool": when(
+    "dataset.unit.pool": rule_if(
         lambda c: c.dataset.unit.pooled and (c.features.until or c.task == "language_model"),
         "a mean is of pooled features, and this learner trains a part of the network: use a head's "
         "learner without features.until, or a cap",
     ),
     "dataset.split.test": _test_part,
-    "dataset.public_size": when(
+    "dataset.public_size": rule_if(
         lambda c: c.dataset.public_size is not None and c.dataset.public_sample is None,
         "it is about dataset.public_sample, which is not given: leave it out",
     ),

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from dpladder.config.apart import written
+from dpladder.config.apart import as_source_text
 from dpladder.config.label_sets import Conflicts
 from dpladder.config.section import Count, Fraction, Name, NeutralAt, Positive, Section, Words
 from dpladder.config.shift import Grouping
@@ -153,7 +153,7 @@ RESERVED_COLUMNS = ("label", "id", "user", "split", "path", "text")
 TAGS = ("a name", "a column")  # how pydantic tells which of both was meant
 Chosen = Annotated[
     Annotated[str, Tag(TAGS[0])] | Annotated[Column, Tag(TAGS[1])],
-    Discriminator(lambda given: TAGS[0] if isinstance(given, str) else TAGS[1]),
+    Discriminator(lambda value: TAGS[0] if isinstance(value, str) else TAGS[1]),
 ]
 
 
@@ -231,7 +231,7 @@ class UnitCounts(Section):
 Where = Annotated[
     str,
     Field(min_length=1),
-    BeforeValidator(written),
+    BeforeValidator(as_source_text),
     WithJsonSchema({"type": ["string", "object"]}, mode="validation"),
 ]
 Links = Literal["none", "inside"]
@@ -401,14 +401,14 @@ class Dataset(Section):
 
     @model_validator(mode="after")
     def _named_columns_are_of_a_table(self) -> Dataset:
-        named = [*self.label_columns, *filter(None, (self.id, self.user))]
+        column_keys = [*self.label_columns, *filter(None, (self.id, self.user))]
         kind = kind_of(self.source)
-        if named and kind is not None and (kind.folder or not kind.own):
+        if column_keys and kind is not None and (kind.folder or not kind.is_private_file):
             raise ValueError(
                 "label, id and user name columns of a table or arrays, and this source has none: "
                 "leave them out"
             )
-        if len(set(named)) != len(named):
+        if len(set(column_keys)) != len(column_keys):
             raise ValueError("label, id and user must name a column each")
         return self
 

@@ -61,15 +61,15 @@ def alternatives(known: Sequence[str], takes: Takes, model: str) -> list[tuple[s
     with up to two before it, of texts one more layer beside the last one; and the last alone."""
     usual = resolve_layers("auto", known, takes, model)
     stages = [name for name in known if name != LAST]
-    found: list[tuple[str, ...]]
+    choices: list[tuple[str, ...]]
     if takes == "texts":
-        found = [(name, LAST) for name in stages]
+        choices = [(name, LAST) for name in stages]
     else:
         ends = range(max(1, len(stages) - STAGES + 1), len(stages) + 1)
-        found = [
+        choices = [
             tuple(stages[start:end]) for end in ends for start in range(max(0, end - STAGES), end)
         ]
-    return list(dict.fromkeys([usual, *found, (LAST,)]))
+    return list(dict.fromkeys([usual, *choices, (LAST,)]))
 
 
 def in_words(features: Features) -> str:

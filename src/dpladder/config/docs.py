@@ -69,7 +69,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 WIDTH = 60
 
 
-def generated() -> dict[str, str]:
+def generated_files() -> dict[str, str]:
     return {
         "config/config.yaml": demo_yaml(),
         "workflow/schemas/config.schema.json": schema(),
@@ -177,8 +177,8 @@ def reference() -> str:
 
 def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, field in model.model_fields.items():
-        key, inner = prefix + name, list(_inner(field.annotation))
-        yield _row(key, _allowed(field), field)
+        key, inner = prefix + name, list(_nested_sections(field.annotation))
+        yield _row(key, _allowed_values(field), field)
         if len(inner) > 1:
             yield from _alternatives(key, [section for section, _ in inner])
             continue
@@ -187,29 +187,29 @@ def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
 
 
 def _row(key: str, allowed: str, field: FieldInfo) -> str:
-    told = _cell(field.description or "")
-    return f"| `{key}` | {_cell(allowed)} | {_default(field)} | {told} |"
+    text = _cell(field.description or "")
+    return f"| `{key}` | {_cell(allowed)} | {_default(field)} | {text} |"
 
 
 def _alternatives(key: str, sections: Sequence[type[BaseModel]]) -> Iterator[str]:
     """The sections of which a name chooses one; what several of them have stands once, first."""
     rows = {section: [*_rows(section, f"{key}.")][1:] for section in sections}  # [0]: its name
-    shared = _shared(row for own in rows.values() for row in own)
+    shared = _deduplicate_rows(row for section_rows in rows.values() for row in section_rows)
     chosen = [section.model_fields["name"] for section in sections]
     allowed = " \\| ".join(f"`{name}`" for section in sections for name in names(section))
     yield _row(f"{key}.name", allowed, next(field for field in chosen if not field.is_required()))
     if shared:
         yield f"| *{key}: what several have* | | | each says below which of these it has |"
         yield from shared
-    for section, own in rows.items():
-        has = [_name(row, key) for row in own if row in shared]
+    for section, section_rows in rows.items():
+        has = [_name(row, key) for row in section_rows if row in shared]
         also = f" Has {', '.join(f'`{name}`' for name in has if '.' not in name)}." if has else ""
-        told = _cell(section.__doc__ or "")
-        yield f"| *{key}: {', '.join(names(section))}* | | | {told}{also} |"
-        yield from (row for row in own if row not in shared)
+        text = _cell(section.__doc__ or "")
+        yield f"| *{key}: {', '.join(names(section))}* | | | {text}{also} |"
+        yield from (row for row in section_rows if row not in shared)
 
 
-def _shared(rows: Iterable[str]) -> list[str]:
+def _deduplicate_rows(rows: Iterable[str]) -> list[str]:
     """Rows that occur more than once; of several about one key the most frequent alone."""
     often: dict[str, str] = {}
     counted = Counter(rows)
@@ -223,15 +223,15 @@ def _name(row: str, section: str = "") -> str:
     return row.split("`")[1].removeprefix(f"{section}.")
 
 
-def _inner(kind: Any, listed: bool = False) -> Iterator[tuple[type[BaseModel], bool]]:
+def _nested_sections(kind: Any, listed: bool = False) -> Iterator[tuple[type[BaseModel], bool]]:
     """The sections that may stand in a place, and whether as entries of a list."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         yield kind, listed
     for argument in get_args(kind):
-        yield from _inner(argument, listed or get_origin(kind) is tuple)
+        yield from _nested_sections(argument, listed or get_origin(kind) is tuple)
 
 
-def _allowed(field: FieldInfo) -> str:
+def _allowed_values(field: FieldInfo) -> str:
     written = [item for item in field.metadata if isinstance(item, WithJsonSchema)]
     if written:  # in another form than it is kept
         return (
@@ -268,13 +268,13 @@ def _kind(kind: Any, metadata: tuple[Any, ...] = ()) -> str:
 
 def _bounds(metadata: tuple[Any, ...]) -> str:
     signs = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
-    found = [
+    bounds = [
         f" {sign} {getattr(item, name)}"
         for item in _flat(metadata)
         for name, sign in signs.items()
         if getattr(item, name, None) is not None
     ]
-    return ",".join(found)
+    return ",".join(bounds)
 
 
 def _flat(metadata: tuple[Any, ...]) -> list[Any]:
@@ -314,4 +314,4 @@ def write(texts: Mapping[str, str], arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(write(generated(), sys.argv[1:]))
+    raise SystemExit(write(generated_files(), sys.argv[1:]))

@@ -11,16 +11,16 @@ from dpladder.config.dataset_sections import Group, Groups, Where
 from dpladder.config.section import NAME_PATTERN, Name, Positive, Section
 
 
-def _as_pairs(given: Any) -> Any:
+def _as_pairs(values: Any) -> Any:
     """A mapping, or a list that names the labels 0, 1, ..., as what each label counts as. What
     counts as null is left out."""
-    if isinstance(given, Mapping):
-        given = [*given.items()]
-    elif not isinstance(given, list | tuple):
-        return given
-    elif not any(isinstance(one, list | tuple) for one in given):
-        given = [(str(label), name) for label, name in enumerate(given)]
-    return tuple(tuple(pair) for pair in given if pair[-1] is not None)
+    if isinstance(values, Mapping):
+        values = [*values.items()]
+    elif not isinstance(values, list | tuple):
+        return values
+    elif not any(isinstance(one, list | tuple) for one in values):
+        values = [(str(label), name) for label, name in enumerate(values)]
+    return tuple(tuple(pair) for pair in values if pair[-1] is not None)
 
 
 _WRITTEN = {

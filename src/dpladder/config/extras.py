@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from dpladder.errors import BadInput
 
 
-def need(package: str, extra: str, what: str) -> None:
+def require_package(package: str, extra: str, what: str) -> None:
     """Refuse `what`, in one sentence, where the package of an extra is not installed."""
     if find_spec(package) is None:
         raise BadInput(

@@ -24,14 +24,14 @@ TAKEN: Mapping[str, tuple[object, ...]] = {
 """The values that take findings. A key that a section lacks is not asked for."""
 
 
-def are_many(c: Any) -> bool:
+def has_many_labels(c: Any) -> bool:
     return bool(c.dataset.labels == MANY)
 
 
-def _taken(key: str, c: Any) -> Messages:
+def _check_supported(key: str, c: Any) -> Messages:
     section, _, name = key.rpartition(".")
-    given = getattr(getattr(c, section) if section else c, name, None)
-    if are_many(c) and given is not None and given not in TAKEN[key]:
+    value = getattr(getattr(c, section) if section else c, name, None)
+    if has_many_labels(c) and value is not None and value not in TAKEN[key]:
         allowed = " or ".join(
             str(one).lower() if isinstance(one, bool) else str(one) for one in TAKEN[key]
         )
@@ -42,32 +42,32 @@ def _label(c: Any) -> Messages:
     columns = c.dataset.label
     if not isinstance(columns, tuple):
         return
-    if not are_many(c):
+    if not has_many_labels(c):
         yield "a list is a column for each class: set dataset.labels: many, or name one column"
     count = c.dataset.classes if isinstance(c.dataset.classes, int) else len(c.dataset.classes)
     if count != len(columns):
         yield f"{len(columns)} columns for {count} classes: name a column for each class, in order"
 
 
-def _unknown(key: str, c: Any) -> Messages:
+def _check_finding_keys(key: str, c: Any) -> Messages:
     neutral = "ignore" if key == "unknown" else None
-    if not are_many(c) and getattr(c.dataset, key) != neutral:
+    if not has_many_labels(c) and getattr(c.dataset, key) != neutral:
         yield "with one class for each record nothing is unknown: set dataset.labels: many"
 
 
 def _statistics(c: Any) -> Messages:
-    if are_many(c) and "statistics" in c.learner.purchases:
+    if has_many_labels(c) and "statistics" in c.learner.purchases:
         yield "with dataset.labels: many there are no sums of classes: share learner.covariance"
 
 
-def too_many(count: int) -> Messages:
+def check_finding_count(count: int) -> Messages:
     """What a record's number can hold."""
     if count > MOST_FINDINGS:
         yield f"given 'many' with {count} classes; at most {MOST_FINDINGS} can be told together"
 
 
-def _also(c: Any) -> Messages:
-    if are_many(c) and any(also.source is not None for also in c.evaluate.also):
+def _check_further_tests(c: Any) -> Messages:
+    if has_many_labels(c) and any(also.source is not None for also in c.evaluate.also):
         yield (
             "with dataset.labels: many another source's labels are not matched: give tests of test "
             "alone, or measure its people by an experiment with evaluate.of"
@@ -75,20 +75,20 @@ def _also(c: Any) -> Messages:
 
 
 RULES: Table = {
-    "evaluate.also": _also,
+    "evaluate.also": _check_further_tests,
     "dataset.label": _label,
-    "dataset.unknown": partial(_unknown, "unknown"),
-    "dataset.blank": partial(_unknown, "blank"),
+    "dataset.unknown": partial(_check_finding_keys, "unknown"),
+    "dataset.blank": partial(_check_finding_keys, "blank"),
     "learner.statistics": _statistics,
 }
 """Beside them, each key of `TAKEN` has its rule."""
 
 
-def beside(rules: Table) -> Table:
+def with_finding_rules(rules: Table) -> Table:
     """A table of rules with those of findings, where both may be about one key."""
 
     def both(key: str, c: Any) -> Messages:
-        found = [*_taken(key, c)]
-        yield from found or (rules[key](c) if key in rules else ())
+        problems = [*_check_supported(key, c)]
+        yield from problems or (rules[key](c) if key in rules else ())
 
     return {**rules, **RULES, **{key: partial(both, key) for key in TAKEN}}

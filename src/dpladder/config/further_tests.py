@@ -8,10 +8,10 @@ from itertools import takewhile
 from dpladder.config.dataset_sections import Group
 from dpladder.config.evaluate_sections import Also
 from dpladder.config.model import Config
-from dpladder.config.rules import Messages, Table, when
-from dpladder.config.source_rules import group_rules, overlapping, wrong_with_source
+from dpladder.config.rules import Messages, Table, rule_if
+from dpladder.config.source_rules import group_rules, overlapping_source, wrong_with_source
 from dpladder.config.sources import kind_of, labels_of, names_of, overlap
-from dpladder.config.wording import did_you_mean, shown
+from dpladder.config.wording import did_you_mean, value_as_text
 
 
 def _name(c: Config, also: Also) -> Messages:
@@ -28,7 +28,10 @@ def _name(c: Config, also: Also) -> Messages:
 def _source(c: Config, also: Also) -> Messages:
     source, kind = also.source or "", kind_of(also.source or "")
     if overlap(source, c.dataset.source):
-        yield f"{overlapping(source, c.dataset.source)}; to hold some of it out, use dataset.split"
+        yield (
+            f"{overlapping_source(source, c.dataset.source)}; to hold some of it out, use "
+            f"dataset.split"
+        )
     yield from wrong_with_source(source)
     if kind is not None and c.features.takes not in kind.holds:
         yield f"features.model: {c.features.model} takes {c.features.takes}"
@@ -37,29 +40,34 @@ def _source(c: Config, also: Also) -> Messages:
 def _classes(c: Config, also: Also) -> Messages:
     """Labels are matched by name; where one side has none, the config says what counts as what."""
     source, kind = also.source or "", kind_of(also.source or "")
-    own = names_of(c.dataset.source, c.dataset.classes) or ()
-    named = [name for _, name in also.classes]
-    known = own.__contains__ if own else str.isdecimal
-    wrong = next((name for name in named if not known(name)), None)
+    model_classes = names_of(c.dataset.source, c.dataset.classes) or ()
+    names = [name for _, name in also.classes]
+    known = model_classes.__contains__ if model_classes else str.isdecimal
+    wrong = next((name for name in names if not known(name)), None)
     if kind is None:
         return
-    if wrong is not None and own:
-        near = did_you_mean(wrong, own)
-        yield f"given {shown(wrong)}; {near}allowed: {', '.join(own)}, or null for none"
+    if wrong is not None and model_classes:
+        near = did_you_mean(wrong, model_classes)
+        yield (
+            f"given {value_as_text(wrong)}; {near}allowed: {', '.join(model_classes)}, or null for "
+            f"none"
+        )
     elif wrong is not None:
         yield (
-            f"given {shown(wrong)}; dataset.classes has no names, so a class is meant by its "
+            f"given {value_as_text(wrong)}; dataset.classes has no names, so a class is meant by "
+            f"its "
             "number, in quotes"
         )
-    elif not own and not named:
+    elif not model_classes and not names:
         yield (
             "required where dataset.classes has no names: labels are matched by name, for the same "
             "numbers may mean other classes. List the names of both, or give the class that each "
             "label counts as, by its number in quotes"
         )
-    elif not kind.own and not named and labels_of(source) is None:
+    elif not kind.is_private_file and not names and labels_of(source) is None:
         yield (
-            f"required: the labels of {shown(source)} are numbers, and what they are called is not "
+            f"required: the labels of {value_as_text(source)} are numbers, and what they are "
+            f"called is not "
             "known here. List their names, in the words of dataset.classes"
         )
 
@@ -67,25 +75,25 @@ def _classes(c: Config, also: Also) -> Messages:
 # --- of another test's records: some groups of them, or their images corrupted, or both ---
 
 
-def _named(c: Config) -> Mapping[str, Group | None]:
+def _test_groups(c: Config) -> Mapping[str, Group | None]:
     """The tests that another one may be of, and how their records are grouped."""
-    others = {one.name: one.group for one in c.evaluate.also if one.source is not None}
-    return {"test": c.dataset.group} | others
+    groups = {one.name: one.group for one in c.evaluate.also if one.source is not None}
+    return {"test": c.dataset.group} | groups
 
 
-def _of(c: Config, also: Also) -> Messages:
-    if also.of not in _named(c):
-        yield f"{did_you_mean(also.of or '', _named(c))}allowed: {', '.join(_named(c))}"
+def _check_of(c: Config, also: Also) -> Messages:
+    if also.of not in _test_groups(c):
+        yield f"{did_you_mean(also.of or '', _test_groups(c))}allowed: {', '.join(_test_groups(c))}"
 
 
 def _groups(c: Config, also: Also) -> Messages:
-    whose = _named(c).get(also.of or "")
+    whose = _test_groups(c).get(also.of or "")
     known = whose.names if whose else ()
     unknown = next((name for name in also.groups if name not in known), None)
     if unknown is not None:
         key = "dataset.group" if also.of == "test" else f"group of {also.of}"
         allowed = ", ".join(known) or f"none, for {key} names no groups: declare them there"
-        yield f"given {shown(unknown)}; {did_you_mean(unknown, known)}allowed: {allowed}"
+        yield f"given {value_as_text(unknown)}; {did_you_mean(unknown, known)}allowed: {allowed}"
 
 
 def _corruption(c: Config, also: Also) -> Messages:
@@ -109,8 +117,8 @@ def _epsilon(c: Config, also: Also) -> Messages:
         yield "counts on what is declared public are exact and free: leave it out"
 
 
-def _for_the_other_kind(keys: tuple[str, ...], says: str) -> Table:
-    return {key: when(lambda c, also, key=key: getattr(also, key), says) for key in keys}
+def _rules_for_wrong_kind(keys: tuple[str, ...], says: str) -> Table:
+    return {key: rule_if(lambda c, also, key=key: getattr(also, key), says) for key in keys}
 
 
 NEITHER: Table = {
@@ -120,7 +128,7 @@ NEITHER: Table = {
 }
 OF_A_SOURCE: Table = {
     "source": _source,
-    "declared_public": when(
+    "declared_public": rule_if(
         lambda c, also: not also.declared_public,
         "private records of other people are a lineage of their own, with a limit and a "
         "statement: give them an experiment with evaluate.of (docs/data.md); or set it to true if "
@@ -129,21 +137,21 @@ OF_A_SOURCE: Table = {
     ),
     "classes": _classes,
     **group_rules("group", lambda c, also: (also.source, also.group)),
-    **_for_the_other_kind(
+    **_rules_for_wrong_kind(
         ("corruption", "groups", "epsilon"),
         "it goes with of, on a test that is named there: leave it out",
     ),
 }
 OF_A_TEST: Table = {
-    "of": _of,
+    "of": _check_of,
     "groups": _groups,
     "corruption": _corruption,
-    "severities": when(
+    "severities": rule_if(
         lambda c, also: len(set(also.severities)) != len(also.severities),
         "name each severity once",
     ),
     "epsilon": _epsilon,
-    **_for_the_other_kind(
+    **_rules_for_wrong_kind(
         ("classes", "declared_public", "group"),
         "it is for a source; its records are those of another test: leave it out",
     ),

@@ -40,7 +40,7 @@ def number_of_findings(states: Sequence[int]) -> int:
     return sum(state * len(STATES) ** place for place, state in enumerate(states))
 
 
-def each_finding(numbers: Any, count: int) -> Iterator[tuple[Any, Any]]:
+def states_by_finding(numbers: Any, count: int) -> Iterator[tuple[Any, Any]]:
     """Of each class, which records have it, and of which records that is known; of what is below 0
     nothing is."""
     for place in range(count):
@@ -48,15 +48,15 @@ def each_finding(numbers: Any, count: int) -> Iterator[tuple[Any, Any]]:
         yield (state == PRESENT) & (numbers >= 0), (state != UNKNOWN) & (numbers >= 0)
 
 
-def each_class(numbers: Any, count: int, most: Labels) -> Iterator[Any]:
+def members_by_class(numbers: Any, count: int, most: Labels) -> Iterator[Any]:
     """Of each class, which records are of it; -1 is of none."""
     if most == MANY:
-        yield from (present for present, _ in each_finding(numbers, count))
+        yield from (present for present, _ in states_by_finding(numbers, count))
     else:
-        yield from (are_of(numbers, label, count) for label in range(count))
+        yield from (has_label(numbers, label, count) for label in range(count))
 
 
-def end_of_numbers(count: int, most: Labels) -> int:
+def label_number_limit(count: int, most: Labels) -> int:
     """Above all numbers of sets of `most` classes."""
     return len(STATES) ** count if most == MANY else (count + 1) ** most - 1
 
@@ -66,7 +66,7 @@ def most_labels(count: int) -> int:
     return int(BITS / math.log2(count + 1))
 
 
-def each_label(numbers: Any, count: int) -> Iterator[Any]:
+def labels_in_turn(numbers: Any, count: int) -> Iterator[Any]:
     """Of each record one of its classes after the other, and -1 where it has no more; what is below
     0 has none."""
     rest = (numbers + 1) * (numbers >= 0)
@@ -75,29 +75,29 @@ def each_label(numbers: Any, count: int) -> Iterator[Any]:
         rest = rest // (count + 1)
 
 
-def are_of(numbers: Any, label: Any, count: int) -> Any:
+def has_label(numbers: Any, label: Any, count: int) -> Any:
     """Whether each record is of a class; of its own one, where there is one for each."""
-    found = numbers != numbers  # none
-    for own in each_label(numbers, count):
-        found = found | (own == label)
-    return found
+    is_member = numbers != numbers  # none
+    for labels in labels_in_turn(numbers, count):
+        is_member = is_member | (labels == label)
+    return is_member
 
 
-def agreed(numbers: Sequence[int], rule: Conflicts, count: int, most: Labels) -> int:
+def pooled_label(numbers: Sequence[int], rule: Conflicts, count: int, most: Labels) -> int:
     """The one label of records that are pooled, by theirs; -1 where there is none. A later class
     goes before an earlier one, and present before absent."""
     if most == MANY:
         digits = [len(STATES) ** place for place in range(count)]
         each = ([number // digit % len(STATES) for number in numbers] for digit in digits)
         known = ([state for state in states if state != UNKNOWN] for states in each)
-        return number_of_findings([_agreed(states, rule, UNKNOWN) for states in known])
+        return number_of_findings([_vote(states, rule, UNKNOWN) for states in known])
     if most == 1 or rule != "any":
-        return _agreed(numbers, rule, -1)
+        return _vote(numbers, rule, -1)
     union = {one for number in numbers for one in _classes_in(number, count)}
     return number_of(union, count) if len(union) <= most else -1
 
 
-def _agreed(values: Sequence[int], rule: Conflicts, none: int) -> int:
+def _vote(values: Sequence[int], rule: Conflicts, none: int) -> int:
     counts = Counter(values)
     if not counts or (rule == "nothing" and len(counts) > 1):
         return none

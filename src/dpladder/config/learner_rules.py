@@ -25,14 +25,14 @@ def _augment(c: Any) -> Messages:
 
 
 def _init(c: Any) -> Messages:
-    if not c.learner.guided and c.learner.start == "public":
+    if not c.learner.uses_public_gradient and c.learner.start == "public":
         yield from _public_head(c)
-    if c.learner.guided and c.learner.start == "random":
+    if c.learner.uses_public_gradient and c.learner.start == "random":
         yield ("with learner.public: gradient training starts from the public head: leave it out")
 
 
 def _public(c: Any) -> Messages:
-    if c.learner.guided:
+    if c.learner.uses_public_gradient:
         yield from _public_head(c)
 
 
@@ -45,7 +45,7 @@ def _loss_noise(c: Any) -> Messages:
 
 
 def _head(c: Any) -> Messages:
-    if not c.learner.starts_bought:
+    if not c.learner.starts_from_private_head:
         return
     if c.task == "language_model":
         yield "a language model has no head: leave it out"

@@ -172,25 +172,27 @@ class LearnerSection(Section):
         return "add_remove", "replace_one"
 
     @property
-    def guided(self) -> bool:
+    def uses_public_gradient(self) -> bool:
         return self.guidance == "gradient"
 
     @property
-    def starts_public(self) -> bool:
+    def starts_from_public_head(self) -> bool:
         """Whether a descent starts from a head that was trained on the public sample."""
-        return self.start == "public" or self.guided
+        return self.start == "public" or self.uses_public_gradient
 
     @property
-    def starts_bought(self) -> bool:
+    def starts_from_private_head(self) -> bool:
         """Whether a training of the network starts from a private head that was released
         before."""
         return "head" in self.purchases
 
     @property
-    def starts_known(self) -> bool:
+    def starts_at_public_point(self) -> bool:
         """Whether a descent starts at zero, or at the public network: its distance from there is
         worth telling."""
-        return self.start == "zero" and not (self.draws_start or self.guided or self.starts_bought)
+        return self.start == "zero" and not (
+            self.draws_start or self.uses_public_gradient or self.starts_from_private_head
+        )
 
     def of_trial(self, number: int) -> Self:
         """As one trial reads it, and the final training behind the best one."""
@@ -202,7 +204,7 @@ class LearnerSection(Section):
         return {}
 
 
-def bought(**purchases: Section | None) -> dict[str, Any]:
+def configured_purchases(**purchases: Section | None) -> dict[str, Any]:
     """Those of the purchases that the config asks for."""
     return {name: one for name, one in purchases.items() if one is not None}
 
@@ -252,7 +254,7 @@ class Descending(LearnerSection):
     def guidable(self) -> bool:
         """Of a linear head that starts from zero, through a softmax, also where a network then goes
         on from it."""
-        heads = self.linear_head or self.starts_bought
+        heads = self.linear_head or self.starts_from_private_head
         return heads and (self.init, self.link) == ("zero", "softmax")
 
     @property
@@ -350,7 +352,7 @@ class Tuning(LearnerSection):
 
     @property
     def purchases(self) -> dict[str, Any]:
-        return bought(head=self.head)
+        return configured_purchases(head=self.head)
 
 
 class TunedDescent(Tuning, Descending):

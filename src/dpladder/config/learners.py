@@ -13,8 +13,8 @@ from pydantic import Field
 
 from dpladder.config.learner_sections import LearnerSection
 from dpladder.config.method import Method
-from dpladder.config.others import checked, entries
-from dpladder.config.section import restored
+from dpladder.config.others import check_section, entries
+from dpladder.config.section import from_document
 from dpladder.errors import BadInput
 
 NAMES = (
@@ -43,7 +43,7 @@ def of_another_package(entry: EntryPoint, package: str) -> Method:
     method = import_module(entry.value).METHOD
     if not isinstance(method, Method):
         raise BadInput(f"{entry.value}.METHOD must be a dpladder.config.method.Method.")
-    checked(method.section, entry.name, LearnerSection)
+    check_section(method.section, entry.name, LearnerSection)
     return replace(method, package=package)
 
 
@@ -66,7 +66,7 @@ def method(name: str) -> Method:
 
 def learner_of(values: Mapping[str, Any]) -> Learner:
     """A learner's section from plain values."""
-    learner: Learner = restored(Learner, values)
+    learner: Learner = from_document(Learner, values)
     return learner
 
 

@@ -18,12 +18,19 @@ from yaml.constructor import ConstructorError
 from dpladder.config.check import problems_of_experiment, problems_of_project
 from dpladder.config.dataset_sections import TAGS
 from dpladder.config.learners import DEFAULT
-from dpladder.config.model import Config, Tester, repeat_name
+from dpladder.config.model import Config, ExternalEvaluation, repeat_name
 from dpladder.config.rules import Problem
 from dpladder.config.section import NAME_PATTERN
 from dpladder.config.task_rules import INPUT, problems_of_task
-from dpladder.config.testers import OWN, problems_of_testers
-from dpladder.config.wording import KeyPath, closest, did_you_mean, dotted, gives, shown
+from dpladder.config.testers import TESTER_KEYS, problems_of_testers
+from dpladder.config.wording import (
+    KeyPath,
+    closest,
+    did_you_mean,
+    holds_key,
+    key_as_text,
+    value_as_text,
+)
 from dpladder.errors import BadInput
 
 BASE = "main"
@@ -40,7 +47,7 @@ RESERVED_NAMES = (
 )
 LONGEST_NAME = 64
 # sections of several kinds, and the kind without a name
-NAMED = {"learner": DEFAULT, "hpo": "ladder"}
+DEFAULT_NAMES = {"learner": DEFAULT, "hpo": "ladder"}
 # one for the whole project: no experiment overrides them
 PROJECT_KEYS = (
     "mode",
@@ -72,8 +79,10 @@ class Project:
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
     grid: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     choices: Mapping[str, str] = field(default_factory=dict)
-    settled: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = field(default_factory=dict)
-    kept: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    resolved_choices: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = field(
+        default_factory=dict
+    )
+    reused_versions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     anew: frozenset[str] = frozenset()
     owners: dict[Any, dict[str, str]] = field(
         init=False, repr=False, compare=False, default_factory=dict
@@ -84,7 +93,7 @@ class Project:
         return self.experiments[BASE]
 
     @property
-    def modelled(self) -> dict[str, Config]:
+    def with_own_models(self) -> dict[str, Config]:
         """The experiments that have final models of their own."""
         return {name: config for name, config in self.experiments.items() if not config.tested}
 
@@ -96,15 +105,17 @@ class Project:
             if config.dataset.lineage == lineage
         }
 
-    def modelled_by(self, name: str) -> str:
+    def model_owner(self, name: str) -> str:
         """Whose models an experiment's are: another one's that it measures, or its own."""
         return self.experiments[name].tested or name
 
     @property
-    def testers(self) -> dict[str, Tester]:
+    def testers(self) -> dict[str, ExternalEvaluation]:
         """Those that measure another one's."""
         return {
-            name: config for name, config in self.experiments.items() if isinstance(config, Tester)
+            name: config
+            for name, config in self.experiments.items()
+            if isinstance(config, ExternalEvaluation)
         }
 
 
@@ -128,7 +139,7 @@ def load(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None
     overrides = overrides or {}
     return resolve(
         overlay(values, overrides),
-        {key: line for key, line in lines.items() if not gives(overrides, key)},
+        {key: line for key, line in lines.items() if not holds_key(overrides, key)},
     )
 
 
@@ -153,54 +164,73 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
     lines = lines or {}
     cells = _cells(values.get("grid"))
     base = {key: value for key, value in values.items() if key not in ("experiments", "grid")}
-    first, *others = cells or ("",)
+    first, *further_cells = cells or ("",)
     written, base = base, overlay(base, cells[first].override) if cells else base
     config, of_base = _validate(base)
     experiments = {} if config is None else {BASE: config}
     problems = list(of_base)
     problems += _problems_of_grid(values.get("grid"), cells)
-    named = values.get("experiments")
-    if named is not None and not isinstance(named, Mapping):
+    experiment_values = values.get("experiments")
+    if experiment_values is not None and not isinstance(experiment_values, Mapping):
         problems.append(
-            (("experiments",), f"given {shown(named)}; map names to the keys that they override")
+            (
+                ("experiments",),
+                f"given {value_as_text(experiment_values)}; map names to the keys that they "
+                f"override",
+            )
         )
-    asked = [("grid", written, name, cells[name].override) for name in others]
-    asked += [("experiments", base, name, override) for name, override in _mapping(named).items()]
+    derived = [("grid", written, name, cells[name].override) for name in further_cells]
+    derived += [
+        ("experiments", base, name, override)
+        for name, override in _mapping(experiment_values).items()
+    ]
     whole = {BASE: base} | {
-        str(name): overlay(below, _own(override)) for _, below, name, override in asked
+        str(name): overlay(below, _experiment_keys(override))
+        for _, below, name, override in derived
     }
-    for kind, below, name, override in asked:
-        at, own = (kind, str(name)), _own(override)
-        there = _measured(own, whole)
-        config, found = _validate(overlay(below if there is None else _without(there, OWN), own))
+    for kind, below, name, override in derived:
+        at, keys = (kind, str(name)), _experiment_keys(override)
+        there = _measured_experiment(keys, whole)
+        config, broken_rules = _validate(
+            overlay(below if there is None else _drop_keys(there, TESTER_KEYS), keys)
+        )
         # what an experiment only inherits was said once, of the base, or is said of the one that it
         # measures
         said = of_base if there is None else _validate(there)[1]
-        found = [problem for problem in found if problem not in said or gives(own, problem[0])]
-        found += _problems_of_override(name, override)
-        problems += [((*at, *key), message) for key, message in found]
+        broken_rules = [
+            problem
+            for problem in broken_rules
+            if problem not in said or holds_key(keys, problem[0])
+        ]
+        broken_rules += _problems_of_override(name, override)
+        problems += [((*at, *key), message) for key, message in broken_rules]
         if config is not None:
             experiments[str(name)] = config
     problems += problems_of_project(experiments)
-    given = {str(name): _own(override) for name, override in _mapping(named).items()}
-    problems += problems_of_testers(experiments, given)
+    overrides = {
+        str(name): _experiment_keys(override)
+        for name, override in _mapping(experiment_values).items()
+    }
+    problems += problems_of_testers(experiments, overrides)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        located = [f"  - {_located(key, message, lines)}" for key, message in problems]
+        located = [f"  - {_message_with_line(key, message, lines)}" for key, message in problems]
         raise BadInput("\n".join([f"config: {count}", *located]))
     grid = {BASE if name == first else name: cell.places for name, cell in cells.items()}
-    return replace(_repeated(experiments), grid=grid)
+    return replace(_expand_repeats(experiments), grid=grid)
 
 
-def _own(override: Any) -> dict[str, Any]:
+def _experiment_keys(override: Any) -> dict[str, Any]:
     """What an experiment overrides, of what it may."""
     return {key: value for key, value in _mapping(override).items() if key not in PROJECT_KEYS}
 
 
-def _measured(own: Mapping[str, Any], whole: Mapping[str, dict[str, Any]]) -> dict[str, Any] | None:
+def _measured_experiment(
+    keys: Mapping[str, Any], whole: Mapping[str, dict[str, Any]]
+) -> dict[str, Any] | None:
     """The experiment whose models another one measures, which is laid over it, but for what its own
     data alone may say."""
-    of = _mapping(own.get("evaluate")).get("of")
+    of = _mapping(keys.get("evaluate")).get("of")
     return whole.get(of) if isinstance(of, str) else None
 
 
@@ -234,7 +264,8 @@ def _problems_of_grid(grid: Any, cells: Mapping[str, Cell]) -> Iterator[Problem]
     if not isinstance(grid, Mapping):
         yield (
             ("grid",),
-            f"given {shown(grid)}; map sections (features, dataset, learner) to named entries",
+            f"given {value_as_text(grid)}; map sections (features, dataset, learner) to named "
+            f"entries",
         )
     for axis, entries in _mapping(grid).items():
         if axis not in Config.model_fields or axis in PROJECT_KEYS:
@@ -246,7 +277,7 @@ def _problems_of_grid(grid: Any, cells: Mapping[str, Cell]) -> Iterator[Problem]
         if not isinstance(entries, Mapping) or not entries:
             yield (
                 ("grid", str(axis)),
-                f"given {shown(entries)}; name at least one entry, and what it overrides",
+                f"given {value_as_text(entries)}; name at least one entry, and what it overrides",
             )
         for entry in _mapping(entries):
             if not re.fullmatch(NAME_PATTERN, str(entry)):
@@ -258,16 +289,16 @@ def _problems_of_grid(grid: Any, cells: Mapping[str, Cell]) -> Iterator[Problem]
         yield ("grid",), f"{len(cells):,} combinations; at most {MOST_CELLS} in one project"
 
 
-def _repeated(experiments: Mapping[str, Config]) -> Project:
+def _expand_repeats(experiments: Mapping[str, Config]) -> Project:
     """Every repeat of an experiment as an experiment of its own."""
     names = {
         name: [repeat_name(name, number) for number in range(config.research.repeats)]
         for name, config in experiments.items()
     }
     expanded = {
-        own: experiments[name].repeat(number)
+        repeat_keys: experiments[name].repeat(number)
         for name, repeats in names.items()
-        for number, own in enumerate(repeats)
+        for number, repeat_keys in enumerate(repeats)
     }
     return Project(expanded, {name: repeats[1:] for name, repeats in names.items()})
 
@@ -282,8 +313,8 @@ def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
     merged = dict(below)
     for key, value in above.items():
         merge = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        if merge and key in NAMED:
-            merge = value.get("name", name := merged[key].get("name", NAMED[key])) == name
+        if merge and key in DEFAULT_NAMES:
+            merge = value.get("name", name := merged[key].get("name", DEFAULT_NAMES[key])) == name
         merged[key] = overlay(merged[key], value) if merge else value
     return merged
 
@@ -303,7 +334,7 @@ class _Loader(yaml.SafeLoader):
             raise ConstructorError(
                 None,
                 None,
-                f"{shown(node.value)} is no valid {kind}; put it in quotes if it is text",
+                f"{value_as_text(node.value)} is no valid {kind}; put it in quotes if it is text",
                 node.start_mark,
             ) from None
 
@@ -377,12 +408,13 @@ def _index(
             where = f"{path}:{key_node.start_mark.line + 1}"
             if key_node.tag not in (TEXT_TAG, MERGE_TAG):
                 yield (
-                    f"config file {where}: {dotted(key)}: YAML reads this key as "
+                    f"config file {where}: {key_as_text(key)}: YAML reads this key as "
                     f"{key_node.tag.rpartition(':')[2]}; put the key in quotes"
                 )
             elif key in lines:
                 yield (
-                    f"config file {where}: {dotted(key)} stands twice, first at {lines[key]}; keep "
+                    f"config file {where}: {key_as_text(key)} stands twice, first at {lines[key]}; "
+                    f"keep "
                     "one of them"
                 )
             lines.setdefault(key, where)
@@ -417,23 +449,25 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
     is still checked."""
     config, problems = _parse(values)
     if config is not None:
-        told = as_task(config)
-        return told, [*problems_of_task(config), *problems_of_experiment(told)]
+        resolved = apply_task(config)
+        return resolved, [*problems_of_task(config), *problems_of_experiment(resolved)]
     wrong = {tuple(takewhile(lambda part: isinstance(part, str), key)) for key, _ in problems}
-    rest, _ = _parse(overlay(STAND_IN, _without(values, wrong)))
+    rest, _ = _parse(overlay(STAND_IN, _drop_keys(values, wrong)))
     if rest is not None:
-        problems += problems_of_experiment(as_task(rest), doubtful=[_meant(key) for key in wrong])
+        problems += problems_of_experiment(
+            apply_task(rest), doubtful=[_suggest_key(key) for key in wrong]
+        )
     return None, problems
 
 
-def as_task(config: Config) -> Config:
+def apply_task(config: Config) -> Config:
     """With what its task decides: records of a language model, or questions, are of one kind, and
     of a text every token is kept. Columns that hold a class each name the classes."""
     if config.task == "classification":
         if config.dataset.classes is not None or not isinstance(config.dataset.label, tuple):
             return config
-        named = config.dataset.model_copy(update={"classes": config.dataset.label})
-        return config.model_copy(update={"dataset": named})
+        with_classes = config.dataset.model_copy(update={"classes": config.dataset.label})
+        return config.model_copy(update={"dataset": with_classes})
     pooling = "none" if config.task == "language_model" else "each"
     features = config.features.model_copy(update={"until": INPUT, "pooling": pooling})
     dataset = config.dataset.model_copy(update={"classes": 1})
@@ -442,16 +476,16 @@ def as_task(config: Config) -> Config:
 
 def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
     """JSON mode keeps types strict (no "yes" for 1.0) while lists may fill tuples."""
-    named = {
+    files = {
         key: {"name": name, **values[key]}
-        for key, name in NAMED.items()
+        for key, name in DEFAULT_NAMES.items()
         if isinstance(values.get(key), Mapping)
     }
     if values.get("sweep") == "auto":
-        named["sweep"] = {}
-    values = {**values, **named}
+        files["sweep"] = {}
+    values = {**values, **files}
     try:
-        kind = Config if _mapping(values.get("evaluate")).get("of") is None else Tester
+        kind = Config if _mapping(values.get("evaluate")).get("of") is None else ExternalEvaluation
         return kind.model_validate_json(json.dumps(values, default=str)), []
     except ValidationError as error:
         return None, _explain(error)
@@ -461,9 +495,9 @@ def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
         ]
 
 
-def _without(values: Mapping[str, Any], keys: Collection[KeyPath]) -> dict[str, Any]:
+def _drop_keys(values: Mapping[str, Any], keys: Collection[KeyPath]) -> dict[str, Any]:
     return {
-        name: _without(value, {key[1:] for key in keys if key[:1] == (name,)})
+        name: _drop_keys(value, {key[1:] for key in keys if key[:1] == (name,)})
         if isinstance(value, Mapping)
         else value
         for name, value in values.items()
@@ -471,7 +505,7 @@ def _without(values: Mapping[str, Any], keys: Collection[KeyPath]) -> dict[str, 
     }
 
 
-def _meant(key: KeyPath) -> KeyPath:
+def _suggest_key(key: KeyPath) -> KeyPath:
     """The key itself, or the one it most likely misspells."""
     _, sections = _place(key[:-1])
     fields = [field for section in sections for field in section.model_fields]
@@ -483,7 +517,7 @@ def _explain(error: ValidationError) -> list[Problem]:
     items."""
     by_key: dict[KeyPath, list[dict[str, Any]]] = {}
     for detail in error.errors(include_url=False):
-        about = _about(dict(detail))
+        about = _name_key(dict(detail))
         by_key.setdefault(_place(about["loc"])[0], []).append(about)
     innermost = [
         key
@@ -493,14 +527,14 @@ def _explain(error: ValidationError) -> list[Problem]:
     return [
         (
             key,
-            _given(by_key[key][0])
-            + ", or ".join(dict.fromkeys(_wanted(d, key) for d in by_key[key])),
+            _given_text(by_key[key][0])
+            + ", or ".join(dict.fromkeys(_wanted_text(d, key) for d in by_key[key])),
         )
         for key in innermost
     ]
 
 
-def _about(detail: dict[str, Any]) -> dict[str, Any]:
+def _name_key(detail: dict[str, Any]) -> dict[str, Any]:
     """A section's own rule begins with the key that it is about: name that key and its value, not
     the section. The same for a section whose name is not among those that it could have."""
     if detail["type"] == "union_tag_invalid":
@@ -520,13 +554,13 @@ def _about(detail: dict[str, Any]) -> dict[str, Any]:
     return detail | {"loc": (*detail["loc"], key), "input": detail["input"][key], "msg": rule}
 
 
-def _given(detail: dict[str, Any]) -> str:
+def _given_text(detail: dict[str, Any]) -> str:
     whole = detail["type"] in ("missing", "json_invalid") or isinstance(detail["input"], Mapping)
-    return "" if whole else f"given {shown(detail['input'])}; "
+    return "" if whole else f"given {value_as_text(detail['input'])}; "
 
 
-def _wanted(detail: dict[str, Any], key: KeyPath) -> str:
-    kind, given = detail["type"], detail["input"]
+def _wanted_text(detail: dict[str, Any], key: KeyPath) -> str:
+    kind, value = detail["type"], detail["input"]
     _, sections = _place(detail["loc"][:-1])
     if kind == "extra_forbidden":
         (section,) = sections
@@ -539,19 +573,19 @@ def _wanted(detail: dict[str, Any], key: KeyPath) -> str:
         return f"required, but missing{f' ({meaning})' if meaning else ''}; add it"
     if kind == "literal_error":
         options = [part.strip("'") for part in re.split(r", | or ", detail["ctx"]["expected"])]
-        return f"{did_you_mean(str(given), options)}allowed: {', '.join(options)}"
+        return f"{did_you_mean(str(value), options)}allowed: {', '.join(options)}"
     if kind in WANTED:
-        return WANTED[kind].format(**detail.get("ctx", {})) + _quotes(kind, given)
+        return WANTED[kind].format(**detail.get("ctx", {})) + _quotes(kind, value)
     return str(detail["msg"]).replace("Input should be", "it should be")
 
 
-def _quotes(kind: str, given: object) -> str:
+def _quotes(kind: str, value: object) -> str:
     """Quotes make text of a number, and their absence makes true of yes."""
-    if kind == "string_type" and isinstance(given, bool):
+    if kind == "string_type" and isinstance(value, bool):
         return "; put it in quotes: YAML reads yes, no, on and off as true and false"
-    if kind == "string_type" and isinstance(given, int | float):
+    if kind == "string_type" and isinstance(value, int | float):
         return "; put it in quotes"
-    if kind in ("bool_type", "float_type", "int_type") and isinstance(given, str):
+    if kind in ("bool_type", "float_type", "int_type") and isinstance(value, str):
         return ", without quotes"
     return ""
 
@@ -582,9 +616,9 @@ def _place(loc: Iterable[str | int]) -> tuple[KeyPath, list[type[BaseModel]]]:
     for part in loc:
         if part in TAGS:
             continue
-        named = [section for section in sections if part in _names(section)]
-        if named:
-            sections = named
+        sections_with = [section for section in sections if part in _names(section)]
+        if sections_with:
+            sections = sections_with
             continue
         if isinstance(part, int) or sections:
             key.append(part)
@@ -604,13 +638,13 @@ def _sections(model: type[BaseModel], name: str) -> list[type[BaseModel]]:
     """The sections that a field may hold, directly, optionally, or as a list of sections."""
     field = model.model_fields.get(name)
     waiting: list[Any] = [] if field is None else [field.annotation]
-    found = []
+    sections = []
     while waiting:
         kind = waiting.pop()
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            found.append(kind)
+            sections.append(kind)
         waiting.extend(get_args(kind))
-    return found
+    return sections
 
 
 def _problems_of_override(name: object, override: object) -> Iterator[Problem]:
@@ -627,13 +661,17 @@ def _problems_of_override(name: object, override: object) -> Iterator[Problem]:
     if name in RESERVED_NAMES:
         yield (), f"this name is reserved ({', '.join(RESERVED_NAMES)}); choose another"
     if override is not None and not isinstance(override, Mapping):
-        yield (), f"given {shown(override)}; write the keys that this experiment overrides under it"
+        yield (
+            (),
+            f"given {value_as_text(override)}; write the keys that this experiment overrides under "
+            f"it",
+        )
     for key in PROJECT_KEYS:
         if key in _mapping(override):
             yield (key,), "holds for the whole project; set it at the top level"
 
 
-def _located(key: KeyPath, message: str, lines: Mapping[KeyPath, str]) -> str:
+def _message_with_line(key: KeyPath, message: str, lines: Mapping[KeyPath, str]) -> str:
     """An experiment's inherited key stands where the base gives it."""
     line = lines.get(key) or (lines.get(key[2:]) if key[:1] == ("experiments",) else None)
-    return dotted(key) + (f" ({line})" if line else "") + f": {message}"
+    return key_as_text(key) + (f" ({line})" if line else "") + f": {message}"

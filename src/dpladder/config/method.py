@@ -52,8 +52,8 @@ class Method:
 
     @property
     def name(self) -> str:
-        name, *others = get_args(self.section.model_fields["name"].annotation) or ("",)
-        if others or not isinstance(name, str) or not name:
+        name, *further = get_args(self.section.model_fields["name"].annotation) or ("",)
+        if further or not isinstance(name, str) or not name:
             raise BadInput(
                 f"{self.section.__name__} must have name: Literal[<the learner's name>]."
             )
@@ -62,8 +62,8 @@ class Method:
     @property
     def modules(self) -> tuple[str, ...]:
         """The code behind a training, and behind what its weights mean."""
-        own = (self.queries.__module__, self.train.__module__, self.weights)
-        return tuple(dict.fromkeys(own))
+        parts = (self.queries.__module__, self.train.__module__, self.weights)
+        return tuple(dict.fromkeys(parts))
 
     @property
     def built_in(self) -> bool:

@@ -213,16 +213,16 @@ class Config(Section):
         features = self.features
         return Spans(features.model, features.tokens) if self.dataset.spans else None
 
-    def promised(self, total: float) -> float:
+    def promised_epsilon(self, total: float) -> float:
         """What the final model of a total may cost the lineage."""
         return total
 
     def repeat(self, number: int) -> Self:
         """A repeat, the first one by 0, with its own seeds for draws and noise."""
-        own = {"seed": self.research.seed + number, "repeats": 1}
+        research = {"seed": self.research.seed + number, "repeats": 1}
         search = self.sweep.search.model_copy(update={"seed": self.sweep.search.seed + number})
         update = {
-            "research": self.research.model_copy(update=own),
+            "research": self.research.model_copy(update=research),
             "sweep": self.sweep.model_copy(update={"search": search}),
         }
         return self.model_copy(update=update)
@@ -233,7 +233,7 @@ def repeat_name(experiment: str, number: int) -> str:
     return f"{experiment}-{number + 1}" if number else experiment
 
 
-class Tester(Config):
+class ExternalEvaluation(Config):
     """An experiment that measures another one's final models on people of its own (evaluate.of). It
     trains nothing."""
 
@@ -248,7 +248,7 @@ class Tester(Config):
     def totals_key(self) -> str:
         return "privacy.epsilon"
 
-    def promised(self, total: float) -> float:
+    def promised_epsilon(self, total: float) -> float:
         """What measuring the model of a total may cost the lineage."""
         return self.privacy.epsilon
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from dpladder.config.section import Section
-from dpladder.config.wording import KeyPath, shown
+from dpladder.config.wording import KeyPath, value_as_text
 
 Problem = tuple[KeyPath, str]
 Messages = Iterator[str]
@@ -17,7 +17,7 @@ Table = Mapping[str, Rule]
 """Rules by their keys, with dots; an empty key is the place where the table begins."""
 
 
-def when(broken: Callable[..., object], says: str | Callable[..., str]) -> Rule:
+def rule_if(broken: Callable[..., object], says: str | Callable[..., str]) -> Rule:
     """The rule that says one thing of every config for which `broken` is true."""
 
     def rule(*seen: object) -> Messages:
@@ -47,7 +47,7 @@ def problems(
         read = {key}
         for says in rule(Traced(config, (), read), *beside):
             if not any(_overlap(one, other) for one in read for other in doubtful):
-                yield key, _given(config, key, says)
+                yield key, _given_text(config, key, says)
 
 
 class Traced:
@@ -75,7 +75,7 @@ def _overlap(one: KeyPath, other: KeyPath) -> bool:
     return all(a == b for a, b in zip(one, other, strict=False))
 
 
-def _given(config: Section, key: KeyPath, says: str) -> str:
+def _given_text(config: Section, key: KeyPath, says: str) -> str:
     value: Any = config
     for part in key:
         value = value[part] if isinstance(part, int) else getattr(value, part)
@@ -83,4 +83,4 @@ def _given(config: Section, key: KeyPath, says: str) -> str:
     written = listed and not any(one is None or isinstance(one, Section) for one in listed)
     if not written or says.startswith(("given", "required")):
         return says
-    return f"given {shown(listed if isinstance(value, tuple) else value)}; {says}"
+    return f"given {value_as_text(listed if isinstance(value, tuple) else value)}; {says}"

@@ -127,9 +127,9 @@ class ProposeTest(Section):
 SecretRuns = PapernotSteinke | LiuTalwar | DpHypo | KoskelaKulkarni
 PrivateSearch = RandomSearch | NaiveComposition | SecretRuns | ProposeTest
 OWN_SEARCHES: tuple[Any, ...] = get_args(PrivateSearch)
-OTHERS = entries("dpladder.searches", other_search, METHODS)
+PLUGIN_SEARCHES = entries("dpladder.searches", other_search, METHODS)
 """Those of other packages."""
-SEARCHES = (*OWN_SEARCHES, *(other.section for other in OTHERS.values()))
+SEARCHES = (*OWN_SEARCHES, *(other.section for other in PLUGIN_SEARCHES.values()))
 if not TYPE_CHECKING:  # nobody who checks types can know those of others
     PrivateSearch = Union[SEARCHES]  # noqa: UP007
 Hpo = Annotated[Ladder | PrivateSearch, Field(discriminator="name")]
@@ -146,8 +146,8 @@ SHARED = {"papernot_steinke": "secret_runs", "liu_talwar": "secret_runs"}
 
 def runner_of(search: str) -> str:
     """The module that runs a search."""
-    if search in OTHERS:
-        return f"{OTHERS[search].room}.search"
+    if search in PLUGIN_SEARCHES:
+        return f"{PLUGIN_SEARCHES[search].room}.search"
     return f"dpladder.search.{SHARED.get(search, search)}"
 
 

@@ -43,21 +43,21 @@ def values_of(section: BaseModel) -> dict[str, Any]:
     """A section as plain JSON values, without keys at their neutral values."""
     fields = type(section).model_fields
     return {
-        name: _plain(getattr(section, name), value)
+        name: _to_plain(getattr(section, name), value)
         for name, value in section.model_dump(mode="json").items()
         if NeutralAt(getattr(section, name)) not in fields[name].metadata
     }
 
 
-def _plain(value: Any, dumped: Any) -> Any:
+def _to_plain(value: Any, dumped: Any) -> Any:
     if isinstance(value, BaseModel):
         return values_of(value)
     if isinstance(value, tuple | list):
-        return [_plain(*both) for both in zip(value, dumped, strict=True)]
+        return [_to_plain(*both) for both in zip(value, dumped, strict=True)]
     return dumped
 
 
-def restored(kind: Any, values: Mapping[str, Any]) -> Any:
+def from_document(kind: Any, values: Mapping[str, Any]) -> Any:
     """A section, or a dataclass of plain values and sections, from its JSON document. What does not
     fit is an error that says where."""
     return _adapter(kind).validate_json(json.dumps(values))

@@ -13,7 +13,7 @@ from dpladder.config.apart import apart_of
 from dpladder.config.dataset_sections import Group
 from dpladder.config.rules import Messages, Table
 from dpladder.config.sources import FORMS, SourceKind, kind_of
-from dpladder.config.wording import did_you_mean, shown
+from dpladder.config.wording import did_you_mean, value_as_text
 
 _TO_COME: ContextVar[bool] = ContextVar("sources that are yet to be written", default=False)
 
@@ -36,7 +36,7 @@ def wrong_with_source(source: str | None) -> Messages:
     elif source is not None and (apart := apart_of(source)) is not None:
         for key, path, folder in ((apart.what, apart.folder, True), ("table", apart.table, False)):
             yield from (f"{key}: {why}" for why in wrong_with_path(path, folder))
-    elif source is not None and kind is not None and kind.own:
+    elif source is not None and kind is not None and kind.is_private_file:
         yield from wrong_with_path(source.partition(":")[2], kind.folder)
 
 
@@ -60,12 +60,13 @@ def wrong_with_path(path: str, folder: bool = False) -> Messages:
         yield "it cannot be read; check its permissions"
 
 
-def overlapping(source: str, private: str) -> str:
+def overlapping_source(source: str, private: str) -> str:
     """A source that holds the private one's records, and what it is of that one."""
     if source == private:
-        return f"given {shown(source)}, the private source itself"
+        return f"given {value_as_text(source)}, the private source itself"
     return (
-        f"given {shown(source)}, which holds records of {shown(private)}, the private source: name "
+        f"given {value_as_text(source)}, which holds records of {value_as_text(private)}, the "
+        f"private source: name "
         "one split there and another here"
     )
 
@@ -73,26 +74,27 @@ def overlapping(source: str, private: str) -> str:
 def group_rules(key: str, of: Callable[..., tuple[str | None, Group | None]]) -> Table:
     """Groups stand where their source has room for them. `of` tells the source and its groups."""
 
-    def found(*seen: object) -> tuple[str, Group | None, SourceKind | None]:
+    def source_and_kind(*seen: object) -> tuple[str, Group | None, SourceKind | None]:
         source, group = of(*seen)
         return source or "", group, kind_of(source or "")
 
     def published(*seen: object) -> Messages:
-        source, group, kind = found(*seen)
-        if group and kind and not kind.own:
+        source, group, kind = source_and_kind(*seen)
+        if group and kind and not kind.is_private_file:
             yield (
-                f"{shown(source)} is published without groups; they are for your own files: leave "
+                f"{value_as_text(source)} is published without groups; they are for your own "
+                f"files: leave "
                 "it out"
             )
 
     def column(*seen: object) -> Messages:
-        source, group, kind = found(*seen)
+        source, group, kind = source_and_kind(*seen)
         if group and kind and kind.folder and group.level is None:
-            yield f"{shown(source)} is a folder, which has a level: 1 or 2"
+            yield f"{value_as_text(source)} is a folder, which has a level: 1 or 2"
 
     def level(*seen: object) -> Messages:
-        source, group, kind = found(*seen)
-        if group and kind and kind.own and not kind.folder and group.column is None:
-            yield f"{shown(source)} is no folder: give the column that holds the group"
+        source, group, kind = source_and_kind(*seen)
+        if group and kind and kind.is_private_file and not kind.folder and group.column is None:
+            yield f"{value_as_text(source)} is no folder: give the column that holds the group"
 
     return {key: published, f"{key}.column": column, f"{key}.level": level}

@@ -30,7 +30,7 @@ class SourceKind:
     columns: bool = False
 
     @property
-    def written(self) -> str:
+    def form(self) -> str:
         """What follows the name, in words."""
         return "[:<count>]" if self.after == "<count>" else f":{self.after}" if self.after else ""
 
@@ -43,12 +43,12 @@ class SourceKind:
         return bool(rest) if self.after else not colon
 
     @property
-    def own(self) -> bool:
+    def is_private_file(self) -> bool:
         """The operator's own files, about which nothing is published."""
         return self.after in ("<path>", "<mapping>")
 
     @property
-    def walked(self) -> bool:
+    def reads_folder(self) -> bool:
         """Whether files below a folder are its records, so that links among them matter."""
         return self.folder or self.after == "<mapping>"
 
@@ -70,7 +70,7 @@ SOURCES: Mapping[str, SourceKind] = {
     "npz": SourceKind("arrays.from_npz", holds=("features", "images")),
     "parquet": SourceKind("tables.from_parquet", holds=("features", "texts"), columns=True),
 }
-FORMS = tuple(MAPPINGS.get(name, f"{name}{kind.written}") for name, kind in SOURCES.items())
+FORMS = tuple(MAPPINGS.get(name, f"{name}{kind.form}") for name, kind in SOURCES.items())
 
 DIGITS = tuple("0123456789")
 LABELS: Mapping[str, tuple[str, ...]] = {

@@ -8,9 +8,9 @@ from functools import partial
 from dpladder.config.dataset_rules import OF_DATASET
 from dpladder.config.features_sections import HUGGING_FACE
 from dpladder.config.model import Config
-from dpladder.config.rules import Messages, Problem, Table, problems, when
+from dpladder.config.rules import Messages, Problem, Table, problems, rule_if
 from dpladder.config.sources import kind_of
-from dpladder.config.wording import shown
+from dpladder.config.wording import value_as_text
 
 INPUT = "input"  # of features.until: from the first layer on
 SQUAD = "squad:"  # begins a source of questions
@@ -42,7 +42,7 @@ def _unit(c: Config) -> Messages:
         )
 
 
-def _of_squad(field: str, c: Config) -> Messages:
+def _check_squad(field: str, c: Config) -> Messages:
     """Questions stand in sources of their own, and nothing else stands there."""
     source, asks = getattr(c.dataset, field), c.task == "question_answering"
     kind = None if source is None else kind_of(source)
@@ -54,48 +54,48 @@ def _of_squad(field: str, c: Config) -> Messages:
         )
 
 
-SQUAD_ALONE: Table = {f"dataset.{field}": partial(_of_squad, field) for field in OF_DATASET}
+SQUAD_ALONE: Table = {f"dataset.{field}": partial(_check_squad, field) for field in OF_DATASET}
 DECIDED = "a key which task: language_model decides by itself; leave it out"
 LANGUAGE_MODEL: Table = {
     **SQUAD_ALONE,
-    "dataset.classes": when(lambda c: c.dataset.classes is not None, DECIDED),
-    "features.until": when(lambda c: c.features.until not in (None, INPUT), DECIDED),
-    "features.pooling": when(lambda c: c.features.pooling not in ("mean", "none"), DECIDED),
-    "features.model": when(
+    "dataset.classes": rule_if(lambda c: c.dataset.classes is not None, DECIDED),
+    "features.until": rule_if(lambda c: c.features.until not in (None, INPUT), DECIDED),
+    "features.pooling": rule_if(lambda c: c.features.pooling not in ("mean", "none"), DECIDED),
+    "features.model": rule_if(
         lambda c: not c.features.model.startswith(HUGGING_FACE),
         "task: language_model needs a causal model of transformers: hf:<name or folder>",
     ),
-    "learner.trains": when(
+    "learner.trains": rule_if(
         lambda c: c.learner.head_alone,
         "a language model has no head: name what of the network is trained",
     ),
-    "learner.link": when(
+    "learner.link": rule_if(
         lambda c: c.learner.above_cut and c.learner.link != "softmax",
         "a language model tells words by softmax alone; leave it out",
     ),
     "dataset.unit.by": _unit,
-    "evaluate.measures": when(
+    "evaluate.measures": rule_if(
         lambda c: c.evaluate.measures != "accuracy",
         "a language model is measured by its perplexity alone; leave it out",
     ),
-    "evaluate.also": when(
+    "evaluate.also": rule_if(
         lambda c: c.evaluate.also,
         "a language model has no classes that further tests could name; leave it out",
     ),
 }
 CLASSIFIER: Table = {
     **SQUAD_ALONE,
-    "features.pooling": when(
+    "features.pooling": rule_if(
         lambda c: c.features.pooling in TASK_OF_POOLING,
         lambda c: (
-            f"given {shown(c.features.pooling)}, which is for task: "
+            f"given {value_as_text(c.features.pooling)}, which is for task: "
             f"{TASK_OF_POOLING[c.features.pooling]}; use mean, cls or last"
         ),
     ),
-    "dataset.spans": when(
+    "dataset.spans": rule_if(
         lambda c: c.dataset.spans, "given true, which is for task: language_model; leave it out"
     ),
-    "dataset.unit.by": when(
+    "dataset.unit.by": rule_if(
         lambda c: c.dataset.unit.by == "document",
         "given 'document', which is for task: language_model; set by: record",
     ),
@@ -106,64 +106,66 @@ QUESTION_ANSWERING: Table = {
     **{
         key: rule for key, rule in CLASSIFIER.items() if key in ("dataset.spans", "dataset.unit.by")
     },
-    "dataset.classes": when(lambda c: c.dataset.classes is not None, NO_CLASSES),
-    "dataset.label": when(lambda c: c.dataset.label is not None, NO_CLASSES),
-    "dataset.rare": when(lambda c: c.dataset.rare is not None, NO_CLASSES),
-    "dataset.user": when(
+    "dataset.classes": rule_if(lambda c: c.dataset.classes is not None, NO_CLASSES),
+    "dataset.label": rule_if(lambda c: c.dataset.label is not None, NO_CLASSES),
+    "dataset.rare": rule_if(lambda c: c.dataset.rare is not None, NO_CLASSES),
+    "dataset.user": rule_if(
         lambda c: c.dataset.unit.by == "user" and c.dataset.user is None,
         "required with dataset.unit.by: user; SQuAD names each article by its title: user: title",
     ),
-    "dataset.unit.pool": when(
+    "dataset.unit.pool": rule_if(
         lambda c: c.dataset.unit.pooled, "a mean of questions is none: set a cap instead"
     ),
-    "dataset.public_sample": when(
+    "dataset.public_sample": rule_if(
         lambda c: c.dataset.public_sample is not None,
         "nothing is learnt from it where answers are looked for; leave it out",
     ),
-    "dataset.split.rule": when(
+    "dataset.split.rule": rule_if(
         lambda c: c.dataset.split.rule == "given",
         "SQuAD's layouts name no parts: use hash, and dataset.public_test for another file",
     ),
-    "features.model": when(
+    "features.model": rule_if(
         lambda c: c.features.takes != "texts",
         "task: question_answering needs an encoder of texts: minilm or hf:<name or folder>",
     ),
-    "features.tokens": when(
+    "features.tokens": rule_if(
         lambda c: c.features.tokens < LEAST_TOKENS,
         f"a question with its context needs {LEAST_TOKENS} at least, and 384 holds nearly all of "
         "SQuAD's: what is cut off holds no answer",
     ),
-    "features.until": when(
+    "features.until": rule_if(
         lambda c: c.features.until not in (None, INPUT),
         "what is kept of a question are its tokens; leave it out",
     ),
-    "features.pooling": when(
+    "features.pooling": rule_if(
         lambda c: c.features.pooling not in ("mean", "each"),
         "answers are told by each token; leave it out",
     ),
-    "learner.trains": when(
+    "learner.trains": rule_if(
         lambda c: c.learner.head_alone,
         "a head alone is not trained on tokens: name what of the network is trained with it",
     ),
-    "learner.link": when(
+    "learner.link": rule_if(
         lambda c: c.learner.above_cut and c.learner.link != "softmax",
         "tokens are told apart by softmax alone; leave it out",
     ),
-    "learner.init": when(
+    "learner.init": rule_if(
         lambda c: c.learner.start == "public",
         "a public head tells classes apart; leave it out",
     ),
-    "learner.public": when(
-        lambda c: c.learner.guided, "public records that guide have classes; leave it out"
+    "learner.public": rule_if(
+        lambda c: c.learner.uses_public_gradient,
+        "public records that guide have classes; leave it out",
     ),
-    "learner.head": when(
-        lambda c: c.learner.starts_bought, "the head that is bought tells classes; leave it out"
+    "learner.head": rule_if(
+        lambda c: c.learner.starts_from_private_head,
+        "the head that is bought tells classes; leave it out",
     ),
-    "evaluate.measures": when(
+    "evaluate.measures": rule_if(
         lambda c: c.evaluate.measures != "accuracy",
         "what is counted is how many answers are right; leave it out",
     ),
-    "evaluate.also": when(
+    "evaluate.also": rule_if(
         lambda c: c.evaluate.also,
         "a question has no class that further tests could name; leave it out",
     ),

@@ -11,6 +11,6 @@ CONFIDENCES = 10  # bins of confidence, of equal width
 MORE = 0.5  # of mu squared, for what is counted beside right and wrong
 
 
-def enough(sd: float, counts: int) -> float:
+def detectable_count(sd: float, counts: int) -> float:
     """What so many counts, each with this noise, must come to together."""
     return ENOUGH * sd * math.sqrt(counts)

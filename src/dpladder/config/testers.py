@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from dpladder.config.dataset_sections import Dataset
-from dpladder.config.model import Config, Tester
-from dpladder.config.rules import Messages, Problem, Table, problems, when
+from dpladder.config.model import Config, ExternalEvaluation
+from dpladder.config.rules import Messages, Problem, Table, problems, rule_if
 from dpladder.config.sources import labels_of, names_of
-from dpladder.config.wording import KeyPath, gives, shown
+from dpladder.config.wording import KeyPath, holds_key, value_as_text
 
 # What such an experiment must say itself, and the sections that it may.
 THEIRS = (
@@ -22,7 +22,7 @@ THEIRS = (
 SECTIONS = ("dataset", "privacy", "evaluate", "resources", "respend")
 # What the other one says of its own data and of what it buys there, which is nothing of these
 # people.
-OWN: tuple[KeyPath, ...] = (
+TESTER_KEYS: tuple[KeyPath, ...] = (
     ("evaluate",),
     *(
         ("dataset", key)
@@ -44,55 +44,58 @@ OWN: tuple[KeyPath, ...] = (
 
 
 def problems_of_testers(
-    experiments: Mapping[str, Config], given: Mapping[str, Mapping[str, object]]
+    experiments: Mapping[str, Config], overrides: Mapping[str, Mapping[str, object]]
 ) -> Iterator[Problem]:
     """`given`: what each experiment says itself; the base and cells of a grid measure nobody."""
     trained = [name for name, config in experiments.items() if config.tested is None]
     for name, config in experiments.items():
-        of, beside = config.tested, name in given
-        if not isinstance(config, Tester):
-            found = _called_alike(name, config, experiments)
+        of, beside = config.tested, name in overrides
+        if not isinstance(config, ExternalEvaluation):
+            problems = _check_test_names(name, config, experiments)
         elif beside and of in trained:
-            found = _tester(config, experiments[config.tested], given[name])
-        elif of in given and of not in experiments:
+            problems = _tester(config, experiments[config.tested], overrides[name])
+        elif of in overrides and of not in experiments:
             continue  # what is wrong there has been said
         else:
-            found = _of_nobody(
+            problems = _check_measured_exists(
                 config.tested, [other for other in trained if other != name] if beside else []
             )
         at: KeyPath = ("experiments", name) if beside else ()
-        yield from (((*at, *key), what) for key, what in found)
+        yield from (((*at, *key), what) for key, what in problems)
 
 
-def _of_nobody(of: str, others: Sequence[str]) -> Iterator[Problem]:
+def _check_measured_exists(of: str, names: Sequence[str]) -> Iterator[Problem]:
     allowed = (
-        f"allowed: {', '.join(others)}"
-        if others
+        f"allowed: {', '.join(names)}"
+        if names
         else "it is for experiments beside this one: leave it out"
     )
-    yield ("evaluate", "of"), f"given {shown(of)}; {allowed}"
+    yield ("evaluate", "of"), f"given {value_as_text(of)}; {allowed}"
 
 
-def _called_alike(
+def _check_test_names(
     name: str, config: Config, experiments: Mapping[str, Config]
 ) -> Iterator[Problem]:
     """A test is told by its name, and an experiment that measures another's models is one."""
-    testers = {other for other, found in experiments.items() if found.tested == name}
+    testers = {other for other, config_of in experiments.items() if config_of.tested == name}
     for place, also in enumerate(config.evaluate.also):
         if testers & {also.name, *(f"{also.name}-{severity}" for severity in also.severities)}:
             yield (
                 ("evaluate", "also", place, "name"),
-                f"given {shown(also.name)}; an experiment that measures {name} is called so: "
+                f"given {value_as_text(also.name)}; an experiment that measures {name} is called "
+                f"so: "
                 "choose another name",
             )
 
 
-def _tester(config: Tester, tested: Config, given: Mapping[str, object]) -> Iterator[Problem]:
+def _tester(
+    config: ExternalEvaluation, tested: Config, override: Mapping[str, object]
+) -> Iterator[Problem]:
     of = config.tested
     yield from (
-        ((key,), f"{_measures(config)}: set it in {of}") for key in given if key not in SECTIONS
+        ((key,), f"{_measures(config)}: set it in {of}") for key in override if key not in SECTIONS
     )
-    missing = [key for key in THEIRS if not gives(given, key)]
+    missing = [key for key in THEIRS if not holds_key(override, key)]
     yield from (
         (key, f"required, but missing: what {of} says is about other people; add it")
         for key in missing
@@ -101,25 +104,26 @@ def _tester(config: Tester, tested: Config, given: Mapping[str, object]) -> Iter
         yield from problems(RULES, config, beside=(tested.dataset,))
 
 
-def _measures(c: Tester) -> str:
+def _measures(c: ExternalEvaluation) -> str:
     return f"it measures {c.tested}, and trains nothing"
 
 
-def _not_its_own(key: str, c: Tester, there: Dataset) -> Messages:
+def _check_left_out(key: str, c: ExternalEvaluation, there: Dataset) -> Messages:
     if getattr(c.dataset, key) != getattr(there, key):
         yield f"{_measures(c)}: set it in {c.tested}"
 
 
-def _the_same(key: str, c: Tester, there: Dataset) -> Messages:
-    own, its = (_compared(dataset, key) for dataset in (c.dataset, there))
-    if own != its:
+def _check_same_as_measured(key: str, c: ExternalEvaluation, there: Dataset) -> Messages:
+    mine, its = (_comparable(dataset, key) for dataset in (c.dataset, there))
+    if mine != its:
         yield (
-            f"given {shown(own)}, but {shown(its)} in {c.tested}, whose models are measured: give "
+            f"given {value_as_text(mine)}, but {value_as_text(its)} in {c.tested}, whose models "
+            f"are measured: give "
             "both the same"
         )
 
 
-def _compared(dataset: Dataset, key: str) -> object:
+def _comparable(dataset: Dataset, key: str) -> object:
     """The columns of jsonl are no features."""
     if key == "columns":
         return [] if dataset.source.startswith("jsonl:") else list(dataset.columns)
@@ -136,47 +140,50 @@ def _classes_agree(one: Dataset, other: Dataset) -> bool:
 
 
 RULES: Table = {
-    "dataset.lineage": when(
+    "dataset.lineage": rule_if(
         lambda c, there: c.dataset.lineage == there.lineage,
         lambda c, there: (
-            f"given {shown(there.lineage)}, the lineage of {c.tested} itself: name that of these "
+            f"given {value_as_text(there.lineage)}, the lineage of {c.tested} itself: name that of "
+            f"these "
             f"records; what {c.tested} holds out is measured there"
         ),
     ),
-    "dataset.source": when(
+    "dataset.source": rule_if(
         lambda c, there: c.dataset.source == there.source,
         lambda c, there: (
-            f"given {shown(there.source)}, the source of {c.tested} itself: name that of other "
+            f"given {value_as_text(there.source)}, the source of {c.tested} itself: name that of "
+            f"other "
             "people's records"
         ),
     ),
-    "dataset.public_test": when(
+    "dataset.public_test": rule_if(
         lambda c, there: c.dataset.public_test is not None,
         lambda c, there: (
             f"{_measures(c)}, on private records: a public source goes into evaluate.also of "
             f"{c.tested}"
         ),
     ),
-    "dataset.group.train": when(
+    "dataset.group.train": rule_if(
         lambda c, there: c.dataset.group is not None and c.dataset.group.train,
         lambda c, there: (
-            f"given {shown(list(c.dataset.group.train))}, but {_measures(c)}: leave it out"
+            f"given {value_as_text(list(c.dataset.group.train))}, but {_measures(c)}: leave it out"
         ),
     ),
-    "evaluate.also": when(
+    "evaluate.also": rule_if(
         lambda c, there: c.evaluate.also,
         lambda c, there: f"{_measures(c)}: further tests are those of {c.tested}",
     ),
-    "dataset.public_sample": partial(_not_its_own, "public_sample"),
-    "dataset.public_validation": partial(_not_its_own, "public_validation"),
-    "dataset.public_unlabelled": partial(_not_its_own, "public_unlabelled"),
-    "dataset.labels": partial(_the_same, "labels"),
-    "dataset.columns": partial(_the_same, "columns"),
-    "dataset.spans": partial(_the_same, "spans"),
-    "dataset.classes": when(
+    "dataset.public_sample": partial(_check_left_out, "public_sample"),
+    "dataset.public_validation": partial(_check_left_out, "public_validation"),
+    "dataset.public_unlabelled": partial(_check_left_out, "public_unlabelled"),
+    "dataset.labels": partial(_check_same_as_measured, "labels"),
+    "dataset.columns": partial(_check_same_as_measured, "columns"),
+    "dataset.spans": partial(_check_same_as_measured, "spans"),
+    "dataset.classes": rule_if(
         lambda c, there: not _classes_agree(c.dataset, there),
         lambda c, there: (
-            f"given {shown(c.dataset.classes)} with source {shown(c.dataset.source)}; they are not "
+            f"given {value_as_text(c.dataset.classes)} with source "
+            f"{value_as_text(c.dataset.source)}; they are not "
             f"the classes of {c.tested} by their names and order: list in both the same names"
         ),
     ),

@@ -10,7 +10,7 @@ KeyPath = tuple[str | int, ...]
 LONGEST = 80
 
 
-def dotted(key: KeyPath) -> str:
+def key_as_text(key: KeyPath) -> str:
     return (
         "".join(f"[{part}]" if isinstance(part, int) else f".{_name(part)}" for part in key).lstrip(
             "."
@@ -20,10 +20,10 @@ def dotted(key: KeyPath) -> str:
 
 
 def _name(part: str) -> str:
-    return part if part.isprintable() and 0 < len(part) <= LONGEST else shown(part)
+    return part if part.isprintable() and 0 < len(part) <= LONGEST else value_as_text(part)
 
 
-def shown(value: Any) -> str:
+def value_as_text(value: Any) -> str:
     """A value as the user knows it from YAML, on one line of bounded length."""
     if value is None:
         return "nothing"
@@ -31,7 +31,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 4] + " ..."
 
 
-def gives(values: Any, key: KeyPath) -> bool:
+def holds_key(values: Any, key: KeyPath) -> bool:
     """Do `values` themselves hold this key? A list is replaced whole, so it holds each of its
     entries."""
     for part in key:
@@ -43,13 +43,13 @@ def gives(values: Any, key: KeyPath) -> bool:
     return True
 
 
-def closest(given: str, options: Iterable[str]) -> str | None:
-    return next(iter(get_close_matches(given, list(options), n=1)), None)
+def closest(word: str, options: Iterable[str]) -> str | None:
+    return next(iter(get_close_matches(word, list(options), n=1)), None)
 
 
-def did_you_mean(given: str, options: Iterable[str]) -> str:
-    close = closest(given, options)
-    return "" if close is None or close == given else f"did you mean {close}? "
+def did_you_mean(word: str, options: Iterable[str]) -> str:
+    close = closest(word, options)
+    return "" if close is None or close == word else f"did you mean {close}? "
 
 
 def printable(name: object) -> str:
@@ -63,5 +63,5 @@ def printable(name: object) -> str:
 def cell(name: object) -> str:
     """A name that somebody else gave, as a spreadsheet's cell that is read as text: what would
     begin a formula is quoted."""
-    told = printable(name)
-    return f"'{told}" if told.lstrip().startswith(("=", "+", "-", "@")) else told
+    text = printable(name)
+    return f"'{text}" if text.lstrip().startswith(("=", "+", "-", "@")) else text

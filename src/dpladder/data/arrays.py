@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.data.layout import PLAIN, Layout
-from dpladder.data.sources import BROKEN, Errors, Source, absent, beside, check_held, holds
+from dpladder.data.sources import (
+    BROKEN,
+    Errors,
+    Source,
+    check_held,
+    missing_source_error,
+    names_found_text,
+    record_columns,
+)
 from dpladder.errors import BadInput
 
 
@@ -21,7 +29,9 @@ def from_npz(path: Path, layout: Layout = PLAIN) -> Source:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:
-        raise absent(path, "an .npz file with the arrays features (or images) and labels") from None
+        raise missing_source_error(
+            path, "an .npz file with the arrays features (or images) and labels"
+        ) from None
     except damaged:
         raise BadInput(
             f"{path} cannot be read as .npz: truncated, no permission, or it holds objects. Write "
@@ -36,35 +46,37 @@ def from_hdf5(path: Path, layout: Layout = PLAIN) -> Source:
     import h5py
 
     if not path.is_file():
-        raise absent(path, "an HDF5 file with the datasets features (or images) and labels")
+        raise missing_source_error(
+            path, "an HDF5 file with the datasets features (or images) and labels"
+        )
     try:
         # open as long as the source is: rows are read from it one by one
         file = h5py.File(path, "r", locking=False)
-        whole = all(holds_all(file, name) for name in file)
+        whole = all(is_self_contained(file, name) for name in file)
         arrays = {
             name: file[name] for name in file if whole and isinstance(file[name], h5py.Dataset)
         }
-        found = _from_arrays(arrays, path, layout) if whole else None
+        source = _from_arrays(arrays, path, layout) if whole else None
     except BROKEN:
         raise BadInput(
             f"{path} is truncated, unreadable or not HDF5. Write it again and check it with h5ls."
         ) from None
-    if found is None:
+    if source is None:
         raise BadInput(
             f"{path} has links, or data sets that lie in other files (external or virtual). Only "
             "what the file holds itself is read: copy the rows into it, with h5repack or h5py."
         )
-    return found
+    return source
 
 
-def holds_all(file: Any, name: str) -> bool:
+def is_self_contained(file: Any, name: str) -> bool:
     """Whether what has this name lies in the file itself, without a link to anywhere."""
     import h5py
 
     if not isinstance(file.get(name, getlink=True), h5py.HardLink):
         return False
-    found = file[name]
-    return not isinstance(found, h5py.Dataset) or not (found.external or found.is_virtual)
+    item = file[name]
+    return not isinstance(item, h5py.Dataset) or not (item.external or item.is_virtual)
 
 
 def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Source:
@@ -74,10 +86,10 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Sourc
             f"{path} has neither features nor images. It needs features, a row of numbers for each "
             f"record, or images{', and labels' if layout.labelled else ''}: write it with these "
             "names.",
-            holds(sorted(arrays)),
+            names_found_text(sorted(arrays)),
         )
     check_held(path, sorted(arrays), layout, plural="s")
-    beside_them = layout.beside(arrays, plural="s").items()
+    beside_them = layout.columns_present(arrays, plural="s").items()
     columns = {role: arrays[name][()].tolist() for role, name in beside_them}
     if "features" in arrays:
         matrix, kind = arrays["features"], "features"
@@ -97,7 +109,7 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Sourc
     width = 1
     for length in matrix.shape[1:]:
         width *= int(length)
-    found = beside(columns, path, len(matrix))
+    record_fields = record_columns(columns, path, len(matrix))
 
     def read(index: int) -> Any:
         """One that a damaged file does not give back counts as nothing."""
@@ -108,15 +120,15 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Sourc
 
     # every other array that has one value for each record, whatever the config calls it
     values = [
-        held[()].tolist()
-        for name, held in sorted(arrays.items())
-        if held.ndim == 1 and len(held) == len(matrix)
+        array[()].tolist()
+        for name, array in sorted(arrays.items())
+        if array.ndim == 1 and len(array) == len(matrix)
     ]
 
     def line(index: int) -> bytes:
         return repr([column[index] for column in values]).encode("utf-8", "surrogatepass")
 
-    return Source(kind, read, **found, width=width, line=line)  # type: ignore[arg-type]
+    return Source(kind, read, **record_fields, width=width, line=line)  # type: ignore[arg-type]
 
 
 def _zip_errors() -> Errors:

@@ -16,11 +16,11 @@ from dpladder.data.encoders import (
     Rows,
     arithmetic,
     batch_of,
+    batch_stream,
     check_independence,
     device_of,
-    streamed,
 )
-from dpladder.data.images import decode, view
+from dpladder.data.images import decode, image_view
 from dpladder.data.sentences import sentences
 from dpladder.data.sources import Source
 from dpladder.data.stops import check_kind
@@ -75,7 +75,7 @@ def _network(features: Features, threads: int) -> Encoder:
     ).transforms
 
     def load(content: Any, number: int) -> Rows:
-        image = view(decode(content, features.largest_image), number, features.mirror)
+        image = image_view(decode(content, features.largest_image), number, features.mirror)
         for step in steps:
             image = step(image)
         return np.asarray(image)
@@ -83,9 +83,9 @@ def _network(features: Features, threads: int) -> Encoder:
     if features.until == INPUT:
         return _pixels(load, settings["input_size"], features, weights, f"{steps}")
     if features.until:
-        from dpladder.network.cut import below
+        from dpladder.network.cut import lower_part
 
-        model = below(model.eval(), features.until)
+        model = lower_part(model.eval(), features.until)
     if device.type == "cpu":
         fold(model)
     model = model.to(device, memory_format=torch.channels_last).eval().requires_grad_(False)
@@ -177,7 +177,7 @@ def _forward(
         with torch.inference_mode():
             return torch.cat(run(images.float().div(255).sub(center).div(spread)), dim=1)
 
-    return streamed(start, device, threads)
+    return batch_stream(start, device, threads)
 
 
 def fold(model: Any) -> None:
@@ -203,8 +203,8 @@ def fold(model: Any) -> None:
     calls = Counter(node.target for node in nodes)
     modules = {name: module for name, module in model.named_modules() if calls[name] == 1}
     for node in nodes:
-        norm = _called(node, modules, (nn.BatchNorm2d, BatchNormAct2d))
-        conv = _called(node.args[0], modules, (nn.Conv2d, Conv2dSame)) if norm else None
+        norm = _called_module(node, modules, (nn.BatchNorm2d, BatchNormAct2d))
+        conv = _called_module(node.args[0], modules, (nn.Conv2d, Conv2dSame)) if norm else None
         if not conv or norm.running_mean is None or len(node.args[0].users) > 1:
             continue
         conv.weight, conv.bias = fuse_conv_bn_weights(
@@ -224,7 +224,7 @@ def fold(model: Any) -> None:
         model.set_submodule(node.target, rest)
 
 
-def _called(node: Any, modules: Mapping[str, Any], kinds: tuple[type, ...]) -> Any:
+def _called_module(node: Any, modules: Mapping[str, Any], kinds: tuple[type, ...]) -> Any:
     """The module that a node of the graph calls, if it is exactly of these kinds: a subclass may do
     something else."""
     module = modules.get(node.target) if node.op == "call_module" else None

@@ -12,7 +12,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from dpladder.data.arrays import holds_all
+from dpladder.data.arrays import is_self_contained
 
 SUFFIXES = (".h5", ".hdf5")
 NAMES = ("feats", "features")
@@ -28,9 +28,9 @@ def bag_of(file: Path, width: int) -> Any:
     if not file.is_file():
         return b""
     try:
-        with h5py.File(file, "r", locking=False) as held, np.errstate(all="ignore"):
-            name = next((name for name in NAMES if holds_all(held, name)), None)
-            return b"it holds no feats" if name is None else _mean(held[name], width)
+        with h5py.File(file, "r", locking=False) as file_, np.errstate(all="ignore"):
+            name = next((name for name in NAMES if is_self_contained(file_, name)), None)
+            return b"it holds no feats" if name is None else _mean(file_[name], width)
     except Exception:  # whatever HDF5 and its binding trip over in damaged bytes
         return b"it is not readable as HDF5"
 
@@ -51,9 +51,9 @@ def _mean(rows: Any, width: int) -> Any:
     # Whole chunks, so that none is decoded twice.
     tall = step if rows.chunks is None else rows.chunks[0] * max(1, step // rows.chunks[0])
     for start in range(0, len(rows), tall):
-        held = rows[start : start + tall]
-        for part in range(0, len(held), step):
-            block = held[part : part + step].astype(np.float64)
+        rows_read = rows[start : start + tall]
+        for part in range(0, len(rows_read), step):
+            block = rows_read[part : part + step].astype(np.float64)
             finite = np.isfinite(block).all(axis=1)
             total += block[finite].sum(axis=0)
             count += int(finite.sum())

@@ -93,7 +93,7 @@ def claims(
     }
 
 
-def network_behind(attrs: Mapping[str, Any], weights: str) -> Network | None:
+def public_network_of(attrs: Mapping[str, Any], weights: str) -> Network | None:
     """The public network that activations are of, where it was cut: by what a cache says of itself,
     or a model's file."""
     if not attrs.get("until"):
@@ -111,13 +111,13 @@ def network_behind(attrs: Mapping[str, Any], weights: str) -> Network | None:
 
 def address(root: Path, attrs: Attrs, key: bytes) -> Path:
     """Where in the cache root a whole part's cache lies."""
-    return root / f"{_named(attrs, PROVENANCE, key)}.h5"
+    return root / f"{_cache_name(attrs, PROVENANCE, key)}.h5"
 
 
 def name_of(attrs: Attrs, key: bytes) -> str:
     """A keyed digest of a version of the data and of the map from a record to its features,
     whatever build or device makes them."""
-    return _named(attrs, MADE_BY, key)
+    return _cache_name(attrs, MADE_BY, key)
 
 
 def map_of_cache(attrs: Attrs) -> str:
@@ -127,7 +127,7 @@ def map_of_cache(attrs: Attrs) -> str:
     return sha256(dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _named(attrs: Attrs, without: Sequence[str], key: bytes) -> str:
+def _cache_name(attrs: Attrs, without: Sequence[str], key: bytes) -> str:
     facts = {name: value for name, value in attrs.items() if name not in without}
     return blake2b(dumps(facts, sort_keys=True).encode(), key=key, digest_size=16).hexdigest()
 
@@ -190,21 +190,21 @@ def merge(shards: Sequence[Path], root: Path, output: Path, key: bytes) -> Seque
                 "of them."
             )
         if len(opened) == 1:
-            _name_again(shards[0], whole)
+            _link_as(shards[0], whole)
         else:
             _concatenate(opened, whole, key)
-    link(_pooled(whole, root, key) if "pool" in attrs else whole, output)
+    link(_write_pooled(whole, root, key) if "pool" in attrs else whole, output)
     return opened
 
 
-def _pooled(whole: Path, root: Path, key: bytes) -> Path:
+def _write_pooled(whole: Path, root: Path, key: bytes) -> Path:
     """A cache with one row for each unit: the mean of its records that count, in float64, whatever
     other units there are. A unit without any counts as nothing."""
     cache = open_cache(whole, key)
     attrs = {**cache.attrs, "rows": "units"}
     path = address(root, attrs, key)
     if verify_cache(path, key) is not None:
-        units = [_members(rows, cache.labels) for rows in _by_unit(cache.units)]
+        units = [_members(rows, cache.labels) for rows in _rows_by_unit(cache.units)]
         first = np.array([rows[0] for rows in units], np.int64)
         means = (cache.features[rows].mean(axis=0, dtype=np.float64)[None] for rows in units)
         shape = (len(units), *cache.features.shape[1:])
@@ -221,7 +221,7 @@ def _pooled(whole: Path, root: Path, key: bytes) -> Path:
     return path
 
 
-def _by_unit(units: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
+def _rows_by_unit(units: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
     """The rows of each unit, in the order of its id."""
     ids, of_unit, counts = np.unique(units, axis=0, return_inverse=True, return_counts=True)
     return np.split(np.argsort(of_unit, kind="stable"), np.cumsum(counts))[: len(ids)]
@@ -239,7 +239,7 @@ def _place(cache: FeatureCache) -> tuple[int, int]:
     return int(place), int(of)
 
 
-def _name_again(shard: Path, whole: Path) -> None:
+def _link_as(shard: Path, whole: Path) -> None:
     with replacing(whole) as temporary:
         temporary.unlink()
         try:

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.features_sections import LARGEST_IMAGE
-from dpladder.config.label_sets import MANY, Labels, each_class, each_finding
+from dpladder.config.label_sets import MANY, Labels, members_by_class, states_by_finding
 from dpladder.config.wording import printable
 from dpladder.data import texts
-from dpladder.data.equal_rows import WAYS_OUT, equal_rows, many_equal
+from dpladder.data.equal_rows import WAYS_OUT, equal_rows, too_many_equal
 from dpladder.data.findings import Findings
 from dpladder.data.images import decode
-from dpladder.data.parallel import cores, in_order
+from dpladder.data.parallel import cores, ordered_map
 from dpladder.data.prepare import PARTS, Row, Survey, ids_of, missing, place_of
 from dpladder.data.sources import Source, text
-from dpladder.data.stops import what_stops
+from dpladder.data.stops import reason_to_stop
 
 UNREAD = (
     "row does not parse: a quote that is not closed, or more cells than the header has "
@@ -33,7 +33,7 @@ HEIF = (
     '. Convert them first: for f in *.heic; do heif-convert "$f" "${f%.*}.jpg"; done (libheif), or '
     "on macOS: sips -s format jpeg *.heic --out converted"
 )
-SHOWN = 3  # examples of each problem
+EXAMPLES = 3  # examples of each problem
 LABELS = 20  # unknown labels that are listed
 MEASURED = {"features": "length of a feature vector", "texts": "characters of a text"}
 Place = str | int
@@ -54,21 +54,23 @@ def units_by_class(
     _, first = np.unique(units[counting], axis=0, return_index=True)
     of_units = labels[counting[first]]
     if most == MANY:
-        found = [*each_finding(of_units, classes)]
-        some = np.any([present for present, _ in found], axis=0)
-        lacking = np.any([known & ~present for present, known in found], axis=0)
+        states = [*states_by_finding(of_units, classes)]
+        some = np.any([present for present, _ in states], axis=0)
+        lacking = np.any([known & ~present for present, known in states], axis=0)
         cells = [~some, some & lacking, ~lacking]
     else:
         cells, left = [], np.ones(len(of_units), bool)
-        for own in each_class(of_units, classes, most):
-            cells.append(own & left)
-            left &= ~own
+        for members in members_by_class(of_units, classes, most):
+            cells.append(members & left)
+            left &= ~members
     return np.array([len(of_units), *map(np.count_nonzero, cells)], np.int64)
 
 
 def class_counts(labels: NDArray[np.int64], classes: int, most: Labels = 1) -> NDArray[np.int64]:
     """How many records are of each class."""
-    return np.array([np.count_nonzero(own) for own in each_class(labels, classes, most)], np.int64)
+    return np.array(
+        [np.count_nonzero(members) for members in members_by_class(labels, classes, most)], np.int64
+    )
 
 
 def count_units(ids: NDArray[np.uint8]) -> int:
@@ -100,73 +102,75 @@ class Census:
     unnamed: Sequence[Place] = ()  # images that no row of a table is about
 
 
-def census(found: Survey, lost: Collection[int] = ()) -> Census:
+def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
     """From what a survey read, without a second look at the records. `lost`: rows that are known to
     count as nothing, whatever their label."""
-    source = found.source
-    counting = [row for row in found.kept if row.label >= 0 and row.index not in lost]
-    if found.dataset.unit.pooled:  # one record each, under one label
+    source = surveyed.source
+    counting = [row for row in surveyed.rows if row.label >= 0 and row.index not in lost]
+    if surveyed.dataset.unit.pooled:  # one record each, under one label
         counting = [*{row.unit: row for row in counting}.values()]
-    unknown = Counter(name for label in source.labels for name in _named_none(found, label))
+    unknown = Counter(name for label in source.labels for name in _unknown_labels(surveyed, label))
     return Census(
         source=source.name,
         rows=len(source.labels),
-        records=len(found.kept),
-        units=len(found.units),
+        records=len(surveyed.rows),
+        units=len(surveyed.units),
         usable=len({row.unit for row in counting}),
         counting=Counter(PARTS[row.part] for row in counting),
         parts={
-            part: dict(zip(found.names, _by_class(counting, place, found), strict=True))
+            part: dict(
+                zip(surveyed.names, _counts_by_class(counting, place, surveyed), strict=True)
+            )
             for place, part in enumerate(PARTS)
-            if any(row.part == place for row in found.kept)
+            if any(row.part == place for row in surveyed.rows)
         },
         labels=dict(unknown.most_common()),
-        groups=_by_group(found, counting),
-        problems=_grouped(
+        groups=_counts_by_group(surveyed, counting),
+        problems=_group_problems(
             (check, place_of(source, index))
-            for index, check in (*((row, UNREAD) for row in source.unread), *found.problems)
+            for index, check in (*((row, UNREAD) for row in source.unread), *surveyed.problems)
         ),
-        equal=equal_rows(found),
+        equal=equal_rows(surveyed),
         shut=tuple(map(str, source.shut)),
         unnamed=tuple(map(str, source.unnamed)),
         skipped=source.skipped,
     )
 
 
-def _named_none(found: Survey, label: object) -> Iterator[str]:
+def _unknown_labels(surveyed: Survey, label: object) -> Iterator[str]:
     """What a record's label says that is no class."""
-    if isinstance(found.class_of, Findings):
-        yield from found.class_of.others(label)
-    elif found.class_of(label) < 0:
+    if isinstance(surveyed.class_of, Findings):
+        yield from surveyed.class_of.unknown_names(label)
+    elif surveyed.class_of(label) < 0:
         yield text(label)
 
 
-def _by_class(counting: Sequence[Row], part: int, found: Survey) -> list[int]:
+def _counts_by_class(counting: Sequence[Row], part: int, surveyed: Survey) -> list[int]:
     labels = np.array([row.label for row in counting if row.part == part], np.int64)
-    counts: list[int] = class_counts(labels, len(found.names), found.dataset.labels).tolist()
+    counts: list[int] = class_counts(labels, len(surveyed.names), surveyed.dataset.labels).tolist()
     return counts
 
 
-def _by_group(found: Survey, counting: Iterable[Row]) -> dict[str, dict[str, int]]:
-    if found.grouping is None:
+def _counts_by_group(surveyed: Survey, counting: Iterable[Row]) -> dict[str, dict[str, int]]:
+    if surveyed.grouping is None:
         return {}
     counts = Counter((row.part, row.group) for row in counting)
     return {
-        part: {name: counts[place, group] for group, name in enumerate(found.grouping.names)}
+        part: {name: counts[place, group] for group, name in enumerate(surveyed.grouping.names)}
         for place, part in enumerate(PARTS)
-        if any(row.part == place for row in found.kept)
+        if any(row.part == place for row in surveyed.rows)
     }
 
 
-def _grouped(problems: Iterator[tuple[str, Place]]) -> dict[str, list[Place]]:
+def _group_problems(problems: Iterator[tuple[str, Place]]) -> dict[str, list[Place]]:
     grouped: dict[str, list[Place]] = {}
     for check, place in problems:
         grouped.setdefault(check, []).append(place)
     return grouped
 
 
-def looked_into(
-    found: Survey,
+def check_every_record(
+    surveyed: Survey,
     largest: int = LARGEST_IMAGE,
     seen: Sequence[Seen] | None = None,
     expected: int | None = None,
@@ -174,13 +178,13 @@ def looked_into(
     """With a look into every record: what cannot be read, and how large the others are. `largest`:
     features.largest_image. `seen`: what such a look saw, where there was one. `expected`: how many
     units train by declaration; None: all that there are should count."""
-    source = found.source
-    seen = [*_each(source, largest)] if seen is None else seen
+    source = surveyed.source
+    seen = [*_record_sizes(source, largest)] if seen is None else seen
     bad = {index: size for index, size in enumerate(seen) if isinstance(size, str)}
     sizes = np.array([size for size in seen if not isinstance(size, str)], np.float64)
-    counted = census(found, bad)
+    counted = census(surveyed, bad)
     what = MEASURED.get(source.kind, "shorter side of an image")
-    told = (
+    reasons = (
         ", ".join(f"{value:.4g}" for value in np.quantile(sizes, (0, 0.5, 1)))
         if len(sizes)
         else "none"
@@ -189,30 +193,30 @@ def looked_into(
         counted,
         problems={
             **counted.problems,
-            **_grouped((why, place_of(source, index)) for index, why in bad.items()),
+            **_group_problems((why, place_of(source, index)) for index, why in bad.items()),
         },
-        stops=_stops(found, bad, expected),
-        sizes=f"{what}, least, median, most: {told}",
+        stops=_stops(surveyed, bad, expected),
+        sizes=f"{what}, least, median, most: {reasons}",
     )
 
 
-def _stops(found: Survey, lost: Collection[int], expected: int | None) -> bool:
+def _stops(surveyed: Survey, lost: Collection[int], expected: int | None) -> bool:
     """As a run would find it without noise."""
-    dataset, train = found.dataset, PARTS.index("train")
-    kept = [
+    dataset, train = surveyed.dataset, PARTS.index("train")
+    stops = [
         row
-        for row in found.kept
+        for row in surveyed.rows
         if row.label >= 0 and row.index not in lost and (expected is None or row.part == train)
     ]
-    units = ids_of(row.unit for row in kept)
-    labels = np.array([row.label for row in kept], np.int64)
-    counts = units_by_class(units, labels, len(found.names), dataset.labels)
-    seen = len(found.units) if expected is None else expected
-    return what_stops(counts, seen, dataset.stops, dataset.labels) is not None
+    units = ids_of(row.unit for row in stops)
+    labels = np.array([row.label for row in stops], np.int64)
+    counts = units_by_class(units, labels, len(surveyed.names), dataset.labels)
+    seen = len(surveyed.units) if expected is None else expected
+    return reason_to_stop(counts, seen, dataset.stops, dataset.labels) is not None
 
 
-def _each(source: Source, largest: int) -> Iterator[Seen]:
-    return in_order(
+def _record_sizes(source: Source, largest: int) -> Iterator[Seen]:
+    return ordered_map(
         lambda index: size_of(source, source.read(index), largest),
         range(len(source.labels)),
         cores(),
@@ -250,71 +254,72 @@ def _reason(error: Exception) -> str:
     return str(error).partition(" <_io")[0].strip() or type(error).__name__
 
 
-def lines(found: Census) -> Iterator[str]:
+def lines(totals: Census) -> Iterator[str]:
     """A census in words."""
-    yield f"source   {found.source}"
-    yield f"rows     {found.rows:,}"
-    yield f"records  {found.records:,} are kept"
-    yield f"units    {found.units:,}, of which {found.usable:,} count"
-    yield f"sizes    {found.sizes}"
-    if found.stops:
+    yield f"source   {totals.source}"
+    yield f"rows     {totals.rows:,}"
+    yield f"records  {totals.records:,} are kept"
+    yield f"units    {totals.units:,}, of which {totals.usable:,} count"
+    yield f"sizes    {totals.sizes}"
+    if totals.stops:
         yield (
             "warning  this cannot be what the config means: fewer than half of the units that it "
             "declares count as something, or nearly all of them are of one class "
             "(dataset.nominal_size, dataset.rare). A run stops, of private data where counts "
             "under noise can tell (dataset.census)"
         )
-    if many_equal(found.rows, found.equal):
+    if too_many_equal(totals.rows, totals.equal):
         yield (
-            f"warning  {found.equal:,} of {found.rows:,} rows equal another one, and a run counts "
+            f"warning  {totals.equal:,} of {totals.rows:,} rows equal another one, and a run "
+            f"counts "
             f"equal rows as one record. {WAYS_OUT}"
         )
-    for part, counts in found.parts.items():
-        told = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        yield f"part     {part}: {found.counting.get(part, 0):,} that count: {told}"
-    for part, counts in found.groups.items():
+    for part, counts in totals.parts.items():
+        text = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        yield f"part     {part}: {totals.counting.get(part, 0):,} that count: {text}"
+    for part, counts in totals.groups.items():
         yield f"groups   {part}: {', '.join(f'{name} {count:,}' for name, count in counts.items())}"
-    for label, count in [*found.labels.items()][:LABELS]:
+    for label, count in [*totals.labels.items()][:LABELS]:
         yield f"label    {label!r} is not in dataset.classes: {count:,} rows"
-    if len(found.labels) > LABELS:
-        yield f"label    and {len(found.labels) - LABELS:,} more that are not in dataset.classes"
-    for check, places in found.problems.items():
-        yield f"problem  {check}: {_some(places)}"
-    for suffix, count in found.skipped.items():
+    if len(totals.labels) > LABELS:
+        yield f"label    and {len(totals.labels) - LABELS:,} more that are not in dataset.classes"
+    for check, places in totals.problems.items():
+        yield f"problem  {check}: {_sample_of_places(places)}"
+    for suffix, count in totals.skipped.items():
         how = HEIF if suffix in (".heic", ".heif", ".hif") else ""
         yield f"skipped  {count:,} files ({suffix}) are no records: that is not read{how}"
-    if found.unnamed:
-        yield f"images   no row of the table is about them: {_some(found.unnamed)}"
-    if found.shut:
+    if totals.unnamed:
+        yield f"images   no row of the table is about them: {_sample_of_places(totals.unnamed)}"
+    if totals.shut:
         yield (
             "links    not followed, and what they lead to counts as nothing (dataset.links): "
-            f"{_some(found.shut)}"
+            f"{_sample_of_places(totals.shut)}"
         )
 
 
-def _some(places: Sequence[Place]) -> str:
-    more = ", ..." if len(places) > SHOWN else ""
-    return f"{len(places):,} ({', '.join(map(str, places[:SHOWN]))}{more})"
+def _sample_of_places(places: Sequence[Place]) -> str:
+    more = ", ..." if len(places) > EXAMPLES else ""
+    return f"{len(places):,} ({', '.join(map(str, places[:EXAMPLES]))}{more})"
 
 
-def report(found: Census) -> str:
+def report(totals: Census) -> str:
     """Printable, whatever a file is called."""
-    return "".join(f"{printable(line)}\n" for line in lines(found))
+    return "".join(f"{printable(line)}\n" for line in lines(totals))
 
 
 def contact_sheet(
-    found: Survey, side: int = 96, each: int = 10, largest: int = LARGEST_IMAGE
+    surveyed: Survey, side: int = 96, each: int = 10, largest: int = LARGEST_IMAGE
 ) -> Any:
     """A few images of each class, a row per class, as a run would see them; blank where one cannot
     be decoded."""
     from PIL import Image, ImageDraw, ImageOps
 
-    names = found.names
+    names = surveyed.names
     rows: dict[int, list[int]] = {label: [] for label in range(-1, len(names))}
-    for row in found.kept:
-        held = each_class(np.array([row.label]), len(names), found.dataset.labels)
-        own = [label for label, is_so in enumerate(held) if is_so[0]]
-        for label in own or [-1]:
+    for row in surveyed.rows:
+        members = members_by_class(np.array([row.label]), len(names), surveyed.dataset.labels)
+        labels = [label for label, is_so in enumerate(members) if is_so[0]]
+        for label in labels or [-1]:
             if len(rows[label]) < each:
                 rows[label].append(row.index)
     sheet = Image.new("RGB", (side * each, (side + 16) * len(rows)), "white")
@@ -324,7 +329,7 @@ def contact_sheet(
         ImageDraw.Draw(sheet).text((2, top + 2), name.encode("ascii", "replace").decode(), "black")
         for place, index in enumerate(indices):
             try:
-                image = decode(found.source.read(index), largest)
+                image = decode(surveyed.source.read(index), largest)
             except Exception:
                 continue
             sheet.paste(ImageOps.contain(image, (side - 2, side - 2)), (place * side, top + 16))

@@ -47,21 +47,21 @@ class Map:
     depths: Depths | None = None
 
     def width(self, stored: int) -> int:
-        return (stored if self.depths is None else self.depths.width) + self._added
+        return (stored if self.depths is None else self.depths.width) + self._adds_constant
 
     @property
-    def _added(self) -> bool:
+    def _adds_constant(self) -> bool:
         return self.mean is not None and self.constant > 0
 
     def __call__(self, rows: NDArray[Any]) -> NDArray[np.float32]:
         x = np.asarray(rows, np.float64) if self.depths is None else self.depths(rows)
         if self.radius is not None:
-            x = within(x, self.radius, self.exact)
+            x = scale_into_ball(x, self.radius, self.exact)
         if self.mean is not None:
             x = x - self.mean
         if self.length is not None:
             x = to_length(x, self.length)
-        if self._added:
+        if self._adds_constant:
             x = np.concatenate([x * (1 - self.constant**2) ** 0.5, self._column(x)], axis=-1)
         return x.astype(np.float32)
 
@@ -120,19 +120,19 @@ def noised_mean(
     counted = np.asarray(labels) >= 0
     shares = np.ones(len(counted)) if units is None else _shares(units, counted)
     for block in _blocks(features):
-        rows = within(features[block], radius, exact)[counted[block]]
+        rows = scale_into_ball(features[block], radius, exact)[counted[block]]
         total += (rows * shares[block][counted[block], None]).sum(axis=0)
     return meter.publish("mean", total) / n0
 
 
-def shrunk(mean: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+def shrink_mean(mean: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
     """A released mean, of this deviation of noise in each coordinate, nearer to zero by as much of
     its squared length as noise is expected to be: the positive-part James-Stein estimate (James and
     Stein 1961; Efron and Morris 1973, eq. 1.2 with d in place of d - 2). It follows from the
     release."""
     squared = float(mean @ mean)
-    kept = 1.0 - len(mean) * noise**2 / squared if squared > 0 else 0.0
-    return mean * max(0.0, kept)
+    share = 1.0 - len(mean) * noise**2 / squared if squared > 0 else 0.0
+    return mean * max(0.0, share)
 
 
 def _shares(units: NDArray[np.uint8], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -165,9 +165,9 @@ def network_mean(features: Features) -> NDArray[np.float64]:
 
     from dpladder.network.public import model_of
 
-    found = model_of(features)
+    known_mean = model_of(features)
     if features.layers == LAST:
-        norms = [m for m in found.modules() if isinstance(m, nn.BatchNorm2d | nn.LayerNorm)]
+        norms = [m for m in known_mean.modules() if isinstance(m, nn.BatchNorm2d | nn.LayerNorm)]
         last = norms[-1] if norms else None
         if isinstance(last, BatchNormAct2d):
             place = torch.linspace(-8.0, 8.0, 4001, dtype=torch.float64)[:, None]
@@ -191,11 +191,11 @@ def _blocks(features: NDArray[Any] | Mapped) -> list[slice]:
 
 
 def _lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = np.sqrt((rows * rows).sum(axis=-1, keepdims=True))
-    return found
+    lengths: NDArray[np.float64] = np.sqrt((rows * rows).sum(axis=-1, keepdims=True))
+    return lengths
 
 
-def within(rows: NDArray[Any], radius: float, exact: bool) -> NDArray[np.float64]:
+def scale_into_ball(rows: NDArray[Any], radius: float, exact: bool) -> NDArray[np.float64]:
     return to_length(np.asarray(rows, np.float64), radius) if exact else clip_rows(rows, radius)
 
 

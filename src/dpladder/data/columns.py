@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpladder.config.dataset_sections import Chosen, Column
-from dpladder.config.section import restored, values_of
+from dpladder.config.section import from_document, values_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,27 +33,27 @@ def matrix_of(columns: Sequence[Chosen], find: Find) -> Matrix:
     nothing; a level that was not declared is none of them."""
     import numpy as np
 
-    return np.column_stack([_encoded(column, find(name_of(column))) for column in columns])
+    return np.column_stack([_encode_column(column, find(name_of(column))) for column in columns])
 
 
-def _encoded(column: Chosen, values: Sequence[Any]) -> Matrix:
+def _encode_column(column: Chosen, values: Sequence[Any]) -> Matrix:
     import numpy as np
 
     if isinstance(column, str):
         return _numbers(values)[:, None]
     if column.levels:
-        given = np.array([as_text(value) for value in values], object)
+        texts = np.array([level_as_text(value) for value in values], object)
         return np.column_stack(
-            [(given == as_text(level)).astype(np.float64) for level in column.levels]
+            [(texts == level_as_text(level)).astype(np.float64) for level in column.levels]
         )
-    found, absent = _numbers(values), np.zeros(len(values), bool)
+    numbers, absent = _numbers(values), np.zeros(len(values), bool)
     if column.missing is not None:
         absent = np.array([is_missing(value) for value in values], bool)
-        found = np.where(absent, column.missing, found)
+        numbers = np.where(absent, column.missing, numbers)
     if column.range is not None:
         low, high = column.range
-        found = 2.0 * (np.clip(found, low, high) - low) / (high - low) - 1.0
-    return np.column_stack([found, absent]) if column.mark_missing else found[:, None]
+        numbers = 2.0 * (np.clip(numbers, low, high) - low) / (high - low) - 1.0
+    return np.column_stack([numbers, absent]) if column.mark_missing else numbers[:, None]
 
 
 def is_missing(value: Any) -> bool:
@@ -82,7 +82,7 @@ def _number(value: Any) -> float:
         return float("nan")
 
 
-def as_text(value: Any) -> str:
+def level_as_text(value: Any) -> str:
     """A level, or a name, as its owner sees it: 3.0 is 3, as pandas makes one of the other where a
     value is missing."""
     if isinstance(value, float) and value.is_integer():
@@ -90,12 +90,12 @@ def as_text(value: Any) -> str:
     return unicodedata.normalize("NFC", str(value)).strip()
 
 
-def plain(column: Chosen) -> Any:
+def column_as_json(column: Chosen) -> Any:
     """As JSON has it."""
     return column if isinstance(column, str) else values_of(column)
 
 
 def restored_columns(columns: Sequence[Any]) -> tuple[Chosen, ...]:
     return tuple(
-        column if isinstance(column, str) else restored(Column, column) for column in columns
+        column if isinstance(column, str) else from_document(Column, column) for column in columns
     )

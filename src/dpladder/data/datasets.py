@@ -34,23 +34,23 @@ class Public:
 
 
 _FLAG = {"train": {"train": True}, "test": {"train": False}}
-_NAMED = {"train": {"split": "train"}, "test": {"split": "test"}}
-_THREE = {**_NAMED, "validation": {"split": "val"}}
+_TRAIN_AND_TEST = {"train": {"split": "train"}, "test": {"split": "test"}}
+_THREE = {**_TRAIN_AND_TEST, "validation": {"split": "val"}}
 _WHOLE: Mapping[str, Mapping[str, object]] = {"train": {}}
 
 TORCHVISION: Mapping[str, Public] = {
     "CIFAR10": Public(10, _FLAG),
     "CIFAR100": Public(100, _FLAG),
     "Caltech101": Public(101, _WHOLE),
-    "Country211": Public(211, {**_NAMED, "validation": {"split": "valid"}}),
+    "Country211": Public(211, {**_TRAIN_AND_TEST, "validation": {"split": "valid"}}),
     "DTD": Public(47, _THREE),
     "EMNIST": Public(47, {part: {"split": "balanced", **flag} for part, flag in _FLAG.items()}),
     "EuroSAT": Public(10, _WHOLE),
     "FGVCAircraft": Public(100, _THREE),
     "FashionMNIST": Public(10, _FLAG),
     "Flowers102": Public(102, _THREE),
-    "Food101": Public(101, _NAMED),
-    "GTSRB": Public(43, _NAMED),
+    "Food101": Public(101, _TRAIN_AND_TEST),
+    "GTSRB": Public(43, _TRAIN_AND_TEST),
     "Imagenette": Public(10, {"train": {"split": "train"}, "test": {"split": "val"}}),
     "KMNIST": Public(10, _FLAG),
     "MNIST": Public(10, _FLAG),
@@ -58,8 +58,8 @@ TORCHVISION: Mapping[str, Public] = {
     "PCAM": Public(2, _THREE),
     "QMNIST": Public(10, _FLAG),
     "RenderedSST2": Public(2, _THREE),
-    "STL10": Public(10, _NAMED),
-    "SVHN": Public(10, _NAMED),
+    "STL10": Public(10, _TRAIN_AND_TEST),
+    "SVHN": Public(10, _TRAIN_AND_TEST),
     "USPS": Public(10, _FLAG),
 }
 
@@ -70,7 +70,7 @@ PACKAGED = {"FashionMNIST": Path("/usr/share/datasets/fashion-mnist")}
 def known_classes(source: str) -> Classes | None:
     """The classes that the public knows a source to have, or how many; None for your own data."""
     kind, name = kind_of(source), source.partition(":")[2].partition("/")[0]
-    if kind is None or kind.own:
+    if kind is None or kind.is_private_file:
         return None
     return kind.classes or (TORCHVISION[name].classes if name in TORCHVISION else None)
 
@@ -81,35 +81,35 @@ def classes(dataset: Dataset, source: str | None = None) -> Classes:
 
 
 def classes_of(declared: Classes | None, source: str) -> Classes:
-    found = declared or known_classes(source)
-    if found is None:
+    classes = declared or known_classes(source)
+    if classes is None:
         raise BadInput(
             f"dataset.classes is not set, and nothing is published about {source}. Give the list "
             "of class names, or their number; reading it off private labels would leak which "
             "classes are there."
         )
-    return found
+    return classes
 
 
-def class_count(found: Classes) -> int:
-    return found if isinstance(found, int) else len(found)
+def class_count(classes: Classes) -> int:
+    return classes if isinstance(classes, int) else len(classes)
 
 
-def class_index(found: Classes) -> Callable[[object], int]:
+def class_index(classes: Classes) -> Callable[[object], int]:
     """A function from a label as given to its class, or to -1 where it names none.
 
     With a number of classes, labels are 0, 1, …; with a list, they are its names, and whole numbers
     are positions in the list unless the list itself has numbers for names.
     """
-    if found == 1:  # nothing is told apart
+    if classes == 1:  # nothing is told apart
         return lambda label: 0
-    if isinstance(found, int):
-        return lambda label: _whole(label, found)
-    places = {text(name): place for place, name in enumerate(found)}
-    count = 0 if any(name.isdecimal() for name in places) else len(found)
+    if isinstance(classes, int):
+        return lambda label: _class_number(label, classes)
+    places = {text(name): place for place, name in enumerate(classes)}
+    count = 0 if any(name.isdecimal() for name in places) else len(classes)
 
     def place(label: object) -> int:
-        return places.get(text(label), _whole(label, count))
+        return places.get(text(label), _class_number(label, count))
 
     return place
 
@@ -123,14 +123,14 @@ def open_source(name: str, layout: Layout = PLAIN) -> Source:
     read: Callable[..., Source] = getattr(import_module(f"dpladder.data.{module}"), function)
     apart = apart_of(name)
     if apart is not None:
-        found = read(apart, layout)
-    elif kind.own:
-        found = read(Path(rest).expanduser(), layout)
+        source = read(apart, layout)
+    elif kind.is_private_file:
+        source = read(Path(rest).expanduser(), layout)
     elif kind.after == "<count>":
-        found = read(rest)
+        source = read(rest)
     else:
-        found = read(*rest.partition("/")[::2]) if kind.after else read()
-    return replace(found, name=name)
+        source = read(*rest.partition("/")[::2]) if kind.after else read()
+    return replace(source, name=name)
 
 
 def from_mnist5k() -> Source:
@@ -219,9 +219,9 @@ def _unpack(package: Path, raw: Path) -> None:
 def _labels(folder: Any) -> list[Any]:
     """Labels without decoding an image, where torchvision keeps them at hand."""
     for attribute in ("targets", "labels", "_labels"):
-        found = getattr(folder, attribute, None)
-        if found is not None:
-            return [getattr(label, "item", lambda label=label: label)() for label in found]
+        labels = getattr(folder, attribute, None)
+        if labels is not None:
+            return [getattr(label, "item", lambda label=label: label)() for label in labels]
     return [label for _, label in folder]
 
 
@@ -231,7 +231,7 @@ def _as_pixels(image: Any) -> Any:
     return np.asarray(image if image.mode in ("L", "RGB") else image.convert("RGB"))
 
 
-def _whole(label: object, count: int) -> int:
+def _class_number(label: object, count: int) -> int:
     """The label as a class number below `count`, or -1."""
     try:
         number = float(label) if isinstance(label, int | float) else float(text(label))

@@ -36,7 +36,7 @@ class Depths:
         return sum(end - start for start, end in self.spans)
 
     @property
-    def each(self) -> float | None:
+    def length_of_each(self) -> float | None:
         """The length of each depth; None of one alone."""
         return self.length / len(self.names) ** 0.5 if len(self.names) > 1 else None
 
@@ -46,12 +46,12 @@ class Depths:
 
     def __call__(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         parts = [np.asarray(rows[..., start:end], np.float64) for start, end in self.spans]
-        if self.each is None:
+        if self.length_of_each is None:
             return parts[0]
-        return np.concatenate([to_length(part, self.each) for part in parts], axis=-1)
+        return np.concatenate([to_length(part, self.length_of_each) for part in parts], axis=-1)
 
 
-def known_of(facts: Mapping[str, Any]) -> Known:
+def stored_depths(facts: Mapping[str, Any]) -> Known:
     """The depths that a cache or a model's file says were kept."""
     return tuple((name, width) for name, width in json.loads(str(facts.get("depths", "[]"))))
 
@@ -66,7 +66,7 @@ def spans_of(known: Known) -> list[tuple[int, int]]:
     return [(end - width, end) for (_, width), end in zip(known, ends, strict=True)]
 
 
-def of_names(names: Sequence[str], known: Known, length: float) -> Depths:
+def depths_by_name(names: Sequence[str], known: Known, length: float) -> Depths:
     spans = dict(zip((name for name, _ in known), spans_of(known), strict=True))
     return Depths(tuple(names), tuple(spans[name] for name in names), length)
 
@@ -77,7 +77,7 @@ def depths_for(
     """The depths that a config asks for; None where there is nothing to choose from."""
     if not known:
         return None
-    return of_names(
+    return depths_by_name(
         resolve_layers(layers, [name for name, _ in known], takes, model), known, length
     )
 

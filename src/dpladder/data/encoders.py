@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.features_sections import Features
-from dpladder.data.parallel import in_order
+from dpladder.data.parallel import ordered_map
 from dpladder.errors import Refused
 
 Rows = NDArray[Any]
@@ -61,7 +61,7 @@ def arithmetic(device: Any) -> str:
     return "float32" if device.type == "cpu" else "tf32"
 
 
-def streamed(start: Callable[[Rows], Any], device: Any, threads: int) -> Forward:
+def batch_stream(start: Callable[[Rows], Any], device: Any, threads: int) -> Forward:
     """A pass over batches, in order.
 
     On a CPU every thread takes whole batches through the network by itself: nobody waits at
@@ -85,7 +85,9 @@ def streamed(start: Callable[[Rows], Any], device: Any, threads: int) -> Forward
             yield running.cpu().numpy()
 
     return (
-        (lambda batches: in_order(alone, batches, threads)) if device.type == "cpu" else overlapped
+        (lambda batches: ordered_map(alone, batches, threads))
+        if device.type == "cpu"
+        else overlapped
     )
 
 
@@ -97,10 +99,10 @@ def check_independence(
     bit.
     """
     random = np.random.default_rng(0)
-    records, others = draw(random), draw(random)
+    records, neighbours = draw(random), draw(random)
     order = random.permutation(len(records))
     half = len(records) // 2
-    mixed = np.concatenate([records[:half], others[half:]])
+    mixed = np.concatenate([records[:half], neighbours[half:]])
     rows, moved, among = forward([records, records[order], mixed])
     if not (np.array_equal(rows[order], moved) and np.array_equal(rows[:half], among[:half])):
         raise Refused(

@@ -31,28 +31,28 @@ def rows_can_be_equal(source: Source, dataset: Dataset) -> bool:
     )
 
 
-def most_different_rows(found: Survey) -> int | None:
+def most_different_rows(surveyed: Survey) -> int | None:
     """How many different rows a table can have by its header and the config, where each of its
     columns has declared levels or is the label; None: any number."""
-    source, layout = found.source, layout_of(found.dataset, found.grouping)
+    source, layout = surveyed.source, layout_of(surveyed.dataset, surveyed.grouping)
     levels = {name_of(column): len(levels_of(column)) for column in layout.columns}
-    roles = {name: role for role, name in layout.beside(source.names).items()}
+    roles = {name: role for role, name in layout.columns_present(source.names).items()}
     sizes = [
-        len(found.names) if roles.get(name) == "label" else levels.get(name, 0)
+        len(surveyed.names) if roles.get(name) == "label" else levels.get(name, 0)
         for name in source.names
         if name  # an unnamed column numbers rows, and is no part of a record
     ]
-    certain = sizes and all(sizes) and rows_can_be_equal(source, found.dataset)
+    certain = sizes and all(sizes) and rows_can_be_equal(source, surveyed.dataset)
     return prod(sizes) if certain else None
 
 
-def equal_rows(found: Survey) -> int:
+def equal_rows(surveyed: Survey) -> int:
     """How many rows would be lost as copies of another one, where they may be other people."""
-    if not rows_can_be_equal(found.source, found.dataset):
+    if not rows_can_be_equal(surveyed.source, surveyed.dataset):
         return 0
-    return sum(problem == COPY for _, problem in found.problems)
+    return sum(problem == COPY for _, problem in surveyed.problems)
 
 
-def many_equal(rows: int, copies: int) -> bool:
+def too_many_equal(rows: int, copies: int) -> bool:
     """Whether so many of these rows equal another one that people were lost. Private."""
     return copies >= LEAST and copies >= SHARE * rows

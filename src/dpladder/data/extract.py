@@ -31,13 +31,13 @@ from dpladder.data import sealed
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import address, claims, open_cache
 from dpladder.data.datasets import open_source
-from dpladder.data.depths import known_of, spans_of
+from dpladder.data.depths import spans_of, stored_depths
 from dpladder.data.encoders import Encoder
-from dpladder.data.files import closed_folder, explained, link, private_folder
-from dpladder.data.parallel import in_order
+from dpladder.data.files import closed_folder, explain_os_errors, link, private_folder
+from dpladder.data.parallel import ordered_map
 from dpladder.data.prepare import Manifest, Part, content_digest, read_manifest, write_diagnostics
 from dpladder.data.sealed import Attrs
-from dpladder.data.shift import corrupted
+from dpladder.data.shift import corrupt_image
 from dpladder.data.sources import Source
 from dpladder.errors import DpladderError, Refused
 from dpladder.progress import progress
@@ -107,7 +107,7 @@ def extract(
     root has that already."""
     known = read_manifest(manifest, cache_key)
     source = open_source(known.source, known.layout)
-    network = _corrupting(encoder(features, source, threads), corruption)
+    network = _corrupting_encoder(encoder(features, source, threads), corruption)
     if known.tokenizer and known.tokenizer != network.facts["tokenizer_sha256"]:
         raise Refused(
             f"the tokenizer of {features.model} is not the one that cut the documents into spans. "
@@ -134,7 +134,7 @@ def extract(
         seal = hmac.digest(cache_key, f"{whole.name} {attrs['shard']}".encode(), "sha256")
         private_folder(output.parent)
         path = output.with_name(f".{output.name}.journal")
-        with explained(path), _held(path) as journal:
+        with explain_os_errors(path), _lock_journal(path) as journal:
             if not _is_done(output, cache_key, attrs):
                 _fill(journal, work, seal, threads)
                 _write(output, journal, work, attrs, cache_key)
@@ -148,14 +148,14 @@ def extract(
     write_diagnostics(diagnostics, source, problems)
 
 
-def _corrupting(network: Encoder, how: Corruption | None) -> Encoder:
+def _corrupting_encoder(network: Encoder, how: Corruption | None) -> Encoder:
     """An encoder of images as a further test wants them: corrupted, each as a function of itself
     alone."""
     if how is None:
         return network
 
     def load(content: Any, number: int) -> Rows:
-        return corrupted(network.load(content, number), how)
+        return corrupt_image(network.load(content, number), how)
 
     return replace(network, load=load)
 
@@ -169,7 +169,7 @@ def _is_done(path: Path, key: bytes, expected: Attrs) -> bool:
 
 
 @contextlib.contextmanager
-def _held(path: Path) -> Iterator[BinaryIO]:
+def _lock_journal(path: Path) -> Iterator[BinaryIO]:
     """The journal, for this process alone; the kernel lets go of it when the process ends, however
     it ends."""
     with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as journal:
@@ -188,7 +188,7 @@ def _fill(journal: BinaryIO, work: Shard, seal: bytes, threads: int) -> None:
     each = [rows * work.views + view for rows in batches[done:] for view in range(work.views)]
     encoded = encode(work.encoder, work.features, lambda item: _load(item, work), each, threads)
     with progress("extracting features", len(work.rows)) as advance:
-        for number, (rows, checks) in enumerate(_side_by_side(encoded, work), done):
+        for number, (rows, checks) in enumerate(_group_views(encoded, work), done):
             entry = np.zeros((), _entry_type(work))
             entry["features"], entry["checks"] = rows, checks
             entry["seal"] = np.frombuffer(_entry_seal(entry, number, seal), np.uint8)
@@ -196,14 +196,14 @@ def _fill(journal: BinaryIO, work: Shard, seal: bytes, threads: int) -> None:
             advance(len(batches[number]))
 
 
-def _side_by_side(
+def _group_views(
     encoded: Iterator[tuple[Rows, NDArray[np.uint8]]], work: Shard
 ) -> Iterator[tuple[Rows, NDArray[np.uint8]]]:
     """Records with all their views. One whose view fails a check counts as nothing, by a look at
     this record alone."""
-    while found := list(islice(encoded, work.views)):
-        checks = np.max([seen for _, seen in found], axis=0)
-        rows = np.stack([rows for rows, _ in found], axis=1)
+    while views := list(islice(encoded, work.views)):
+        checks = np.max([seen for _, seen in views], axis=0)
+        rows = np.stack([rows for rows, _ in views], axis=1)
         rows[checks != Check.FINE] = 0.0
         yield rows.reshape(len(rows), *work.stored), checks
 
@@ -218,14 +218,14 @@ def encode(
     """Batches of records, of at most the encoder's size, as rows that can be stored, and what is
     wrong with each; filled up with rows that are none."""
     checks: deque[NDArray[np.uint8]] = deque()
-    spans = spans_of(known_of(encoder.facts)) or [(0, encoder.width)]
+    spans = spans_of(stored_depths(encoder.facts)) or [(0, encoder.width)]
 
     def arrays() -> Iterator[Rows]:
-        for found, seen in in_order(
+        for batch, seen in ordered_map(
             lambda rows: _load_batch(rows, load, encoder), batches, threads, encoder.on_gpu
         ):
             checks.append(seen)
-            yield found
+            yield batch
 
     for rows in encoder.encode(arrays()):
         yield _finish(rows, checks.popleft(), features, spans)

@@ -10,12 +10,12 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpladder.errors import BadInput, trouble_with
+from dpladder.errors import BadInput, os_error_text
 
 
 def private_folder(path: Path) -> Path:
     """Make a folder that only its owner can open, and any parents that are missing likewise."""
-    with explained(path):
+    with explain_os_errors(path):
         for folder in (*reversed(path.parents), path):
             folder.mkdir(mode=0o700, exist_ok=True)
     return path
@@ -38,8 +38,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """A new file of mode 0600 to fill, which takes the name `path` when the block succeeds and
     vanishes when it fails."""
     private_folder(path.parent)
-    temporary = _beside(path)
-    with explained(path):
+    temporary = _temporary_name(path)
+    with explain_os_errors(path):
         _sweep(path)
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
@@ -60,27 +60,29 @@ def link(target: Path, name: Path) -> None:
     """Let `name` stand for `target`, in one step, whatever stood there before. A target within the
     project, whose path is relative, is found again when the project was copied or moved."""
     private_folder(name.parent)
-    temporary, found = _beside(name), target.resolve()
-    with explained(name):
+    temporary, destination = _temporary_name(name), target.resolve()
+    with explain_os_errors(name):
         temporary.symlink_to(
-            found if target.is_absolute() else os.path.relpath(found, name.parent.resolve())
+            destination
+            if target.is_absolute()
+            else os.path.relpath(destination, name.parent.resolve())
         )
         os.replace(temporary, name)
 
 
 @contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explain_os_errors(path: Path) -> Iterator[None]:
     """Turn what the file system refuses into one message with the remedy."""
     try:
         yield
     except OSError as error:
         raise BadInput(
-            f"{path} cannot be written: {trouble_with(error)}. Check free space and "
+            f"{path} cannot be written: {os_error_text(error)}. Check free space and "
             "permissions there, then run again; what was finished before is kept."
         ) from error
 
 
-def _beside(path: Path) -> Path:
+def _temporary_name(path: Path) -> Path:
     """A name for work in progress that tells which process is at it."""
     return path.parent / f".{path.name}.{platform.node()}.{os.getpid()}.{secrets.token_hex(4)}"
 
@@ -89,11 +91,11 @@ def _sweep(path: Path) -> None:
     """Remove what processes of this machine that were killed left beside a file; caches are
     large."""
     for left in path.parent.glob(glob.escape(f".{path.name}.{platform.node()}.") + "*.*"):
-        if not _alive(int(left.name.split(".")[-2])):
+        if not _is_running(int(left.name.split(".")[-2])):
             left.unlink(missing_ok=True)
 
 
-def _alive(process: int) -> bool:
+def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:

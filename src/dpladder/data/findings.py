@@ -28,39 +28,39 @@ class Findings:
     count: int
     dataset: Dataset
 
-    def __call__(self, given: object) -> int:
-        states = self._states(given)
+    def __call__(self, label: object) -> int:
+        states = self._states(label)
         if len(states) != self.count or None in states:
             return -1
-        return number_of_findings([self._counts_as(state) for state in states])
+        return number_of_findings([self._apply_policy(state) for state in states])
 
-    def others(self, given: object) -> Iterator[str]:
+    def unknown_names(self, label: object) -> Iterator[str]:
         """Its names that are no class."""
-        yield from (name for name in self._names(given) or () if self.class_of(name) < 0)
+        yield from (name for name in self._names(label) or () if self.class_of(name) < 0)
 
-    def _states(self, given: object) -> Sequence[int | None]:
-        names = self._names(given)
+    def _states(self, label: object) -> Sequence[int | None]:
+        names = self._names(label)
         if names is None:
-            each = given if isinstance(given, list | tuple) else ()
+            each = label if isinstance(label, list | tuple) else ()
             return [_state(value) for value in each]
-        unknown = None if isinstance(given, list) else _state("|".join(names))
+        unknown = None if isinstance(label, list) else _state("|".join(names))
         if unknown in (UNCERTAIN, BLANK):
             return [unknown] * self.count
-        found = {self.class_of(name) for name in names}
-        return [PRESENT if place in found else ABSENT for place in range(self.count)]
+        numbers = {self.class_of(name) for name in names}
+        return [PRESENT if place in numbers else ABSENT for place in range(self.count)]
 
-    def _names(self, given: object) -> list[str] | None:
+    def _names(self, label: object) -> list[str] | None:
         """None of a value for each class. By the config, or the kind of values, never by how many
         they are."""
         if isinstance(self.dataset.label, tuple):
             return None
-        if isinstance(given, list | tuple):
-            named = all(isinstance(one, str | bytes) for one in given)
-            return [text(one) for one in given] if named else None
-        names = [] if _state(given) == BLANK else text(given).split("|")
+        if isinstance(label, list | tuple):
+            are_names = all(isinstance(one, str | bytes) for one in label)
+            return [text(one) for one in label] if are_names else None
+        names = [] if _state(label) == BLANK else text(label).split("|")
         return [name.strip() for name in names if name.strip()]
 
-    def _counts_as(self, state: int | None) -> int:
+    def _apply_policy(self, state: int | None) -> int:
         unknown, blank = self.dataset.unknown, self.dataset.blank
         policy = unknown if state == UNCERTAIN or blank is None else blank
         if state not in (UNCERTAIN, BLANK):

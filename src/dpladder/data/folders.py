@@ -15,19 +15,19 @@ from typing import Any, NoReturn
 from dpladder.config.apart import HOLE, Apart
 from dpladder.config.dataset_sections import Links
 from dpladder.data import bags
-from dpladder.data.columns import as_text
+from dpladder.data.columns import level_as_text
 from dpladder.data.layout import PLAIN, Layout
 from dpladder.data.sources import (
-    SHOWN,
+    SEE_CHECK,
     SUFFIXES,
     TEXT_SUFFIX,
     Files,
     Source,
-    absent,
-    beside,
     bytes_of,
     check_held,
-    holds,
+    missing_source_error,
+    names_found_text,
+    record_columns,
     text,
 )
 from dpladder.data.tables import columns_in
@@ -50,9 +50,9 @@ def _folder(
     kind: Files, path: Path, wanted: str, suffixes: Collection[str], layout: Layout
 ) -> Source:
     if not path.is_dir():
-        raise absent(path, f"a folder with one subfolder of {wanted} per class")
+        raise missing_source_error(path, f"a folder with one subfolder of {wanted} per class")
     tree, level = Tree(path, suffixes, layout.links), layout.level
-    files = tree.seen
+    files = tree.visible_files
     shut = frozenset(tree.shut)
     ways = [file.relative_to(path).parts for file in files]
     labels = [
@@ -80,30 +80,30 @@ def _folder(
     )
 
 
-def from_apart(says: Apart, layout: Layout = PLAIN) -> Source:
+def from_images_and_table(says: Apart, layout: Layout = PLAIN) -> Source:
     """Images below a folder, and a table elsewhere that says what they show: a record is an image
     with a row that is about it, and an image's id is its path below the folder. So an image of
     which two rows say different things counts as nothing. A row without an image is a record that
     is missing; an image without a row is none. Of bags the same."""
     root, table = Path(says.folder).expanduser(), Path(says.table).expanduser()
     if not root.is_dir():
-        raise absent(root, f"a folder of {says.what}")
-    held, unread = _table_of(table, says, layout)
+        raise missing_source_error(root, f"a folder of {says.what}")
+    table_columns, unread = _table_of(table, says, layout)
     tree = Tree(root, SUFFIXES if says.bags is None else bags.SUFFIXES, layout.links)
-    files, shut = tree.seen, frozenset(tree.shut)
+    files, shut = tree.visible_files, frozenset(tree.shut)
     ways = [file.relative_to(root).parts for file in files]
     images: dict[str, list[int]] = {}
     for place, way in enumerate(ways):
         for name in _names(way, says):
             images.setdefault(name, []).append(place)
-    keys = _keys(held, says)
+    keys = _keys(table_columns, says)
     pairs: list[tuple[int, int | None]] = [
         (row, place) for row, key in enumerate(keys) for place in images.get(key, [None])
     ]
     about = [None if place is None else files[place] for _, place in pairs]
     columns = {
-        role: [held[name][row] for row, _ in pairs]
-        for role, name in layout.beside(held).items()
+        role: [table_columns[name][row] for row, _ in pairs]
+        for role, name in layout.columns_present(table_columns).items()
         if role != "id"
     }
     columns["id"] = [
@@ -113,7 +113,7 @@ def from_apart(says: Apart, layout: Layout = PLAIN) -> Source:
         columns["user"] = [
             None if place is None else _folder_of(ways[place], says.patient) for _, place in pairs
         ]
-    named = {place for _, place in pairs}
+    places = {place for _, place in pairs}
     width = says.width or 0
 
     def read(index: int) -> Any:
@@ -125,12 +125,12 @@ def from_apart(says: Apart, layout: Layout = PLAIN) -> Source:
     return Source(
         "files" if says.bags is None else "features",
         read,
-        **beside(columns, table, len(pairs)),
+        **record_columns(columns, table, len(pairs)),
         # a row is found by its line, of which the first is the header
         files=[file or f"{table}:{row + 2}" for (row, _), file in zip(pairs, about, strict=True)],
         shut=tree.shut,
         skipped=tree.skipped,
-        unnamed=[file for place, file in enumerate(files) if place not in named],
+        unnamed=[file for place, file in enumerate(files) if place not in places],
         width=width,
         unread=[place for place, (row, _) in enumerate(pairs) if row in unread],
         bags=says.bags is not None,
@@ -141,22 +141,24 @@ def _table_of(
     table: Path, says: Apart, layout: Layout
 ) -> tuple[Mapping[str, Sequence[Any]], Collection[int]]:
     if not table.is_file():
-        raise absent(table, f"a table with the columns {', '.join(says.columns)} and label")
-    held, unread = columns_in(table, layout.multiline)
-    missing = [name for name in says.columns if name not in held]
+        raise missing_source_error(
+            table, f"a table with the columns {', '.join(says.columns)} and label"
+        )
+    columns, unread = columns_in(table, layout.multiline)
+    missing = [name for name in says.columns if name not in columns]
     if missing:
         raise BadInput(
             f"{table} has no column {', '.join(missing)}. Name the one that says which images a "
-            f"row is about in dataset.source.key; {SHOWN}.",
-            holds(held),
+            f"row is about in dataset.source.key; {SEE_CHECK}.",
+            names_found_text(columns),
         )
-    check_held(table, held, layout)
-    return held, frozenset(unread)
+    check_held(table, columns, layout)
+    return columns, frozenset(unread)
 
 
-def _keys(held: Mapping[str, Sequence[Any]], says: Apart) -> list[str]:
+def _keys(columns: Mapping[str, Sequence[Any]], says: Apart) -> list[str]:
     """What each row is about, by its name."""
-    rows = zip(*(held[name] for name in says.columns), strict=True)
+    rows = zip(*(columns[name] for name in says.columns), strict=True)
     pattern = says.key if HOLE.search(says.key) else f"{{{says.key}}}"
     return [_key(pattern, dict(zip(says.columns, row, strict=True))) for row in rows]
 
@@ -164,7 +166,7 @@ def _keys(held: Mapping[str, Sequence[Any]], says: Apart) -> list[str]:
 def _key(pattern: str, row: Mapping[str, Any]) -> str:
     def cell(hole: re.Match[str]) -> str:
         value = row[hole[1]]
-        return "" if value is None else as_text(value)
+        return "" if value is None else level_as_text(value)
 
     key = HOLE.sub(cell, pattern).replace("\\", "/")
     return text(posixpath.normpath(key)) if key else ""
@@ -183,7 +185,7 @@ def _folder_of(way: Sequence[str], level: int) -> str | None:
     return text(way[level - 1]) if len(way) > level else None
 
 
-def _aside(folder: str) -> bool:
+def _is_hidden(folder: str) -> bool:
     """Whether a folder was left by a program beside the data: hidden, or by an archiver of
     macOS."""
     return folder.startswith(".") or folder == "__MACOSX"
@@ -223,12 +225,12 @@ class Tree:
         self._walk(self.root, ())
 
     @property
-    def seen(self) -> list[Path]:
+    def visible_files(self) -> list[Path]:
         """The files but for those that lie aside."""
         return [
             file
             for file in self.files
-            if not any(map(_aside, file.relative_to(self.root).parts[:-1]))
+            if not any(map(_is_hidden, file.relative_to(self.root).parts[:-1]))
         ]
 
     def _walk(self, folder: Path, way: tuple[Path, ...]) -> None:
@@ -239,9 +241,11 @@ class Tree:
                 if file.suffix.lower() in self.suffixes:
                     self.files.append(file)
                     self.shut += (
-                        [file] if file.is_symlink() and not self._leads_inside(file) else []
+                        [file] if file.is_symlink() and not self._is_inside_link(file) else []
                     )
-                elif not (_aside(file.name) or any(map(_aside, file.relative_to(self.root).parts))):
+                elif not (
+                    _is_hidden(file.name) or any(map(_is_hidden, file.relative_to(self.root).parts))
+                ):
                     self.skipped[file.suffix.lower() or "no suffix"] += 1
             for link in (Path(here, name) for name in sorted(folders)):
                 if link.is_symlink():
@@ -252,7 +256,7 @@ class Tree:
             self.shut.append(link)
             return
         target = link.resolve()
-        if not self._leads_inside(link):
+        if not self._is_inside_link(link):
             _refuse("that leads out of it", link, target)
         if any(folder.is_relative_to(target) for folder in way):
             _refuse("that leads in a loop, back to a folder on its own way", link, target)
@@ -262,7 +266,7 @@ class Tree:
             )
         self._walk(link, way)
 
-    def _leads_inside(self, link: Path) -> bool:
+    def _is_inside_link(self, link: Path) -> bool:
         return self.links == "inside" and link.resolve().is_relative_to(self.root.resolve())
 
 

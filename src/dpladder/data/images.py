@@ -31,7 +31,7 @@ def decode(content: Any, largest: int = LARGEST_IMAGE) -> Image.Image:
     """The first frame, upright, in RGB. Raises whatever the decoder raises: the caller makes that a
     bad record."""
     dicom = isinstance(content, bytes) and content[128:132] == b"DICM"
-    image = _from_dicom(content, largest) if dicom else _opened(content)
+    image = _from_dicom(content, largest) if dicom else _open_image(content)
     _check_size(image.width, image.height, largest)
     if image.format == "TIFF":  # a tile is decoded whole, however much of it the image shows
         wide, high = (vars(image)["tag_v2"].get(tag, 1) for tag in TILE)
@@ -41,7 +41,7 @@ def decode(content: Any, largest: int = LARGEST_IMAGE) -> Image.Image:
     return _to_eight_bits(ImageOps.exif_transpose(image)).convert("RGB")
 
 
-def view(image: Image.Image, number: int, mirror: bool) -> Image.Image:
+def image_view(image: Image.Image, number: int, mirror: bool) -> Image.Image:
     """A public variation of an image, the same for every record: itself, then crops whose size and
     place everybody can draw, every second one mirrored where `mirror` says that no class minds."""
     if not number:
@@ -83,21 +83,23 @@ def _from_dicom(content: bytes, largest: int) -> Image.Image:
         pixels = apply_color_lut(pixels, file)
     if pixels.ndim == 3:
         return _from_pixels(pixels)
-    shown = pixels
+    values = pixels
     for tables, else_by in (
         ("ModalityLUTSequence", apply_modality_lut),
         ("VOILUTSequence", apply_voi_lut),
     ):
-        found = [one for one in file.get(tables) or () if "LUTData" in one]
-        shown = _looked_up(shown, found[0]) if found else else_by(shown, file)
-    shown = np.array(shown, np.float64)
-    shown -= shown.min()
-    shown *= 255.0 / max(shown.max(), 1e-9)
-    grey = np.rint(shown).astype(np.uint8)
+        tables_found = [one for one in file.get(tables) or () if "LUTData" in one]
+        values = (
+            _apply_dicom_table(values, tables_found[0]) if tables_found else else_by(values, file)
+        )
+    values = np.array(values, np.float64)
+    values -= values.min()
+    values *= 255.0 / max(values.max(), 1e-9)
+    grey = np.rint(values).astype(np.uint8)
     return Image.fromarray(255 - grey if file.PhotometricInterpretation == "MONOCHROME1" else grey)
 
 
-def _looked_up(pixels: np.ndarray, item: Any) -> np.ndarray:
+def _apply_dicom_table(pixels: np.ndarray, item: Any) -> np.ndarray:
     """Through a table of DICOM's (PS3.3 C.11.1.1): values beyond its ends take what stands there.
     pydicom's own keeps places in the type of what stands in the table, which is too small for an
     8-bit one of more than 256 entries, and takes no modality's of 10 or 12 bits."""
@@ -109,7 +111,7 @@ def _looked_up(pixels: np.ndarray, item: Any) -> np.ndarray:
     return table[np.clip(np.asarray(pixels, np.int64) - first, 0, len(table) - 1)]
 
 
-def _opened(content: Any) -> Image.Image:
+def _open_image(content: Any) -> Image.Image:
     if isinstance(content, Image.Image):
         return content
     if not isinstance(content, bytes):

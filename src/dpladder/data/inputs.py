@@ -46,12 +46,12 @@ def open_inputs(
 def _folder(folder: Path, texts: bool, bag: int) -> Source:
     suffixes = bags.SUFFIXES if bag else [TEXT_SUFFIX] if texts else sorted(SUFFIXES)
     what = "bags" if bag else "texts" if texts else "images"
-    found = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes]
-    if not found:
+    files = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes]
+    if not files:
         raise BadInput(f"{folder} holds no {what}. Known suffixes: {', '.join(suffixes)}.")
-    ways = [path.relative_to(folder).parts for path in found]
+    ways = [path.relative_to(folder).parts for path in files]
     return replace(
-        _files(found, texts, bag), users=[way[0] if len(way) > 1 else None for way in ways]
+        _files(files, texts, bag), users=[way[0] if len(way) > 1 else None for way in ways]
     )
 
 

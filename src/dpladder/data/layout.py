@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import Protocol, cast
 
 from dpladder.config.dataset_sections import Chosen, Dataset, Links
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.config.shift import Grouping
-from dpladder.data.columns import name_of, plain, restored_columns
+from dpladder.data.columns import column_as_json, name_of, restored_columns
 
 ROLES = ("label", "id", "user", "split")
-NAMED = ("label", "id", "user")  # roles whose column the config may name
+NAMED_ROLES = ("label", "id", "user")  # roles whose column the config may name
 OF_CLASS = "label "  # begins the role of a column that holds one class, numbered from 0
 
 
@@ -58,23 +58,23 @@ class Layout:
         return dict(self.named).get(role, role)
 
     @property
-    def by_class(self) -> bool:
+    def has_class_columns(self) -> bool:
         """Whether each class has a column."""
         return any(role.startswith(OF_CLASS) for role, _ in self.named)
 
-    def beside(self, held: Collection[str], plural: str = "") -> dict[str, str]:
+    def columns_present(self, names: Collection[str], plural: str = "") -> dict[str, str]:
         """The column of each role and of the group, as far as they are among those held. Arrays
         have the `plural` of a role for a name."""
-        found = {role: f"{role}{plural}" for role in ROLES} | dict(self.named)
-        if self.by_class:
-            del found["label"]
+        columns = {role: f"{role}{plural}" for role in ROLES} | dict(self.named)
+        if self.has_class_columns:
+            del columns["label"]
         if self.group is not None:
-            found["group"] = self.group
-        return {role: name for role, name in found.items() if name in held}
+            columns["group"] = self.group
+        return {role: name for role, name in columns.items() if name in names}
 
-    def of_lines(self) -> dict[str, str]:
+    def json_fields(self) -> dict[str, str]:
         """The same for lines of JSON, which have no header: no line may say it for the others."""
-        roles = {"label"} if self.labelled and not self.by_class else set()
+        roles = {"label"} if self.labelled and not self.has_class_columns else set()
         roles |= {name_of(column) for column in self.columns} | {role for role, _ in self.named}
         known = {role: self.name(role) for role in ROLES if role in roles} | dict(self.named)
         return known | ({"group": self.group} if self.group is not None else {})
@@ -85,25 +85,30 @@ PLAIN = Layout()
 
 def layout_of(dataset: Dataset, grouping: Grouping | None = None, labelled: bool = True) -> Layout:
     return Layout(
-        dataset.columns, grouping, dataset.links, named(dataset), labelled, dataset.multiline
+        dataset.columns,
+        grouping,
+        dataset.links,
+        renamed_columns(dataset),
+        labelled,
+        dataset.multiline,
     )
 
 
-def named(says: Naming) -> tuple[tuple[str, str], ...]:
+def renamed_columns(says: Naming) -> tuple[tuple[str, str], ...]:
     """The roles whose column is called otherwise, each with its column."""
-    found: list[tuple[str, str]] = []
-    for role in NAMED:
+    renamed: list[tuple[str, str]] = []
+    for role in NAMED_ROLES:
         name = getattr(says, role)
         if isinstance(name, tuple):
-            found += [(f"{OF_CLASS}{place}", one) for place, one in enumerate(name)]
+            renamed += [(f"{OF_CLASS}{place}", one) for place, one in enumerate(name)]
         elif name is not None:
-            found.append((role, name))
-    return tuple(found)
+            renamed.append((role, name))
+    return tuple(renamed)
 
 
 def as_attrs(layout: Layout) -> dict[str, str]:
     """For a manifest. What is not declared is left out."""
-    attrs = {"columns": json.dumps([plain(column) for column in layout.columns])}
+    attrs = {"columns": json.dumps([column_as_json(column) for column in layout.columns])}
     if layout.grouping is not None:
         attrs["grouping"] = json.dumps(asdict(layout.grouping))
     if layout.links != "none":
@@ -119,7 +124,7 @@ def from_attrs(attrs: Mapping[str, object], labelled: bool) -> Layout:
     grouping = attrs.get("grouping")
     return Layout(
         restored_columns(json.loads(str(attrs["columns"]))),
-        None if grouping is None else restored(Grouping, json.loads(str(grouping))),
+        None if grouping is None else from_document(Grouping, json.loads(str(grouping))),
         cast(Links, attrs.get("links", "none")),
         tuple(json.loads(str(attrs.get("named", "{}"))).items()),
         labelled,

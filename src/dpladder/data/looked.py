@@ -20,8 +20,8 @@ from pathlib import Path
 
 from dpladder.data import bags, images, texts
 from dpladder.data.census import Seen, size_of
-from dpladder.data.files import explained, private_folder
-from dpladder.data.parallel import cores, in_order
+from dpladder.data.files import explain_os_errors, private_folder
+from dpladder.data.parallel import cores, ordered_map
 from dpladder.data.prepare import content_digest, prf
 from dpladder.data.sources import Source
 from dpladder.progress import progress
@@ -32,7 +32,7 @@ Answer = tuple[str, Seen]  # a record's content by its digest, and its size or w
 
 
 @dataclass
-class Looks:
+class CheckCache:
     """A look into every record of a source. `known`: the answers of before; `seen`: of each record
     its size, or what is wrong with it; `spared`: how many files were not read again."""
 
@@ -47,21 +47,21 @@ class Looks:
 
         def look(start: int) -> list[tuple[str, Answer, bool]]:
             return [
-                self._look(source, index, key, known)
+                self._check_record(source, index, key, known)
                 for index in range(start, min(start + BATCH, count))
             ]
 
         with progress("looking into records", count) as advance:
-            for found in in_order(look, range(0, count, BATCH), cores()):
-                fresh = [(question, *answer) for question, answer, new in found if new and question]
+            for batch in ordered_map(look, range(0, count, BATCH), cores()):
+                fresh = [(question, *answer) for question, answer, new in batch if new and question]
                 if fresh:
-                    _keep(self.path, fresh)
-                self.spared += sum(not new for *_, new in found)
-                self.seen += [size for _, (_, size), _ in found]
-                yield from (bytes.fromhex(digest) for _, (digest, _), _ in found)
-                advance(len(found))
+                    _append_lines(self.path, fresh)
+                self.spared += sum(not new for *_, new in batch)
+                self.seen += [size for _, (_, size), _ in batch]
+                yield from (bytes.fromhex(digest) for _, (digest, _), _ in batch)
+                advance(len(batch))
 
-    def _look(
+    def _check_record(
         self, source: Source, index: int, key: bytes, known: dict[str, Answer]
     ) -> tuple[str, Answer, bool]:
         """The question, empty where the record is no file; its answer; and whether that is new."""
@@ -75,13 +75,14 @@ class Looks:
     def _question(self, source: Source, index: int, key: bytes) -> str:
         path = None if source.files is None else source.files[index]
         try:
-            found = os.lstat(path) if isinstance(path, Path) else None
+            status = os.lstat(path) if isinstance(path, Path) else None
         except (OSError, ValueError):
-            found = None
-        if found is None or not stat.S_ISREG(found.st_mode):  # a link's target may change
+            status = None
+        if status is None or not stat.S_ISREG(status.st_mode):  # a link's target may change
             return ""
         facts = (
-            f"{source.kind} {source.width} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
+            f"{source.kind} {source.width} {status.st_size} {status.st_mtime_ns} "
+            f"{status.st_ctime_ns}"
         )
         way = str(path).encode("utf-8", "surrogateescape")
         return prf(key, b"look", way, facts.encode(), self._rules).hex()
@@ -109,10 +110,10 @@ def _answers(path: Path) -> Iterator[tuple[str, Answer]]:
                 yield question, (digest, size)
 
 
-def _keep(path: Path, lines: list[tuple[str, str, Seen]]) -> None:
+def _append_lines(path: Path, lines: list[tuple[str, str, Seen]]) -> None:
     """Append, after a line that may have been cut short."""
     private_folder(path.parent)
-    with explained(path):
+    with explain_os_errors(path):
         descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         with open(descriptor, "ab") as file:
             file.write("".join(["\n", *(f"{json.dumps(line)}\n" for line in lines)]).encode())

@@ -18,7 +18,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_order(
+def ordered_map(
     work: Callable[[Item], Result], items: Iterable[Item], workers: int, processes: bool = False
 ) -> Iterator[Result]:
     """Results of `work` on every item, in order, by so many threads at once.
@@ -33,8 +33,8 @@ def in_order(
     begun: deque[Future[Result]] = deque()
     pool: Executor
     if processes:
-        pool = ProcessPoolExecutor(workers, get_context("fork"), _take_over, (work,))
-        run: Callable[[Item], Result] = _run_taken_over
+        pool = ProcessPoolExecutor(workers, get_context("fork"), _set_worker_function, (work,))
+        run: Callable[[Item], Result] = _run_worker_function
     else:
         pool, run = ThreadPoolExecutor(workers), work
     with pool:
@@ -49,10 +49,10 @@ def in_order(
 _taken_over: dict[str, Callable[[Any], Any]] = {}
 
 
-def _take_over(work: Callable[[Any], Any]) -> None:
+def _set_worker_function(work: Callable[[Any], Any]) -> None:
     """Keep the work in a worker process. A fork inherits it, whatever it refers to."""
     _taken_over["work"] = work
 
 
-def _run_taken_over(item: Any) -> Any:
+def _run_worker_function(item: Any) -> Any:
     return _taken_over["work"](item)

@@ -56,16 +56,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Dataset, Split
-from dpladder.config.label_sets import MANY, Labels, agreed, number_of
+from dpladder.config.label_sets import MANY, Labels, number_of, pooled_label
 from dpladder.config.shift import Grouping, Matching
 from dpladder.data import sealed
 from dpladder.data.datasets import class_count, class_index, classes, open_source
 from dpladder.data.files import write_private
 from dpladder.data.findings import Findings
 from dpladder.data.layout import Layout, as_attrs, from_attrs, layout_of
-from dpladder.data.parallel import cores, in_order
-from dpladder.data.shift import matched
-from dpladder.data.sources import Source, several, text
+from dpladder.data.parallel import cores, ordered_map
+from dpladder.data.shift import class_mapping
+from dpladder.data.sources import Source, labels_of_record, text
 from dpladder.data.spans import Cutter
 from dpladder.errors import BadInput
 from dpladder.progress import progress
@@ -155,7 +155,7 @@ class Survey:
 
     source: Source
     dataset: Dataset
-    kept: Sequence[Row]
+    rows: Sequence[Row]
     problems: Sequence[tuple[int, str]]
     units: Set[bytes]
     class_of: ClassOf
@@ -220,9 +220,9 @@ def survey(
     pool = _pool(dataset, len(names), problems) if dataset.unit.pooled else None
     cap = dataset.unit.cap if public is None and pool is None else None
     spans = None if cutting is None else _spans(source, cutting, keys.units)
-    kept = sorted(_chosen(rows, cap, problems, spans, pool), key=lambda row: row.record)
+    rows_kept = sorted(_select_rows(rows, cap, problems, spans, pool), key=lambda row: row.record)
     return Survey(
-        source, dataset, kept, sorted(problems), units, class_of, names, everybody, grouping
+        source, dataset, rows_kept, sorted(problems), units, class_of, names, everybody, grouping
     )
 
 
@@ -244,7 +244,7 @@ def _classes(
     """How labels find their class, and what the classes are called: a number where they have no
     names."""
     if matching is not None:
-        class_of, count = matched(matching)
+        class_of, count = class_mapping(matching)
         names = matching.names or tuple(map(str, range(count)))
     else:
         known = classes(dataset, name)
@@ -262,9 +262,9 @@ def _label_of(class_of: ClassOf, count: int, dataset: Dataset) -> ClassOf:
     if most == MANY:
         return Findings(class_of, count, dataset)
 
-    def number(given: object) -> int:
-        found = {class_of(one) for one in several(given, count)}
-        return number_of(found, count) if -1 not in found and len(found) <= most else -1
+    def number(label: object) -> int:
+        numbers = {class_of(one) for one in labels_of_record(label, count)}
+        return number_of(numbers, count) if -1 not in numbers and len(numbers) <= most else -1
 
     return number
 
@@ -279,38 +279,38 @@ def prepare(
     cutting: Cutter | None = None,
 ) -> Survey:
     """Write the manifest of what a survey finds."""
-    found = survey(dataset, keys, public, matching, cutting)
-    kept, source = found.kept, found.source
+    surveyed = survey(dataset, keys, public, matching, cutting)
+    rows, source = surveyed.rows, surveyed.source
     columns: dict[str, NDArray[Any]] = {
-        "record_ids": ids_of(row.record for row in kept),
-        "units": ids_of(row.unit for row in kept),
-        "contents": ids_of(row.content for row in kept),
-        "labels": np.array([row.label for row in kept], np.int64),
-        "parts": np.array([row.part for row in kept], np.uint8),
+        "record_ids": ids_of(row.record for row in rows),
+        "units": ids_of(row.unit for row in rows),
+        "contents": ids_of(row.content for row in rows),
+        "labels": np.array([row.label for row in rows], np.int64),
+        "parts": np.array([row.part for row in rows], np.uint8),
     }
-    if found.grouping is not None:
-        columns["groups"] = np.array([row.group for row in kept], np.int64)
+    if surveyed.grouping is not None:
+        columns["groups"] = np.array([row.group for row in rows], np.int64)
     commitment = blake2b(
         b"".join(array.tobytes() for array in columns.values()), key=keys.commitment, digest_size=32
     )
     attrs: sealed.Attrs = {
         "kind": "manifest",
         "source": source.name,
-        **as_attrs(layout_of(found.dataset, found.grouping)),
-        "classes": len(found.names),
+        **as_attrs(layout_of(surveyed.dataset, surveyed.grouping)),
+        "classes": len(surveyed.names),
         "commitment": commitment.hexdigest(),
-        "units": units_digest(found.everybody, keys),
+        "units": units_digest(surveyed.everybody, keys),
         "tokenizer": "" if cutting is None else cutting.sha256,
         **({"labels": MANY} if dataset.labels == MANY else {}),
         **({"pool": dataset.unit.pool} if dataset.unit.pooled else {}),
     }
-    write_diagnostics(diagnostics, source, found.problems)
+    write_diagnostics(diagnostics, source, surveyed.problems)
     places = {
-        "index": np.array([row.index for row in kept], np.int64),
-        "spans": np.array([row.span for row in kept], np.int64),
+        "index": np.array([row.index for row in rows], np.int64),
+        "spans": np.array([row.span for row in rows], np.int64),
     }
     sealed.write(path, columns | places, attrs, keys.cache)
-    return found
+    return surveyed
 
 
 def read_manifest(path: Path, key: bytes) -> Manifest:
@@ -335,15 +335,15 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
 NUMBER_OF_A_ROW = re.compile(r"\D{0,8}0*\d{1,6}(\.0)?")
 
 
-def numbered_units(found: Survey) -> set[bytes]:
+def numbered_units(surveyed: Survey) -> set[bytes]:
     """The units whose id could be the number of a row in any table, which says nothing of who they
     are."""
-    source = found.source
-    column = source.users if found.dataset.unit.by == "user" else source.ids
+    source = surveyed.source
+    column = source.users if surveyed.dataset.unit.by == "user" else source.ids
     return {
         row.unit
-        for row in found.kept
-        if NUMBER_OF_A_ROW.fullmatch(_given(column, row.index)) is not None
+        for row in surveyed.rows
+        if NUMBER_OF_A_ROW.fullmatch(_text_or_empty(column, row.index)) is not None
     }
 
 
@@ -420,45 +420,50 @@ def _rows(
     owned = source.users is not None if dataset.unit.pooled else public is None
     by_user = owned and dataset.unit.by == "user"
     for index, content in enumerate(contents):
-        given, lost = _given(source.ids, index), content == nothing
+        id_text, lost = _text_or_empty(source.ids, index), content == nothing
         label = -1 if lost else class_of(source.labels[index])
         if lost:
             problems.append((index, missing(source)))
-            content = _by_place(source, index, keys.units)
+            content = _place_key(source, index, keys.units)
         group = (
             -1 if sorter is None or source.groups is None else sorter.place(source.groups[index])
         )
         of_group = () if group < 0 else (str(group).encode(),)
-        own = prf(keys.units, *((b"id", _name(given)) if given else _said(source, index, content)))
-        user = _given(source.users, index) if by_user else ""
-        unit = prf(keys.units, b"user", _name(user)) if user else prf(keys.units, b"record", own)
+        unit_id = prf(
+            keys.units,
+            *((b"id", _name(id_text)) if id_text else _content_key(source, index, content)),
+        )
+        user = _text_or_empty(source.users, index) if by_user else ""
+        unit = (
+            prf(keys.units, b"user", _name(user)) if user else prf(keys.units, b"record", unit_id)
+        )
         part = part_of(unit, index)
         everybody.add(unit)
         if sorter is not None and part >= 0 and not sorter.takes(group, part):
             continue
-        anonymous = not given and not user
-        units.add(_by_place(source, index, keys.units) if anonymous and content == blank else unit)
+        anonymous = not id_text and not user
+        units.add(_place_key(source, index, keys.units) if anonymous and content == blank else unit)
         if part < 0:
             problems.append((index, "split names no part"))
             continue
-        if source.ids is not None and not (given or source.some_have_ids):
+        if source.ids is not None and not (id_text or source.some_have_ids):
             problems.append((index, "id is missing"))
             label = -1
         if by_user and not user:
             problems.append((index, "user is missing"))
             label = -1
-        elif label < 0 and not lost and (given or source.ids is None or source.some_have_ids):
+        elif label < 0 and not lost and (id_text or source.ids is None or source.some_have_ids):
             problems.append((index, WRONG_LABEL.get(dataset.labels, TOO_MANY)))
         if sorter is not None and group < 0:
             problems.append((index, "group is none of the declared ones"))
             label = -1
         rank = prf(keys.units, b"rank", content, bytes([part]), str(label).encode(), *of_group)
         yield Row(
-            unit, prf(keys.units, b"row", unit, own), rank, content, label, part, index, group
+            unit, prf(keys.units, b"row", unit, unit_id), rank, content, label, part, index, group
         )
 
 
-def _said(source: Source, index: int, content: bytes) -> tuple[bytes, ...]:
+def _content_key(source: Source, index: int, content: bytes) -> tuple[bytes, ...]:
     """What a record without an id is known by. Two people may well label one image differently."""
     if source.line is None:
         return b"content", content, _name(text(source.labels[index]))
@@ -469,7 +474,7 @@ def _said(source: Source, index: int, content: bytes) -> tuple[bytes, ...]:
     )
 
 
-def _by_place(source: Source, index: int, key: bytes) -> bytes:
+def _place_key(source: Source, index: int, key: bytes) -> bytes:
     """What a record is known by that says nothing."""
     return prf(key, b"missing", str(place_of(source, index)).encode("utf-8", "surrogateescape"))
 
@@ -491,9 +496,9 @@ def _digests(source: Source, key: bytes, batch: int = 256) -> Iterator[bytes]:
         return [content_digest(source.read(index), key) for index in indices]
 
     with progress("reading records", count) as advance:
-        for found in in_order(digests, range(0, count, batch), cores()):
-            yield from found
-            advance(len(found))
+        for digests_of_batch in ordered_map(digests, range(0, count, batch), cores()):
+            yield from digests_of_batch
+            advance(len(digests_of_batch))
 
 
 def _part_rule(
@@ -503,19 +508,19 @@ def _part_rule(
     if public is not None:
         return lambda unit, index: PARTS.index(public)
     if split.rule == "given":
-        return lambda unit, index: SPELLINGS.get(_given(source.parts, index).lower(), -1)
+        return lambda unit, index: SPELLINGS.get(_text_or_empty(source.parts, index).lower(), -1)
     return lambda unit, index: _hashed_part(unit, split, key)
 
 
-def _given(column: Sequence[Any] | None, index: int) -> str:
+def _text_or_empty(column: Sequence[Any] | None, index: int) -> str:
     """A value of an optional column as text; empty where there is none."""
     value = None if column is None else column[index]
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else text(value)
 
 
-def _name(given: str) -> bytes:
+def _name(text_: str) -> bytes:
     """Half a pair of surrogates is no character, but as good a name as another."""
-    return given.encode("utf-8", "surrogatepass")
+    return text_.encode("utf-8", "surrogatepass")
 
 
 def _hashed_part(unit: bytes, split: Split, key: bytes) -> int:
@@ -545,18 +550,20 @@ def _pool(dataset: Dataset, count: int, problems: list[tuple[int, str]]) -> Pool
     """From a user's records to the same under one label, which follows from them alone."""
 
     def pool(rows: Sequence[Row]) -> Sequence[Row]:
-        told = [row for row in rows if row.label >= 0]
-        label = agreed([row.label for row in told], dataset.unit.conflicts, count, dataset.labels)
+        labelled = [row for row in rows if row.label >= 0]
+        label = pooled_label(
+            [row.label for row in labelled], dataset.unit.conflicts, count, dataset.labels
+        )
         why = "labels of its user's records differ"
-        if len({row.group for row in told}) > 1:
+        if len({row.group for row in labelled}) > 1:
             label, why = -1, "records of its user are of several groups"
-        problems.extend((row.index, why) for row in told if label < 0)
+        problems.extend((row.index, why) for row in labelled if label < 0)
         return [row if row.label < 0 else replace(row, label=label) for row in rows]
 
     return pool
 
 
-def _chosen(
+def _select_rows(
     rows: Iterable[Row],
     cap: int | None,
     problems: list[tuple[int, str]],
@@ -567,23 +574,23 @@ def _chosen(
     the unit's own. Those that count as nothing come last: a missing one is known by its place
     alone, which other units move, so it must decide nothing."""
     ordered = sorted(rows, key=lambda row: (row.unit, row.record, row.rank, row.index))
-    for _, own in groupby(ordered, lambda row: row.unit):
+    for _, rows_of_unit in groupby(ordered, lambda row: row.unit):
         records = []
-        for _, copies in groupby(own, lambda row: row.record):
-            first, *others = copies
-            if any(row.rank != first.rank for row in others):
+        for _, copies in groupby(rows_of_unit, lambda row: row.record):
+            first, *further = copies
+            if any(row.rank != first.rank for row in further):
                 problems += [
-                    (row.index, "differs from another row with its id") for row in (first, *others)
+                    (row.index, "differs from another row with its id") for row in (first, *further)
                 ]
                 continue
             records.append(first)
-            problems += [(row.index, COPY) for row in others]
+            problems += [(row.index, COPY) for row in further]
         if not records:
             continue
-        records.sort(key=_by_key)
+        records.sort(key=_sort_key)
         together = [row for row in records if row.part == records[0].part]
         if spans is not None:
-            together = sorted((span for row in together for span in spans(row)), key=_by_key)
+            together = sorted((span for row in together for span in spans(row)), key=_sort_key)
         yield from islice(together if pool is None else pool(together), cap)
         problems += [
             (row.index, "in another part than its unit")
@@ -595,7 +602,7 @@ def _chosen(
         ]
 
 
-def _by_key(row: Row) -> tuple[bool, bytes]:
+def _sort_key(row: Row) -> tuple[bool, bytes]:
     return row.label < 0, row.record
 
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from dpladder.data.encoders import Rows
 from dpladder.data.layout import PLAIN, Layout
-from dpladder.data.sources import Source, absent, beside
+from dpladder.data.sources import Source, missing_source_error, record_columns
 from dpladder.data.tables import columns_in, objects_in, printables
 from dpladder.data.texts import decode
 from dpladder.errors import BadInput
-from dpladder.network.marks import marks_of
+from dpladder.network.marks import answer_marks
 
 Answer = tuple[int, str]  # the place of its first character in the context, and its text
 
@@ -29,15 +29,17 @@ def from_squad(path: Path, layout: Layout = PLAIN) -> Source:
     """SQuAD's own JSON, or a question a row: lines of JSON, or parquet, with id, title, context,
     question and answers. A title is a user where the config says so."""
     if not path.is_file():
-        raise absent(path, "SQuAD's JSON, or jsonl or parquet with a question in each row")
+        raise missing_source_error(
+            path, "SQuAD's JSON, or jsonl or parquet with a question in each row"
+        )
     rows = _rows_of(path)
     names = {"id": layout.name("id")} | {
         role: name for role, name in layout.named if role == "user"
     }
     names |= {} if layout.group is None else {"group": layout.group}
-    found = beside(printables(rows, names), path, len(rows))
+    columns = record_columns(printables(rows, names), path, len(rows))
     contents = [_content(row) for row in rows]
-    return Source("texts", contents.__getitem__, **found)
+    return Source("texts", contents.__getitem__, **columns)
 
 
 def _rows_of(path: Path) -> Sequence[dict[str, Any]]:
@@ -62,17 +64,17 @@ def _flat(whole: Any) -> Iterator[dict[str, Any]]:
     for article in _parts(whole, "data"):
         for paragraph in _parts(article, "paragraphs"):
             around = {"title": article.get("title"), "context": paragraph.get("context")}
-            for asked in _parts(paragraph, "qas"):
-                yield asked | around
+            for question in _parts(paragraph, "qas"):
+                yield question | around
 
 
-def _parts(given: dict[str, Any], key: str) -> list[dict[str, Any]]:
+def _parts(record: dict[str, Any], key: str) -> list[dict[str, Any]]:
     """What is no object, or no list of them, is an empty object, and so one record that counts as
     nothing."""
-    found = given.get(key)
+    parts = record.get(key)
     return [
         one if isinstance(one, dict) else {}
-        for one in (found if isinstance(found, list) else [None])
+        for one in (parts if isinstance(parts, list) else [None])
     ]
 
 
@@ -87,17 +89,17 @@ def _content(row: dict[str, Any]) -> bytes:
 
 
 def content_of(question: str, context: str, answers: Sequence[Answer] = ()) -> bytes:
-    told = json.dumps([question, context, answers], ensure_ascii=False)
-    return told.encode("utf-8", "surrogatepass")
+    text = json.dumps([question, context, answers], ensure_ascii=False)
+    return text.encode("utf-8", "surrogatepass")
 
 
-def _answers(given: Any) -> list[Answer] | None:
+def _answers(answers: Any) -> list[Answer] | None:
     """A list of answers, as SQuAD has them, or a list of each of their parts, as its rows do."""
-    if isinstance(given, dict):
-        texts, places = given.get("text"), given.get("answer_start")
-    elif isinstance(given, list) and all(isinstance(one, dict) for one in given):
-        texts = [one.get("text") for one in given]
-        places = [one.get("answer_start") for one in given]
+    if isinstance(answers, dict):
+        texts, places = answers.get("text"), answers.get("answer_start")
+    elif isinstance(answers, list) and all(isinstance(one, dict) for one in answers):
+        texts = [one.get("text") for one in answers]
+        places = [one.get("answer_start") for one in answers]
     else:
         return None
     if not isinstance(texts, list) or not isinstance(places, list) or len(texts) != len(places):
@@ -109,23 +111,23 @@ def _answers(given: Any) -> list[Answer] | None:
     return [*zip(places, texts, strict=True)] if all(right) else None
 
 
-def cut(tokenizer: Any, content: Any) -> Rows:
+def tokenize_question(tokenizer: Any, content: Any) -> Rows:
     """A record's tokens, of which the context's last ones are cut off where they are too many, with
     which of them are no padding, and their marks. Raises where a question alone is too long, and
     where an answer does not stand where it says."""
     question, context, answers = json.loads(decode(content))
-    found = tokenizer.encode(question, context)
-    inside = [place == 1 for place in found.sequence_ids]
+    encoding = tokenizer.encode(question, context)
+    inside = [place == 1 for place in encoding.sequence_ids]
     if not any(inside):
         raise ValueError("no token of its context is known")
     for place, text in answers:
         if not text.strip() or place < 0 or context[place : place + len(text)] != text:
             raise ValueError("an answer does not stand where it says")
-    ends = [_tokens_of(found.offsets, inside, place, text) for place, text in answers]
+    ends = [_tokens_of(encoding.offsets, inside, place, text) for place, text in answers]
     # no answer at all is one too, and stands at the first token of all
-    kept = [one for one in ends if one is not None] if answers else [(0, 0)]
-    marks = marks_of(inside, kept)
-    return np.array([found.ids, found.attention_mask, marks], np.int64)
+    answers_kept = [one for one in ends if one is not None] if answers else [(0, 0)]
+    marks = answer_marks(inside, answers_kept)
+    return np.array([encoding.ids, encoding.attention_mask, marks], np.int64)
 
 
 def _tokens_of(
@@ -135,12 +137,12 @@ def _tokens_of(
     off."""
     start = place + len(text) - len(text.lstrip())
     stop = place + len(text.rstrip())
-    held = [
+    tokens = [
         token
         for token, (begin, end) in enumerate(offsets)
         if inside[token] and begin < stop and end > start
     ]
-    return (held[0], held[-1]) if held and offsets[held[-1]][1] >= stop else None
+    return (tokens[0], tokens[-1]) if tokens and offsets[tokens[-1]][1] >= stop else None
 
 
 def words_of(tokenizer: Any, question: str, context: str, first: int, last: int) -> str:

@@ -22,9 +22,9 @@ from dpladder.data.encoders import (
     Rows,
     arithmetic,
     batch_of,
+    batch_stream,
     check_independence,
     device_of,
-    streamed,
 )
 from dpladder.data.spans import LEAST, pieces
 from dpladder.data.texts import decode
@@ -46,14 +46,14 @@ def sentences(features: Features, threads: int) -> Encoder:
 
     def load(content: Any, number: int) -> Rows:
         if answers:
-            return questions.cut(tokenizer, content)
-        found = cut(tokenizer, decode(content), number)
-        if found[1].sum() < least:
+            return questions.tokenize_question(tokenizer, content)
+        tokens = tokenize_text(tokenizer, decode(content), number)
+        if tokens[1].sum() < least:
             raise ValueError("too short for one token to follow another")
-        return found
+        return tokens
 
     names = () if features.until is not None or answers else depths_of(model)
-    forward = streamed(_start(_run(model, features, names), device), device, threads)
+    forward = batch_stream(_start(_run(model, features, names), device), device, threads)
     blank = np.zeros((2 + answers, features.tokens), np.int64)
     blank[1, 0] = 1  # attention has to look at something
     try:
@@ -94,16 +94,18 @@ def sentences(features: Features, threads: int) -> Encoder:
     return Encoder(row.shape[1], batch, blank, load, forward, facts)
 
 
-def cut(tokenizer: Any, text: str, span: int = 0) -> Rows:
+def tokenize_text(tokenizer: Any, text: str, span: int = 0) -> Rows:
     """A text's tokens at the fixed length, from its beginning or in one of its spans, and which of
     them are no padding."""
-    found = pieces(tokenizer, text)[span]
+    span_text = pieces(tokenizer, text)[span]
     if all(
         special or not seen
-        for special, seen in zip(found.special_tokens_mask, found.attention_mask, strict=True)
+        for special, seen in zip(
+            span_text.special_tokens_mask, span_text.attention_mask, strict=True
+        )
     ):
         raise ValueError("no token of it is known")
-    return np.array([found.ids, found.attention_mask], np.int64)
+    return np.array([span_text.ids, span_text.attention_mask], np.int64)
 
 
 def depths_of(model: Any) -> tuple[str, ...]:
@@ -118,17 +120,17 @@ def _run(model: Any, features: Features, names: Sequence[str]) -> Run:
     import torch
 
     from dpladder.network.answers import rows_of
-    from dpladder.network.stack import POOLS, below
+    from dpladder.network.stack import POOLS, lower_part
 
     if features.pooling == "each":
         return rows_of
     if features.until is not None:
-        return below(model, features.until)
+        return lower_part(model, features.until)
 
     def run(tokens: Any, mask: Any) -> Any:
-        told = model(input_ids=tokens, attention_mask=mask, output_hidden_states=True)
-        hidden = [told.hidden_states[place_of(name)] for name in names[:-1]]
-        last = POOLS[features.pooling](told.last_hidden_state.float(), mask)
+        output = model(input_ids=tokens, attention_mask=mask, output_hidden_states=True)
+        hidden = [output.hidden_states[place_of(name)] for name in names[:-1]]
+        last = POOLS[features.pooling](output.last_hidden_state.float(), mask)
         return torch.cat([*(POOLS["mean"](one.float(), mask) for one in hidden), last], dim=1)
 
     return run

@@ -26,42 +26,42 @@ SIDE = 224
 DIGITS = 20  # of a class's number, at most: Python refuses to read very many
 
 
-def corrupted(image: Pixels, how: Corruption) -> Pixels:
+def corrupt_image(image: Pixels, how: Corruption) -> Pixels:
     """An 8-bit RGB image, blurred or with noise: the same every time."""
     place = how.severity - 1
     if how.kind == "blur":
         from scipy.ndimage import gaussian_filter  # half a second that every other job saves
 
         sd = BLUR[place] * min(image.shape[:2]) / SIDE
-        found = gaussian_filter(image.astype(np.float64), (sd, sd, 0.0), mode="nearest")
+        pixels = gaussian_filter(image.astype(np.float64), (sd, sd, 0.0), mode="nearest")
     else:
         seed = int.from_bytes(blake2b(image.tobytes(), digest_size=16).digest(), "little")
         # no noise of a mechanism: a part of the record
         drawn = np.random.default_rng(seed).normal(size=image.shape)
-        found = image + 255.0 * NOISE[place] * drawn
-    return np.rint(found.clip(0.0, 255.0)).astype(np.uint8)
+        pixels = image + 255.0 * NOISE[place] * drawn
+    return np.rint(pixels.clip(0.0, 255.0)).astype(np.uint8)
 
 
-def matched(how: Matching) -> tuple[Callable[[object], int], int]:
+def class_mapping(how: Matching) -> tuple[Callable[[object], int], int]:
     """From another source's label to the model's own class, by name, or to -1; and how many classes
     there are."""
     counts_as = {text(label): text(name) for label, name in how.counts_as}
     # classes that have no names are meant by their numbers, and where the config says so alone
     if how.names is None:
-        own = class_count(classes_of(how.classes, how.source))
-        numbers = {str(place): place for place in range(own)}
-        return lambda label: numbers.get(counts_as.get(text(label), ""), -1), own
+        count = class_count(classes_of(how.classes, how.source))
+        numbers = {str(place): place for place in range(count)}
+        return lambda label: numbers.get(counts_as.get(text(label), ""), -1), count
     places = {text(name): place for place, name in enumerate(how.names)}
 
     def place(label: object) -> int:
-        given = text(label)
-        name = _called(given, how.labels)
-        return places.get(counts_as.get(given) or counts_as.get(name, name), -1)
+        label_text = text(label)
+        name = _label_name(label_text, how.labels)
+        return places.get(counts_as.get(label_text) or counts_as.get(name, name), -1)
 
     return place, len(places)
 
 
-def _called(label: str, names: Sequence[str]) -> str:
+def _label_name(label: str, names: Sequence[str]) -> str:
     """What a label is called: where its source numbers them, by the list of their names."""
     known = (
         label.isdecimal() and len(label) < DIGITS and label not in names and int(label) < len(names)

@@ -81,32 +81,33 @@ def text_bytes(value: Any) -> bytes:
     return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else b""
 
 
-def check_held(path: Path, held: Collection[str], layout: Layout, plural: str = "") -> None:
+def check_held(path: Path, names: Collection[str], layout: Layout, plural: str = "") -> None:
     """Refuse a table or arrays without a column that the config needs or names. Records that are
     to be predicted, and not learned from, need nothing but themselves."""
     if not layout.labelled:
         return
-    wanted = {} if layout.by_class else {"label": f"label{plural}"}
+    wanted = {} if layout.has_class_columns else {"label": f"label{plural}"}
     wanted |= dict(layout.named) | ({} if layout.group is None else {"group": layout.group})
     for role, name in wanted.items():
-        if name not in held:
+        if name not in names:
             key = "group.column" if role == "group" else role.partition(" ")[0]
             raise BadInput(
-                f"{path} has no {name}. Name the one that is the {role} in dataset.{key}; {SHOWN}.",
-                holds(held),
+                f"{path} has no {name}. Name the one that is the {role} in dataset.{key}; "
+                f"{SEE_CHECK}.",
+                names_found_text(names),
             )
 
 
 # A table without a header has a record's values where names should be.
-SHOWN = "`dpladder check` shows what it holds, by the names in its first line"
+SEE_CHECK = "`dpladder check` shows what it holds, by the names in its first line"
 
 
-def holds(names: Iterable[str]) -> str:
+def names_found_text(names: Iterable[str]) -> str:
     """The names in a table or a file of arrays, for the operator's eyes alone."""
     return f"It holds {', '.join(names) or 'nothing'}."
 
 
-def beside(columns: Mapping[str, Column], path: Path, rows: int) -> dict[str, Any]:
+def record_columns(columns: Mapping[str, Column], path: Path, rows: int) -> dict[str, Any]:
     """What stands beside records, by its role."""
     if any(len(column) != rows for column in columns.values()):
         raise BadInput(
@@ -125,25 +126,27 @@ def _labels(columns: Mapping[str, Column]) -> Column:
     """Of each record its value in each column that holds one class; nothing without such
     columns."""
     return [
-        *zip(*(held for role, held in columns.items() if role.startswith(OF_CLASS)), strict=True)
+        *zip(
+            *(column for role, column in columns.items() if role.startswith(OF_CLASS)), strict=True
+        )
     ]
 
 
-def several(label: object, classes: int) -> list[object]:
+def labels_of_record(label: object, classes: int) -> list[object]:
     """The labels of a record that may have several: those of a list, or between bars, or of a truth
     value for each class. Rows of an array are of one length, so they are filled up with numbers
     below 0, or with nothing."""
-    given = label.tolist() if hasattr(label, "tolist") else label
+    value = label.tolist() if hasattr(label, "tolist") else label
     each = (
-        given
-        if isinstance(given, list | tuple)
-        else text(given).split("|")
-        if given is not None
+        value
+        if isinstance(value, list | tuple)
+        else text(value).split("|")
+        if value is not None
         else []
     )
     if all(isinstance(one, bool) for one in each) or _truths(each, classes):
         return [place for place, holds in enumerate(each) if holds]
-    return [one for one in each if not _filling(one)]
+    return [one for one in each if not _is_blank(one)]
 
 
 def _truths(each: Sequence[object], classes: int) -> bool:
@@ -154,7 +157,7 @@ def _truths(each: Sequence[object], classes: int) -> bool:
     )
 
 
-def _filling(label: object) -> bool:
+def _is_blank(label: object) -> bool:
     return label is None or text(label) == "" or (isinstance(label, int | float) and not label >= 0)
 
 
@@ -176,7 +179,7 @@ def bytes_of(file: Path) -> bytes:
         return b""
 
 
-def absent(path: Path, wanted: str) -> BadInput:
+def missing_source_error(path: Path, wanted: str) -> BadInput:
     return BadInput(
         f"dataset.source: {path} does not exist. It must be {wanted}; is the right disk mounted?"
     )

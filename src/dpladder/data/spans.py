@@ -28,16 +28,16 @@ class Cutter:
     sha256: str
 
 
-def cutter(asked: Spans) -> Cutter:
-    tokenizer = tokenizer_of(asked.model, asked.tokens)
+def cutter(spans: Spans) -> Cutter:
+    tokenizer = tokenizer_of(spans.model, spans.tokens)
 
     def count(content: Any) -> int:
         try:
-            found = pieces(tokenizer, decode(content))
+            parts = pieces(tokenizer, decode(content))
         except ValueError:
             return 1
         # all but the last are full
-        return max(1, len(found) - (sum(found[-1].attention_mask) < LEAST))
+        return max(1, len(parts) - (sum(parts[-1].attention_mask) < LEAST))
 
     return Cutter(count, tokenizer_digest(tokenizer))
 

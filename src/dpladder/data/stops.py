@@ -47,12 +47,12 @@ STOPPED_BY_NOISE = 1e-6  # how probable at most, on either line, where the data 
 def check_kind(features: Features, source: Source) -> None:
     """Refuse a network that does not take what the source holds."""
     if features.takes == "features" and source.kind in ("files", "texts"):
-        held = (
+        kinds = (
             "image files. Name a timm model"
             if source.kind == "files"
             else "texts. Set features.model: minilm"
         )
-        raise BadInput(f"features.model is none, but {source.name} holds {held}.")
+        raise BadInput(f"features.model is none, but {source.name} holds {kinds}.")
     if features.takes == "features":
         return
     if source.kind == "features":
@@ -61,21 +61,21 @@ def check_kind(features: Features, source: Source) -> None:
             "features.model: none."
         )
     if (source.kind == "texts") != (features.takes == "texts"):
-        held = (
+        kinds = (
             "texts: set features.model to minilm or hf:<name>"
             if source.kind == "texts"
             else "images"
         )
         raise BadInput(
             f"features.model is {features.model}, which takes {features.takes}, but {source.name} "
-            f"holds {held}."
+            f"holds {kinds}."
         )
 
 
-def refuse_too_few_different_rows(found: Survey, nominal_size: int) -> None:
+def refuse_too_few_different_rows(surveyed: Survey, nominal_size: int) -> None:
     """Refuse a table in which nominal_size rows cannot all differ. Header and config decide, and
     no record."""
-    allowed = most_different_rows(found)
+    allowed = most_different_rows(surveyed)
     if allowed is not None and allowed < nominal_size:
         raise BadInput(
             f"the table has no id column, and its declared levels allow {allowed:,} different rows "
@@ -84,7 +84,7 @@ def refuse_too_few_different_rows(found: Survey, nominal_size: int) -> None:
         )
 
 
-def what_stops(
+def reason_to_stop(
     counts: NDArray[Any], expected: int, stops: Stops, most: Labels = 1, sd: float = 0.0
 ) -> str | None:
     """Why data of these units cannot be what the config means; None where it may be.
@@ -101,10 +101,10 @@ def what_stops(
         return "most of it counts as nothing"
     if stops != "lost or lopsided" or len(by_class) == 1:
         return None
-    others = usable - (by_class[[0, 2]] if most == MANY else by_class)
+    rest = usable - (by_class[[0, 2]] if most == MANY else by_class)
     # of a tenth of all less the others, which is nine tenths of one count less another
-    sure = NormalDist().inv_cdf(1 - STOPPED_BY_NOISE / len(others))
+    sure = NormalDist().inv_cdf(1 - STOPPED_BY_NOISE / len(rest))
     margin = max(sure * sd * math.sqrt(0.9**2 + 1), LEAST / 10)
-    if min(others) < usable / 10 - margin:
+    if min(rest) < usable / 10 - margin:
         return "nearly all of it is of one class, or has no finding, or has all"
     return None

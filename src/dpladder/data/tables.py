@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.config.dataset_sections import Chosen
-from dpladder.config.extras import need
+from dpladder.config.extras import require_package
 from dpladder.data.columns import levels_of, matrix_of, name_of
 from dpladder.data.layout import PLAIN, ROLES, Layout
 from dpladder.data.sources import (
     BROKEN,
     PATH,
-    SHOWN,
+    SEE_CHECK,
     TEXT,
     Source,
-    absent,
-    beside,
     bytes_of,
     check_held,
-    holds,
+    missing_source_error,
+    names_found_text,
+    record_columns,
     text_bytes,
 )
 from dpladder.errors import BadInput
@@ -47,7 +47,7 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
     split, and the column of groups where one is declared, between commas, semicolons or tabs; paths
     are relative to the table's own folder."""
     if not path.is_file():
-        raise absent(
+        raise missing_source_error(
             path,
             "a table with the columns path (or text, or features) and label, and if you have them "
             "id,user,split",
@@ -57,16 +57,16 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
     if layout.columns or not {PATH, TEXT} & set(names):
         return _number_table(path, names, layout)
     rows = _rows_of(path, layout.multiline)
-    unread = _unread(rows)
+    unread = _unreadable_rows(rows)
     if PATH not in names:
-        return replace(_texts(rows, layout.beside(names), path), unread=unread)
-    found = beside(printables(rows, layout.beside(names)), path, len(rows))
+        return replace(_texts(rows, layout.columns_present(names), path), unread=unread)
+    columns = record_columns(printables(rows, layout.columns_present(names)), path, len(rows))
     files = [path.parent / (row[PATH] or "") for row in rows]
     line = partial(_line, rows)
     return Source(
         "files",
         lambda index: bytes_of(files[index]),
-        **found,
+        **columns,
         files=files,
         line=line,
         unread=unread,
@@ -82,10 +82,10 @@ def _line(rows: Sequence[Mapping[str, Any]], index: int) -> bytes:
 def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
     """Features, as the header names them: what a row holds decides nothing for the others. An
     unnamed column numbers rows."""
-    taken = layout.beside(names)
+    taken = layout.columns_present(names)
     chosen = features_in(path, [name for name in names if name], layout)
     rows = _rows_of(path, layout.multiline)
-    found = beside(printables(rows, taken), path, len(rows))
+    columns = record_columns(printables(rows, taken), path, len(rows))
     numbers = {name_of(column) for column in chosen if not levels_of(column)}
     decimals = with_points if delimiter_in(path) != "," else list
 
@@ -97,12 +97,12 @@ def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
     return Source(
         "features",
         lambda index: matrix[index],
-        **found,
+        **columns,
         width=matrix.shape[1],
         line=partial(_line, rows),
         line_is_all=True,
         names=names,
-        unread=_unread(rows),
+        unread=_unreadable_rows(rows),
     )
 
 
@@ -126,14 +126,14 @@ def features_in(path: Path, names: Sequence[str], layout: Layout) -> Sequence[Ch
             f"{path}: beside the column {layout.group} of groups, dataset.columns must name the "
             "columns that are features."
         )
-    taken = {*layout.beside(names).values(), *ROLES}
+    taken = {*layout.columns_present(names).values(), *ROLES}
     chosen = layout.columns or [name for name in names if name not in taken]
     missing = [name for name in map(name_of, chosen) if name not in names]
     if missing or not chosen:
         raise BadInput(
             f"{path} has no column {', '.join(missing) or 'of features'}. Name those that are "
-            f"features in dataset.columns; {SHOWN}.",
-            holds(names),
+            f"features in dataset.columns; {SEE_CHECK}.",
+            names_found_text(names),
         )
     return chosen
 
@@ -206,7 +206,7 @@ def _rows_of(path: Path, multiline: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _unread(rows: Sequence[Mapping[str, Any]]) -> list[int]:
+def _unreadable_rows(rows: Sequence[Mapping[str, Any]]) -> list[int]:
     return [place for place, row in enumerate(rows) if NO_ROW in row]
 
 
@@ -230,9 +230,9 @@ def from_jsonl(path: Path, layout: Layout = PLAIN) -> Source:
     """An object a line with text and label, and what else the config says that lines have: a file
     without a header says nowhere what it holds. An id is read where a line has one, for it decides
     about its own line alone. A line that is no object is one bad record."""
-    names = layout.of_lines()
-    found = _texts(objects_in(path), {"id": "id", **names}, path)
-    return replace(found, some_have_ids="id" not in names)
+    names = layout.json_fields()
+    columns = _texts(objects_in(path), {"id": "id", **names}, path)
+    return replace(columns, some_have_ids="id" not in names)
 
 
 def objects_in(path: Path) -> list[dict[str, Any]]:
@@ -240,7 +240,7 @@ def objects_in(path: Path) -> list[dict[str, Any]]:
     try:
         lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
     except OSError:
-        raise absent(
+        raise missing_source_error(
             path, "a readable file with a JSON object a line, which holds text and label"
         ) from None
     return [_object(line) for line in lines if line.strip()]
@@ -248,17 +248,17 @@ def objects_in(path: Path) -> list[dict[str, Any]]:
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line.decode("utf-8", "surrogateescape"))
+        document = json.loads(line.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _texts(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], path: Path) -> Source:
     texts = [text_bytes(row.get(TEXT)) for row in rows]
-    found = beside(printables(rows, names), path, len(rows))
+    columns = record_columns(printables(rows, names), path, len(rows))
     line = partial(_line, rows)
-    return Source("texts", texts.__getitem__, **found, line=line, line_is_all=True)
+    return Source("texts", texts.__getitem__, **columns, line=line, line_is_all=True)
 
 
 def printables(
@@ -276,19 +276,21 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     """A label column, optional id, user, split and declared group; features are the chosen columns,
     or one list column named features, or all others that are no index of pandas'. Where a column is
     named text and none is chosen, that is what records are."""
-    table, held, index = _opened(path)
-    check_held(path, held, layout)
-    columns = {role: _cells(table.column(name)) for role, name in layout.beside(held).items()}
-    found = beside(columns, path, len(table))
-    lines = [_as_bytes(table.column(name)) for name in held if name not in index]
-    if TEXT in held and not layout.columns:
+    table, names_, index = _open_parquet(path)
+    check_held(path, names_, layout)
+    columns = {
+        role: _cells(table.column(name)) for role, name in layout.columns_present(names_).items()
+    }
+    record_columns_ = record_columns(columns, path, len(table))
+    lines = [_as_bytes(table.column(name)) for name in names_ if name not in index]
+    if TEXT in names_ and not layout.columns:
         return replace(
-            _text_column(table.column(TEXT), found, path),
+            _text_column(table.column(TEXT), record_columns_, path),
             line=partial(_cells_at, lines),
             line_is_all=True,
         )
     chosen = features_in(
-        path, [name for name in held if name not in index or layout.columns], layout
+        path, [name for name in names_ if name not in index or layout.columns], layout
     )
     if list(chosen) == ["features"]:
         matrix = _list_column(table.column("features"), path)
@@ -298,11 +300,11 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     return Source(
         "features",
         lambda index: matrix[index],
-        **found,
+        **record_columns_,
         width=matrix.shape[1],
         line=partial(_cells_at, lines),
         line_is_all=True,
-        names=[name for name in held if name not in index],
+        names=[name for name in names_ if name not in index],
     )
 
 
@@ -320,9 +322,9 @@ def _as_bytes(column: Any) -> Callable[[int], bytes]:
     return lambda index: values[index].tobytes()
 
 
-def _opened(path: Path) -> tuple[Any, list[str], list[str]]:
+def _open_parquet(path: Path) -> tuple[Any, list[str], list[str]]:
     """A parquet table, its columns' names, and those that are a pandas index."""
-    need("pyarrow", "parquet", str(path))
+    require_package("pyarrow", "parquet", str(path))
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -330,7 +332,7 @@ def _opened(path: Path) -> tuple[Any, list[str], list[str]]:
         table = pq.read_table(path)
         return table, table.column_names, _index_of(table.schema)
     except FileNotFoundError:
-        raise absent(
+        raise missing_source_error(
             path, "a parquet table with a label column and numeric feature columns"
         ) from None
     except (*BROKEN, pa.ArrowException):
@@ -343,18 +345,20 @@ def columns_in(
     """All columns of a table, each with its values as they are read; and the places of rows that do
     not parse."""
     if path.suffix == ".parquet":
-        table, held, index = _opened(path)
-        return {name: _cells(table.column(name)) for name in held if name not in index}, ()
+        table, read, index = _open_parquet(path)
+        return {name: _cells(table.column(name)) for name in read if name not in index}, ()
     rows = _rows_of(path, multiline)
-    return printables(rows, {name: name for name in header_of(path) if name}), _unread(rows)
+    return printables(rows, {name: name for name in header_of(path) if name}), _unreadable_rows(
+        rows
+    )
 
 
 def _values(column: Any) -> Sequence[Any]:
     import pyarrow as pa
 
     plain = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
-    found: Sequence[Any] = column.to_numpy() if plain and not column.null_count else _cells(column)
-    return found
+    values: Sequence[Any] = column.to_numpy() if plain and not column.null_count else _cells(column)
+    return values
 
 
 def _cells(column: Any) -> list[Any]:
@@ -363,13 +367,13 @@ def _cells(column: Any) -> list[Any]:
     try:
         whole: list[Any] = column.to_pylist()
     except Exception:
-        return [_cell(held) for held in column]
+        return [_cell(cell) for cell in column]
     return whole
 
 
-def _cell(held: Any) -> Any:
+def _cell(value: Any) -> Any:
     try:
-        return held.as_py()
+        return value.as_py()
     except Exception:
         return None
 
@@ -409,13 +413,13 @@ def _check_numeric(chosen: Sequence[Chosen], schema: Any, path: Path, layout: La
     }
     wrong = [name for name, kind in kinds.items() if not any(is_so(kind) for is_so in numeric)]
     if wrong:
-        told = ", ".join(f"{name} ({kinds[name]})" for name in wrong)
+        names = ", ".join(f"{name} ({kinds[name]})" for name in wrong)
         right = [name_of(column) for column in chosen if name_of(column) not in wrong]
         raise Worded(
             f"{path}: columns must be numeric to be features, and some that would be are not. Say "
             "which columns are features in dataset.columns, with levels where they are words; "
             f"beside them there may be {', '.join(ROLES)}. `dpladder check` shows each.",
-            f"Not numeric: {told}. dataset.columns: [{', '.join(right)}] takes them out.",
+            f"Not numeric: {names}. dataset.columns: [{', '.join(right)}] takes them out.",
             path,
             layout,
         )

@@ -15,9 +15,9 @@ def decode(content: Any) -> str:
     if len(content) > LARGEST:
         raise ValueError(f"longer than {LARGEST:,} bytes")
     try:
-        found = content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
-    if not found.strip():
+    if not text.strip():
         raise ValueError("nothing but white space")
-    return found
+    return text

@@ -24,7 +24,7 @@ MOST_LEVELS = 50
 
 
 @dataclass(frozen=True)
-class Told:
+class ColumnReport:
     """A column: `words` and `missing` are shares of its rows, `lost` the rows that count as nothing
     because of it, or, of levels, hold none of them; `unfit` says why it is no feature."""
 
@@ -43,7 +43,7 @@ class Told:
         return "numbers" if not self.words else "words" if self.words == 1 else "numbers and words"
 
     @property
-    def becomes(self) -> str:
+    def encoding_text(self) -> str:
         if self.role is not None:
             if self.role.startswith(OF_CLASS):
                 return "what each record has of one class"
@@ -51,21 +51,23 @@ class Told:
         if self.feature is None:
             return "not read"
         if isinstance(self.feature, str):
-            return "a feature as it is" + self._at_a_loss("a record without a number is lost")
+            return "a feature as it is" + self._lost_records_text(
+                "a record without a number is lost"
+            )
         if self.feature.levels:
-            told = f"a feature for each of {len(self.feature.levels)} levels"
-            return told + (f"; {self.lost:,} records hold none of them" if self.lost else "")
+            text = f"a feature for each of {len(self.feature.levels)} levels"
+            return text + (f"; {self.lost:,} records hold none of them" if self.lost else "")
         low, high = self.feature.range or (0.0, 0.0)
-        told = (
+        text = (
             "a feature" if self.feature.range is None else f"a feature, cut to {low:g} to {high:g}"
         )
-        return told + self._at_a_loss("a record without a number is lost")
+        return text + self._lost_records_text("a record without a number is lost")
 
-    def _at_a_loss(self, why: str) -> str:
+    def _lost_records_text(self, why: str) -> str:
         return f"; {self.lost:,} records count as nothing: {why}" if self.lost else ""
 
 
-def columns_of(source: Source, layout: Layout) -> list[Told]:
+def columns_of(source: Source, layout: Layout) -> list[ColumnReport]:
     """The columns of a table of features; of any other source none."""
     kind, path = kind_of(source.name), source.name.partition(":")[2]
     if source.kind != "features" or kind is None or not kind.columns:
@@ -73,21 +75,24 @@ def columns_of(source: Source, layout: Layout) -> list[Told]:
     return columns_at(Path(path).expanduser(), layout)
 
 
-def columns_at(path: Path, layout: Layout) -> list[Told]:
+def columns_at(path: Path, layout: Layout) -> list[ColumnReport]:
     """The same of a table at a path."""
     table, _ = tables.columns_in(path, layout.multiline)
     if path.suffix != ".parquet" and tables.delimiter_in(path) != ",":
         table = {name: tables.with_points(cells) for name, cells in table.items()}
-    roles = {name: role for role, name in layout.beside(table).items()}
+    roles = {name: role for role, name in layout.columns_present(table).items()}
     chosen = {name_of(one): one for one in tables.features_in(path, [*table], layout)}
     if [*chosen] == ["features"] and any(isinstance(row, list) for row in table["features"]):
         return []  # a row's features in one column
     return [
-        _told(name, values, roles.get(name), chosen.get(name)) for name, values in table.items()
+        _report_column(name, values, roles.get(name), chosen.get(name))
+        for name, values in table.items()
     ]
 
 
-def _told(name: str, values: Sequence[Any], role: str | None, feature: Chosen | None) -> Told:
+def _report_column(
+    name: str, values: Sequence[Any], role: str | None, feature: Chosen | None
+) -> ColumnReport:
     missing = np.array([value is None or value != value or value == "" for value in values], bool)
     number = np.isfinite(matrix_of([name], lambda _: values)[:, 0])
     words = float(np.mean(~number[~missing])) if not missing.all() else 0.0
@@ -99,10 +104,12 @@ def _told(name: str, values: Sequence[Any], role: str | None, feature: Chosen | 
         lost = int((~np.isfinite(matrix_of([feature], lambda _: values)[:, 0])).sum())
     share = float(missing.mean()) if len(missing) else 0.0
     here = [str(value) for value, none in zip(values, missing, strict=True) if not none]
-    return Told(name, words, share, role, feature, lost, _unfit(here, words, share))
+    return ColumnReport(
+        name, words, share, role, feature, lost, _reason_to_skip(here, words, share)
+    )
 
 
-def _unfit(here: Sequence[str], words: float, missing: float) -> str | None:
+def _reason_to_skip(here: Sequence[str], words: float, missing: float) -> str | None:
     """Why a column is no feature by the look of it, from what is there of it."""
     if missing > 0.5:
         return "mostly missing"
@@ -139,15 +146,15 @@ def _is_utf8(line: bytes) -> bool:
     return True
 
 
-def lines(found: Sequence[Told], declared: bool) -> Iterator[str]:
+def lines(reports: Sequence[ColumnReport], declared: bool) -> Iterator[str]:
     """`declared`: whether the config names the features. It should: see the proposal."""
-    for one in found:
-        yield f"column   {one.name}: {one.kind}, {one.missing:.1%} missing; {one.becomes}"
-    if not found or declared:
+    for one in reports:
+        yield f"column   {one.name}: {one.kind}, {one.missing:.1%} missing; {one.encoding_text}"
+    if not reports or declared:
         return
-    features = [one for one in found if one.feature is not None]
+    features = [one for one in reports if one.feature is not None]
     unfit = [f"{one.name} ({one.unfit})" for one in features if one.unfit]
-    fit = [_proposed(one) for one in features if not one.unfit]
+    fit = [_proposed_entry(one) for one in features if not one.unfit]
     if not fit:
         yield (
             f"propose  nothing: no column looks like a feature: {', '.join(unfit)}. Texts are read "
@@ -162,5 +169,5 @@ def lines(found: Sequence[Told], declared: bool) -> Iterator[str]:
     )
 
 
-def _proposed(one: Told) -> str:
+def _proposed_entry(one: ColumnReport) -> str:
     return one.name if not one.words else f"{{name: {one.name}, levels: [...]}}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from dpladder.config.extras import need
+from dpladder.config.extras import require_package
 from dpladder.config.sources import GENRES
 from dpladder.data.sources import Source, text_bytes
 from dpladder.errors import BadInput
@@ -32,12 +32,12 @@ def _verses(name: str, count: str) -> Source:
     """A verse is a record by its place; its chapter is its user, for units of several verses."""
     version, package = VERSIONS[name]
     for needed in ("pythonbible", package):
-        need(needed, "text", f"dataset.source: {name}")
+        require_package(needed, "text", f"dataset.source: {name}")
     import pythonbible
     from pythonbible.bible.errors import VersionMissingVerseError
 
     known = sorted(
-        (verse for verse in pythonbible.verses.VERSE_IDS if book_of(verse) <= 66), key=_shuffled
+        (verse for verse in pythonbible.verses.VERSE_IDS if book_of(verse) <= 66), key=_shuffle_key
     )
     if count and not 0 < int(count) <= len(known):
         raise BadInput(
@@ -77,6 +77,6 @@ def genre_of(verse: int) -> str:
     return next(genre for genre, last in LAST.items() if book_of(verse) <= last)
 
 
-def _shuffled(verse: int) -> bytes:
+def _shuffle_key(verse: int) -> bytes:
     """A place in an order that is the same everywhere, for ever."""
     return sha256(str(verse).encode()).digest()

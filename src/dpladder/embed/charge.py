@@ -19,9 +19,9 @@ from dpladder.privacy.accounting.draws import EQUAL
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import make_folder, subkey
-from dpladder.privacy.ledger.state import Held
+from dpladder.privacy.ledger.state import LedgerCharge
 from dpladder.privacy.release import noise
-from dpladder.privacy.release.grid import on_grid
+from dpladder.privacy.release.grid import add_noise_on_grid
 from dpladder.privacy.release.noise import SecretNoise
 
 if TYPE_CHECKING:
@@ -40,12 +40,14 @@ class Charge:
     """
 
     def __init__(
-        self, ledger: Ledger, held: Held, lock: threading.RLock, moved: Callable[[], None]
+        self, ledger: Ledger, charge: LedgerCharge, lock: threading.RLock, moved: Callable[[], None]
     ) -> None:
-        self._ledger, self._held, self._lock, self._moved = ledger, held, lock, moved
+        self._ledger, self._held, self._lock, self._moved = ledger, charge, lock, moved
         self._process = os.getpid()
         self._thread: threading.Thread | None = None
-        self._left = steps_of([spend.event for spend in held.declared], held.declared[0].relation)
+        self._left = steps_of(
+            [spend.event for spend in charge.declared], charge.declared[0].relation
+        )
         self._drawn = 0
 
     @property
@@ -60,7 +62,7 @@ class Charge:
     def commit(self) -> Charge:
         """Write the charge down, durably. Only then may the mechanism read private data and draw
         its noise."""
-        self._own_process()
+        self._refuse_fork()
         with self._lock:
             if self.status != "RESERVED":
                 self._refuse(f"is {self.status} already, and is committed once. {AGAIN}")
@@ -87,7 +89,7 @@ class Charge:
 
     def finish(self, released: Any) -> str:
         """What came out, once: its digest goes into the ledger, and is returned."""
-        self._committed("finish")
+        self._require_committed("finish")
         output = digest(released)
         with self._lock:
             self._held = book.finish(self._ledger, self._held.token, output)
@@ -96,7 +98,7 @@ class Charge:
 
     def refund(self) -> None:
         """Give the budget back. Only what was never committed can be."""
-        self._own_process()
+        self._refuse_fork()
         with self._lock:
             book.refund(self._ledger, [self._held.token])
             self._held = self._ledger.state.items[self._held.token]
@@ -106,17 +108,17 @@ class Charge:
         Gaussians that lie under no sample. `sensitivity` is the most (L2) that one record adds to
         `value`: a record that makes a sum infinite or no number adds more than any figure, so leave
         it out of the sum. What is no number here counts as 0."""
-        self._committed("draw noise")
+        self._require_committed("draw noise")
         if not (sensitivity > 0.0 and math.isfinite(sensitivity)):
             raise BadInput(f"sensitivity is {sensitivity}. It must be positive and finite.")
         with self._lock:
-            step = self._take(lambda left: left.sample_rate == 1.0, "another Gaussian")
+            step = self._use(lambda left: left.sample_rate == 1.0, "another Gaussian")
             index, self._drawn = self._drawn, self._drawn + 1
         key = subkey(self._ledger.home, "noise")
         source = SecretNoise(key, str(self._held.query), str(self._held.nonce))
         exact = np.asarray(value, np.float64)
         drawn = noise.gaussian(source.stream("own", index), exact.shape)
-        noised = on_grid(exact, drawn, step.noise_multiplier * sensitivity)
+        noised = add_noise_on_grid(exact, drawn, step.noise_multiplier * sensitivity)
         return float(noised) if np.ndim(value) == 0 else noised
 
     def accountant(self) -> IAccountant:
@@ -129,7 +131,7 @@ class Charge:
 
     def step(self, noise_multiplier: float, sample_rate: float) -> None:
         """Take one reserved step of DP-SGD."""
-        self._committed("take a step")
+        self._require_committed("take a step")
 
         def same(left: Steps) -> bool:
             return math.isclose(
@@ -137,7 +139,7 @@ class Charge:
             ) and math.isclose(left.sample_rate, sample_rate, rel_tol=EQUAL)
 
         with self._lock:
-            self._take(
+            self._use(
                 same,
                 f"a step at noise multiplier {noise_multiplier} and sample rate {sample_rate}",
             )
@@ -157,7 +159,7 @@ class Charge:
             "reserve there, under another name"
         )
 
-    def _take(self, fits: Callable[[Steps], bool], what: str) -> Steps:
+    def _use(self, fits: Callable[[Steps], bool], what: str) -> Steps:
         for place, left in enumerate(self._left):
             if left.count and fits(left):
                 self._left[place] = Steps(left.noise_multiplier, left.sample_rate, left.count - 1)
@@ -167,8 +169,8 @@ class Charge:
             "mechanism draws"
         )
 
-    def _committed(self, what: str) -> None:
-        self._own_process()
+    def _require_committed(self, what: str) -> None:
+        self._refuse_fork()
         if self.status != "COMMITTED":
             before = (
                 "commit() it first"
@@ -182,7 +184,7 @@ class Charge:
                 "each thread"
             )
 
-    def _own_process(self) -> None:
+    def _refuse_fork(self) -> None:
         if os.getpid() != self._process:
             self._refuse(
                 "was reserved by another process, of which this is a fork. Open the Ledger here "

@@ -21,16 +21,16 @@ from dpladder.embed.statement import write_statement
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend
-from dpladder.privacy.accounting.shown import down, up, up_short
+from dpladder.privacy.accounting.shown import round_down, round_up, round_up_short
 from dpladder.privacy.ledger import anchors, book
-from dpladder.privacy.ledger.book import OWN
-from dpladder.privacy.ledger.home import check_apart, open_home
-from dpladder.privacy.ledger.room import left
+from dpladder.privacy.ledger.book import OWN_CODE
+from dpladder.privacy.ledger.home import open_home, refuse_home_inside
+from dpladder.privacy.ledger.room import remaining_epsilon
 from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.statement.check import anchors_in, check, read_statement
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
@@ -75,25 +75,37 @@ class OpenLedger:
         self.results = Path(results)
         self._process, self._lock = os.getpid(), threading.RLock()
         place = None if home is None else Path(home)
-        check_apart(open_home(place, create=False), [self.results])
+        refuse_home_inside(open_home(place, create=False), [self.results])
         opened = open_home(place)
         # before the ledger, which only grows
         stood = [anchor for anchor in anchors_in(self.results) if anchor.lineage == lineage]
         state = book.load(book.Ledger(opened, lineage))
         anchors.check(opened, stood, {lineage: state})
         terms = state.terms or Terms(
-            lineage, relation, unit, 1, delta, OWN, epsilon, "release", booking.SHARE, loss, weight
+            lineage,
+            relation,
+            unit,
+            1,
+            delta,
+            OWN_CODE,
+            epsilon,
+            "release",
+            booking.SHARE,
+            loss,
+            weight,
         )
         if terms.mode != "release":
             raise Refused(
                 f"lineage {lineage} is in mode {terms.mode}, which guarantees nothing. Open "
                 "another lineage."
             )
-        given = replace(terms, relation=relation, unit=unit, delta=delta, lifetime_epsilon=epsilon)
+        terms_given = replace(
+            terms, relation=relation, unit=unit, delta=delta, lifetime_epsilon=epsilon
+        )
         if (loss, weight) != (0.0, 1.0):
-            given = replace(given, loss=loss, weight=weight)
-        self._terms = given
-        self._ledger = book.open_ledger(opened, given)
+            terms_given = replace(terms_given, loss=loss, weight=weight)
+        self._terms = terms_given
+        self._ledger = book.open_ledger(opened, terms_given)
 
     def reserve(self, name: str, mechanism: Mechanism, *, again: bool = False) -> Charge:
         """Set budget aside for a mechanism: a DpEvent of dp_accounting, an Opacus accountant, its
@@ -109,15 +121,15 @@ class OpenLedger:
         again. A name that was committed is refused, because that is paid for: `again=True` pays
         once more.
         """
-        self._own_process()
+        self._refuse_fork()
         if not NAME.fullmatch(name):
             raise BadInput(
                 f"a spend is called {name!r}. It must be letters, digits, and -, _ or . inside."
             )
         item = self._item(name, mechanism)
         with self._lock:
-            held = book.load(self._ledger).of(item.question)
-            if not again and any(one.status != "RESERVED" for one in held):
+            charges = book.load(self._ledger).charges_for(item.question)
+            if not again and any(one.status != "RESERVED" for one in charges):
                 self._refuse_used(name)
             (mine,) = book.reserve(self._ledger, [item], {item.question} if again else ())
             if mine.status != "RESERVED":  # another process was quicker
@@ -135,13 +147,13 @@ class OpenLedger:
         mechanism: Mechanism | Callable[..., Mechanism],
         *,
         again: bool = False,
-    ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+    ) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
         """A decorator: each call is one spend, and what the function returns is what it released.
         Name and mechanism may be functions of the call's arguments."""
 
-        def decorate(work: Callable[Given, Result]) -> Callable[Given, Result]:
+        def decorate(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
             @functools.wraps(work)
-            def charged(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+            def charged(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
                 called = name(*args, **kwargs) if callable(name) else name
                 costs = mechanism(*args, **kwargs) if callable(mechanism) else mechanism
                 with self.spend(called, costs, again=again) as charge:
@@ -162,16 +174,16 @@ class OpenLedger:
             epsilon: What it costs at the lineage's delta.
             again: Whether to pay once more under a name that was used.
         """
-        found = self._release_statistic(name, *statistics.counted(values), epsilon, again)
-        return float(found[0])
+        result = self._release_statistic(name, *statistics.count_present(values), epsilon, again)
+        return float(result[0])
 
     def histogram(
         self, name: str, values: Any, *, levels: Sequence[Any], epsilon: float, again: bool = False
     ) -> dict[Any, float]:
         """How many values are each of the levels, which are declared, with noise."""
         exact = statistics.counts_of_levels(values, levels)
-        found = self._release_statistic(name, *exact, epsilon, again)
-        return dict(zip(levels, found.tolist(), strict=True))
+        result = self._release_statistic(name, *exact, epsilon, again)
+        return dict(zip(levels, result.tolist(), strict=True))
 
     def sum(
         self,
@@ -183,7 +195,7 @@ class OpenLedger:
         again: bool = False,
     ) -> float:
         """The sum of values, each cut to bounds, which are declared, with noise."""
-        exact = statistics.summed(values, bounds)
+        exact = statistics.clipped_sum_of_values(values, bounds)
         return float(self._release_statistic(name, *exact, epsilon, again)[0])
 
     def mean(
@@ -196,7 +208,7 @@ class OpenLedger:
         again: bool = False,
     ) -> float:
         """The mean of values, each cut to bounds: a noised sum over a noised count."""
-        exact = statistics.centred(values, bounds)
+        exact = statistics.scaled_sum_and_count(values, bounds)
         return statistics.mean_of(self._release_statistic(name, *exact, epsilon, again), bounds)
 
     def quantiles(
@@ -234,7 +246,7 @@ class OpenLedger:
 
         terms = self._terms
         moved = 2.0 if terms.relation == "replace_one" else 1.0  # one record leaves, another comes
-        multiplier = moved * gdp.sigma(gdp.mu(epsilon, terms.delta), 1)
+        multiplier = moved * gdp.sigma(gdp.mu_from_epsilon(epsilon, terms.delta), 1)
         with self.spend(name, dp_event.GaussianDpEvent(multiplier), again=again) as charge:
             noised = np.asarray(charge.noise(exact, sensitivity), np.float64)
             charge.finish(noised)
@@ -242,7 +254,7 @@ class OpenLedger:
 
     def affords(self, mechanism: Mechanism) -> bool:
         """Whether one more such spend would be reserved. Reserves nothing."""
-        self._own_process()
+        self._refuse_fork()
         try:
             with self._lock:
                 item = self._item("asked", mechanism)
@@ -264,35 +276,35 @@ class OpenLedger:
     def released(self, name: str) -> str | None:
         """The digest of what a spend released; None while it has not."""
         with self._lock:
-            held = book.load(self._ledger).of(_question(name))
-        return next((one.output for one in reversed(held) if one.status == "DONE"), None)
+            charges = book.load(self._ledger).charges_for(_question(name))
+        return next((one.output for one in reversed(charges) if one.status == "DONE"), None)
 
     @property
     def spent(self) -> float:
         """Epsilon of all that is spent or reserved, whoever spent it. The guarantee is the
         limit."""
         with self._lock:
-            return book.spent(self._ledger, book.load(self._ledger)).epsilon
+            return book.cost_so_far(self._ledger, book.load(self._ledger)).epsilon
 
     @property
     def left(self) -> float:
         """Epsilon of the largest Gaussian mechanism that the limit still has room for."""
         with self._lock:
-            return left(self._terms, book.load(self._ledger).charged())
+            return remaining_epsilon(self._terms, book.load(self._ledger).charged_spends())
 
     def __repr__(self) -> str:
         terms, limit = self._terms, self._terms.lifetime_epsilon
         assert limit is not None, "it is an argument that has to be given"
         return (
-            f"<Ledger of lineage {terms.lineage}: epsilon = {up(self.spent)} of "
-            f"{up_short(limit)} is spent, {down(self.left)} is left (delta = "
-            f"{up_short(terms.delta)}, {terms.relation}, for each {terms.unit})>"
+            f"<Ledger of lineage {terms.lineage}: epsilon = {round_up(self.spent)} of "
+            f"{round_up_short(limit)} is spent, {round_down(self.left)} is left (delta = "
+            f"{round_up_short(terms.delta)}, {terms.relation}, for each {terms.unit})>"
         )
 
     def statement(self) -> str:
         """Write privacy.json and privacy.md into `results`, with a record of each spend, and return
         the page. `dpladder verify RESULTS` recomputes them."""
-        self._own_process()
+        self._refuse_fork()
         with self._lock:
             return write_statement(self._ledger, self.results)
 
@@ -319,12 +331,12 @@ class OpenLedger:
             Spend(terms.lineage, terms.relation, where, event, label="release")
             for event in events_of(mechanism, terms.relation, delta0)
         )
-        return Item(Job(OWN, name), _question(name), spends)
+        return Item(Job(OWN_CODE, name), _question(name), spends)
 
     def _anchor(self) -> None:
-        anchors.keep(self.results, [book.head(self._ledger)])
+        anchors.save_anchors(self.results, [book.head(self._ledger)])
 
-    def _own_process(self) -> None:
+    def _refuse_fork(self) -> None:
         if os.getpid() != self._process:
             raise Refused(
                 "this Ledger was opened by another process, of which this is a fork. Open it here."
@@ -340,4 +352,4 @@ class OpenLedger:
 
 def _question(name: str) -> str:
     """What the ledger knows a spend of own code by: its name. Those of the workflow are digests."""
-    return f"{OWN}/{name}"
+    return f"{OWN_CODE}/{name}"

@@ -35,8 +35,8 @@ from dpladder.privacy.accounting.events import (
     RepeatAndSelect,
     Sampled,
     ZCdp,
-    describe,
-    flat,
+    event_kind,
+    flatten_events,
     mu,
 )
 
@@ -59,10 +59,10 @@ class Steps:
     count: int
 
 
-def events_of(given: Mechanism, relation: Relation, delta0: float) -> tuple[Event, ...]:
+def events_of(mechanism: Mechanism, relation: Relation, delta0: float) -> tuple[Event, ...]:
     """The events that a spend is charged. Those that are Gaussian only nearly are composed, and
     booked at `delta0`."""
-    parts = list(flat(_events(given, relation)))
+    parts = list(flatten_events(_events(mechanism, relation)))
     if not parts:
         raise BadInput(
             "this mechanism costs nothing: there is nothing to reserve, and nothing to commit."
@@ -76,67 +76,78 @@ def events_of(given: Mechanism, relation: Relation, delta0: float) -> tuple[Even
 
 def steps_of(events: Sequence[Event], relation: Relation) -> list[Steps]:
     """The Gaussian noise in a spend's events, in the words of who draws it."""
-    found = []
-    for part in flat(Counted(event) for event in events):
+    steps = []
+    for part in flatten_events(Counted(event) for event in events):
         rate, inner = (
             (part.event.probability, part.event.event)
             if isinstance(part.event, Sampled)
             else (1.0, part.event)
         )
         if isinstance(inner, Gaussian):
-            found.append(Steps(inner.sigma * _moved(relation), rate, part.count))
-    return found
+            steps.append(Steps(inner.sigma * _sensitivity_factor(relation), rate, part.count))
+    return steps
 
 
-def _events(given: Mechanism, relation: Relation) -> Iterator[Counted]:
-    match getattr(given, "history", given):
+def _events(mechanism: Mechanism, relation: Relation) -> Iterator[Counted]:
+    match getattr(mechanism, "history", mechanism):
         case (int() | float() as multiplier, int() | float() as rate, int() as count):
-            inner = Gaussian(_positive("noise_multiplier", multiplier) / _moved(relation))
-            yield Counted(_sampled(rate, inner), count)
+            inner = Gaussian(
+                _positive("noise_multiplier", multiplier) / _sensitivity_factor(relation)
+            )
+            yield Counted(_maybe_sampled(rate, inner), count)
         case list() | tuple() as parts:
             for part in parts:
                 yield from _events(part, relation)
         case event:
-            yield from _of_event(event, relation)
+            yield from _counted_events(event, relation)
 
 
-def _of_event(given: Any, relation: Relation) -> Iterator[Counted]:
-    moved = _moved(relation)
-    match _kind(given):
+def _counted_events(mechanism: Any, relation: Relation) -> Iterator[Counted]:
+    moved = _sensitivity_factor(relation)
+    match _kind(mechanism):
         case "NoOp":
             return
         case "Gaussian":
-            yield Counted(Gaussian(_positive("noise_multiplier", given.noise_multiplier) / moved))
+            yield Counted(
+                Gaussian(_positive("noise_multiplier", mechanism.noise_multiplier) / moved)
+            )
         case "Laplace":
-            yield Counted(Laplace(_positive("noise_multiplier", given.noise_multiplier) / moved))
+            yield Counted(
+                Laplace(_positive("noise_multiplier", mechanism.noise_multiplier) / moved)
+            )
         case "DiscreteLaplace":  # P(x) ~ exp(-a |x|): a sum moved by s costs a s
-            parameter = _positive("noise_parameter", given.noise_parameter)
-            yield Counted(Exponential(parameter * given.sensitivity * moved))
+            parameter = _positive("noise_parameter", mechanism.noise_parameter)
+            yield Counted(Exponential(parameter * mechanism.sensitivity * moved))
         case "RandomizedResponse" if relation == "replace_one":
-            noise, buckets = _positive("noise_parameter", given.noise_parameter), given.num_buckets
+            noise, buckets = (
+                _positive("noise_parameter", mechanism.noise_parameter),
+                mechanism.num_buckets,
+            )
             if buckets > 1 and noise < 1.0:
                 yield Counted(Exponential(math.log1p((1.0 - noise) * buckets / noise)))
-        case "ZC" if not given.xi:
-            yield Counted(ZCdp(_positive("rho", given.rho)))
+        case "ZC" if not mechanism.xi:
+            yield Counted(ZCdp(_positive("rho", mechanism.rho)))
         case "Composed":
-            yield from _events(list(given.events), relation)
+            yield from _events(list(mechanism.events), relation)
         case "SelfComposed":
-            if given.count:
-                yield Counted(Composed(tuple(_events(given.event, relation))), given.count)
+            if mechanism.count:
+                yield Counted(Composed(tuple(_events(mechanism.event, relation))), mechanism.count)
         case "PoissonSampled":
-            yield from _of_sample(given.sampling_probability, tuple(_events(given.event, relation)))
+            yield from _sampled_events(
+                mechanism.sampling_probability, tuple(_events(mechanism.event, relation))
+            )
         case "RepeatAndSelect":
-            inner = Composed(tuple(_events(given.event, relation)))
-            yield Counted(RepeatAndSelect(inner, float(given.mean), float(given.shape)))
+            inner = Composed(tuple(_events(mechanism.event, relation)))
+            yield Counted(RepeatAndSelect(inner, float(mechanism.mean), float(mechanism.shape)))
         case _:
             raise Refused(
-                f"{type(given).__name__} under {relation} has no price here, so it cannot be "
+                f"{type(mechanism).__name__} under {relation} has no price here, so it cannot be "
                 f"charged. Known are {KNOWN}; or an Opacus accountant, or its history "
                 "[(noise_multiplier, sample_rate, steps), ...]."
             )
 
 
-def _of_sample(rate: float, inside: tuple[Counted, ...]) -> Iterator[Counted]:
+def _sampled_events(rate: float, inside: tuple[Counted, ...]) -> Iterator[Counted]:
     """A sample that several mechanisms see: Gaussians on it compose inside it."""
     if not rate or not inside:
         return
@@ -144,29 +155,29 @@ def _of_sample(rate: float, inside: tuple[Counted, ...]) -> Iterator[Counted]:
     together = mu(one)
     if together is None and not isinstance(one, Laplace) and rate != 1.0:
         raise Refused(
-            f"a Poisson sample of {describe(one)} has no price here. Samples are priced of "
+            f"a Poisson sample of {event_kind(one)} has no price here. Samples are priced of "
             "Gaussians, and of one Laplace."
         )
-    yield Counted(_sampled(rate, one if together is None else Gaussian(1.0 / together)))
+    yield Counted(_maybe_sampled(rate, one if together is None else Gaussian(1.0 / together)))
 
 
-def _sampled(rate: float, inner: Event) -> Event:
+def _maybe_sampled(rate: float, inner: Event) -> Event:
     return inner if rate == 1.0 else Sampled(rate, inner)
 
 
-def _kind(given: Any) -> str:
+def _kind(mechanism: Any) -> str:
     from dp_accounting import dp_event
 
-    if not isinstance(given, dp_event.DpEvent):
+    if not isinstance(mechanism, dp_event.DpEvent):
         raise BadInput(
-            f"a mechanism is given as {type(given).__name__}. It must be a DpEvent of "
+            f"a mechanism is given as {type(mechanism).__name__}. It must be a DpEvent of "
             "dp_accounting, an Opacus accountant, its history [(noise_multiplier, sample_rate, "
             "steps), ...], or a list of these."
         )
-    return type(given).__name__.removesuffix("DpEvent").removesuffix("Event")
+    return type(mechanism).__name__.removesuffix("DpEvent").removesuffix("Event")
 
 
-def _moved(relation: Relation) -> float:
+def _sensitivity_factor(relation: Relation) -> float:
     return 2.0 if relation == "replace_one" else 1.0
 
 

@@ -16,10 +16,10 @@ from dpladder.privacy.statement.records import file_digest
 def digest(released: Any) -> str:
     """SHA-256 of bytes, files (as paths), numbers, text, arrays and tensors, a module's weights,
     and nestings of these."""
-    return hashlib.sha256(encode(_plain(released))).hexdigest()
+    return hashlib.sha256(encode(_to_bytes(released))).hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def _to_bytes(value: Any) -> Any:
     if hasattr(value, "state_dict"):
         value = value.state_dict()
     if hasattr(value, "detach"):
@@ -30,9 +30,9 @@ def _plain(value: Any) -> Any:
         case Path():
             return {"file": file_digest(value)}
         case Mapping():
-            return {str(key): _plain(item) for key, item in value.items()}
+            return {str(key): _to_bytes(item) for key, item in value.items()}
         case Sequence():
-            return [_plain(item) for item in value]
+            return [_to_bytes(item) for item in value]
     if hasattr(value, "tobytes") and hasattr(value, "dtype"):
         return {"dtype": str(value.dtype), "shape": list(value.shape), "bytes": value.tobytes()}
     raise BadInput(

@@ -11,13 +11,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.errors import Refused
 from dpladder.privacy.ledger import book
-from dpladder.privacy.ledger.book import OWN, Ledger
+from dpladder.privacy.ledger.book import OWN_CODE, Ledger
 from dpladder.privacy.ledger.home import replace, subkey
-from dpladder.privacy.ledger.journal import unwritable
-from dpladder.privacy.ledger.state import Held, State
+from dpladder.privacy.ledger.journal import unwritable_error
+from dpladder.privacy.ledger.state import LedgerCharge, State
 from dpladder.privacy.statement.build import build_own, seal
 from dpladder.privacy.statement.check import stated_anchors
 from dpladder.privacy.statement.documents import Origin, SealedStatement
@@ -36,11 +36,13 @@ def write_statement(ledger: Ledger, results: Path) -> str:
         paths = _records(state, results / RECORDS)
         (results / RECORDS).mkdir(parents=True, exist_ok=True)
         records = {
-            path: record_of(held.job.rule, {}, held.spends, held.question)
-            for path, held in paths.items()
+            path: record_of(
+                paths_of_kind.job.rule, {}, paths_of_kind.spends, paths_of_kind.question
+            )
+            for path, paths_of_kind in paths.items()
         }
-        for path, held in paths.items():
-            _write(path, records[path] | {"released": held.output})
+        for path, paths_of_kind in paths.items():
+            _write(path, records[path] | {"released": paths_of_kind.output})
         statement = build_own(
             state,
             [*records.values()],
@@ -54,30 +56,31 @@ def write_statement(ledger: Ledger, results: Path) -> str:
         )
         sealed = seal(dataclasses.asdict(statement), subkey(ledger.home, "ledger"))
         _write(results / "privacy.json", sealed)
-        text = page(restored(SealedStatement, sealed))
+        text = page(from_document(SealedStatement, sealed))
         replace(results / "privacy.md", text.encode(), mode=0o666)
     except OSError as error:
-        raise unwritable(results, error) from None
+        raise unwritable_error(results, error) from None
     return text
 
 
-def _records(state: State, folder: Path) -> dict[Path, Held]:
+def _records(state: State, folder: Path) -> dict[Path, LedgerCharge]:
     """What each name released last, by the place of its record."""
     done = [
-        held
-        for held in state.items.values()
-        if held.status == "DONE" and held.job.experiment == OWN
+        charge
+        for charge in state.items.values()
+        if charge.status == "DONE" and charge.job.experiment == OWN_CODE
     ]
-    return {folder / f"{held.job.rule}.privacy.json": held for held in done}
+    return {folder / f"{charge.job.rule}.privacy.json": charge for charge in done}
 
 
 def _check_folder(ledger: Ledger, results: Path) -> None:
     """One statement a folder: another lineage's, or a workflow run's, is not written over."""
-    others = {anchor.lineage for anchor in stated_anchors(results)} - {ledger.lineage}
-    if others or (results / "plan.json").exists():
+    other_lineages = {anchor.lineage for anchor in stated_anchors(results)} - {ledger.lineage}
+    if other_lineages or (results / "plan.json").exists():
         raise Refused(
             f"{results} holds the results of "
-            f"{', '.join(sorted(others)) or 'a run of the workflow'}. Give this Ledger a folder of "
+            f"{', '.join(sorted(other_lineages)) or 'a run of the workflow'}. Give this Ledger a "
+            f"folder of "
             "its own: Ledger(..., results=...)."
         )
 

@@ -20,9 +20,9 @@ LEVELS = 10  # of the binary tree that quantiles are read from: 1,024 leaves
 Floats = NDArray[np.float64]
 
 
-def counted(values: Any) -> tuple[Floats, float]:
+def count_present(values: Any) -> tuple[Floats, float]:
     """How many values there are. Sensitivity: a record adds 1."""
-    return np.array([sum(not _absent(value) for value in values)], np.float64), 1.0
+    return np.array([sum(not _is_missing(value) for value in values)], np.float64), 1.0
 
 
 def counts_of_levels(values: Any, levels: Sequence[Any]) -> tuple[Floats, float]:
@@ -30,21 +30,21 @@ def counts_of_levels(values: Any, levels: Sequence[Any]) -> tuple[Floats, float]
     names = [str(level) for level in levels]
     if len({*names}) != len(names) or not names:
         raise BadInput(f"levels: {len(names)} are given. Name each once, and at least one.")
-    found = [_name(value) for value in values]
-    return np.array([found.count(name) for name in names], np.float64), 1.0
+    value_names = [_name(value) for value in values]
+    return np.array([value_names.count(name) for name in names], np.float64), 1.0
 
 
-def summed(values: Any, bounds: tuple[float, float]) -> tuple[Floats, float]:
+def clipped_sum_of_values(values: Any, bounds: tuple[float, float]) -> tuple[Floats, float]:
     """The sum of values cut to bounds. Sensitivity: a record adds the larger bound at most."""
-    low, high = _checked(bounds)
+    low, high = _check_bounds(bounds)
     inside = np.clip(numbers(values), low, high)
     return np.array([math.fsum(inside)]), max(abs(low), abs(high))
 
 
-def centred(values: Any, bounds: tuple[float, float]) -> tuple[Floats, float]:
+def scaled_sum_and_count(values: Any, bounds: tuple[float, float]) -> tuple[Floats, float]:
     """The sum of values as they lie between -1 and 1 within bounds, and how many there are.
     Sensitivity: a record adds at most 1 to each, which is sqrt(2) in L2."""
-    low, high = _checked(bounds)
+    low, high = _check_bounds(bounds)
     inside = np.clip(numbers(values), low, high)
     scaled = (inside - (low + high) / 2.0) / ((high - low) / 2.0)
     return np.array([math.fsum(np.clip(scaled, -1.0, 1.0)), float(len(scaled))]), math.sqrt(2.0)
@@ -59,7 +59,7 @@ def mean_of(noised: Floats, bounds: tuple[float, float]) -> float:
 def tree_of(values: Any, bounds: tuple[float, float]) -> tuple[Floats, float]:
     """How many values lie in each half of the bounds, in each quarter and so on (Hay et al. 2010,
     section 4). Sensitivity: a record adds 1 to one count of each level, sqrt(LEVELS) in L2."""
-    low, high = _checked(bounds)
+    low, high = _check_bounds(bounds)
     places = (np.clip(numbers(values), low, high) - low) / (high - low) * 2**LEVELS
     leaves = np.minimum(places.astype(np.int64), 2**LEVELS - 1)
     levels = [
@@ -91,8 +91,8 @@ def _quantile(tree: Floats, share: float, low: float, high: float) -> float:
 
 def numbers(values: Any) -> Floats:
     """Those that are numbers. Infinite ones are cut to bounds later."""
-    found = np.array([_number(value) for value in values], np.float64)
-    return found[~np.isnan(found)]
+    values_ = np.array([_number(value) for value in values], np.float64)
+    return values_[~np.isnan(values_)]
 
 
 def _number(value: Any) -> float:
@@ -102,7 +102,7 @@ def _number(value: Any) -> float:
         return math.nan
 
 
-def _absent(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas' NA
@@ -111,12 +111,12 @@ def _absent(value: Any) -> bool:
 
 def _name(value: Any) -> str | None:
     """3.0 is 3, as pandas makes one of the other where a value is missing."""
-    if _absent(value):
+    if _is_missing(value):
         return None
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _checked(bounds: tuple[float, float]) -> tuple[float, float]:
+def _check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
     low, high = map(float, bounds)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise BadInput(

@@ -36,7 +36,7 @@ def arena_of(task: Task[CompareLearners | CompareHpo | TrainOpen]) -> Arena:
     train, test = part_of(task, "train"), part_of(task, "test")
     return Arena(
         read(task, train),
-        groups_of(reads.group, "accuracy").kept(read(task, test)),
+        groups_of(reads.group, "accuracy").restrict(read(task, test)),
         constants_of(task, train),
         terms,
         task.resources,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dpladder.config.label_sets import MANY
 from dpladder.data.census import units_by_class
 from dpladder.data.sealed import Attrs
-from dpladder.data.stops import what_stops
+from dpladder.data.stops import reason_to_stop
 from dpladder.errors import Refused
 from dpladder.jobs.task import Task
 from dpladder.plan.reads import MergeFeatures, PrepareDataset
@@ -25,7 +25,7 @@ def stop_if_few_usable(
     """`attrs`: of the manifest or the cache that holds these records."""
     most = MANY if attrs.get("labels") == MANY else 1
     counts = units_by_class(units, labels, int(attrs["classes"]), most)
-    why = what_stops(counts, seen, task.reads.stops, most)
+    why = reason_to_stop(counts, seen, task.reads.stops, most)
     if why is not None:
         raise Refused(
             f"the data does not look like what the config describes: {why}. Nothing was spent. "

@@ -29,15 +29,15 @@ FLOORS = ("random_search", "random_search_uniform")
 
 def compare_hpo(task: Task[CompareHpo]) -> None:
     arena, learner, repeats = arena_of(task), _learner_of(task), task.reads.repeats
-    names, with_ablations = chosen(task.reads.searches, _possible(arena))
+    names, with_ablations = methods_to_compare(task.reads.searches, _allowed_methods(arena))
     rows: list[Document] = []
     varied: list[Document] = []
     for epsilon in task.reads.totals:
         centred = task.reads.centre != "none"
         setting = Setting(epsilon, task.reads.search, arena.constants, centred=centred)
         ablated = with_ablations and epsilon == task.reads.ablated
-        own, ladders = compare(arena, setting, learner, repeats, names, ablated)
-        rows, varied = rows + own, varied + ladders
+        search_rows, ladders = compare(arena, setting, learner, repeats, names, ablated)
+        rows, varied = rows + search_rows, varied + ladders
     about = (
         f"{arena.terms.lineage}, δ = {arena.terms.delta:g}, {repeats} repeats, seed {arena.seed}"
     )
@@ -48,7 +48,9 @@ def compare_hpo(task: Task[CompareHpo]) -> None:
     write_record(task, free="research on data declared public; no model is released")
 
 
-def chosen(searches: Collection[str], possible: Sequence[str]) -> tuple[list[str], bool]:
+def methods_to_compare(
+    searches: Collection[str], possible: Sequence[str]
+) -> tuple[list[str], bool]:
     """The ways to search that are compared, and whether the ladder is varied too."""
     if unknown := sorted({*searches} - {*possible, ABLATIONS}):
         raise BadInput(
@@ -75,14 +77,14 @@ def compare(
     rows = contest(arena, [*entries, *varied], repeats)
     top = oracle(arena, setting, learner)
     floor = max((row.mean for row in rows if row.name in FLOORS), default=math.nan)
-    judged = [judge(row, floor, top, arena.constants.delta) for row in rows]
+    judged = [add_rerr(row, floor, top, arena.constants.delta) for row in rows]
     return judged[: len(entries)], judged[len(entries) :]
 
 
-def judge(row: Standing, floor: float, top: float, delta: float) -> Document:
+def add_rerr(row: Standing, floor: float, top: float, delta: float) -> Document:
     """RERR: the share of the oracle's lead over random search that a row closes, where there is
     such a lead."""
-    honest = gdp.epsilon(math.sqrt(GRID) * gdp.mu(row.epsilon, delta), delta)
+    honest = gdp.epsilon(math.sqrt(GRID) * gdp.mu_from_epsilon(row.epsilon, delta), delta)
     rerr = (row.mean - floor) / (top - floor) if top > floor else math.nan
     return {**asdict(row), "rerr": rerr, "oracle": top, "oracle_epsilon": honest}
 
@@ -111,8 +113,8 @@ def ablations(setting: Setting, learner: Learner) -> list[Competitor]:
     }
     searches: dict[str, dict[str, object]] = {
         "no prior": {"prior": "none"},
-        "prior half as wide": {"expected": _scaled(setting, 1.0, 0.5)},
-        "prior three times too high": {"expected": _scaled(setting, 3.0, 1.0)},
+        "prior half as wide": {"expected": _scale_prior(setting, 1.0, 0.5)},
+        "prior three times too high": {"expected": _scale_prior(setting, 3.0, 1.0)},
         "uniform draws": {"draw": "uniform"},
         "steps first": {"decompose": "steps_first", "steps": (30, 100)},
     }
@@ -134,11 +136,11 @@ def ablations(setting: Setting, learner: Learner) -> list[Competitor]:
     ]
 
 
-def _scaled(setting: Setting, higher: float, wider: float) -> tuple[float, float]:
+def _scale_prior(setting: Setting, higher: float, wider: float) -> tuple[float, float]:
     """The prior's median and factor, changed."""
-    held = replace(setting.space, search=Search(expected=setting.search.expected)).belief()
-    assert held is not None, "by default there is a prior"
-    return held.median * higher, held.factor**wider
+    prior = replace(setting.space, search=Search(expected=setting.search.expected)).belief()
+    assert prior is not None, "by default there is a prior"
+    return prior.median * higher, prior.factor**wider
 
 
 def _learner_of(task: Task[CompareHpo]) -> Learner:
@@ -156,7 +158,7 @@ def _learner_of(task: Task[CompareHpo]) -> Learner:
     return learner
 
 
-def _possible(arena: Arena) -> list[str]:
+def _allowed_methods(arena: Arena) -> list[str]:
     """Tuning on a subset is bounded under add_remove alone."""
     everywhere = arena.constants.relation == "add_remove"
     return [name for name, way in METHODS.items() if everywhere or not isinstance(way, SubsetRuns)]

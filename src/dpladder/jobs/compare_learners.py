@@ -19,7 +19,7 @@ from dpladder.research.contest import Competitor, Straight, contest
 from dpladder.research.ladder import LadderSearcher
 from dpladder.research.learners_figure import plot_learners, write_markdown
 from dpladder.search.asking import Setting
-from dpladder.search.prior import expecting
+from dpladder.search.prior import with_prior
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 
@@ -53,7 +53,7 @@ def entries(
         if sweep.rungs is None
         else tuple((rung.epsilon / total, rung.trials) for rung in sweep.rungs)
     )
-    search = expecting(sweep.search, learner, centred)
+    search = with_prior(sweep.search, learner, centred)
     ladder = LadderSearcher(rungs, fit, sweep.select.share)
     way = Straight() if learner.searches is None else ladder
     settings = (Setting(epsilon, search, constants, centred=centred) for epsilon in epsilons)

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.jobs.places import job_home
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.plan.clone import commit
-from dpladder.plan.kept import made_by
+from dpladder.plan.kept import mechanisms_text
 from dpladder.plan.stages import RESULTS
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
@@ -28,7 +28,7 @@ PACKAGES = ("dpladder", "torch", "timm", "dp-accounting", "snakemake")
 
 def compose_privacy(task: Task[PlanDocument]) -> None:
     home = job_home()
-    lineages = dict.fromkeys([*task.reads.datasets, *_released_before(home)])
+    lineages = dict.fromkeys([*task.reads.datasets, *_lineages_released_here(home)])
     opened = {lineage: Ledger(home, lineage) for lineage in lineages}
     records = task.input["records"]
     statement = build(
@@ -39,19 +39,21 @@ def compose_privacy(task: Task[PlanDocument]) -> None:
         [ledgers.head(ledger) for ledger in opened.values()],
         _origin(),
         {path: file_digest(Path(path)) for path in [task.input["plan"], *task.input["files"]]},
-        lambda job, held: made_by(held, task.reads.mechanisms[job.experiment][job.rule]),
+        lambda job, charge: mechanisms_text(
+            charge, task.reads.mechanisms[job.experiment][job.rule]
+        ),
     )
     sealed = seal(asdict(statement), subkey(home, "ledger"))
     write_json(task.output["statement"], sealed)
-    task.output["page"].write_text(page(restored(SealedStatement, sealed)), "utf-8")
+    task.output["page"].write_text(page(from_document(SealedStatement, sealed)), "utf-8")
 
 
-def _released_before(home: Home) -> Iterator[str]:
+def _lineages_released_here(home: Home) -> Iterator[str]:
     """The lineages that runs in this folder spent on, among them those that the config has no
     longer and whose results may still lie here."""
     for anchor in anchors.read(RESULTS):
         state = ledgers.load(Ledger(home, anchor.lineage))
-        if any(held.used for held in state.items.values()):
+        if any(charge.used for charge in state.items.values()):
             yield anchor.lineage
 
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from dpladder.config.label_sets import MANY
 from dpladder.data.census import units_by_class
-from dpladder.data.stops import what_stops
+from dpladder.data.stops import reason_to_stop
 from dpladder.errors import Refused
 from dpladder.jobs.private import (
     Release,
+    find_reservation,
     part_of,
     read_raw,
     release_once,
-    reserved,
     single,
     stored_constants,
 )
@@ -30,9 +30,9 @@ from dpladder.privacy.release.meter import Meter
 
 def count_units(task: Task[CountUnits]) -> None:
     release_once(release_of(task))
-    found, reads = read_json(task.output["census"]), task.reads
-    counts, sd = np.array(found["counts"]), float(found["sd"])
-    why = what_stops(counts, reads.nominal_size, reads.stops, reads.labels, sd)
+    census, reads = read_json(task.output["census"]), task.reads
+    counts, sd = np.array(census["counts"]), float(census["sd"])
+    why = reason_to_stop(counts, reads.nominal_size, reads.stops, reads.labels, sd)
     if why is not None:
         raise Refused(
             f"the data does not look like what the config describes: {why}. Counted under noise, "
@@ -46,8 +46,8 @@ def count_units(task: Task[CountUnits]) -> None:
 
 
 def release_of(task: Task[CountUnits]) -> Release:
-    held, train = reserved(task), part_of(task, "train")
-    sigma = gdp.sigma(held.mu("count_units"), 1)
+    reservation, train = find_reservation(task), part_of(task, "train")
+    sigma = gdp.sigma(reservation.mu("count_units"), 1)
     most, cells = task.reads.labels, 3 if task.reads.labels == MANY else train.classes
     # a unit is counted once, however many records it has
     constants = replace(stored_constants(task, train), cap=1)
@@ -58,8 +58,12 @@ def release_of(task: Task[CountUnits]) -> Release:
         data = read_raw(train)
         assert data.units is not None, "every cache has them"
         counts = units_by_class(data.units, data.labels, train.classes, most)
-        found = meter.publish("units", counts.astype(np.float64))
-        write_json(folder / "census.json", {"counts": found.tolist(), "sd": query.scale(constants)})
+        noised = meter.publish("units", counts.astype(np.float64))
+        write_json(
+            folder / "census.json", {"counts": noised.tolist(), "sd": query.scale(constants)}
+        )
 
-    spends = held.concrete("count_units", costs.events)
-    return single(task, held, spends, costs.draws, {"train": train.map_name}, ("census",), produce)
+    spends = reservation.actual_spends("count_units", costs.events)
+    return single(
+        task, reservation, spends, costs.draws, {"train": train.map_name}, ("census",), produce
+    )

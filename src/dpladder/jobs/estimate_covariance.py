@@ -10,11 +10,11 @@ from safetensors.numpy import save_file
 from dpladder.jobs.private import (
     Release,
     constants_of,
+    find_reservation,
     part_of,
     read,
     release_once,
-    reserved,
-    shared,
+    shared_inputs,
     single,
 )
 from dpladder.jobs.task import Task
@@ -31,15 +31,15 @@ def estimate_covariance(task: Task[EstimateCovariance]) -> None:
 
 
 def release_of(task: Task[EstimateCovariance]) -> Release:
-    held, train = reserved(task), part_of(task, "train")
+    reservation, train = find_reservation(task), part_of(task, "train")
     constants, radius = constants_of(task, train), task.reads.radius
-    query = covariance(gdp.sigma(held.mu("covariance"), 1), radius)
+    query = covariance(gdp.sigma(reservation.mu("covariance"), 1), radius)
     costs = declared([query], constants)
 
     def produce(meter: Meter, folder: Path) -> None:
-        found = Curator(read(task, train), constants, task.resources).ask(query.at(), meter)
-        save_file({"covariance": found.cpu().numpy()}, folder / "covariance.safetensors")
+        total = Curator(read(task, train), constants, task.resources).ask(query.at(), meter)
+        save_file({"covariance": total.cpu().numpy()}, folder / "covariance.safetensors")
 
-    spends = held.concrete("covariance", costs.events)
-    inputs = {"train": train.map_name, **shared(task)}
-    return single(task, held, spends, costs.draws, inputs, ("covariance",), produce)
+    spends = reservation.actual_spends("covariance", costs.events)
+    inputs = {"train": train.map_name, **shared_inputs(task)}
+    return single(task, reservation, spends, costs.draws, inputs, ("covariance",), produce)

@@ -14,11 +14,11 @@ from safetensors.numpy import save_file
 from dpladder.jobs.private import (
     Release,
     constants_of,
+    find_reservation,
     part_of,
     read,
     release_once,
-    reserved,
-    shared,
+    shared_inputs,
     single,
 )
 from dpladder.jobs.task import Task
@@ -33,24 +33,26 @@ def estimate_head(task: Task[EstimateHead]) -> None:
 
 
 def release_of(task: Task[EstimateHead]) -> Release:
-    held, train, reads = reserved(task), part_of(task, "train"), task.reads
+    reservation, train, reads = find_reservation(task), part_of(task, "train"), task.reads
     learner = head_of(reads.bias, reads.link, reads.augment, reads.public, reads.look)
     constants = constants_of(task, train)
-    found = training_of_head(learner, held.entry("head"), constants)
+    training = training_of_head(learner, reservation.entry("head"), constants)
 
     def produce(meter: Meter, folder: Path) -> None:
         data, more = read(task, train), {}
-        if learner.guided:
-            worth = worth_of(found, data, meter, task.resources)
+        if learner.uses_public_gradient:
+            worth = worth_of(training, data, meter, task.resources)
             data, more = replace(data, worth=worth), {"worth": np.array([worth])}
-        (head,) = found.run(data, meter, task.resources)
+        (head,) = training.run(data, meter, task.resources)
         save_file({"head": head, **more}, folder / "head.safetensors")
 
-    spends = held.concrete("head", found.declared.events)
-    inputs = {"train": train.map_name, **shared(task)}
+    spends = reservation.actual_spends("head", training.declared.events)
+    inputs = {"train": train.map_name, **shared_inputs(task)}
 
     def ready() -> None:
-        found.ready(task.resources)
+        training.ready(task.resources)
         weights_of(reads.network).ready(reads.network, constants, task.resources)
 
-    return single(task, held, spends, found.declared.draws, inputs, ("head",), produce, ready)
+    return single(
+        task, reservation, spends, training.declared.draws, inputs, ("head",), produce, ready
+    )

@@ -12,15 +12,15 @@ from dpladder.data.centre import Map, Mapped
 from dpladder.jobs.private import (
     Release,
     depths_of,
+    find_reservation,
     part_of,
     read_raw,
     release_once,
-    reserved,
     single,
     stored_constants,
 )
 from dpladder.jobs.task import Task
-from dpladder.learn.data import plain
+from dpladder.learn.data import unaugmented
 from dpladder.learn.queries import UnitMean, declared
 from dpladder.plan.reads import EstimateMean
 from dpladder.privacy.accounting import gdp
@@ -32,12 +32,12 @@ def estimate_mean(task: Task[EstimateMean]) -> None:
 
 
 def release_of(task: Task[EstimateMean]) -> Release:
-    held, train = reserved(task), part_of(task, "train")
+    reservation, train = find_reservation(task), part_of(task, "train")
     constants = stored_constants(task, train)
     assert task.reads.mean is not None, "a rule of configs that buy a mean"
     radius, exact = centre.ball(task.reads.mean.radius, task.reads.length)
     seen = Map(depths=depths_of(task, train))
-    sigma = gdp.sigma(held.mu("mean"), 1)
+    sigma = gdp.sigma(reservation.mu("mean"), 1)
     mean = UnitMean(name="mean", multiplier=sigma, radius=radius, width=seen.width(train.dimension))
     costs = declared([mean], constants)
 
@@ -45,8 +45,8 @@ def release_of(task: Task[EstimateMean]) -> Release:
 
     def produce(meter: Meter, folder: Path) -> None:
         data = read_raw(train)
-        found = centre.noised_mean(
-            Mapped(plain(data.features), seen),
+        mean_found = centre.noised_mean(
+            Mapped(unaugmented(data.features), seen),
             data.labels,
             radius,
             constants.n0,
@@ -54,9 +54,9 @@ def release_of(task: Task[EstimateMean]) -> Release:
             exact,
             data.units if several else None,
         )
-        told = {"mean": found, "noise": np.array([mean.scale(constants) / constants.n0])}
-        save_file(told, folder / "mean.safetensors")
+        arrays = {"mean": mean_found, "noise": np.array([mean.scale(constants) / constants.n0])}
+        save_file(arrays, folder / "mean.safetensors")
 
-    spends = held.concrete("mean", costs.events)
+    spends = reservation.actual_spends("mean", costs.events)
     inputs = {"train": train.map_name}
-    return single(task, held, spends, costs.draws, inputs, ("mean",), produce)
+    return single(task, reservation, spends, costs.draws, inputs, ("mean",), produce)

@@ -8,11 +8,11 @@ from pathlib import Path
 from dpladder.jobs.private import (
     Release,
     constants_of,
+    find_reservation,
     part_of,
     read,
     release_once,
-    reserved,
-    shared,
+    shared_inputs,
     single,
 )
 from dpladder.jobs.task import Task
@@ -30,9 +30,9 @@ def estimate_statistics(task: Task[EstimateStatistics]) -> None:
 
 
 def release_of(task: Task[EstimateStatistics]) -> Release:
-    held, train = reserved(task), part_of(task, "train")
+    reservation, train = find_reservation(task), part_of(task, "train")
     constants, radius = constants_of(task, train), task.reads.radius
-    mu = held.mu("statistics")
+    mu = reservation.mu("statistics")
     queries = sums(mu, radius, constants)
     costs = declared(queries, constants)
 
@@ -40,9 +40,9 @@ def release_of(task: Task[EstimateStatistics]) -> Release:
         curator = Curator(read(task, train), constants, task.resources)
         with create(folder / "statistics.h5", mu, constants) as keep:
             curator.run(
-                lambda given, asks: release_sums(given, asks, constants, keep), [queries], [meter]
+                lambda inputs, asks: release_sums(inputs, asks, constants, keep), [queries], [meter]
             )
 
-    spends = held.concrete("statistics", costs.events)
-    inputs = {"train": train.map_name, **shared(task)}
-    return single(task, held, spends, costs.draws, inputs, ("statistics",), produce)
+    spends = reservation.actual_spends("statistics", costs.events)
+    inputs = {"train": train.map_name, **shared_inputs(task)}
+    return single(task, reservation, spends, costs.draws, inputs, ("statistics",), produce)

@@ -15,11 +15,11 @@ from dpladder.jobs.private import (
     Part,
     Release,
     constants_of,
+    find_reservation,
     part_of,
     read,
     release_once,
-    reserved,
-    shared,
+    shared_inputs,
     single,
 )
 from dpladder.jobs.record import write_record
@@ -48,7 +48,7 @@ class Groups:
     trained: tuple[str, ...]
     apart: bool = False
 
-    def kept(self, data: Data) -> Data:
+    def restrict(self, data: Data) -> Data:
         """With the records of other groups as if they had no label, and groups numbered as they are
         counted."""
         if data.groups is None:
@@ -77,8 +77,8 @@ def groups_of(
     trained = () if group is None else group.trained
     if also is not None and (also.groups or also.records != "test"):
         counted = also.groups or also.named
-        own = trained if also.records == "test" else ()
-        return Groups(also.named, counted, counted, own, apart and bool(counted))
+        names = trained if also.records == "test" else ()
+        return Groups(also.named, counted, counted, names, apart and bool(counted))
     if group is None:
         return NO_GROUPS
     return Groups(group.names, group.names if apart else trained, trained, trained, apart)
@@ -88,7 +88,7 @@ def evaluate(task: Task[EvaluateTest]) -> None:
     if task.reads.public_parts:
         part = _part(task)
         model, groups = _model(task, part)
-        data = groups.kept(read(task, part))
+        data = groups.restrict(read(task, part))
         write_json(task.output["metrics"], asdict(tables.exact(task.reads.measures, model, data)))
         write_record(task, free="the test source is declared public, and the model is a release")
         return
@@ -102,14 +102,14 @@ def _part(task: Task[EvaluateTest]) -> Part:
 
 
 def release_of(task: Task[EvaluateTest]) -> Release:
-    held, part = reserved(task), _part(task)
+    reservation, part = find_reservation(task), _part(task)
     model, groups = _model(task, part)
     wanted = tables.tables_of(task.reads.measures, model)
-    queries = tables.queries_of(wanted, model, held.mu("test score"))
+    queries = tables.queries_of(wanted, model, reservation.mu("test score"))
     draws = [query.draw(model.constants) for query in queries]
 
     def produce(meter: Meter, folder: Path) -> None:
-        data = groups.kept(read(task, part))
+        data = groups.restrict(read(task, part))
         noised = {
             table.holds: CountTable(
                 meter.publish(draw.name, table.count(model, data)).tolist(), draw.scale
@@ -118,17 +118,17 @@ def release_of(task: Task[EvaluateTest]) -> Release:
         }
         write_json(folder / "metrics.json", asdict(tables.released(model, noised)))
 
-    spends = held.concrete("test score", [query.events() for query in queries])
+    spends = reservation.actual_spends("test score", [query.events() for query in queries])
     inputs = {
         "test": part.map_name,
-        **shared(task),
+        **shared_inputs(task),
         "weights": file_digest(Path(task.input["weights"])),
     }
-    return single(task, held, spends, draws, inputs, ("metrics",), produce)
+    return single(task, reservation, spends, draws, inputs, ("metrics",), produce)
 
 
 def _model(task: Task[EvaluateTest], part: Part) -> tuple[MeasuredModel, Groups]:
-    found, _ = weights.load(Path(task.input["weights"]))
+    model_weights, _ = weights.load(Path(task.input["weights"]))
     reads, constants = task.reads, constants_of(task, part)
     scorer = scorer_of(reads.learner, constants)
     also = reads.also if isinstance(reads, EvaluateAlso) else None
@@ -136,7 +136,7 @@ def _model(task: Task[EvaluateTest], part: Part) -> tuple[MeasuredModel, Groups]
     if isinstance(reads, EvaluateOf):  # of other people, none of whom was trained on
         groups = replace(groups, trained=())
     names = class_names(reads.classes, constants)
-    return MeasuredModel(found, scorer, constants, names, groups.released), groups
+    return MeasuredModel(model_weights, scorer, constants, names, groups.released), groups
 
 
 def class_names(classes: int | tuple[str, ...] | None, constants: Constants) -> tuple[str, ...]:

@@ -25,6 +25,6 @@ def evaluate_head(task: Task[EvaluateHead]) -> None:
     scorer = scorer_of(learner, constants)
     names = class_names(reads.classes, constants)
     model = tables.MeasuredModel((head,), scorer, constants, names)
-    found = tables.exact("accuracy", model, read(task, part))
-    write_json(task.output["metrics"], asdict(found))
+    counts = tables.exact("accuracy", model, read(task, part))
+    write_json(task.output["metrics"], asdict(counts))
     write_record(task, free="a release, counted on a source that the config declares public")

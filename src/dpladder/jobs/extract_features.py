@@ -18,7 +18,7 @@ def extract_features(task: Task[ExtractFeatures]) -> None:
     extract(
         places.manifest(task, part),
         task.reads.features,
-        places.part_in(part),
+        places.manifest_part(part),
         places.features(task, part, name),
         places.diagnostics(task, f"extract_features-{part}.{name}"),
         root=places.cache_root(task),

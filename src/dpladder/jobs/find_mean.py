@@ -15,11 +15,11 @@ from dpladder.config.depths import alternatives
 from dpladder.config.features_sections import Features
 from dpladder.data import centre
 from dpladder.data.centre import Map, Mapped, plain_mean
-from dpladder.data.depths import Depths, of_names
+from dpladder.data.depths import Depths, depths_by_name
 from dpladder.jobs.private import LAYERS, Part, depths_of, part_of, read_raw, save_found
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
-from dpladder.learn.data import Data, plain
+from dpladder.learn.data import Data, unaugmented
 from dpladder.learn.public_head import cross_validated
 from dpladder.plan.reads import FindMean
 from dpladder.privacy.arrays import Floats
@@ -29,7 +29,7 @@ SURE = 1.0  # standard errors by which another choice must beat the default
 
 def find_mean(task: Task[FindMean]) -> None:
     if task.reads.centre == "public":
-        save_found(task, "mean", _of_sample(task, part_of(task, "sample")))
+        save_found(task, "mean", _mean_of_sample(task, part_of(task, "sample")))
         free = "the mean of a source that the config declares public"
     else:
         network = task.reads.features.model_copy(update={"layers": task.reads.layers})
@@ -38,26 +38,26 @@ def find_mean(task: Task[FindMean]) -> None:
     write_record(task, free=free)
 
 
-def _of_sample(task: Task[FindMean], sample: Part) -> dict[str, NDArray[Any]]:
+def _mean_of_sample(task: Task[FindMean], sample: Part) -> dict[str, NDArray[Any]]:
     """Its mean; and beside it, where the config leaves them open and the sample is labelled, the
     depths that it chose, by their places among those that were kept."""
     data, depths, reads = read_raw(sample), depths_of(task, sample), task.reads
     length = None if reads.length == "as_is" else reads.length
-    found: dict[str, NDArray[Any]] = {}
+    choices: dict[str, NDArray[Any]] = {}
     if depths is not None and reads.layers == "auto" and reads.labels == 1:
         names = [name for name, _ in sample.depths]
         among = alternatives(names, reads.features.takes, reads.model)
-        candidates = [of_names(one, sample.depths, depths.length) for one in among]
+        candidates = [depths_by_name(one, sample.depths, depths.length) for one in among]
         depths = best_depths(data, candidates, length, sample.classes)
-        found[LAYERS] = np.array([names.index(name) for name in depths.names])
-    mean = centred(data, depths, length).map.mean
+        choices[LAYERS] = np.array([names.index(name) for name in depths.names])
+    mean = centred_sample(data, depths, length).map.mean
     assert mean is not None
-    return {"mean": mean, **found}
+    return {"mean": mean, **choices}
 
 
-def centred(data: Data, depths: Depths | None, length: float | None) -> Mapped:
+def centred_sample(data: Data, depths: Depths | None, length: float | None) -> Mapped:
     """A sample's features at these depths, less their mean."""
-    features = plain(data.features)
+    features = unaugmented(data.features)
     mean = plain_mean(Mapped(features, Map(depths=depths)))
     return Mapped(features, Map(mean, None, length, Features().constant, depths=depths))
 
@@ -70,10 +70,12 @@ def best_depths(
     default."""
     losses: list[Floats] = []
     for depths in candidates:
-        told = cross_validated(replace(sample, features=centred(sample, depths, length)), classes)
-        if told is None:
+        accuracy = cross_validated(
+            replace(sample, features=centred_sample(sample, depths, length)), classes
+        )
+        if accuracy is None:
             return candidates[0]
-        losses.append(told)
+        losses.append(accuracy)
     best = int(np.argmin([loss.sum() for loss in losses]))
     gains = losses[0] - losses[best]
     error = float(gains.std(ddof=1)) / len(gains) ** 0.5

@@ -18,9 +18,9 @@ def find_start(task: Task[FindStart]) -> None:
     constants = constants_of(task, sample)
     seen = weights_of(task.reads.learner).seen_by_head(task.reads.learner, constants)
     data, classes = read(task, sample), constants.classes
-    head, claim = public_head.fitted(data, classes, seen)
-    found = {"head": head}
-    if task.reads.learner.guided:
-        found["claim"] = np.array([claim.right, claim.luck])
-    save_found(task, "head", found)
+    head, claim = public_head.fit_public_head(data, classes, seen)
+    arrays = {"head": head}
+    if task.reads.learner.uses_public_gradient:
+        arrays["claim"] = np.array([claim.right, claim.luck])
+    save_found(task, "head", arrays)
     write_record(task, free="trained on a source that the config declares public")

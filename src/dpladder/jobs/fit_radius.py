@@ -12,7 +12,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.search.fit import Target
 from dpladder.search.fit import fit_radius as fit
 from dpladder.search.space import Space
-from dpladder.search.training import of_trial
+from dpladder.search.training import learner_of_trial
 from dpladder.search.trial import Trial, best
 
 
@@ -22,10 +22,10 @@ def fit_radius(task: Task[FitRadius]) -> None:
     reads, mu = task.reads, task.reads.mu
     epsilon = gdp.epsilon(mu, reads.delta)
     winner = best(trials)
-    learner = of_trial(reads.learner, winner.trial)
+    learner = learner_of_trial(reads.learner, winner.trial)
     space = Space(reads.search, learner, Constants(**rungs[0]["learns"]))
-    found = fit(trials, Target(epsilon, mu, space), reads.fit)
-    facts = dataclasses.asdict(found) | reads.fit.model_dump(mode="json")
+    fitted = fit(trials, Target(epsilon, mu, space), reads.fit)
+    facts = dataclasses.asdict(fitted) | reads.fit.model_dump(mode="json")
     facts |= {"epsilon": epsilon, "mu": mu, "best": {"rung": winner.rung, "trial": winner.trial}}
     # What r* and the best trial's number stand for is the learner's to say, when it trains.
     write_json(task.output["fit"], facts)

@@ -8,8 +8,8 @@ from typing import Any
 
 from dpladder.config.task_rules import TASK_OF_POOLING
 from dpladder.data import sealed
-from dpladder.data.columns import plain
-from dpladder.data.layout import named
+from dpladder.data.columns import column_as_json
+from dpladder.data.layout import renamed_columns
 from dpladder.jobs.private import Part, constants_of, map_of
 from dpladder.jobs.task import Task
 from dpladder.learn import weights
@@ -28,7 +28,7 @@ NETWORK = (
 
 def save_model(
     path: Path,
-    found: Weights,
+    trained: Weights,
     task: Task[TrainFinal | SearchPrivately | TrainStudent],
     train: Part,
     choice: Mapping[str, Any],
@@ -44,7 +44,7 @@ def save_model(
     }
     learner = task.reads.learner
     names = weights_of(learner).tensors(learner, constants_of(task, train))
-    weights.save(path, found, {**choice, **facts}, map_of(task, train).mean, names)
+    weights.save(path, trained, {**choice, **facts}, map_of(task, train).mean, names)
 
 
 def _inference(
@@ -57,8 +57,8 @@ def _inference(
     return {
         "task": TASK_OF_POOLING.get(str(network.get("pooling")), "classification"),
         "classes": list(names) if isinstance(names, tuple) else [*map(str, range(train.classes))],
-        "columns": [plain(column) for column in task.reads.columns],
-        "named": dict(named(task.reads)),
+        "columns": [column_as_json(column) for column in task.reads.columns],
+        "named": dict(renamed_columns(task.reads)),
         **({"multiline": True} if task.reads.multiline else {}),
         "network": network,
         "map": {

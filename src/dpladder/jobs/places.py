@@ -9,7 +9,7 @@ from dpladder.config.shift import ALSO
 from dpladder.data.prepare import Part
 from dpladder.errors import Refused
 from dpladder.jobs.task import Task
-from dpladder.plan.outer import advice
+from dpladder.plan.outer import module_advice
 from dpladder.plan.reads import (
     ExtractFeatures,
     FindMean,
@@ -37,7 +37,8 @@ def head_home(task: Task[PrepareDataset]) -> Home:
     if not Ledger(home, task.reads.lineage).folder.is_dir():
         raise Refused(
             f"home {home.path} knows nothing of lineage {task.reads.lineage}. On a cluster, check "
-            f"that DPLADDER_HOME is mounted on this node and is the head node's.{advice()} Nothing "
+            f"that DPLADDER_HOME is mounted on this node and is the head node's.{module_advice()} "
+            f"Nothing "
             "was read."
         )
     return home
@@ -48,7 +49,7 @@ def manifest(task: Task[PrepareDataset | ExtractFeatures], part: str) -> Path:
     return Path(task.reads.places.manifests[part]) / "manifest.h5"
 
 
-def part_in(part: str) -> Part:
+def manifest_part(part: str) -> Part:
     """The part that records lie in, in their manifest: a further test's are those of a test."""
     return "test" if part.startswith(ALSO) else cast(Part, part)
 

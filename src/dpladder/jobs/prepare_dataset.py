@@ -26,19 +26,25 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     keys = keys_of(home)
     manifest = places.manifest(task, "train")
     diagnostics = places.diagnostics(task, "prepare_dataset")
-    found = prepare(task.reads.dataset, keys, manifest, diagnostics, cutting=cutter_of(task))
-    refuse_too_few_different_rows(found, task.reads.different_rows)
-    made = read_manifest(manifest, keys.cache)
-    write_private(places.census(task), report(census(found)).encode())
+    prepared = prepare(task.reads.dataset, keys, manifest, diagnostics, cutting=cutter_of(task))
+    refuse_too_few_different_rows(prepared, task.reads.different_rows)
+    manifest_written = read_manifest(manifest, keys.cache)
+    write_private(places.census(task), report(census(prepared)).encode())
     if task.reads.mode == "research":  # declared public: it has no budget to begin anew
-        stop_if_few_usable(task, made.units, made.labels, len(found.units), made.attrs)
+        stop_if_few_usable(
+            task,
+            manifest_written.units,
+            manifest_written.labels,
+            len(prepared.units),
+            manifest_written.attrs,
+        )
     else:
         known = Known(
-            frozenset(found.everybody),
-            frozenset(numbered_units(found)),
-            frozenset(each(made.contents[made.labels >= 0])),
+            frozenset(prepared.everybody),
+            frozenset(numbered_units(prepared)),
+            frozenset(each(manifest_written.contents[manifest_written.labels >= 0])),
         )
-        remember_units(home, task.reads.lineage, made.everybody, known)
+        remember_units(home, task.reads.lineage, manifest_written.everybody, known)
     write_record(
         task, free="the manifest stays in the private folder; nothing about a record leaves it"
     )

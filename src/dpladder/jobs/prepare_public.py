@@ -12,13 +12,15 @@ from dpladder.plan.reads import PreparePublic
 
 
 def prepare_public(task: Task[PreparePublic]) -> None:
-    named, keys = task.wildcards["part"], keys_of(places.job_home())
-    part = places.part_in(named)
+    source_name, keys = task.wildcards["part"], keys_of(places.job_home())
+    part = places.manifest_part(source_name)
     dataset = task.reads.dataset.model_copy(update={f"public_{part}": task.reads.source})
-    diagnostics = places.diagnostics(task, f"prepare_public-{named}")
-    manifest = places.manifest(task, named)
-    found = prepare(dataset, keys, manifest, diagnostics, part, task.reads.matched, cutter_of(task))
+    diagnostics = places.diagnostics(task, f"prepare_public-{source_name}")
+    manifest = places.manifest(task, source_name)
+    prepared = prepare(
+        dataset, keys, manifest, diagnostics, part, task.reads.matched, cutter_of(task)
+    )
     public = read_manifest(manifest, keys.cache)
     if part not in FEW:  # a public head alone reads labels of those, and says what it lacks
-        stop_if_few_usable(task, public.units, public.labels, len(found.units), public.attrs)
+        stop_if_few_usable(task, public.units, public.labels, len(prepared.units), public.attrs)
     write_record(task, free="declared public in the config")

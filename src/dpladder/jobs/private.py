@@ -13,9 +13,9 @@ from safetensors.numpy import load_file, save
 
 from dpladder.config.features_sections import Features
 from dpladder.data import sealed
-from dpladder.data.cache import map_of_cache, name_of, network_behind, open_cache
-from dpladder.data.centre import Map, Mapped, ball, shrunk
-from dpladder.data.depths import Depths, Known, depths_for, known_of, of_names
+from dpladder.data.cache import map_of_cache, name_of, open_cache, public_network_of
+from dpladder.data.centre import Map, Mapped, ball, shrink_mean
+from dpladder.data.depths import Depths, Known, depths_by_name, depths_for, stored_depths
 from dpladder.errors import Refused
 from dpladder.jobs import places
 from dpladder.jobs.places import job_home
@@ -25,7 +25,7 @@ from dpladder.learn.data import Data
 from dpladder.learn.interface import Claim, Constants
 from dpladder.network.facts import Network
 from dpladder.plan import dag, mechanisms, stages
-from dpladder.plan.outer import advice
+from dpladder.plan.outer import module_advice
 from dpladder.plan.reads import (
     EvaluateOf,
     FindMean,
@@ -41,9 +41,9 @@ from dpladder.privacy.accounting.events import Counted, Job, Spend, partition_ve
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
-from dpladder.privacy.ledger.features import first_found
+from dpladder.privacy.ledger.features import first_found_value
 from dpladder.privacy.ledger.home import subkey
-from dpladder.privacy.ledger.state import Held, called
+from dpladder.privacy.ledger.state import LedgerCharge, job_label
 from dpladder.privacy.ledger.units import units_of
 from dpladder.privacy.release import store
 from dpladder.privacy.release.meter import Draw, Meter
@@ -67,14 +67,16 @@ class Reserved:
 
     def entry(self, label: str) -> Entry:
         """What may be spent on what a label names: a mu, and what it is booked at."""
-        found = entry_of(self.spends[label])
-        assert found.plain, "plans reserve plain budgets; searches ask for their events"
-        return found
+        reserved_entry = entry_of(self.spends[label])
+        assert reserved_entry.is_gaussian, (
+            "plans reserve plain budgets; searches ask for their events"
+        )
+        return reserved_entry
 
     def mu(self, label: str) -> float:
         return self.entry(label).mu
 
-    def concrete(self, label: str, events: Iterable[Counted]) -> list[Spend]:
+    def actual_spends(self, label: str, events: Iterable[Counted]) -> list[Spend]:
         """The events that a mechanism really makes, in place of the declared one."""
         return [
             replace(self.spends[label], event=event.event, count=event.count) for event in events
@@ -87,7 +89,7 @@ def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
     lineage = None if isinstance(task.reads, EvaluateOf) else ledger.lineage
     for name in RELEASES:
         path = task.input.get(name)
-        if not isinstance(path, str) or not _bought(task, name):
+        if not isinstance(path, str) or not _is_release(task, name):
             continue  # found for nothing, and no release
         if not is_kept(ledger.home, Path(path), lineage):
             under = "another lineage" if lineage is None else f"lineage {lineage}"
@@ -98,7 +100,7 @@ def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
             )
 
 
-def _bought(task: Task[Any], name: str) -> bool:
+def _is_release(task: Task[Any], name: str) -> bool:
     """Whether an input is a release: a mean that centres features, or a head to start from, may be
     found on public records."""
     if name == "mean":
@@ -106,7 +108,7 @@ def _bought(task: Task[Any], name: str) -> bool:
     if name != "start":
         return True
     # what a head that is bought starts from itself is public
-    return not isinstance(task.reads, HeadReads) and task.reads.learner.starts_bought
+    return not isinstance(task.reads, HeadReads) and task.reads.learner.starts_from_private_head
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ def ledger_of(task: Task[ReleaseReads]) -> Ledger:
     return Ledger(job_home(), task.reads.lineage)
 
 
-def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved:
+def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved:
     """What the head node reserved for this job. Jobs look in the ledger, never in a file. Jobs of
     one process share a `ledger`, which remembers what it has read."""
     stood = [
@@ -144,22 +146,23 @@ def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved
     anchors.check(ledger.home, stood, {ledger.lineage: state})
     _check_releases(task, ledger)
     question = dag.question_of(task.reads.static, task.rule, task.wildcards)
-    held = state.of(question)
-    if not held and state.tokens.get(question):
+    charges = state.charges_for(question)
+    if not charges and state.tokens.get(question):
         raise Refused(
-            f"{called(_job(task))}: a later run in this home gave its reservation back, for it has "
+            f"{job_label(_job(task))}: a later run in this home gave its reservation back, for it "
+            f"has "
             f"an experiment {task.experiment} that does not ask this. Nothing was spent: start "
             "again, it reserves first. Where two projects share a home and a lineage, give their "
             "experiments names of their own."
         )
-    if not held:
+    if not charges:
         raise Refused(
-            f"{called(_job(task))} finds no reservation in {ledger.folder}. On a cluster, check "
+            f"{job_label(_job(task))} finds no reservation in {ledger.folder}. On a cluster, check "
             "that DPLADDER_HOME is mounted on this node and is the head node's; otherwise start "
-            f"the workflow again, it reserves first.{advice()}"
+            f"the workflow again, it reserves first.{module_advice()}"
         )
-    _check_code(task, held)
-    spends = {spend.label: spend for spend in held[-1].declared}
+    _check_code(task, charges)
+    spends = {spend.label: spend for spend in charges[-1].declared}
     return Reserved(ledger, question, spends)
 
 
@@ -168,35 +171,35 @@ def _job(task: Task[ReleaseReads]) -> Job:
     return dag.job(task.experiment, task.rule, task.wildcards)
 
 
-def _check_code(task: Task[ReleaseReads], held: Sequence[Held]) -> None:
+def _check_code(task: Task[ReleaseReads], charges: Sequence[LedgerCharge]) -> None:
     """A job runs the code that the head node reserved it for, also when files were edited since, or
     a node has others."""
     code = stages.code_behind(task.rule, stages.mechanisms_of(task.reads, task.rule))
-    if any(one.status == "RESERVED" and one.code != code for one in held):
+    if any(one.status == "RESERVED" and one.code != code for one in charges):
         raise Refused(
             "the package's code changed after the workflow was started, or this node has another "
             "version of it. Nothing was read or spent: start the workflow again."
         )
 
 
-def _check_versions(asked: Asked, question: Question) -> None:
+def _check_versions(request: ReleaseRequest, question: Question) -> None:
     """Refuse to let new code answer a question that was reserved under older mechanisms.
 
     A finished answer is restored, whatever its version. Two cases are left: the job was cut off
     after COMMIT, and dpladder was upgraded since; or what it stands on changed after a release
     under an older version, which research alone pays for again unasked.
     """
-    state, task = asked.held.ledger.state, asked.task
-    if state.done(question.query) is not None:
+    state, task = request.reservation.ledger.state, request.task
+    if state.finished_charge(question.query) is not None:
         return
     names = stages.mechanisms_of(task.reads, task.rule)
-    for held in state.of(question.question):
-        older = [n for n in names if held.versions.get(n, 1) < mechanisms.VERSIONS.get(n, 1)]
-        cut_off = held.status == "COMMITTED" and held.query == question.query
-        if older and (cut_off or held.status == "RESERVED"):
-            then, now = held.versions.get(older[0], 1), mechanisms.VERSIONS[older[0]]
+    for charge in state.charges_for(question.question):
+        older = [n for n in names if charge.versions.get(n, 1) < mechanisms.VERSIONS.get(n, 1)]
+        cut_off = charge.status == "COMMITTED" and charge.query == question.query
+        if older and (cut_off or charge.status == "RESERVED"):
+            then, now = charge.versions.get(older[0], 1), mechanisms.VERSIONS[older[0]]
             raise Refused(
-                f"{called(question.job)} was {'cut off' if cut_off else 'released'} under "
+                f"{job_label(question.job)} was {'cut off' if cut_off else 'released'} under "
                 f"version {then} of {older[0]}, of which this dpladder has version {now}"
                 + (
                     ". No more was read or spent. Finish it with the dpladder of then, which is "
@@ -231,7 +234,7 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
         map_of_cache(attrs),
         int(attrs["classes"]),
         int(attrs["width"]),
-        known_of(attrs),
+        stored_depths(attrs),
         *private,
     )
 
@@ -248,10 +251,10 @@ def read(task: Task[SeenReads], part: Part) -> Data:
     if task.input.get("statistics"):
         data = replace(data, statistics=Path(task.input["statistics"]))
     if task.input.get("start"):
-        found = load_file(task.input["start"])
-        claim = Claim(*map(float, found["claim"])) if "claim" in found else None
-        worth = float(found["worth"][0]) if "worth" in found else None
-        data = replace(data, start=found["head"], claim=claim, worth=worth)
+        start = load_file(task.input["start"])
+        claim = Claim(*map(float, start["claim"])) if "claim" in start else None
+        worth = float(start["worth"][0]) if "worth" in start else None
+        data = replace(data, start=start["head"], claim=claim, worth=worth)
     return data
 
 
@@ -266,23 +269,23 @@ def depths_of(task: Task[StoredReads | FindMean], part: Part) -> Depths | None:
     reads = task.reads
     length = reads.typical if reads.length == "as_is" else reads.length
     mean = task.input.get("mean")
-    if mean and LAYERS in (found := load_file(mean)):
-        names = [part.depths[place][0] for place in found[LAYERS]]
-        return of_names(names, part.depths, length)
+    if mean and LAYERS in (arrays := load_file(mean)):
+        names = [part.depths[place][0] for place in arrays[LAYERS]]
+        return depths_by_name(names, part.depths, length)
     takes = Features(model=reads.model).takes
     return depths_for(reads.layers, part.depths, length, takes, reads.model)
 
 
 def map_of(task: Task[SeenReads], part: Part) -> Map:
     """From a part's stored rows to those that a training sees."""
-    found = load_file(task.input["mean"]) if task.input.get("mean") else {}
-    mean = found.get("mean")
-    if mean is not None and "noise" in found:
-        mean = shrunk(mean, float(found["noise"][0]))
+    arrays = load_file(task.input["mean"]) if task.input.get("mean") else {}
+    mean = arrays.get("mean")
+    if mean is not None and "noise" in arrays:
+        mean = shrink_mean(mean, float(arrays["noise"][0]))
     bought, length = task.reads.mean, task.reads.length
     radius, exact = (None, False) if bought is None or mean is None else ball(bought.radius, length)
-    shown = None if length == "as_is" else length
-    return Map(mean, radius, shown, task.reads.constant, exact, depths_of(task, part))
+    length_or_none = None if length == "as_is" else length
+    return Map(mean, radius, length_or_none, task.reads.constant, exact, depths_of(task, part))
 
 
 def read_nothing(task: Task[SeenReads], part: Part) -> Data:
@@ -291,15 +294,15 @@ def read_nothing(task: Task[SeenReads], part: Part) -> Data:
     return Data(features, np.empty(0, np.int64), statistics=Path(task.input["statistics"]))
 
 
-def shared(task: Task[Any]) -> dict[str, str]:
+def shared_inputs(task: Task[Any]) -> dict[str, str]:
     """What `read` uses beside the records, by its bytes; empty where the rule has none."""
-    given = {name: task.input.get(name) for name in RELEASES if name != "weights"}
-    found = {name: file_digest(Path(path)) if path else "" for name, path in given.items()}
+    releases = {name: task.input.get(name) for name in RELEASES if name != "weights"}
+    digests = {name: file_digest(Path(path)) if path else "" for name, path in releases.items()}
     guiding = SAMPLE in task.reads.places.features
-    return found | ({SAMPLE: part_of(task, SAMPLE).name} if guiding else {})
+    return digests | ({SAMPLE: part_of(task, SAMPLE).name} if guiding else {})
 
 
-def save_found(task: Task[places.WithFeatures], name: str, found: Mapping[str, Any]) -> None:
+def save_found(task: Task[places.WithFeatures], name: str, arrays: Mapping[str, Any]) -> None:
     """Write what was found of a public sample: as it was found first, for another device or build
     may round it otherwise, and questions name it by its bytes."""
     mean = task.input.get("mean")
@@ -310,12 +313,12 @@ def save_found(task: Task[places.WithFeatures], name: str, found: Mapping[str, A
         sources=[part_of(task, part).name for part in task.reads.places.features],
         mean=file_digest(Path(mean)) if mean else "",
     )
-    first = first_found(job_home(), under, save(dict(found)))
+    first = first_found_value(job_home(), under, save(dict(arrays)))
     task.output[name].write_bytes(first)
 
 
 @cache
-def _opened(part: Part) -> Data:
+def _open_part(part: Part) -> Data:
     """The features themselves, mapped and every byte of them vouched for: before COMMIT, so that a
     file that is damaged, or another home's, costs nothing. What a row says is used after COMMIT
     alone."""
@@ -328,16 +331,16 @@ def _opened(part: Part) -> Data:
 def read_raw(part: Part) -> Data:
     """A part's records. Of private ones those alone count whose units were there when this version
     of the data was first asked: then none lies in another part than it did (data/prepare.py)."""
-    data = _opened(part)
+    data = _open_part(part)
     if not part.units:
         return data
     first = ledgers.load(Ledger(job_home(), part.lineage)).first_units.get(part.version)
-    return data if first in (None, part.units) else _of_version(part, first)
+    return data if first in (None, part.units) else _restrict_to_version(part, first)
 
 
 @cache
-def _of_version(part: Part, first: str) -> Data:
-    data = _opened(part)
+def _restrict_to_version(part: Part, first: str) -> Data:
+    data = _open_part(part)
     assert data.units is not None, "every cache has them"
     known = units_of(job_home(), part.lineage, first)
     there = np.fromiter((row.tobytes() in known for row in data.units), bool, len(data.units))
@@ -346,11 +349,11 @@ def _of_version(part: Part, first: str) -> Data:
 
 def _before_commit(release: Release, questions: Sequence[Question]) -> None:
     """All that can refuse these questions before anything is charged."""
-    task = release.asked[0].task
-    for asked, question in zip(release.asked, questions, strict=True):
-        _check_versions(asked, question)
+    task = release.requests[0].task
+    for request, question in zip(release.requests, questions, strict=True):
+        _check_versions(request, question)
     for part in task.reads.places.features:
-        _opened(part_of(task, part))
+        _open_part(part_of(task, part))
     if release.ready is not None:
         release.ready()
 
@@ -369,7 +372,7 @@ def constants_of(task: Task[SeenReads], part: Part) -> Constants:
 def network_of(task: Task[SeenReads], part: Part) -> Network | None:
     """The public network, where features are activations at a cut in it."""
     attrs, _ = sealed.read_attrs(part.path)
-    return network_behind(attrs, task.reads.weights)
+    return public_network_of(attrs, task.reads.weights)
 
 
 def stored_constants(task: Task[ReleaseReads], part: Part) -> Constants:
@@ -387,14 +390,14 @@ def stored_constants(task: Task[ReleaseReads], part: Part) -> Constants:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ReleaseRequest:
     """What a job asks, once ever. The query is every public input: the map to features, upstream
     releases, every constant, the versions of mechanisms, the question itself, in which the version
     of the data is a number. Of private records it says nothing: the same number is answered by what
     is kept, unread."""
 
     task: Task[ReleaseReads]
-    held: Reserved
+    reservation: Reserved
     spends: Sequence[Spend]
     draws: Iterable[Draw]
     inputs: Mapping[str, Any]
@@ -404,7 +407,7 @@ class Asked:
         outputs = {self.task.output[name].name: self.task.output[name] for name in self.outputs}
         return Question(
             _job(self.task),
-            self.held.question,
+            self.reservation.question,
             self._query(),
             self.spends,
             tuple(self.draws),
@@ -419,18 +422,20 @@ class Asked:
 
     def _query(self) -> str:
         """That of the versions which the job is known by; unless it was answered under others."""
-        task, state = self.task, self.held.ledger.state
+        task, state = self.task, self.reservation.ledger.state
         known_by = self._query_of(task.code)
         older = (
-            self._query_of(stages.identity_of(task.reads, task.rule, held.versions))
-            for held in reversed(state.of(self.held.question))
-            if held.status == "DONE"
+            self._query_of(stages.identity_of(task.reads, task.rule, charge.versions))
+            for charge in reversed(state.charges_for(self.reservation.question))
+            if charge.status == "DONE"
         )
-        return next((query for query in (known_by, *older) if state.done(query)), known_by)
+        return next(
+            (query for query in (known_by, *older) if state.finished_charge(query)), known_by
+        )
 
     def _query_of(self, code: str) -> str:
         return query_digest(
-            question=self.held.question,
+            question=self.reservation.question,
             code=code,
             cfg=self.task.public_cfg,
             spends=repr(tuple(self.spends)),
@@ -443,14 +448,14 @@ class Release:
     """What a job is about to release: what it asks, and how that is answered. An audit answers it
     many times, with meters of its own and no ledger, and so attacks the very rule."""
 
-    asked: Sequence[Asked]
+    requests: Sequence[ReleaseRequest]
     produce: Produce
     ready: Callable[[], None] | None = None  # before COMMIT: what it refuses costs nothing
 
 
 def single(
     task: Task[ReleaseReads],
-    held: Reserved,
+    reservation: Reserved,
     spends: Sequence[Spend],
     draws: Iterable[Draw],
     inputs: Mapping[str, Any],
@@ -464,17 +469,17 @@ def single(
         for work in works:
             produce(work.meter, work.folder)
 
-    return Release([Asked(task, held, spends, draws, inputs, outputs)], each, ready)
+    return Release([ReleaseRequest(task, reservation, spends, draws, inputs, outputs)], each, ready)
 
 
 def release_once(release: Release) -> None:
     """Answer these questions once, ever, and record what that cost."""
-    task, ledger = release.asked[0].task, release.asked[0].held.ledger
+    task, ledger = release.requests[0].task, release.requests[0].reservation.ledger
     seed = task.reads.research.seed if task.reads.mode == "research" else None
-    questions = [one.question() for one in release.asked]
+    questions = [one.question() for one in release.requests]
     outcomes = store.release_together(
         ledger, questions, release.produce, seed, ready=partial(_before_commit, release, questions)
     )
-    anchors.keep(stages.RESULTS, [ledgers.head(ledger)])
-    for one, outcome in zip(release.asked, outcomes, strict=True):
-        write_record(one.task, outcome.spends, one.held.question, outcome.versions)
+    anchors.save_anchors(stages.RESULTS, [ledgers.head(ledger)])
+    for one, outcome in zip(release.requests, outcomes, strict=True):
+        write_record(one.task, outcome.spends, one.reservation.question, outcome.versions)

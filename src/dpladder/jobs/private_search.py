@@ -15,11 +15,11 @@ from dpladder.jobs.model_file import save_model
 from dpladder.jobs.private import (
     Release,
     constants_of,
+    find_reservation,
     part_of,
     read,
     release_once,
-    reserved,
-    shared,
+    shared_inputs,
     single,
 )
 from dpladder.jobs.task import Task
@@ -28,10 +28,10 @@ from dpladder.learn.trainings import weights_of
 from dpladder.plan.reads import SearchPrivately
 from dpladder.privacy.accounting.events import Counted
 from dpladder.privacy.release.meter import Draw, Meter
-from dpladder.search.asking import Answer, Ask, Found, Setting, alone, searcher_of
+from dpladder.search.asking import Answer, Ask, SearchOutcome, Setting, run_alone, searcher_of
 from dpladder.search.bench import Bench, NamedAsk, answers
 from dpladder.search.space import hyper_of
-from dpladder.search.training import chosen
+from dpladder.search.training import choice_as_text
 
 
 def private_search(task: Task[SearchPrivately]) -> None:
@@ -39,13 +39,13 @@ def private_search(task: Task[SearchPrivately]) -> None:
 
 
 def release_of(task: Task[SearchPrivately]) -> Release:
-    held, train = reserved(task), part_of(task, "train")
+    reservation, train = find_reservation(task), part_of(task, "train")
     constants, search = constants_of(task, train), task.reads.search
-    events = tuple(Counted(spend.event, spend.count) for spend in held.spends.values())
+    events = tuple(Counted(spend.event, spend.count) for spend in reservation.spends.values())
     spends = [
         spend
-        for label, event in zip(held.spends, events, strict=True)
-        for spend in held.concrete(label, [event])
+        for label, event in zip(reservation.spends, events, strict=True)
+        for spend in reservation.actual_spends(label, [event])
     ]
     learner = task.reads.learner
     setting = Setting(
@@ -65,20 +65,20 @@ def release_of(task: Task[SearchPrivately]) -> Release:
                 bench, [NamedAsk(str(next(numbers)), ask, learner, search) for ask in asks]
             )[0]
 
-        found = alone(found_by.run(setting, meter, data.units), trained)
-        head, choice = _head(found, learner, constants), _choice(setting, found)
+        outcome = run_alone(found_by.run(setting, meter, data.units), trained)
+        head, choice = _head(outcome, learner, constants), _choice(setting, outcome)
         save_model(folder / "weights.safetensors", head, task, train, choice)
 
-    inputs = {"train": train.map_name, **shared(task)}
+    inputs = {"train": train.map_name, **shared_inputs(task)}
     ready = partial(weights_of(learner).ready, learner, constants, task.resources)
-    return single(task, held, spends, declared.draws, inputs, ("weights",), produce, ready)
+    return single(task, reservation, spends, declared.draws, inputs, ("weights",), produce, ready)
 
 
 def _meters(meter: Meter, draws: Sequence[Draw]) -> Callable[[NamedAsk, Sequence[Draw]], Meter]:
     """A meter for each training, of the streams that its search declared for it: its own draws
     follow from places that are secret."""
     streams = {
-        draw.name: meter.within(draw.name) for draw in draws if draw.distribution == "within"
+        draw.name: meter.inner_meters(draw.name) for draw in draws if draw.distribution == "within"
     }
 
     def inner(training: NamedAsk, declared: Sequence[Draw]) -> Meter:
@@ -87,17 +87,17 @@ def _meters(meter: Meter, draws: Sequence[Draw]) -> Callable[[NamedAsk, Sequence
     return inner
 
 
-def _head(found: Found, learner: Learner, constants: Constants) -> Weights:
+def _head(outcome: SearchOutcome, learner: Learner, constants: Constants) -> Weights:
     """Where the number of runs came out as none, a head that knows nothing."""
     width = constants.dimension + learner.constant_feature
-    return found.weights or (np.zeros((constants.classes, width), np.float32),)
+    return outcome.weights or (np.zeros((constants.classes, width), np.float32),)
 
 
-def _choice(setting: Setting, found: Found) -> dict[str, object]:
+def _choice(setting: Setting, outcome: SearchOutcome) -> dict[str, object]:
     learner = setting.learner
-    return chosen(learner, hyper_of(learner, setting.search, found.r, found.mu)) | {
-        "r": found.r,
-        "kappa": setting.space.kappa(found.r, found.mu),
-        "mu": found.mu,
+    return choice_as_text(learner, hyper_of(learner, setting.search, outcome.r, outcome.mu)) | {
+        "r": outcome.r,
+        "kappa": setting.space.kappa(outcome.r, outcome.mu),
+        "mu": outcome.mu,
         "sigma": None,
     }

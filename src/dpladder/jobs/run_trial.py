@@ -14,18 +14,18 @@ from functools import partial
 
 from dpladder.config.learner_sections import Statistics
 from dpladder.jobs.private import (
-    Asked,
     Part,
     Release,
+    ReleaseRequest,
     Reserved,
     constants_of,
+    find_reservation,
     ledger_of,
     part_of,
     read,
     read_nothing,
     release_once,
-    reserved,
-    shared,
+    shared_inputs,
 )
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
@@ -40,7 +40,7 @@ from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.store import Work
 from dpladder.search.space import Space, draw
-from dpladder.search.training import Training, chosen, of_trial, training_of
+from dpladder.search.training import Training, choice_as_text, learner_of_trial, training_of
 from dpladder.search.trial import Trial
 
 UNCHARGED = Declaration((), ())  # counting on a source declared public
@@ -58,7 +58,7 @@ class Prepared:
     """A trial before any private read: all of it is public."""
 
     task: Task[RunTrial]
-    held: Reserved | None  # of a trial that is free there is none
+    reservation: Reserved | None  # of a trial that is free there is none
     train: Part
     scored: Part
     constants: Constants
@@ -74,33 +74,35 @@ class Prepared:
     def solved(self) -> bool:
         return bool(_statistics(self.task))
 
-    def asked(self) -> Asked:
-        assert self.held is not None, "only what costs something is asked for"
-        spends = self.held.concrete("weights", self.training.declared.events)
-        spends += self.held.concrete("score", self.counting.events)
+    def release_request(self) -> ReleaseRequest:
+        assert self.reservation is not None, "only what costs something is asked for"
+        spends = self.reservation.actual_spends("weights", self.training.declared.events)
+        spends += self.reservation.actual_spends("score", self.counting.events)
         inputs = {
             "train": self.train.map_name,
             "scored": self.scored.map_name,
-            **shared(self.task),
+            **shared_inputs(self.task),
             "r": self.trial.r,
         }
         draws = (*self.training.declared.draws, *self.counting.draws)
-        return Asked(self.task, self.held, spends, draws, inputs, ("weights", "score"))
+        return ReleaseRequest(
+            self.task, self.reservation, spends, draws, inputs, ("weights", "score")
+        )
 
 
 def run_trial(task: Task[RunTrial]) -> None:
     """A trial, or every trial of a rung that is this experiment's own. What is DONE is restored;
     the others train together."""
     ledger = ledger_of(task)
-    trials = [_alone(task, trial) for trial in task.trials] or [task]
-    _run([_prepared(one, ledger) for one in trials])
+    trials = [_task_of_trial(task, trial) for trial in task.trials] or [task]
+    _run([_prepare_trial(one, ledger) for one in trials])
 
 
 def release_of(task: Task[RunTrial]) -> Release:
-    return _release([_prepared(task)])
+    return _release([_prepare_trial(task)])
 
 
-def _alone(task: Task[RunTrial], trial: str) -> Task[RunTrial]:
+def _task_of_trial(task: Task[RunTrial], trial: str) -> Task[RunTrial]:
     """One trial of the rung's job, as the ledger and the records know it."""
     output = {
         name.removesuffix(f"_{trial}"): path
@@ -117,7 +119,7 @@ def _alone(task: Task[RunTrial], trial: str) -> Task[RunTrial]:
 
 
 def _run(trials: Sequence[Prepared]) -> None:
-    if trials[0].held is None:
+    if trials[0].reservation is None:
         works = [
             Work(place, Meter((), Silence()), one.task.output["score"].parent)
             for place, one in enumerate(trials)
@@ -134,26 +136,30 @@ def _run(trials: Sequence[Prepared]) -> None:
 
 def _release(trials: Sequence[Prepared]) -> Release:
     ready = partial(trials[0].training.ready, trials[0].task.resources)
-    return Release([one.asked() for one in trials], partial(_produce, trials), ready)
+    return Release([one.release_request() for one in trials], partial(_produce, trials), ready)
 
 
-def _prepared(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepared:
+def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepared:
     train, scored = part_of(task, "train"), part_of(task, task.reads.scored.part)
     constants = constants_of(task, train)
     # What is free is so by the config: a plan that forgot a spend must fail.
     public, solved = _public(task), _statistics(task)
-    held = None if public and solved else reserved(task, ledger)
-    paid = {} if held is None else {label: held.entry(label) for label in held.spends}
+    reservation = None if public and solved else find_reservation(task, ledger)
+    paid = (
+        {}
+        if reservation is None
+        else {label: reservation.entry(label) for label in reservation.spends}
+    )
     rung, number = int(task.wildcards["rung"]), int(task.wildcards["trial"])
     epsilon = solved.epsilon if solved else task.reads.epsilon
     below = task.input["below"]
     before = Trial(**read_json(below[-1])["best"]) if below else None
-    space = Space(task.reads.search, of_trial(task.reads.learner, number), constants)
-    mu = gdp.mu(epsilon, constants.delta) if solved else paid["weights"].mu
+    space = Space(task.reads.search, learner_of_trial(task.reads.learner, number), constants)
+    mu = gdp.mu_from_epsilon(epsilon, constants.delta) if solved else paid["weights"].mu
     kappa, r = draw(space, mu, epsilon, rung, number, before)
     return Prepared(
         task,
-        held,
+        reservation,
         train,
         scored,
         constants,
@@ -179,13 +185,15 @@ def _produce(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
     data = read_nothing(first.task, first.train) if first.solved else read(first.task, first.train)
     same = first.scored == first.train and not first.solved
     counted = data if same else read(first.task, first.scored)
-    for work, found in zip(
-        works, _trained([trials[work.place] for work in works], works, data), strict=True
+    for work, trained in zip(
+        works, _train_trials([trials[work.place] for work in works], works, data), strict=True
     ):
-        _write(trials[work.place], found, counted, work)
+        _write(trials[work.place], trained, counted, work)
 
 
-def _trained(trials: Sequence[Prepared], works: Sequence[Work], data: Data) -> Iterator[Weights]:
+def _train_trials(
+    trials: Sequence[Prepared], works: Sequence[Work], data: Data
+) -> Iterator[Weights]:
     """Together where the learner can and has the same section for all, else one after the other."""
     first = trials[0]
     learner, constants = first.training.learner, first.constants
@@ -198,20 +206,20 @@ def _trained(trials: Sequence[Prepared], works: Sequence[Work], data: Data) -> I
     yield from train_many(data, hypers, learner, constants, meters, first.task.resources)
 
 
-def _write(one: Prepared, found: Weights, counted: Data, work: Work) -> None:
+def _write(one: Prepared, trained: Weights, counted: Data, work: Work) -> None:
     learner, constants = one.training.learner, one.constants
     scorer = scorer_of(learner, constants)
     records = counted.features, counted.labels
     names = weights_of(learner).tensors(learner, constants)
     if one.public:
-        released = scorer.count(found, *records)
+        released = scorer.count(trained, *records)
         size = len(counted.labels)
     else:
-        released = scorer.publish_count(found, *records, work.meter)
+        released = scorer.publish_count(trained, *records, work.meter)
         size = one.trial.counted
-    choice = chosen(one.training.learner, one.training.hyper)
+    choice = choice_as_text(one.training.learner, one.training.hyper)
     facts = choice | {"learner": learner.model_dump(mode="json")}
-    weights.save(work.folder / "weights.safetensors", found, facts, names=names)
+    weights.save(work.folder / "weights.safetensors", trained, facts, names=names)
     trial = dataclasses.replace(one.trial, score=released, counted=size)
     learns = dataclasses.asdict(dataclasses.replace(constants, network=None))
     document = {"trial": dataclasses.asdict(trial), "learns": learns, **choice}

@@ -13,9 +13,9 @@ from dpladder.search.trial import Trial, best
 def select_rung(task: Task[SelectRung]) -> None:
     scores = [read_json(path) for path in task.input["scores"]]
     trials = [Trial(**one["trial"]) for one in scores]
-    found = {
+    document = {
         "best": dataclasses.asdict(best(trials)),
         "trials": [dataclasses.asdict(trial) for trial in trials],
     }
-    write_json(task.output["best"], found | {"learns": scores[0]["learns"]})
+    write_json(task.output["best"], document | {"learns": scores[0]["learns"]})
     write_record(task, free="computed from released scores alone")

@@ -13,14 +13,14 @@ import numpy as np
 
 from dpladder.config.label_sets import MANY
 from dpladder.config.learners import Learner
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.config.sweep_sections import Search
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn import weights
 from dpladder.learn.interface import Weights
-from dpladder.learn.measures.tables import tested
+from dpladder.learn.measures.tables import figures_of_counts
 from dpladder.learn.measures.tested import Tested
 from dpladder.plan.reads import Summarise
 from dpladder.privacy.accounting import gdp
@@ -41,7 +41,7 @@ from dpladder.report.summary import (
 from dpladder.report.tables import summary_table, write_table
 from dpladder.search.looking import ceiling
 from dpladder.search.space import bounds, hyper_of
-from dpladder.search.training import chosen, of_trial
+from dpladder.search.training import choice_as_text, learner_of_trial
 
 SURE = 4.0  # deviations of a score's noise
 
@@ -67,7 +67,7 @@ def summarise(task: Task[Summarise]) -> None:
         classes=classes,
         findings=reads.labels == MANY,
         majority=largest(reads.majority, reads.rare, classes),
-        open=_open(task.input["open"]) if task.input["open"] else None,
+        open=_open_result(task.input["open"]) if task.input["open"] else None,
     )
     summary = replace(summary, warnings=tuple(warnings(summary)))
     write_json(task.output["summary"], asdict(summary))
@@ -78,8 +78,8 @@ def summarise(task: Task[Summarise]) -> None:
 def _classes(task: Task[Summarise]) -> int | None:
     """How many the first final model tells apart, one for each record."""
     model, facts = weights.load(Path(task.input["finals"][0]))
-    named = facts.get("inference", {}).get("task", "classification") == "classification"
-    return len(model[-1]) if named and task.reads.labels == 1 else None
+    is_classification = facts.get("inference", {}).get("task", "classification") == "classification"
+    return len(model[-1]) if is_classification and task.reads.labels == 1 else None
 
 
 def _range(
@@ -87,69 +87,73 @@ def _range(
 ) -> tuple[float, float]:
     """The smallest and largest r that was searched. In kappa it moves with mu: over all trainings,
     then."""
-    found = [(one.r, one.kappa) for rung in rungs for one in rung.trials if one.kappa]
-    found += [(one.r_star, one.kappa_star) for one in targets if one.r_star and one.kappa_star]
-    if search.unit == "r" or not found:
+    places = [(one.r, one.kappa) for rung in rungs for one in rung.trials if one.kappa]
+    places += [(one.r_star, one.kappa_star) for one in targets if one.r_star and one.kappa_star]
+    if search.unit == "r" or not places:
         return bounds(search)
-    ratios = [r / kappa for r, kappa in found]
+    ratios = [r / kappa for r, kappa in places]
     return search.kappa[0] * min(ratios), search.kappa[1] * max(ratios)
 
 
-def distance(learner: Learner, found: Weights) -> float | None:
+def distance(learner: Learner, weights: Weights) -> float | None:
     """Of a descent's released weights from their start: free, for its figure follows from them
     alone."""
-    if not learner.starts_known:
+    if not learner.starts_at_public_point:
         return None
-    return math.sqrt(math.fsum(float(np.square(layer, dtype=np.float64).sum()) for layer in found))
+    return math.sqrt(
+        math.fsum(float(np.square(layer, dtype=np.float64).sum()) for layer in weights)
+    )
 
 
-def _suspect(test: Tested, stated: StatedModel, reads: Summarise, classes: int) -> str | None:
+def _warn_if_too_accurate(
+    test: Tested, stated: StatedModel, reads: Summarise, classes: int
+) -> str | None:
     """What to ask where a score is better than its mu allows."""
     if test.perplexity is not None or reads.labels == MANY:  # of no classes, or of how many
         return None
-    mu = stated.mu or gdp.mu(stated.epsilon, reads.privacy.delta)
+    mu = stated.mu or gdp.mu_from_epsilon(stated.epsilon, reads.privacy.delta)
     most = ceiling(mu, reads.nominal_size, classes, reads.labels)
     if test.accuracy - SURE * test.accuracy_sd <= most:
         return None
-    told = f"{classes}" if reads.labels == 1 else f"up to {reads.labels} of {classes}"
+    text = f"{classes}" if reads.labels == 1 else f"up to {reads.labels} of {classes}"
     return (
         f"Test accuracy is above {most:.1%}, the most that mu = {mu:.3g} allows on unseen records "
-        f"of {told} balanced classes. Are there copies of training records in the test, is one "
+        f"of {text} balanced classes. Are there copies of training records in the test, is one "
         "class most of it, or did something else leak?"
     )
 
 
-def _rung(found: dict[str, Any], learner: Learner, search: Search) -> RungFound:
-    first, best = found["trials"][0], found["best"]
-    trials = tuple(_trial(one, learner, search) for one in found["trials"])
+def _rung(document: dict[str, Any], learner: Learner, search: Search) -> RungFound:
+    first, best = document["trials"][0], document["best"]
+    trials = tuple(_trial(one, learner, search) for one in document["trials"])
     return RungFound(first["epsilon"], first["mu"], trials, Best(best["trial"], best["r"]))
 
 
 def _trial(trial: dict[str, Any], learner: Learner, search: Search) -> TrialFound:
-    own = of_trial(learner, trial["trial"])
-    choice = chosen(own, hyper_of(learner, search, trial["r"], trial["mu"]))
+    learner_of_trial_ = learner_of_trial(learner, trial["trial"])
+    choice = choice_as_text(learner_of_trial_, hyper_of(learner, search, trial["r"], trial["mu"]))
     facts = {key: trial[key] for key in ("trial", "r", "score", "counted")}
-    kappa = _if_kappa(search, trial["kappa"])
+    kappa = _kappa_or_none(search, trial["kappa"])
     return TrialFound(**facts, **choice, kappa=kappa, score_sd=trial["sd"])
 
 
-def _if_kappa(search: Search, place: float | None) -> float | None:
+def _kappa_or_none(search: Search, place: float | None) -> float | None:
     """A place of the search as a kappa; nothing where the search was in r, and places are r."""
     return place if search.unit == "kappa" else None
 
 
 def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
-    statement: Statement = restored(Statement, read_json(task.input["statement"]))
+    statement: Statement = from_document(Statement, read_json(task.input["statement"]))
     models = statement.datasets[task.reads.lineage].artifacts.values()
-    own = [model for model in models if model.experiment == task.experiment]
-    fits = [read_json(path) for path in task.input["fits"]] or [None] * len(own)
-    totals = [model.target_epsilon for model in own]
+    models_here = [model for model in models if model.experiment == task.experiment]
+    fits = [read_json(path) for path in task.input["fits"]] or [None] * len(models_here)
+    totals = [model.target_epsilon for model in models_here]
     tests = {one.name: one for one in task.reads.further}
     of_further = _by_total(task.input["also"], totals, tests)
     of_others = _by_total(task.input["measured"], totals, task.reads.measured_by)
     also = [
         (
-            *(_further(one, of_further[total, name]) for name, one in tests.items()),
+            *(_further_test_result(one, of_further[total, name]) for name, one in tests.items()),
             *(
                 AlsoTested(
                     name, None, None, None, read_test(of_others[total, name]), lineage=lineage
@@ -159,9 +163,11 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
         )
         for total in totals
     ]
-    files = zip(own, fits, task.input["finals"], task.input["metrics"], also, strict=True)
-    targets = tuple(_target(task.reads, *found) for found in files)
-    students = [_student(path) for path in task.input["students"]] or [None] * len(own)
+    files = zip(models_here, fits, task.input["finals"], task.input["metrics"], also, strict=True)
+    targets = tuple(_target(task.reads, *target_files) for target_files in files)
+    students = [_student_result(path) for path in task.input["students"]] or [None] * len(
+        models_here
+    )
     head = read_test(task.input["head"]) if task.input["head"] else None
     return tuple(
         replace(target, student=student, head=head)
@@ -169,13 +175,13 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
     )
 
 
-def _open(metrics: str) -> OpenFound:
-    found: OpenCounts = restored(OpenCounts, read_json(metrics))
-    also = {name: tested(counts) for name, counts in found.also.items()}
-    return OpenFound(found.r, tested(found.test), also)
+def _open_result(metrics: str) -> OpenFound:
+    open_counts: OpenCounts = from_document(OpenCounts, read_json(metrics))
+    also = {name: figures_of_counts(counts) for name, counts in open_counts.also.items()}
+    return OpenFound(open_counts.r, figures_of_counts(open_counts.test), also)
 
 
-def _student(metrics: str) -> Tested | None:
+def _student_result(metrics: str) -> Tested | None:
     """A student is tested on a public source alone."""
     return None if read_json(metrics) is None else read_test(metrics)
 
@@ -187,11 +193,11 @@ def _by_total(
     return dict(zip(product(totals, tests), paths, strict=True))
 
 
-def _further(test: FurtherTest, metrics: str) -> AlsoTested:
-    how, own = test.corruption, test.records == test.part
+def _further_test_result(test: FurtherTest, metrics: str) -> AlsoTested:
+    how, is_same_part = test.corruption, test.records == test.part
     return AlsoTested(
         test.name,
-        None if own else test.records.removeprefix(ALSO),
+        None if is_same_part else test.records.removeprefix(ALSO),
         None if how is None else how.kind,
         None if how is None else how.severity,
         read_test(metrics),
@@ -207,7 +213,7 @@ def _target(
     metrics: str,
     also: tuple[AlsoTested, ...],
 ) -> FinalFound:
-    found, facts = weights.load(Path(final))
+    weights_found, facts = weights.load(Path(final))
     test = read_test(metrics)
     choice = {name: facts[name] for name in ("eta", "ridge", "alpha", "steps") if name in facts}
     return FinalFound(
@@ -220,15 +226,15 @@ def _target(
         epsilon_final=gdp.epsilon(facts["mu"], reads.privacy.delta),
         fit=None
         if fit is None
-        else restored(
-            FitFound, fit | {"kappa_star": _if_kappa(reads.search, fit.get("kappa_star"))}
+        else from_document(
+            FitFound, fit | {"kappa_star": _kappa_or_none(reads.search, fit.get("kappa_star"))}
         ),
         r_star=facts.get("r"),
-        kappa_star=_if_kappa(reads.search, facts.get("kappa")),
+        kappa_star=_kappa_or_none(reads.search, facts.get("kappa")),
         sigma=facts["sigma"],
         test=test,
-        suspect=_suspect(test, stated, reads, len(found[-1])),
+        suspect=_warn_if_too_accurate(test, stated, reads, len(weights_found[-1])),
         search_share=stated.search_share,
-        distance=distance(reads.learner, found) if reads.mode == "research" else None,
+        distance=distance(reads.learner, weights_found) if reads.mode == "research" else None,
         also=also,
     )

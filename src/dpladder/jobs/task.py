@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
 from dpladder.config.model import Resources
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.errors import TWICE, DpladderError, full_disk
 from dpladder.plan import stages
-from dpladder.plan.outer import own_name
+from dpladder.plan.outer import inner_rule_name
 from dpladder.plan.reads import Private
 
 Reads = TypeVar("Reads", covariant=True)
@@ -52,8 +52,8 @@ class Task(Generic[Reads]):
     @cached_property
     def reads(self) -> Reads:
         """What its rule reads (plan/reads.py), each value of its own type."""
-        found: Reads = restored(stages.STAGES[self.rule].reads, self.cfg)
-        return found
+        parsed: Reads = from_document(stages.RULE_SPECS[self.rule].reads, self.cfg)
+        return parsed
 
     @property
     def public_cfg(self) -> dict[str, Any]:
@@ -62,12 +62,12 @@ class Task(Generic[Reads]):
         return {key: value for key, value in self.cfg.items() if key not in APART}
 
 
-def do(snakemake: Any) -> None:
+def run_job(snakemake: Any) -> None:
     """Do the work of this job's rule."""
-    run(snakemake, _by_name)
+    run(snakemake, _run_module_function)
 
 
-def _by_name(task: Task[Any]) -> None:
+def _run_module_function(task: Task[Any]) -> None:
     """The function of its module's name does it."""
     name = stages.module_of(task.rule)
     getattr(import_module(f"dpladder.jobs.{name}"), name)(task)
@@ -101,7 +101,7 @@ def read_json(path: Path | str) -> Any:
 
 
 def _unpack(snakemake: Any) -> Task[Any]:
-    rule = own_name(snakemake.rule)
+    rule = inner_rule_name(snakemake.rule)
     rung = stages.rung_of(rule)
     names = [name for name, _ in snakemake.output.items()]
     return Task(
@@ -161,12 +161,12 @@ def _reason(error: BaseException, details: Path) -> str:
 def _fail(task: Task[Any], log: Path, reason: str, terminal: int) -> NoReturn:
     """Tell the reason in the log; on the terminal, where even that cannot be written."""
     which = ", ".join(f"{name} {value}" for name, value in task.wildcards.items())
-    told = f"{task.rule} ({which}): {reason}\n"
+    text = f"{task.rule} ({which}): {reason}\n"
     try:
         with log.open("a", encoding="utf-8") as file:
-            file.write(told)
+            file.write(text)
     except OSError:
-        os.write(terminal, told.encode())
+        os.write(terminal, text.encode())
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
             stream.flush()

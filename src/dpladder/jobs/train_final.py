@@ -10,11 +10,11 @@ from dpladder.jobs.model_file import save_model
 from dpladder.jobs.private import (
     Release,
     constants_of,
+    find_reservation,
     part_of,
     read,
     release_once,
-    reserved,
-    shared,
+    shared_inputs,
     single,
 )
 from dpladder.jobs.task import Task, read_json
@@ -22,7 +22,7 @@ from dpladder.plan.reads import TrainFinal
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.fit import Target, fit_radius
 from dpladder.search.space import Space
-from dpladder.search.training import chosen, of_trial, training_of
+from dpladder.search.training import choice_as_text, learner_of_trial, training_of
 
 
 def train_final(task: Task[TrainFinal]) -> None:
@@ -30,34 +30,36 @@ def train_final(task: Task[TrainFinal]) -> None:
 
 
 def release_of(task: Task[TrainFinal]) -> Release:
-    held, train = reserved(task), part_of(task, "train")
+    reservation, train = find_reservation(task), part_of(task, "train")
     fit = read_json(task.input["fit"]) if task.input["fit"] else None
-    learner = of_trial(task.reads.learner, 0 if fit is None else fit["best"]["trial"])
+    learner = learner_of_trial(task.reads.learner, 0 if fit is None else fit["best"]["trial"])
     space = Space(task.reads.search, learner, constants_of(task, train))
-    mu = held.mu("weights")
-    r = of_prior(space, mu) if fit is None else fit["r_star"]
-    training = training_of(space, r, held.entry("weights"))
-    choice = chosen(training.learner, training.hyper)
+    mu = reservation.mu("weights")
+    r = kappa_from_prior(space, mu) if fit is None else fit["r_star"]
+    training = training_of(space, r, reservation.entry("weights"))
+    choice = choice_as_text(training.learner, training.hyper)
 
     def produce(meter: Meter, folder: Path) -> None:
-        found = training.run(read(task, train), meter, task.resources)
+        weights = training.run(read(task, train), meter, task.resources)
         facts = {
             "r": r,
             "kappa": None if r is None else space.kappa(r, mu),
             "mu": training.hyper.mu,
             "sigma": getattr(training.declared.events[0].event, "sigma", None),
         }
-        save_model(folder / "weights.safetensors", found, task, train, choice | facts)
+        save_model(folder / "weights.safetensors", weights, task, train, choice | facts)
 
     def ready() -> None:
         training.ready(task.resources)
 
-    spends = held.concrete("weights", training.declared.events)
-    inputs = {"train": train.map_name, **shared(task), **choice}
-    return single(task, held, spends, training.declared.draws, inputs, ("weights",), produce, ready)
+    spends = reservation.actual_spends("weights", training.declared.events)
+    inputs = {"train": train.map_name, **shared_inputs(task), **choice}
+    return single(
+        task, reservation, spends, training.declared.draws, inputs, ("weights",), produce, ready
+    )
 
 
-def of_prior(space: Space, mu: float) -> float | None:
+def kappa_from_prior(space: Space, mu: float) -> float | None:
     """Without trials: kappa by the prior, where the learner has an r at all."""
     if space.learner.searches is None:
         return None

@@ -41,7 +41,7 @@ def train_open(task: Task[TrainOpen]) -> None:
         model = tables.MeasuredModel(
             answer.weights, scorer, arena.constants, names, groups.released
         )
-        data = groups.kept(read(task, part_of(task, part)))
+        data = groups.restrict(read(task, part_of(task, part)))
         return tables.exact(task.reads.measures, model, data)
 
     also = {one.name: counts(one.part, one) for one in task.reads.further}

@@ -22,10 +22,10 @@ def train_student(task: Task[TrainStudent]) -> None:
     constants, (teacher, _) = constants_of(task, part), weights.load(Path(task.input["weights"]))
     head, ridge = student.taught(teacher, read(task, part), constants.classes)
     save_model(Path(task.output["weights"]), (head,), task, part, {"ridge": ridge})
-    found = None  # a private test part would have to count twice
+    tested = None  # a private test part would have to count twice
     if "test" in task.reads.public_parts:
         names = class_names(task.reads.classes, constants)
         model = tables.MeasuredModel((head,), ClassScorer(), constants, names)
-        found = asdict(tables.exact("accuracy", model, read(task, part_of(task, "test"))))
-    write_json(Path(task.output["metrics"]), found)
+        tested = asdict(tables.exact("accuracy", model, read(task, part_of(task, "test"))))
+    write_json(Path(task.output["metrics"]), tested)
     write_record(task, free="taught by a release on a source that the config declares public")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.jobs.places import job_home
 from dpladder.jobs.record import FROM_RELEASES, write_record
 from dpladder.jobs.task import Task, read_json, write_json
@@ -27,16 +27,16 @@ from dpladder.report.summary import Summary, read_summary
 
 def write_report(task: Task[WriteReport]) -> None:
     reads = task.reads
-    statement = restored(SealedStatement, read_json(task.input["statement"]))
+    statement = from_document(SealedStatement, read_json(task.input["statement"]))
     summaries = [read_summary(path) for path in task.input["summaries"]]
     by_name = {summary.experiment: summary for summary in summaries}
 
-    shown: list[OnPage] = []
+    on_page: list[OnPage] = []
     failed: list[str] = []
     for picture in reads.pictures:
         path = Path(picture.path) if picture.path else None
-        own = [by_name[name] for name in picture.shows]
-        material = _material(picture, own, reads.cells, statement)
+        picture_summaries = [by_name[name] for name in picture.shows]
+        material = _material(picture, picture_summaries, reads.cells, statement)
         try:
             table = _draw(picture, material, path)
         except Exception as error:  # no picture takes another one along
@@ -49,12 +49,14 @@ def write_report(task: Task[WriteReport]) -> None:
                 path.write_text(INSTEAD[path.suffix].format(escape(reason)), "utf-8")
         if picture.on_page:
             figure = path if path is not None and path.suffix == ".svg" else None
-            shown.append(OnPage(picture.name, picture.experiment, picture.category, table, figure))
+            on_page.append(
+                OnPage(picture.name, picture.experiment, picture.category, table, figure)
+            )
     for left in reads.left_behind:
         Path(left).unlink(missing_ok=True)
 
     place, contests = Path(task.output["page"]), [*map(Path, reads.contests)]
-    page.write_page(statement, summaries, shown, place, reads.cells, reads.about, contests)
+    page.write_page(statement, summaries, on_page, place, reads.cells, reads.about, contests)
     _vouch(task, statement.id)
     if failed:  # the run goes on: what was released must not seem to have failed
         print(
@@ -103,9 +105,15 @@ def _vouch(task: Task[WriteReport], statement: str) -> None:
     the statement, sealed as the statement is. It names the statement that they are of."""
     write_record(task, free=FROM_RELEASES)
     record = read_json(task.output["privacy"])
-    given, made = task.input, (path for name, path in task.output.items() if name != "privacy")
+    inputs, outputs = task.input, (path for name, path in task.output.items() if name != "privacy")
     pictures = (picture.path for picture in task.reads.pictures if picture.path)
-    paths = [given["signed"], *given["summaries"], *given["tables"], *pictures, *map(str, made)]
+    paths = [
+        inputs["signed"],
+        *inputs["summaries"],
+        *inputs["tables"],
+        *pictures,
+        *map(str, outputs),
+    ]
     files = {path: file_digest(Path(path)) for path in dict.fromkeys(paths)}
     vouched = record | {"statement": statement, "files": files}
     write_json(task.output["privacy"], seal(vouched, subkey(job_home(), "ledger")))

@@ -59,7 +59,7 @@ the answer, or their answers."""
 
 
 @dataclass(frozen=True)
-class Given:
+class PublicInputs:
     """All that a method is told: public inputs, and what was released before."""
 
     device: torch.device
@@ -76,12 +76,12 @@ class Given:
     def zeros(self, *shape: int) -> Tensor:
         return torch.zeros(shape, dtype=torch.float64, device=self.device)
 
-    def side_by_side(self, work: Callable[..., Result], *each: Iterable[Any]) -> list[Result]:
+    def map_in_threads(self, work: Callable[..., Result], *each: Iterable[Any]) -> list[Result]:
         """`map`, shared out to the threads."""
-        return _side_by_side(self.threads, work, *each)
+        return _map_in_threads(self.threads, work, *each)
 
 
-Begin = Callable[[Given, tuple[Query, ...]], Training[Result]]
+Begin = Callable[[PublicInputs, tuple[Query, ...]], Training[Result]]
 
 
 @dataclass(eq=False)
@@ -114,24 +114,28 @@ class Curator:
     ) -> list[Result]:
         """What each training returns, of those that ask these queries through these meters.
         `guided`: whether public records guide them."""
-        given = self._prepare(queries, guided)
+        inputs = self._prepare(queries, guided)
         kinds: list[Query] = []
         seats = []
-        for number, (own, meter) in enumerate(zip(queries, meters, strict=True)):
-            for query in own:
+        for number, (queries_of_training, meter) in enumerate(zip(queries, meters, strict=True)):
+            for query in queries_of_training:
                 if not meter.declares(query.draw(self._constants)):
                     raise Refused(
                         f"query {query.name} is not what was declared. Nothing was asked: make a "
                         "method's queries of public figures alone."
                     )
-            training = begin(replace(given, number=number), own)
-            seats.append(_Seat(training, {id(q): _kind_of(q, kinds) for q in own}, meter))
-        return self._drive(seats, max(queries[0], key=lambda query: query.count, default=None))
+            training = begin(replace(inputs, number=number), queries_of_training)
+            seats.append(
+                _Seat(training, {id(q): _kind_of(q, kinds) for q in queries_of_training}, meter)
+            )
+        return self._run_trainings(
+            seats, max(queries[0], key=lambda query: query.count, default=None)
+        )
 
     def ask(self, question: QueryCall, meter: Meter) -> Tensor:
         """One answer, of a query that is asked once."""
 
-        def begin(_: Given, __: tuple[Query, ...]) -> Training[Tensor]:
+        def begin(_: PublicInputs, __: tuple[Query, ...]) -> Training[Tensor]:
             answer: Tensor = yield question
             return answer
 
@@ -139,7 +143,7 @@ class Curator:
         return answer
 
     @torch.no_grad()
-    def _drive(self, seats: Sequence[_Seat], longest: Query | None) -> list[Any]:
+    def _run_trainings(self, seats: Sequence[_Seat], longest: Query | None) -> list[Any]:
         """Ask every training for its next question until all have returned."""
         results: dict[int, Any] = {}
         waiting: dict[int, Any] = dict.fromkeys(range(len(seats)))
@@ -154,23 +158,23 @@ class Curator:
                         results[number] = done.value
                 flat = [
                     (seats[number], question)
-                    for number, asked in questions.items()
-                    for question in (asked if isinstance(asked, list) else [asked])
+                    for number, call in questions.items()
+                    for question in (call if isinstance(call, list) else [call])
                 ]
                 answers = iter(self._answer(flat))
                 waiting = {
-                    number: [next(answers) for _ in asked]
-                    if isinstance(asked, list)
+                    number: [next(answers) for _ in call]
+                    if isinstance(call, list)
                     else next(answers)
-                    for number, asked in questions.items()
+                    for number, call in questions.items()
                 }
                 advance(any(question.query is longest for _, question in flat))
         return [results[number] for number in range(len(seats))]
 
-    def _answer(self, asked: Sequence[tuple[_Seat, QueryCall]]) -> list[Tensor]:
+    def _answer(self, questions: Sequence[tuple[_Seat, QueryCall]]) -> list[Tensor]:
         """Sums of one kind over one pass; each with the noise that its own meter declares."""
         groups: dict[Any, list[int]] = {}
-        for place, (seat, question) in enumerate(asked):
+        for place, (seat, question) in enumerate(questions):
             kind = seat.kinds.get(id(question.query))
             if kind is None:
                 raise Refused(
@@ -184,20 +188,22 @@ class Curator:
             # each training has samples of its own, so they share no pass
             key = (kind, question.step, id(seat) if sampled else 0, None if together else place)
             groups.setdefault(key, []).append(place)
-        totals: list[Any] = [None] * len(asked)
+        totals: list[Any] = [None] * len(questions)
         # classes share out the threads; what is answered over one pass shares out its chunks
-        by_class = all(question.query.parts(self._constants) > 1 for _, question in asked)
-        found = _side_by_side(
+        by_class = all(question.query.parts(self._constants) > 1 for _, question in questions)
+        query_sums = _map_in_threads(
             self._threads if by_class else 1,
-            lambda group: self._sums_of([asked[place][1] for place in group], asked[group[0]][0]),
+            lambda group: self._sums_of(
+                [questions[place][1] for place in group], questions[group[0]][0]
+            ),
             groups.values(),
         )
-        for group, sums in zip(groups.values(), found, strict=True):
+        for group, sums in zip(groups.values(), query_sums, strict=True):
             for place, total in zip(group, sums, strict=True):
                 totals[place] = total
         return [
-            total if question.step is not None else _published(seat.meter, question.query, total)
-            for (seat, question), total in zip(asked, totals, strict=True)
+            total if question.step is not None else _publish_sum(seat.meter, question.query, total)
+            for (seat, question), total in zip(questions, totals, strict=True)
         ]
 
     def _sample(self, seat: _Seat, query: Query) -> None:
@@ -230,7 +236,7 @@ class Curator:
             case LossDifference():
                 return self._differences(query, questions, mask)
             case WeighedSums():
-                return [self._weighed(query, first)]
+                return [self._weighed_sums(query, first)]
             case SecondMoments():
                 records = self._records()
                 if not query.by_class:
@@ -256,7 +262,7 @@ class Curator:
                 counts = [scorer.count(weights, *about) for weights, scorer in each]
                 return [torch.tensor(count, dtype=torch.float64) for count in counts]
             case RecordSum():
-                return [self._of_records(query, questions[0].arguments)]
+                return [self._sum_of_records(query, questions[0].arguments)]
         raise Refused(f"{type(query).__name__} is no kind of query that the curator knows.")
 
     def _losses(
@@ -271,8 +277,8 @@ class Curator:
             # A loss that overflows counts as the largest: a rule that looks at this record alone.
             return (losses / bounds).nan_to_num_(nan=1.0).clamp_(0.0, 1.0 - SLACK)
 
-        found = sums.losses(weights, bounded, _rows(sums.records, mask))
-        return [*found.view(len(questions), *query.shape(self._constants))]
+        loss_sums = sums.losses(weights, bounded, _rows(sums.records, mask))
+        return [*loss_sums.view(len(questions), *query.shape(self._constants))]
 
     def _differences(
         self, query: LossDifference, questions: Sequence[QueryCall], mask: NDArray[np.bool_] | None
@@ -288,38 +294,47 @@ class Curator:
 
         return [*sums.losses(torch.stack(heads), bounded, _rows(sums.records, mask))]
 
-    def _weighed(self, query: WeighedSums, label: int | None) -> Tensor:
+    def _weighed_sums(self, query: WeighedSums, label: int | None) -> Tensor:
         records, constants, radius = self._records(), self._constants, query.radius
         if query.by == "class":
-            own = range(constants.classes) if label is None else [label]
-            each = [moments.class_sum(records, radius, self._labels, one) for one in own]
+            classes = range(constants.classes) if label is None else [label]
+            each = [moments.class_sum(records, radius, self._labels, one) for one in classes]
             return each[0] if query.apart else torch.stack(each)
         if callable(query.by):
-            weigh = self._traced(query.by, ())
-            return moments.weighed_by(records, radius, weigh, query.constant)
-        of = moments.presence if query.by == "presence" else moments.lack
+            weigh = self._trace_function(query.by, ())
+            return moments.sums_weighed_per_record(records, radius, weigh, query.constant)
+        of = moments.presence_weights if query.by == "presence" else moments.absence_weights
         return moments.weighed_sums(records, radius, of(records.labels, constants.classes))
 
-    def _of_records(self, query: RecordSum, arguments: tuple[Any, ...]) -> Tensor:
+    def _sum_of_records(self, query: RecordSum, arguments: tuple[Any, ...]) -> Tensor:
         records = self._records()
         bound = query.bound(self._constants) * (1.0 - records.slack)
-        each = self._traced(query.of, arguments)
+        each = self._trace_function(query.of, arguments)
         return moments.sum_of_records(records, each, arguments, query.of_shape, bound)
 
-    def _traced(self, of: Callable[..., Any], arguments: tuple[Any, ...]) -> moments.OfRecord:
+    def _trace_function(
+        self, of: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> moments.OfRecord:
         """Traced once: of other arguments, it is the same but for their values."""
-        return self._once(("trace", of), lambda: moments.by_record(self._records(), of, *arguments))
+        return self._cached(
+            ("trace", of), lambda: moments.trace_per_record(self._records(), of, *arguments)
+        )
 
-    def _prepare(self, queries: Sequence[tuple[Query, ...]], guided: bool) -> Given:
+    def _prepare(self, queries: Sequence[tuple[Query, ...]], guided: bool) -> PublicInputs:
         """Make records ready for all queries. Returns the public inputs."""
-        models = [one.model for own in queries for one in own if isinstance(one, OfModel)]
+        models = [
+            one.model
+            for queries_of_training in queries
+            for one in queries_of_training
+            if isinstance(one, OfModel)
+        ]
         for model in models:
             self._model(model)
         if all(isinstance(model, LinearHead) for model in models):
             # from here on threads share out chunks and classes, and no two meet inside an operation
             torch.set_num_threads(1)
         data, guide = self._data, self._guide(models[0]) if guided else None
-        return Given(
+        return PublicInputs(
             self._device,
             self._threads,
             start=data.start,
@@ -335,22 +350,24 @@ class Curator:
     def _threads(self) -> int:
         return 1 if self._device.type == "cuda" else self._resources.threads
 
-    def _once(self, key: Any, make: Callable[[], Result]) -> Result:
+    def _cached(self, key: Any, make: Callable[[], Result]) -> Result:
         if key not in self._ready:
             self._ready[key] = make()
-        found: Result = self._ready[key]
-        return found
+        result: Result = self._ready[key]
+        return result
 
     def _records(self, views: int = 1, bias: bool = False) -> Records:
         data, constants = self._data, self._constants
-        return self._once(
+        return self._cached(
             ("records", views, bias),
             lambda: linear.resident(data, constants, self._resources, views, bias),
         )
 
     @property
     def _labels(self) -> Tensor:
-        return self._once("labels", lambda: moments.class_labels(self._records(), self._constants))
+        return self._cached(
+            "labels", lambda: moments.class_labels(self._records(), self._constants)
+        )
 
     def _link(self, name: Any) -> Link:
         return Link(name, self._constants.classes, self._constants.labels)
@@ -361,7 +378,7 @@ class Curator:
             records = self._records(model.views, model.bias)
             return linear.sums_of(records, self._threads, self._link(model.link))
         engine = import_module(model.engine)
-        return self._once(
+        return self._cached(
             ("model", model),
             lambda: engine.sums_of(model, self._data, self._constants, self._resources),
         )
@@ -374,7 +391,7 @@ class Curator:
                 "dataset.public_sample."
             )
         engine = linear if isinstance(model, LinearHead) else import_module(model.engine)
-        return self._once(
+        return self._cached(
             ("guide", model),
             lambda: engine.guide_of(model, sample, self._constants, self._resources),
         )
@@ -390,20 +407,22 @@ def _kind_of(query: Query, kinds: list[Query]) -> int:
 
 
 def _rows(records: Records, mask: NDArray[np.bool_] | None) -> list[Rows]:
-    return records.chunks() if mask is None else records.chosen(mask)
+    return records.chunks() if mask is None else records.select_rows(mask)
 
 
-def _published(meter: Meter, query: Query, total: Tensor) -> Tensor:
+def _publish_sum(meter: Meter, query: Query, total: Tensor) -> Tensor:
     """A sum with its declared noise, on the public grid and on the sum's device."""
     noise = meter.noise(query.name, tuple(total.shape))
     values = torch.from_numpy(np.asarray(noise.values))
     if total.is_cuda:  # from pinned memory the copy runs beside the step's work
         values = values.pin_memory().to(total.device, non_blocking=True)
-    published: Tensor = noise.onto(total.double(), values)
+    published: Tensor = noise.add_to(total.double(), values)
     return published
 
 
-def _side_by_side(threads: int, work: Callable[..., Result], *each: Iterable[Any]) -> list[Result]:
+def _map_in_threads(
+    threads: int, work: Callable[..., Result], *each: Iterable[Any]
+) -> list[Result]:
     if threads == 1:
         return [*map(work, *each)]
     with ThreadPoolExecutor(threads) as pool:

@@ -33,6 +33,6 @@ class Data:
     groups: NDArray[np.int64] | None = None
 
 
-def plain(features: Any, rows: Any = slice(None)) -> Any:
+def unaugmented(features: Any, rows: Any = slice(None)) -> Any:
     """Some records as they are: where there are several views, the first."""
     return features[rows] if features.ndim == 2 else features[rows, 0]

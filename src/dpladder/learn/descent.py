@@ -14,8 +14,8 @@ from torch import Tensor
 
 from dpladder.config.learner_sections import Descending
 from dpladder.learn import guide, public_head
-from dpladder.learn.curator import Given, Training
-from dpladder.learn.descent_noise import batch_size, head_of, paces
+from dpladder.learn.curator import PublicInputs, Training
+from dpladder.learn.descent_noise import batch_size, head_of, relative_rates
 from dpladder.learn.interface import Constants, Hyper, Shape, Weights, public_random
 from dpladder.learn.queries import GradientSum, Query
 from dpladder.learn.scorers import ClassScorer
@@ -58,7 +58,7 @@ def descend(
     """From the weights `first` to released ones of the same shape. `pull`: how much the public
     sample's mean gradient weighs that guides each step."""
     size = batch_size(learner, constants)
-    rates = [hyper.eta * pace for pace in paces(learner, hyper.steps)]
+    rates = [hyper.eta * pace for pace in relative_rates(learner, hyper.steps)]
     weights = first.double().clone()
     update = begin(weights, gradients.scale(constants) / size)
     if pull is not None:
@@ -75,15 +75,15 @@ def descend(
             gradient += pull * public
         direction = update(gradient, weights)
         weights = weights - rate * direction
-        average = average.lerp(weights, _newest(learner, step))
+        average = average.lerp(weights, _averaging_weight(learner, step))
     if learner.free_step:
         weights = weights - rates[-1] * direction
-        average = average.lerp(weights, _newest(learner, hyper.steps))
+        average = average.lerp(weights, _averaging_weight(learner, hyper.steps))
     return released(average)
 
 
 def descend_head(
-    given: Given,
+    inputs: PublicInputs,
     queries: tuple[Query, ...],
     learner: Descending,
     hyper: Hyper,
@@ -92,32 +92,34 @@ def descend_head(
 ) -> Training[Weights]:
     """A linear head's descent by any update, guided by public records where the learner asks for
     that."""
-    gradients, first = queries[0], initial_head(learner, constants, given)
+    gradients, first = queries[0], initial_head(learner, constants, inputs)
     assert isinstance(gradients, GradientSum)
-    if given.units is None or given.directions is None:
+    if inputs.units is None or inputs.directions is None:
         return ((yield from descend(gradients, first, hyper, learner, constants, begin)),)
-    worth = float(given.units)
-    if guide.looks(learner):
-        assert given.claim is not None, "the head comes with what it claims (jobs/find_start.py)"
+    worth = float(inputs.units)
+    if guide.asks_for_look(learner):
+        assert inputs.claim is not None, "the head comes with what it claims (jobs/find_start.py)"
         look = queries[1]
-        right = float((yield look.at((given.start,), ClassScorer())))
-        worth = guide.worth(given.units, right, given.claim, look.scale(constants), constants)
-    pull = worth * guide.weight(learner, gradients, constants, given.directions)
+        right = float((yield look.at((inputs.start,), ClassScorer())))
+        worth = guide.worth(inputs.units, right, inputs.claim, look.scale(constants), constants)
+    pull = worth * guide.weight(learner, gradients, constants, inputs.directions)
     first = first * (worth > 0)
     return ((yield from descend(gradients, first, hyper, learner, constants, begin, pull)),)
 
 
-def initial_head(learner: Descending, constants: Constants, given: Given) -> Tensor:
+def initial_head(learner: Descending, constants: Constants, inputs: PublicInputs) -> Tensor:
     """Zeros, the public head, or what a linear layer starts from by custom, drawn from the public
     seed."""
     shape = head_of(learner).shape(constants)
-    if learner.starts_public:
-        return torch.from_numpy(public_head.started(given.start, shape)).to(given.device)
+    if learner.starts_from_public_head:
+        return torch.from_numpy(public_head.initial_head_of_shape(inputs.start, shape)).to(
+            inputs.device
+        )
     if learner.init == "zero":
-        return given.zeros(*shape)
+        return inputs.zeros(*shape)
     radius = constants.dimension**-0.5
     drawn = public_random(constants).uniform(-radius, radius, shape)
-    return torch.from_numpy(drawn).to(given.device)
+    return torch.from_numpy(drawn).to(inputs.device)
 
 
 def released(weights: Tensor) -> NDArray[np.float32]:
@@ -127,7 +129,7 @@ def released(weights: Tensor) -> NDArray[np.float32]:
     )
 
 
-def in_shapes(flat: NDArray[np.float32], shapes: Iterable[Shape]) -> Weights:
+def split_into_shapes(flat: NDArray[np.float32], shapes: Iterable[Shape]) -> Weights:
     """One vector of weights as the tensors that it is made of."""
     each = [*shapes]
     ends = np.cumsum([math.prod(shape) for shape in each])
@@ -135,7 +137,7 @@ def in_shapes(flat: NDArray[np.float32], shapes: Iterable[Shape]) -> Weights:
     return tuple(part.reshape(shape) for part, shape in parts)
 
 
-def _newest(learner: Descending, step: int) -> float:
+def _averaging_weight(learner: Descending, step: int) -> float:
     """Weight of this step's iterate in the average that is released. All iterates are as private as
     the last one."""
     return {"none": 1.0, "swa": 1.0 / (step + 1), "ema": max(EMA, 1.0 / (step + 1))}[

@@ -61,7 +61,7 @@ def logit_noise(
     that r C R / (n0 mu) times the root mean square of what momentum carries. Samples are told as if
     they were full batches.
     """
-    carried = _carried(paces(learner, hyper.steps), momentum, learner.free_step)
+    carried = _momentum_noise(relative_rates(learner, hyper.steps), momentum, learner.free_step)
     sigma = gdp.sigma(hyper.mu, hyper.steps)
     moves = GradientSum(
         name="noise", multiplier=sigma, model=head_of(learner), clip=learner.clip
@@ -73,11 +73,11 @@ def logit_noise(
 def logit_noise_of_adam(learner: Descending, hyper: Hyper, constants: Constants) -> float:
     """Adam's second moment is the noise's own, or stands for it: a step moves every weight by eta,
     whatever the noise is, and the first moment only spreads it out."""
-    return hyper.eta * walked(learner, hyper.steps) * constants.length
+    return hyper.eta * random_walk_deviation(learner, hyper.steps) * constants.length
 
 
 @lru_cache(maxsize=4096)
-def _carried(rates: tuple[float, ...], momentum: float, free_step: bool) -> float:
+def _momentum_noise(rates: tuple[float, ...], momentum: float, free_step: bool) -> float:
     """From the last step back: what a step's noise moves is its own rate's worth, and m times what
     the next one's does."""
     moved, squares = 0.0, 0.0
@@ -95,14 +95,14 @@ def _paces(schedule: str, steps: int) -> tuple[float, ...]:
     return tuple(1 - share if schedule == "linear" else 1.0 for share in shares)
 
 
-def paces(learner: Descending, steps: int) -> tuple[float, ...]:
+def relative_rates(learner: Descending, steps: int) -> tuple[float, ...]:
     """Each step's learning rate, over the first one's."""
     return _paces(learner.pace, steps)
 
 
-def walked(learner: Descending, steps: int) -> float:
+def random_walk_deviation(learner: Descending, steps: int) -> float:
     """The deviation of a walk whose steps' own is their learning rate, over the first one's."""
-    return math.hypot(*paces(learner, steps))
+    return math.hypot(*relative_rates(learner, steps))
 
 
 def batch_size(learner: Descending, constants: Constants) -> float:
@@ -115,10 +115,13 @@ def sampled_sigma(mu: float, delta0: float, steps: int, rate: float, relation: R
     """The least noise, to 1e-4 of it, at which sampled steps are booked at no more than mu."""
 
     def cost(sigma: float) -> float:
-        return price(_booked(rate, sigma, steps, delta0), relation).mu
+        return price(_sampled_training_event(rate, sigma, steps, delta0), relation).mu
 
-    arguments = {"arguments": [mu, relation], "prices": repr(_booked(rate, 1.0, steps, delta0))}
-    return memo.remembered(
+    arguments = {
+        "arguments": [mu, relation],
+        "prices": repr(_sampled_training_event(rate, 1.0, steps, delta0)),
+    }
+    return memo.memoized_figure(
         "sampled sigma", arguments, partial(least_noise, cost, mu, gdp.sigma(mu, steps))
     )
 
@@ -132,10 +135,10 @@ def least_noise(cost: Callable[[float], float], mu: float, enough: float) -> flo
         return cost(1.0 / inverse)
 
     high = 2.0 * mu / (enough * cost(enough))
-    while (found := largest(of, mu, high, CLOSE)) > high * (1.0 - 2.0 * CLOSE):
+    while (inverse_noise := largest(of, mu, high, CLOSE)) > high * (1.0 - 2.0 * CLOSE):
         high *= 2.0
-    return 1.0 / found
+    return 1.0 / inverse_noise
 
 
-def _booked(rate: float, sigma: float, steps: int, delta0: float) -> Booked:
+def _sampled_training_event(rate: float, sigma: float, steps: int, delta0: float) -> Booked:
     return Booked((Counted(Sampled(rate, Gaussian(sigma)), steps),), delta0)

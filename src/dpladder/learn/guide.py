@@ -44,21 +44,25 @@ WORD = 10.0  # odds that a sample is of the same kind, before anything is seen
 BATCH = 64  # public records in a network's step
 
 
-def looks(learner: Descending) -> bool:
+def asks_for_look(learner: Descending) -> bool:
     """Above a head that was bought, its look told."""
-    return learner.guided and learner.look_share > 0 and not learner.starts_bought
+    return (
+        learner.uses_public_gradient
+        and learner.look_share > 0
+        and not learner.starts_from_private_head
+    )
 
 
-def look(learner: Descending, hyper: Hyper) -> RightCount:
+def look_query(learner: Descending, hyper: Hyper) -> RightCount:
     """One count over all records, at its part of a training's mu^2."""
-    return RightCount(name=LOOK, multiplier=gdp.sigma(_of_look(learner, hyper), 1))
+    return RightCount(name=LOOK, multiplier=gdp.sigma(_mu_of_look(learner, hyper), 1))
 
 
-def of_steps(learner: Descending, hyper: Hyper) -> Hyper:
+def hyper_after_look(learner: Descending, hyper: Hyper) -> Hyper:
     """What is left for the steps."""
-    if not looks(learner):
+    if not asks_for_look(learner):
         return hyper
-    return replace(hyper, mu=gdp.remaining(hyper.mu, [_of_look(learner, hyper)]))
+    return replace(hyper, mu=gdp.remaining(hyper.mu, [_mu_of_look(learner, hyper)]))
 
 
 def queries(
@@ -66,18 +70,18 @@ def queries(
 ) -> tuple[Query, ...]:
     """A descent's noised sums of gradients, of a linear head or of another model, and a look where
     the learner takes one."""
-    gradients = gradient_sum(learner, of_steps(learner, hyper), constants, model)
-    return (gradients, look(learner, hyper)) if looks(learner) else (gradients,)
+    gradients = gradient_sum(learner, hyper_after_look(learner, hyper), constants, model)
+    return (gradients, look_query(learner, hyper)) if asks_for_look(learner) else (gradients,)
 
 
-def trusted(right: float, claim: Claim, scale: float, constants: Constants) -> bool:
+def trusts_head(right: float, claim: Claim, scale: float, constants: Constants) -> bool:
     """Whether a noised count of right answers speaks for a head: its likelihood where the head
     keeps what it claims, against where it knows no more than luck. The word of whoever named the
     sample counts ten to one, which decides where the noise of the count tells nothing."""
-    found, noise = right / constants.n0, scale / constants.n0
+    share, noise = right / constants.n0, scale / constants.n0
     beyond = claim.right - claim.luck
     middle = (claim.right + claim.luck) / 2
-    return beyond > 0 and beyond * (found - middle) / noise**2 > -math.log(WORD)
+    return beyond > 0 and beyond * (share - middle) / noise**2 > -math.log(WORD)
 
 
 def worth(units: int, right: float, claim: Claim, scale: float, constants: Constants) -> float:
@@ -85,14 +89,14 @@ def worth(units: int, right: float, claim: Claim, scale: float, constants: Const
     not trusted. A share g of answers that the head claims and does not give adds g^2 to the public
     mean's squared error, which is 1 / units by itself; what the noise of the count makes of g^2 is
     taken away."""
-    if not trusted(right, claim, scale, constants):
+    if not trusts_head(right, claim, scale, constants):
         return 0.0
-    found, noise = right / constants.n0, scale / constants.n0
-    missing = max(0.0, claim.right - found)
+    share, noise = right / constants.n0, scale / constants.n0
+    missing = max(0.0, claim.right - share)
     return units / (1 + units * max(0.0, missing**2 - noise**2))
 
 
-def _of_look(learner: Descending, hyper: Hyper) -> float:
+def _mu_of_look(learner: Descending, hyper: Hyper) -> float:
     return float(learner.look**0.5 * hyper.mu)
 
 

@@ -34,4 +34,4 @@ def scorer(learner: LearnerSection, constants: Constants) -> Scorer | None:
 
 def seen_by_head(learner: LearnerSection, constants: Constants) -> SeenByHead:
     """What the weights of the last layer are multiplied with, its constant feature included."""
-    return partial(public_head.seen, learner.constant_feature)
+    return partial(public_head.linear_head_inputs, learner.constant_feature)

@@ -54,25 +54,25 @@ def units_of(sample: Data, counted: NDArray[np.bool_]) -> int:
 def directions(records: Records) -> float:
     """How many directions features take up, told by how alike two records are: |x|^2 |y|^2 over the
     mean of (x . y)^2 over pairs of records."""
-    return _taken_up(_plain(records))
+    return _participation_ratio(_counted_records(records))
 
 
-def directions_apart(records: Records) -> float:
+def effective_width_of_differences(records: Records) -> float:
     """The same where features keep their mean: of how records differ, which is what tells classes
     apart, and more by how much longer records are than that (guide.py)."""
-    x = _plain(records)
-    own = x - x.mean(0)
-    longer = float(x.square().sum() / own.square().sum()) if len(x) > 1 else 1.0
-    return _taken_up(own) * (longer if math.isfinite(longer) else 1.0)
+    x = _counted_records(records)
+    centred = x - x.mean(0)
+    longer = float(x.square().sum() / centred.square().sum()) if len(x) > 1 else 1.0
+    return _participation_ratio(centred) * (longer if math.isfinite(longer) else 1.0)
 
 
-def _plain(records: Records) -> Tensor:
+def _counted_records(records: Records) -> Tensor:
     """The records that count, as they are."""
     parts = [records.block(rows)[records.counted[rows], 0].double() for rows in records.chunks()]
     return torch.cat(parts)
 
 
-def _taken_up(x: Tensor) -> float:
+def _participation_ratio(x: Tensor) -> float:
     squares = x.square().sum(1)
     pairs = (x.T @ x).square().sum() - squares.square().sum()  # each of them twice
     whole = squares.sum().square() - squares.square().sum()
@@ -117,7 +117,11 @@ def clipped_sum(
 ) -> Tensor:
     """Sum of the records' gradients, each kept within `bound`, for heads of shape (trials, classes,
     width)."""
-    return _shared_out(lambda own: _sum(records, weights, bound, own, scale, link), rows, threads)
+    return _sum_over_threads(
+        lambda rows_of_thread: _sum(records, weights, bound, rows_of_thread, scale, link),
+        rows,
+        threads,
+    )
 
 
 def summed_losses(
@@ -133,18 +137,22 @@ def summed_losses(
     In float64 from the features on, so that the rounding of the other records' losses, which may
     change when a neighbour enters their chunk, is nothing to a bound.
     """
-    return _shared_out(lambda own: _losses(records, weights, bounded, own, link), rows, threads)
+    return _sum_over_threads(
+        lambda rows_of_thread: _losses(records, weights, bounded, rows_of_thread, link),
+        rows,
+        threads,
+    )
 
 
-def _shared_out(
+def _sum_over_threads(
     work: Callable[[Sequence[Rows]], Tensor], rows: Sequence[Rows], threads: int
 ) -> Tensor:
     """Threads take every so many-th chunk each, which leaves the order of every addition fixed."""
     threads = max(1, min(threads, len(rows)))
     if threads == 1:
         return work(rows)
-    own = [rows[first::threads] for first in range(threads)]
-    return torch.stack([*_pool(threads).map(work, own)]).sum(0)
+    slices = [rows[first::threads] for first in range(threads)]
+    return torch.stack([*_pool(threads).map(work, slices)]).sum(0)
 
 
 @cache
@@ -177,14 +185,14 @@ def _sum(
         # As (trials, classes, records, views), softmax and norms run along memory.
         residual = link.probabilities(logits(x).view(trials, classes, count, views), dim=1)
         torch.threshold_(residual, TINY, 0.0)
-        link.less_targets(residual, records.labels[chunk])
+        link.subtract_targets(residual, records.labels[chunk])
         norms = gradient_norms(residual, records.gram[chunk])
         factor = scale(norms, bound) * records.counted[chunk] / views
         residual *= factor.float()[:, None, :, None]
         # A record whose logits overflow has no gradient: a rule that looks at this record alone.
         residual.nan_to_num_(nan=0.0)
         residual = residual.view(trials * classes, count * views)
-        total += product(records.summed(residual), records.summed(x).T)
+        total += product(records.as_summable(residual), records.as_summable(x).T)
     return total.view(trials, classes, width)
 
 
@@ -221,7 +229,7 @@ def logits_by(flat: Tensor, chunk: int) -> Callable[[Tensor], Tensor]:
     """From some records to flat @ records^T in float32: weights that oneDNN lays out for itself are
     laid out once. All ways round a record alike wherever it stands (network/layers.py): a chunk
     holds a multiple of 64."""
-    if flat.is_cuda or not _by_onednn():
+    if flat.is_cuda or not _onednn_is_faster():
         return lambda x: flat @ x.T
     ready = torch.ops.mkldnn._reorder_linear_weight(flat, chunk)
     return lambda x: _onednn(x, ready).T.contiguous()
@@ -229,7 +237,7 @@ def logits_by(flat: Tensor, chunk: int) -> Callable[[Tensor], Tensor]:
 
 def product(left: Tensor, right: Tensor) -> Tensor:
     """left @ right^T, by what is fastest where left has few rows."""
-    plain = left.is_cuda or left.dtype == torch.float64 or not _by_onednn()
+    plain = left.is_cuda or left.dtype == torch.float64 or not _onednn_is_faster()
     return left @ right.T if plain else _onednn(left, right)
 
 
@@ -239,7 +247,7 @@ def _onednn(left: Tensor, right: Tensor) -> Tensor:
 
 
 @cache
-def _by_onednn() -> bool:
+def _onednn_is_faster() -> bool:
     """Whether oneDNN may use AVX-512, or what equals it: there it is up to twice as fast as a plain
     product, and a fifth slower on AVX2. Told by the processor and never by a clock, so that a
     training that runs again is the same to the last bit. PyTorch asks about AVX-512 by the name of

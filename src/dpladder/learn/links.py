@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from dpladder.config.label_sets import MANY, Labels, each_finding
+from dpladder.config.label_sets import MANY, Labels, states_by_finding
 from dpladder.config.learner_sections import LinkName
 from dpladder.learn.interface import Constants, sigmoid_bias
 
@@ -41,19 +41,19 @@ class Link:
         return sigmoid_bias(self.classes) if self.name == "sigmoid" else 0.0
 
     @property
-    def first(self) -> float:
+    def loss_at_zero(self) -> float:
         """A record's loss where all weights are zero: log m, or for sigmoids log m + (m - 1) log(m
         / (m - 1))."""
         m = max(self.classes, 2)
-        others = (m - 1) * math.log(m / (m - 1)) if self.name == "sigmoid" else 0.0
-        return math.log(m) + others
+        rest = (m - 1) * math.log(m / (m - 1)) if self.name == "sigmoid" else 0.0
+        return math.log(m) + rest
 
     def probabilities(self, logits: Tensor, dim: int) -> Tensor:
         if self.name == "sigmoid":
             return torch.sigmoid(logits + self.bias)
         return torch.softmax(logits, dim=dim)
 
-    def less_targets(self, probabilities: Tensor, labels: Tensor) -> Tensor:
+    def subtract_targets(self, probabilities: Tensor, labels: Tensor) -> Tensor:
         """The slope of the loss in each logit, in place: less 1 for a record's class, or for each
         of its findings; nothing where that is unknown.
 
@@ -74,7 +74,7 @@ class Link:
     def _findings(self, labels: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         """Along `dim` for each class whether it is present, and whether that is known, as 0 or
         1."""
-        present, known = zip(*each_finding(labels, self.classes), strict=True)
+        present, known = zip(*states_by_finding(labels, self.classes), strict=True)
         return torch.stack(present, dim).float(), torch.stack(known, dim).float()
 
     def losses(self, logits: Tensor, labels: Tensor, dim: int) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.func import vmap
 from torch.nn.functional import pad
 
-from dpladder.config.label_sets import each_finding, each_label
+from dpladder.config.label_sets import labels_in_turn, states_by_finding
 from dpladder.learn.bounds import clip
 from dpladder.learn.interface import Constants, Shape, Weights
 from dpladder.learn.links import Link
@@ -27,7 +27,7 @@ OfRecord = Callable[..., Tensor]
 LARGEST = 1e7
 
 
-def in_ball(records: Records, rows: Rows, radius: float) -> Tensor:
+def scale_into_ball(records: Records, rows: Rows, radius: float) -> Tensor:
     """Some records scaled into the ball, as (rows, dimension); zero where they contribute
     nothing."""
     factors = (radius * (1.0 - records.slack) / records.gram[rows, 0, 0].sqrt()).clamp_(max=1.0)
@@ -41,8 +41,8 @@ def weighed_sums(records: Records, radius: float, weights: Tensor) -> Tensor:
     shape = (len(weights), records.features.shape[-1])
     total = torch.zeros(shape, dtype=torch.float64, device=records.device)
     for rows in records.chunks():
-        total += records.summed(weights[:, rows].float()) @ records.summed(
-            in_ball(records, rows, radius)
+        total += records.as_summable(weights[:, rows].float()) @ records.as_summable(
+            scale_into_ball(records, rows, radius)
         )
     return total
 
@@ -58,57 +58,57 @@ def second_moment(
     dimension = records.features.shape[-1]
     total = torch.zeros(dimension, dimension, dtype=torch.float64, device=records.device)
     for chunk in rows:
-        x = in_ball(records, chunk, radius)
+        x = scale_into_ball(records, chunk, radius)
         weighed = x if weigh is None else x * weigh(chunk, x)[:, None]
-        total += records.summed(x).T @ records.summed(weighed)
+        total += records.as_summable(x).T @ records.as_summable(weighed)
     return to_coordinates(total)
 
 
 def class_labels(records: Records, constants: Constants) -> Tensor:
     """The classes of each record, as (classes of one, records), filled up with -1."""
-    return torch.stack([*each_label(records.labels, constants.classes)])
+    return torch.stack([*labels_in_turn(records.labels, constants.classes)])
 
 
-def of_class(records: Records, labels: Tensor, label: int) -> tuple[list[Rows], Tensor]:
+def rows_of_class(records: Records, labels: Tensor, label: int) -> tuple[list[Rows], Tensor]:
     """The rows of one class's records, and what each record weighs in its class's sums. A record of
     k classes weighs 1/sqrt(k) in each of them, so that it moves the sums of all classes together no
     further than a record of one class moves its own."""
-    rows = records.chosen((records.counted & (labels == label).any(0)).cpu().numpy())
+    rows = records.select_rows((records.counted & (labels == label).any(0)).cpu().numpy())
     return rows, (labels >= 0).sum(0).double().rsqrt().float()
 
 
 def class_sum(records: Records, radius: float, labels: Tensor, label: int) -> Tensor:
-    rows, weights = of_class(records, labels, label)
+    rows, weights = rows_of_class(records, labels, label)
     total = torch.zeros(records.features.shape[-1], dtype=torch.float64, device=records.device)
     for chunk in rows:
-        x = in_ball(records, chunk, radius) * weights[chunk, None]
+        x = scale_into_ball(records, chunk, radius) * weights[chunk, None]
         total += x.sum(0, dtype=torch.float64)
     return total
 
 
 def class_moment(records: Records, radius: float, labels: Tensor, label: int) -> Tensor:
-    rows, weights = of_class(records, labels, label)
+    rows, weights = rows_of_class(records, labels, label)
     return second_moment(records, radius, rows, lambda chunk, _: weights[chunk])
 
 
-def presence(labels: Tensor, classes: int) -> Tensor:
+def presence_weights(labels: Tensor, classes: int) -> Tensor:
     """What each record weighs in the sum of each finding that it has, and then of each that it
     lacks: (2 findings, records). Those that it has share its weight out evenly, those that it lacks
     too, and each of both is half of its square, so that a record's weights have length 1 at most,
     whatever it has."""
-    present, known = map(torch.stack, zip(*each_finding(labels, classes), strict=True))
+    present, known = map(torch.stack, zip(*states_by_finding(labels, classes), strict=True))
     both = torch.stack([present, known & ~present]).double()
     shared = both / both.sum(1, keepdim=True).clamp(min=1.0).sqrt()
     return (shared / shared.norm(dim=(0, 1)).clamp(min=1.0)).flatten(0, 1)
 
 
-def lack(labels: Tensor, classes: int) -> Tensor:
+def absence_weights(labels: Tensor, classes: int) -> Tensor:
     """What each finding's public share 1/m lacks, over 1 - 1/m, which is 1 where it is present and
     -1/(m - 1) where not, and nothing where it is unknown: (classes, records). A record's are cut to
     length 1 together, so that it moves all targets no further than a record of one class moves its
     own."""
     absent = -1.0 / max(classes - 1, 1)
-    findings = each_finding(labels, classes)
+    findings = states_by_finding(labels, classes)
     each = torch.stack([known * torch.where(present, 1.0, absent) for present, known in findings])
     return each / each.norm(dim=0).clamp(min=1.0)
 
@@ -121,7 +121,7 @@ def residual_sum(
     total = torch.zeros_like(weights)
     levels = torch.zeros(len(records), dtype=torch.float64, device=records.device)
     for rows in records.chunks():
-        x = in_ball(records, rows, radius)
+        x = scale_into_ball(records, rows, radius)
         logits = x.double() @ weights.T
         if link.name == "softmax":
             levels[rows] = logits.logsumexp(1)
@@ -129,7 +129,7 @@ def residual_sum(
         residual.scatter_add_(
             1, records.labels[rows][:, None], residual.new_full((len(x), 1), -1.0)
         )
-        total += records.summed(residual.float()).T @ records.summed(x)
+        total += records.as_summable(residual.float()).T @ records.as_summable(x)
     return total, levels
 
 
@@ -151,17 +151,19 @@ def _probability(logits: Tensor, levels: Tensor, link: Link) -> Tensor:
     return (logits - levels).exp().clamp_(max=1.0)
 
 
-def weighed_by(records: Records, radius: float, each: OfRecord, constant: bool) -> Tensor:
+def sums_weighed_per_record(
+    records: Records, radius: float, each: OfRecord, constant: bool
+) -> Tensor:
     """Sums by any weights of single records, which are cut to length 1 together. `constant`: one
     more column, of the radius."""
     parts = []
     for rows in records.chunks():
-        x = in_ball(records, rows, radius)
-        found = each(x, records.labels[rows]).double().nan_to_num(0.0, 0.0, 0.0)
-        shorter = found.norm(dim=1, keepdim=True).clamp(min=1.0)
+        x = scale_into_ball(records, rows, radius)
+        weights = each(x, records.labels[rows]).double().nan_to_num(0.0, 0.0, 0.0)
+        shorter = weights.norm(dim=1, keepdim=True).clamp(min=1.0)
         if constant:
             x = pad(x, (0, 1), value=radius * (1.0 - records.slack))
-        parts.append((found / shorter * records.counted[rows, None]).T @ x.double())
+        parts.append((weights / shorter * records.counted[rows, None]).T @ x.double())
     return torch.stack(parts).sum(0)
 
 
@@ -172,15 +174,15 @@ def sum_of_records(
     finite, or that float64 cannot square, is nothing."""
     total = torch.zeros(shape, dtype=torch.float64, device=records.device)
     for rows in records.chunks():
-        found = each(records.block(rows)[:, 0], records.labels[rows], *arguments).double()
-        flat = found.reshape(len(found), -1)
+        contributions = each(records.block(rows)[:, 0], records.labels[rows], *arguments).double()
+        flat = contributions.reshape(len(contributions), -1)
         norms = flat.norm(dim=1)
         factor = clip(norms, bound) * (records.counted[rows] & norms.isfinite())
         total += (factor @ flat.nan_to_num(0.0, 0.0, 0.0)).view(shape)
     return total
 
 
-def by_record(records: Records, of: OfRecord, *arguments: Any) -> OfRecord:
+def trace_per_record(records: Records, of: OfRecord, *arguments: Any) -> OfRecord:
     """A function of one record for a chunk of them, record by record. It is traced on zeros, and
     what runs on records is the trace: what else the function does it does to zeros, no value of a
     record decides what is computed, and no record meets another one."""

@@ -72,8 +72,8 @@ def clipped_sum(
     """Sum of the records' gradients, each kept within `bound`, for weights of shape (trainings,
     parameters)."""
     total = torch.zeros_like(weights)
-    for place, own in enumerate(weights):
-        vector_to_parameters(own.float(), model.parameters())
+    for place, layer_weights in enumerate(weights):
+        vector_to_parameters(layer_weights.float(), model.parameters())
         for chunk in rows:
             x = records.block(chunk)
             views = x.shape[1]
@@ -88,6 +88,6 @@ def clipped_sum(
             norms = torch.linalg.vector_norm(gradients, dim=1, dtype=torch.float64)
             factor = scale(norms, bound) * records.counted[chunk]
             # A record whose gradient overflows has none: a rule that looks at this record alone.
-            factor = records.summed(factor.nan_to_num_(nan=0.0).float())
-            total[place] += factor @ records.summed(gradients.nan_to_num_(0.0, 0.0, 0.0))
+            factor = records.as_summable(factor.nan_to_num_(nan=0.0).float())
+            total[place] += factor @ records.as_summable(gradients.nan_to_num_(0.0, 0.0, 0.0))
     return total

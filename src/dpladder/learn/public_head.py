@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.errors import BadInput
-from dpladder.learn.data import Data, plain
+from dpladder.learn.data import Data, unaugmented
 from dpladder.learn.interface import Claim, Shape
 from dpladder.privacy.arrays import Floats
 
@@ -19,12 +19,14 @@ FOLDS = 5
 STRENGTHS = 10.0 ** np.arange(-4, 4)  # C of scikit-learn, times how many records it is fitted to
 
 
-def fitted(data: Data, classes: int, seen_of: SeenByHead) -> tuple[NDArray[np.float32], Claim]:
+def fit_public_head(
+    data: Data, classes: int, seen_of: SeenByHead
+) -> tuple[NDArray[np.float32], Claim]:
     """The head, and what it may be held to. `seen_of`: what the head sees of some records, its
     constant feature included. How strongly weights are held back is cross-validated: ten records
     alone, a fifth of fifty, choose badly. A class that the sample lacks starts at zero."""
     rows = np.flatnonzero((data.labels >= 0) & (data.labels < classes))
-    x, labels = seen_of(plain(data.features, rows)), np.asarray(data.labels)[rows]
+    x, labels = seen_of(unaugmented(data.features, rows)), np.asarray(data.labels)[rows]
     if len(np.unique(labels)) < 2:
         raise BadInput(
             "dataset.public_sample has labelled records of fewer than two of dataset.classes, so "
@@ -47,7 +49,10 @@ def cross_validated(data: Data, classes: int) -> Floats | None:
     """Of each labelled record, the loss of a head that was not fitted to it, at the strength that
     is best for all; None where too few classes are labelled."""
     rows = np.flatnonzero((data.labels >= 0) & (data.labels < classes))
-    x, labels = np.asarray(plain(data.features, rows), np.float64), np.asarray(data.labels)[rows]
+    x, labels = (
+        np.asarray(unaugmented(data.features, rows), np.float64),
+        np.asarray(data.labels)[rows],
+    )
     if len(np.unique(labels)) < 2:
         return None
     tried = [_held_out(x, labels, strength, classes)[0] for strength in STRENGTHS]
@@ -68,21 +73,21 @@ def _held_out(
 ) -> tuple[Floats, NDArray[np.bool_]]:
     losses, right = np.empty(len(labels)), np.empty(len(labels), np.bool_)
     part = np.arange(len(labels)) % FOLDS
-    for held in (part == fold for fold in range(FOLDS)):
-        logits = x[held] @ _fit(x[~held], labels[~held], strength, classes).T
-        own = logits[np.arange(len(logits)), labels[held]]
-        losses[held] = np.logaddexp.reduce(logits, axis=1) - own
-        right[held] = logits.argmax(axis=1) == labels[held]
+    for held_out in (part == fold for fold in range(FOLDS)):
+        logits = x[held_out] @ _fit(x[~held_out], labels[~held_out], strength, classes).T
+        own_logits = logits[np.arange(len(logits)), labels[held_out]]
+        losses[held_out] = np.logaddexp.reduce(logits, axis=1) - own_logits
+        right[held_out] = logits.argmax(axis=1) == labels[held_out]
     return losses, right
 
 
-def seen(constant: bool, features: Any) -> Floats:
+def linear_head_inputs(constant: bool, features: Any) -> Floats:
     """By a linear head on the features themselves."""
     x = np.asarray(features, np.float64)
     return np.pad(x, ((0, 0), (0, int(constant))), constant_values=1.0)
 
 
-def started(head: NDArray[np.float32] | None, shape: Shape) -> NDArray[np.float32]:
+def initial_head_of_shape(head: NDArray[np.float32] | None, shape: Shape) -> NDArray[np.float32]:
     """The head, which must be of this shape."""
     if head is None or head.shape != shape:
         raise BadInput(
@@ -103,7 +108,7 @@ def _fit(x: Floats, labels: NDArray[np.int64], strength: float, classes: int) ->
     known = np.unique(labels)
     if len(known) < 2:
         return head
-    found = LogisticRegression(C=strength, fit_intercept=False, max_iter=500).fit(x / scale, labels)
-    rows = found.coef_ if len(known) > 2 else np.concatenate([-found.coef_, found.coef_]) / 2
+    model = LogisticRegression(C=strength, fit_intercept=False, max_iter=500).fit(x / scale, labels)
+    rows = model.coef_ if len(known) > 2 else np.concatenate([-model.coef_, model.coef_]) / 2
     head[known] = rows / scale
     return head

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, Literal
 
 from dpladder.config.learner_sections import Clipping, LinkName
 from dpladder.learn.interface import Constants, Declaration, Shape
-from dpladder.privacy.accounting.draws import Draw, in_sample
+from dpladder.privacy.accounting.draws import Draw, sampled_sensitivity
 from dpladder.privacy.accounting.events import (
     Booked,
     Composed,
@@ -126,7 +126,7 @@ class Query:
         """How far two neighbours' sums lie apart."""
         entering = self.entering(constants)
         if self.sampling_rate < 1.0:
-            return in_sample(entering, constants.relation)
+            return sampled_sensitivity(entering, constants.relation)
         return entering * (REPLACED[self.law] if constants.relation == "replace_one" else 1.0)
 
     def scale(self, constants: Constants) -> float:
@@ -466,14 +466,14 @@ def _steps(sampled: Sequence[Query], rate: float) -> tuple[Counted, ...]:
     they would pass for independent samples. A query is asked once a sample at most
     (`Curator`), so one that is asked less often than others shares the samples of the first
     ones."""
-    found, before = [], 0
+    starts, before = [], 0
     for count in sorted({query.count for query in sampled}):
         inside = _merged(query.events() for query in sampled if query.count >= count)
         alone = len(inside) == 1 and inside[0].count == 1
         event = inside[0].event if alone else Composed(tuple(inside))
-        found.append(Counted(Sampled(rate, event), count - before))
+        starts.append(Counted(Sampled(rate, event), count - before))
         before = count
-    return tuple(found)
+    return tuple(starts)
 
 
 def _merged(events: Iterable[Counted]) -> list[Counted]:

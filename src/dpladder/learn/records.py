@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
-from dpladder.config.label_sets import end_of_numbers
+from dpladder.config.label_sets import label_number_limit
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn.bounds import MANY, SLACK, Scale, slack
@@ -61,14 +61,14 @@ class Records:
         """All rows, in a fixed order."""
         return [*_slices(len(self), self.chunk)]
 
-    def chosen(self, mask: NDArray[np.bool_]) -> list[Rows]:
+    def select_rows(self, mask: NDArray[np.bool_]) -> list[Rows]:
         """The rows that a mask names, and the last row, which counts as nothing, until their chunks
         are full."""
         rows = torch.from_numpy(np.flatnonzero(mask)).to(self.device)
         filled = pad(rows, (0, -len(rows) % self.chunk), value=len(self) - 1)
         return [filled[part] for part in _slices(len(filled), self.chunk)]
 
-    def summed(self, factor: Tensor) -> Tensor:
+    def as_summable(self, factor: Tensor) -> Tensor:
         """A factor of a product that adds up records, in the type that it is added up in.
 
         float64 on a GPU, whose chunks are longer and which rounds in its own way; and where there
@@ -82,12 +82,12 @@ class Records:
         if isinstance(self.features, Tensor):
             return self.features[rows]
         if isinstance(rows, slice):
-            x = _read(self.features, rows, self.device)
+            x = _read_views(self.features, rows, self.device)
             x = pad(x, (0, 0, 0, 0, 0, rows.stop - rows.start - len(x)))
         else:
             chosen = rows.cpu().numpy().clip(max=len(self.features) - 1)
             _expect(self.features, chosen)
-            x = _read(self.features, chosen, self.device)
+            x = _read_views(self.features, chosen, self.device)
         x.index_fill_(0, (~self.counted[rows]).nonzero()[:, 0], 0.0)
         return pad(x, (0, 1), value=1.0) if self.bias else x
 
@@ -183,7 +183,7 @@ def load(
     They become resident where so many as are declared fit into half of the memory, so that a step
     reads nothing but float32. How many there are decides nothing that a stranger could see.
     """
-    features = _with_views(data, views, constants.dimension)
+    features = _features_with_views(data, views, constants.dimension)
     count, width = len(features), constants.dimension + bias
     labels = torch.tensor(np.asarray(data.labels), dtype=torch.int64, device=device)
     more = chunk - count % chunk  # at least one row that counts as nothing
@@ -192,12 +192,12 @@ def load(
     fits = 8 * declared * views * width <= _memory(memory_mb, device)
     resident = torch.zeros(count + more, views, width, device=device) if fits else None
     for rows in _slices(count, chunk):
-        x = _read(features, rows, device)
+        x = _read_views(features, rows, device)
         exact = x.double()
         gram[rows] = exact @ exact.mT
         if resident is not None:
             resident[rows, :, : constants.dimension] = x
-    known = (labels >= 0) & (labels < end_of_numbers(constants.classes, constants.labels))
+    known = (labels >= 0) & (labels < label_number_limit(constants.classes, constants.labels))
     squares = gram.diagonal(dim1=1, dim2=2)
     counted = known & (squares > 0).any(1) & (squares <= LONGEST).all(1)
     gram[~counted] = 0.0
@@ -220,7 +220,7 @@ def _slices(count: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
-def _with_views(data: Data, views: int, dimension: int) -> Any:
+def _features_with_views(data: Data, views: int, dimension: int) -> Any:
     """The features, which are read as (records, views, dimension)."""
     features = data.features
     shape = (1, *features.shape[1:]) if features.ndim == 2 else features.shape[1:]
@@ -239,10 +239,10 @@ def _with_views(data: Data, views: int, dimension: int) -> Any:
     return features
 
 
-def _read(features: Any, rows: slice | NDArray[np.int64], device: torch.device) -> Tensor:
+def _read_views(features: Any, rows: slice | NDArray[np.int64], device: torch.device) -> Tensor:
     """As (rows, views, width)."""
-    found = torch.from_numpy(np.array(features[rows])).to(device).float()
-    return found[:, None] if found.ndim == 2 else found
+    rows_read = torch.from_numpy(np.array(features[rows])).to(device).float()
+    return rows_read[:, None] if rows_read.ndim == 2 else rows_read
 
 
 def _expect(features: Any, rows: NDArray[np.int64]) -> None:

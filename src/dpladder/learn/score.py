@@ -23,7 +23,9 @@ CHUNK = 4096
 NEAR = 1e-9  # of what logits are at most: rounding may put such neighbours in either order
 
 
-def alike(weights: Weights, features: NDArray[Any], heads: int = 1) -> NDArray[np.float64]:
+def position_independent_logits(
+    weights: Weights, features: NDArray[Any], heads: int = 1
+) -> NDArray[np.float64]:
     """Logits, of which the largest hangs on its own record alone. `heads`: linear ones whose rows
     lie in one layer, each with a largest logit of its own.
 
@@ -31,19 +33,19 @@ def alike(weights: Weights, features: NDArray[Any], heads: int = 1) -> NDArray[n
     one record more would tip every prediction that is a tie, and a public head's ties are known to
     everybody. So logits that rounding might put in either order are told by themselves.
     """
-    found = logits(weights, features)
-    each = found.reshape(len(found), heads, -1)
-    if len(found) == 0 or each.shape[2] < 2:
-        return found
+    result = logits(weights, features)
+    each = result.reshape(len(result), heads, -1)
+    if len(result) == 0 or each.shape[2] < 2:
+        return result
     with np.errstate(over="ignore", invalid="ignore"):
         second, first = np.moveaxis(np.partition(each, -2, axis=2)[..., -2:], 2, 0)
-        most = _most(weights, features)
+        most = _largest_terms(weights, features)
         near = ~(first - second > NEAR * most[:, None]).all(axis=1) & (most != 0.0)
-    found[near] = by_themselves(weights, np.asarray(features)[near])
-    return found
+    result[near] = row_by_row_logits(weights, np.asarray(features)[near])
+    return result
 
 
-def _most(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
+def _largest_terms(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
     """How large the terms of each record's logits are at most (Cauchy-Schwarz, layer by layer)."""
     most = np.linalg.norm(np.asarray(features, np.float64), axis=1)
     width = features.shape[1]
@@ -54,15 +56,15 @@ def _most(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(most)
 
 
-def by_themselves(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
+def row_by_row_logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
     """Logits by sums over each record's own numbers, in an order that hangs on nothing else."""
-    return _layers(weights, features, _summed)
+    return _layers(weights, features, _row_by_row_product)
 
 
-def _summed(x: NDArray[np.float64], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def _row_by_row_product(x: NDArray[np.float64], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     rows = np.ascontiguousarray(x)
-    found = [np.empty((len(rows), 0))] + [(rows * row).sum(axis=1)[:, None] for row in matrix]
-    return np.concatenate(found, axis=1)
+    columns = [np.empty((len(rows), 0))] + [(rows * row).sum(axis=1)[:, None] for row in matrix]
+    return np.concatenate(columns, axis=1)
 
 
 def logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
@@ -89,16 +91,16 @@ def _layers(
 
 
 def log_odds(
-    classes: int, own: Logits | None, weights: Weights, features: NDArray[Any]
+    classes: int, logits_of: Logits | None, weights: Weights, features: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Of findings: what training took for their logits, the public bias included."""
-    return (own or by_themselves)(weights, features) + sigmoid_bias(classes)
+    return (logits_of or row_by_row_logits)(weights, features) + sigmoid_bias(classes)
 
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """The probability of each of some classes of which a record has one."""
-    found = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(found / found.sum(axis=1, keepdims=True), np.float64)
+    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True), np.float64)
 
 
 def odds(logits: NDArray[np.float64]) -> NDArray[np.float64]:

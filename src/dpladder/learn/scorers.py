@@ -22,10 +22,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.label_sets import are_of, each_finding
-from dpladder.learn.data import plain
+from dpladder.config.label_sets import has_label, states_by_finding
+from dpladder.learn.data import unaugmented
 from dpladder.learn.interface import Logits, Weights
-from dpladder.learn.score import CHUNK, alike, by_themselves, odds, softmax
+from dpladder.learn.score import (
+    CHUNK,
+    odds,
+    position_independent_logits,
+    row_by_row_logits,
+    softmax,
+)
 from dpladder.privacy.release.meter import Meter
 
 Confidences = tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]
@@ -99,10 +105,10 @@ class ClassScorer(Scorer):
         self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """1 where the prediction is a class of the record."""
-        own = (labels[rows] for rows in _chunks(labels))
+        chunks = (labels[rows] for rows in _chunks(labels))
         right = [
-            are_of(part, logits.argmax(axis=1), logits.shape[1])
-            for logits, part in zip(self._logits(weights, features), own, strict=True)
+            has_label(part, logits.argmax(axis=1), logits.shape[1])
+            for logits, part in zip(self._logits(weights, features), chunks, strict=True)
         ]
         return np.concatenate([np.empty(0, np.bool_), *right]).astype(np.float64)
 
@@ -112,8 +118,8 @@ class ClassScorer(Scorer):
         """The probability of the class with the largest logit. Its last bit may put a record into
         another bin, so logits are told by themselves."""
         right = self.shares(weights, features, labels) > 0
-        of = self.of or by_themselves
-        parts = (of(weights, plain(features, rows)) for rows in _chunks(features))
+        of = self.of or row_by_row_logits
+        parts = (of(weights, unaugmented(features, rows)) for rows in _chunks(features))
         with np.errstate(over="ignore", invalid="ignore"):
             sure = [softmax(logits).max(axis=1) for logits in parts]
         each = np.concatenate([np.empty(0), *sure])
@@ -125,20 +131,22 @@ class ClassScorer(Scorer):
         """The logits of several linear heads come from one product."""
         if self.of is not None or any(len(weights) > 1 for weights in models):
             return super().counts(models, features, labels)
-        found = np.zeros(len(models))
+        totals = np.zeros(len(models))
         for place in range(0, len(models), WIDE):
             layers = [layer for (layer,) in models[place : place + WIDE]]
             stacked = (np.concatenate(layers),)
             for rows in _chunks(labels):
-                logits = alike(stacked, plain(features, rows), len(layers))
+                logits = position_independent_logits(
+                    stacked, unaugmented(features, rows), len(layers)
+                )
                 each = logits.reshape(len(logits), len(layers), -1)
-                right = are_of(labels[rows, None], each.argmax(axis=2), each.shape[2])
-                found[place : place + WIDE] += right.sum(axis=0)
-        return found
+                right = has_label(labels[rows, None], each.argmax(axis=2), each.shape[2])
+                totals[place : place + WIDE] += right.sum(axis=0)
+        return totals
 
     def _logits(self, weights: Weights, features: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
-        of = self.of or alike
-        return (of(weights, plain(features, rows)) for rows in _chunks(features))
+        of = self.of or position_independent_logits
+        return (of(weights, unaugmented(features, rows)) for rows in _chunks(features))
 
 
 @dataclass(frozen=True)
@@ -153,8 +161,8 @@ class FindingScorer(Scorer):
     def logits(self, weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
         """Of all records."""
         classes = weights[-1].shape[0]
-        found = (self.of(weights, plain(features, rows)) for rows in _chunks(features))
-        return np.concatenate([np.empty((0, classes)), *found])
+        batches = (self.of(weights, unaugmented(features, rows)) for rows in _chunks(features))
+        return np.concatenate([np.empty((0, classes)), *batches])
 
     def shares(
         self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
@@ -166,7 +174,7 @@ class FindingScorer(Scorer):
     ) -> Confidences:
         """The probability of each class's being there, or not, whichever is larger."""
         there = odds(np.nan_to_num(self.logits(weights, features)))
-        states = [*each_finding(labels, there.shape[1])]
+        states = [*states_by_finding(labels, there.shape[1])]
         present, known = (np.stack(both, axis=1) for both in zip(*states, strict=True))
         return np.maximum(there, 1.0 - there), (there > 0.5) == present, known
 
@@ -187,7 +195,7 @@ class LossScorer(Scorer):
     def shares(
         self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        losses = [self.of(weights, plain(features, rows)) for rows in _chunks(features)]
+        losses = [self.of(weights, unaugmented(features, rows)) for rows in _chunks(features)]
         return shares_of_losses(np.concatenate([np.empty(0), *losses]), self.most) * (labels >= 0)
 
 
@@ -201,9 +209,9 @@ class AnswerScorer(Scorer):
     def shares(
         self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        right = [self.of(weights, plain(features, rows)) for rows in _chunks(features)]
-        found = np.concatenate([np.empty(0), *right])
-        return ((found > 0) & (labels >= 0)).astype(np.float64)
+        right = [self.of(weights, unaugmented(features, rows)) for rows in _chunks(features)]
+        right_shares = np.concatenate([np.empty(0), *right])
+        return ((right_shares > 0) & (labels >= 0)).astype(np.float64)
 
 
 def shares_of_losses(losses: NDArray[np.float64], most: float) -> NDArray[np.float64]:
@@ -218,7 +226,7 @@ def shares_of_findings(
     """What each record counts, from 0 to FULL, whatever its logits are; nothing where nothing is
     known of it."""
     wrong, known = np.zeros(len(labels)), np.zeros(len(labels))
-    for place, (present, is_known) in enumerate(each_finding(labels, logits.shape[1])):
+    for place, (present, is_known) in enumerate(states_by_finding(labels, logits.shape[1])):
         wrong += is_known * (odds(np.nan_to_num(logits[:, place])) - present) ** 2
         known += is_known
     return np.asarray(FULL * (known > 0) * (1.0 - wrong / np.maximum(known, 1)), np.float64)

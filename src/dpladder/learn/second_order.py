@@ -10,7 +10,7 @@ from dpladder.learn.interface import Constants
 from dpladder.learn.queries import QueryCall, SecondMoments
 
 if TYPE_CHECKING:
-    from dpladder.learn.curator import Given, Training
+    from dpladder.learn.curator import PublicInputs, Training
 
 Conclusion = TypeVar("Conclusion")
 
@@ -20,7 +20,7 @@ def covariance(sigma: float, radius: float) -> SecondMoments:
 
 
 def class_by_class(
-    given: Given,
+    inputs: PublicInputs,
     constants: Constants,
     ask: Callable[[int], list[QueryCall]],
     conclude: Callable[[int, list[Any]], Conclusion],
@@ -28,10 +28,10 @@ def class_by_class(
     """What is concluded of each class from the answers to its questions. As many classes as there
     are threads stand side by side, and no more are held."""
     concluded: list[Conclusion] = []
-    for first in range(0, constants.classes, given.threads):
-        group = range(first, min(first + given.threads, constants.classes))
+    for first in range(0, constants.classes, inputs.threads):
+        group = range(first, min(first + inputs.threads, constants.classes))
         questions = [ask(label) for label in group]
-        answers = iter((yield [question for own in questions for question in own]))
-        each = [[next(answers) for _ in own] for own in questions]
-        concluded += given.side_by_side(conclude, group, each)
+        answers = iter((yield [question for of_class in questions for question in of_class]))
+        each = [[next(answers) for _ in of_class] for of_class in questions]
+        concluded += inputs.map_in_threads(conclude, group, each)
     return concluded

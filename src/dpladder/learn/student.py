@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.learn.data import Data, plain
+from dpladder.learn.data import Data, unaugmented
 from dpladder.learn.interface import Weights
 from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.arrays import Floats
@@ -22,17 +22,17 @@ STRENGTHS = 10.0 ** np.arange(-4, 3, 0.5)  # lambda, times the mean eigenvalue
 def taught(teacher: Weights, data: Data, classes: int) -> tuple[NDArray[np.float32], float]:
     """The student's weights, of shape (classes, width), and its lambda. The records' own labels are
     not read."""
-    x = np.asarray(plain(data.features), np.float64)
+    x = np.asarray(unaugmented(data.features), np.float64)
     wanted = np.eye(classes)[ClassScorer().predict(teacher, data.features)] - 1.0 / classes
     values, axes = np.linalg.eigh(x.T @ x)
     seen = x @ axes
     strengths = STRENGTHS * max(float(values.mean()), np.finfo(np.float64).tiny)
-    best = min(strengths, key=lambda strength: _left_out(seen, values, wanted, strength))
-    found = axes @ (seen.T @ wanted / (values.clip(0.0) + best)[:, None])
-    return found.T.astype(np.float32), float(best)
+    best = min(strengths, key=lambda strength: _leave_one_out_error(seen, values, wanted, strength))
+    weights = axes @ (seen.T @ wanted / (values.clip(0.0) + best)[:, None])
+    return weights.T.astype(np.float32), float(best)
 
 
-def _left_out(seen: Floats, values: Floats, wanted: Floats, strength: float) -> float:
+def _leave_one_out_error(seen: Floats, values: Floats, wanted: Floats, strength: float) -> float:
     """Squared error over all records, each by a fit to the others."""
     shrunk = seen / (values.clip(0.0) + strength)
     leverage = (shrunk * seen).sum(axis=1).clip(0.0, 1.0 - 1e-9)

@@ -54,15 +54,15 @@ def train_many(
     curator = Curator(data, constants, resources)
     trainings = [*zip(hypers, queries, meters, strict=True)]
     together = shares_a_pass(learner, hypers[0], constants)
-    found: list[Weights] = []
+    weights_found: list[Weights] = []
     for group in [trainings] if together else [[one] for one in trainings]:
-        own, asked, through = zip(*group, strict=True)
+        group_hypers, group_queries, through = zip(*group, strict=True)
 
-        def begin(given: Any, asks: Any, own: Any = own) -> Any:
-            return known.train(given, asks, learner, own[given.number], constants)
+        def begin(inputs: Any, asks: Any, hypers: Any = group_hypers) -> Any:
+            return known.train(inputs, asks, learner, hypers[inputs.number], constants)
 
-        found += curator.run(begin, asked, through, learner.guided)
-    return found
+        weights_found += curator.run(begin, group_queries, through, learner.uses_public_gradient)
+    return weights_found
 
 
 def shares_a_pass(learner: Learner, hyper: Hyper, constants: Constants) -> bool:
@@ -81,5 +81,5 @@ def scorer_of(learner: Learner, constants: Constants) -> Scorer:
     logits = weights.logits(learner, constants)
     if constants.labels == MANY:
         return FindingScorer(partial(score.log_odds, constants.classes, logits))
-    own: Scorer | None = weights.scorer(learner, constants)
-    return own or ClassScorer(logits)
+    scorer: Scorer | None = weights.scorer(learner, constants)
+    return scorer or ClassScorer(logits)

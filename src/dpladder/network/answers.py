@@ -31,12 +31,12 @@ def _channel(rows: Tensor, place: int) -> Tensor:
     return rows.reshape(len(rows), -1, CHANNELS)[..., place]
 
 
-def each_token(reading: Reading) -> Callable[[nn.Module, Tensor], Tensor]:
+def token_vectors(reading: Reading) -> Callable[[nn.Module, Tensor], Tensor]:
     """From a network and rows to a vector for each token, by the tokens alone."""
 
     def read(network: nn.Module, rows: Tensor) -> Tensor:
-        found: Tensor = reading(network, _channel(rows, 0))[0].last_hidden_state
-        return found
+        vectors: Tensor = reading(network, _channel(rows, 0))[0].last_hidden_state
+        return vectors
 
     return read
 
@@ -45,7 +45,7 @@ def _marks(rows: Tensor) -> Tensor:
     return _channel(rows, 1).long()
 
 
-def _able(marks: Tensor) -> Tensor:
+def _allowed_tokens(marks: Tensor) -> Tensor:
     """The tokens that an answer may start or end at: the context's, and the first of all."""
     return (marks & IN_CONTEXT > 0) | (torch.arange(marks.shape[1], device=marks.device) == 0)
 
@@ -54,9 +54,9 @@ def losses(logits: Tensor, rows: Tensor) -> Tensor:
     """Of each record, the mean of two cross-entropies over the tokens that an answer may start or
     end at: where its first answer starts, and where it ends. `logits`: (records, tokens, 2)."""
     marks = _marks(rows)
-    told = logits.masked_fill(~_able(marks)[..., None], -torch.inf)
+    allowed = logits.masked_fill(~_allowed_tokens(marks)[..., None], -torch.inf)
     ends = [
-        cross_entropy(told[..., end], (marks >> bit & 1).argmax(dim=1), reduction="none")
+        cross_entropy(allowed[..., end], (marks >> bit & 1).argmax(dim=1), reduction="none")
         for end, bit in enumerate((first_bit(0), last_bit(0)))
     ]
     return (ends[0] + ends[1]) / ENDS
@@ -66,10 +66,10 @@ def right(logits: Tensor, rows: Tensor) -> Tensor:
     """Of each record, 1 where the best pair of a first and a last token is one of its answers, and
     else 0: a pair within the context, of so many tokens at most, or no answer."""
     starts, stops = _marks(rows).gather(1, best(logits, rows)).unbind(dim=1)
-    found = torch.zeros_like(starts, dtype=torch.bool)
+    is_right = torch.zeros_like(starts, dtype=torch.bool)
     for answer in range(MOST_ANSWERS):
-        found |= (starts >> first_bit(answer) & stops >> last_bit(answer) & 1) > 0
-    return found.to(logits.dtype)
+        is_right |= (starts >> first_bit(answer) & stops >> last_bit(answer) & 1) > 0
+    return is_right.to(logits.dtype)
 
 
 def best(logits: Tensor, rows: Tensor) -> Tensor:
@@ -77,8 +77,8 @@ def best(logits: Tensor, rows: Tensor) -> Tensor:
     where it gives none."""
     context = _marks(rows) & IN_CONTEXT > 0
     tokens = context.shape[1]
-    found = logits.nan_to_num()
-    sums = found[..., 0, None] + found[:, None, :, 1]
+    clean = logits.nan_to_num()
+    sums = clean[..., 0, None] + clean[:, None, :, 1]
     span = torch.ones(tokens, tokens, dtype=torch.bool, device=context.device)
     span = span.triu() & ~span.triu(LONGEST)
     able = context[:, :, None] & context[:, None] & span
@@ -87,7 +87,7 @@ def best(logits: Tensor, rows: Tensor) -> Tensor:
     return torch.stack([place // tokens, place % tokens], dim=1)
 
 
-def drawn(words: int, tokens: int, count: int, random: torch.Generator) -> Tensor:
+def random_questions(words: int, tokens: int, count: int, random: torch.Generator) -> Tensor:
     """Public random questions with contexts, as rows: each context is the latter half of a random
     text, and the answer some of its tokens."""
     texts, mask = probes(words, tokens, count, random)

@@ -28,24 +28,24 @@ SIZED = ("patch_embed.proj.weight", "pos_embed", "relative_position_bias_table")
 """What timm's filters scale to another size of patches, images or windows."""
 
 
-def loaded(name: str, state: Mapping[str, Any], origin: str) -> Any:
+def load_checkpoint(name: str, state: Mapping[str, Any], origin: str) -> Any:
     """timm's network without its head, with the tensors of a checkpoint that are its own."""
     import timm
 
     model = timm.create_model(name, num_classes=0)
-    found = [*_readings(_flat(state), model)]
-    if len(found) > 1:
+    readings = [*_readings(_flat(state), model)]
+    if len(readings) > 1:
         raise BadInput(
-            f"features.weights: {origin} holds {len(found)} networks that fit {name}, below "
-            f"{', '.join(where for where, _ in found)}. Save the one that is meant by itself."
+            f"features.weights: {origin} holds {len(readings)} networks that fit {name}, below "
+            f"{', '.join(where for where, _ in readings)}. Save the one that is meant by itself."
         )
-    if not found:
+    if not readings:
         raise BadInput(
             f"features.weights: {origin} does not fit {name} tensor by tensor. Check that the "
             "checkpoint is of this model; names of its own are understood where timm has a filter "
             "for the architecture, or else save it under timm's names."
         )
-    [(_, tensors)] = found
+    [(_, tensors)] = readings
     model.load_state_dict(tensors, strict=True)
     if not all(weight.isfinite().all() for weight in model.parameters()):
         raise BadInput(
@@ -69,60 +69,62 @@ def read_state(path: Path) -> Mapping[str, Any]:
             f"features.weights: {path} does not exist. Check the path and that its disk is mounted."
         )
     try:
-        found: Mapping[str, Any] = load_state_dict(os.fspath(path), device="cpu", weights_only=True)
+        state: Mapping[str, Any] = load_state_dict(os.fspath(path), device="cpu", weights_only=True)
     except Exception as error:
         raise BadInput(
             f"features.weights: {path} cannot be read as plain tensors. Save a state_dict, best as "
             ".safetensors."
         ) from error
-    return found
+    return state
 
 
 def _readings(state: Mapping[str, Any], model: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every way to find all of the network in a checkpoint: as it stands, below a prefix, or
     translated by timm."""
-    wanted, heads = model.state_dict(), _own_heads(model)
+    wanted, heads = model.state_dict(), _head_prefixes(model)
     first = next(iter(wanted))
     prefixes = [
         key.removesuffix(first) for key in state if key == first or key.endswith(f".{first}")
     ]
-    within = [(prefix, _below(state, prefix)) for prefix in prefixes]
-    found = [(prefix, own) for prefix, own in within if _fits(own, wanted, heads)]
-    if found:
-        yield from ((prefix or "no prefix", _body(own, wanted)) for prefix, own in found)
+    within = [(prefix, _strip_prefix(state, prefix)) for prefix in prefixes]
+    readings = [(prefix, tensors) for prefix, tensors in within if _fits(tensors, wanted, heads)]
+    if readings:
+        yield from ((prefix or "no prefix", _body(tensors, wanted)) for prefix, tensors in readings)
         return
-    translated = _translated(state, model)
+    translated = _translate_checkpoint(state, model)
     if translated is not None and _fits(translated, wanted, heads):
         yield "no prefix", _body(translated, wanted)
 
 
-def _own_heads(model: Any) -> tuple[str, ...]:
+def _head_prefixes(model: Any) -> tuple[str, ...]:
     """What timm calls the heads of this architecture: last_linear, head_dist, ..."""
-    named = model.pretrained_cfg.get("classifier") or ()
-    return tuple(f"{name}." for name in ((named,) if isinstance(named, str) else named))
+    classifier = model.pretrained_cfg.get("classifier") or ()
+    return tuple(
+        f"{name}." for name in ((classifier,) if isinstance(classifier, str) else classifier)
+    )
 
 
 def _fits(state: Mapping[str, Any], wanted: Mapping[str, Any], heads: tuple[str, ...]) -> bool:
-    own = all(_holds(state, key, tensor) for key, tensor in wanted.items())
-    return own and all(key in wanted or HEADS.match(key) or key.startswith(heads) for key in state)
+    fits = all(_is_same_shape(state, key, tensor) for key, tensor in wanted.items())
+    return fits and all(key in wanted or HEADS.match(key) or key.startswith(heads) for key in state)
 
 
-def _holds(state: Mapping[str, Any], key: str, wanted: Any) -> bool:
+def _is_same_shape(state: Mapping[str, Any], key: str, wanted: Any) -> bool:
     """Batches are counted for training alone, and older checkpoints do not. Whole numbers are no
     weights, but what a scale elsewhere makes weights of."""
     if key not in state:
         return key.endswith("num_batches_tracked")
-    found = state[key]
-    dense = found.layout == wanted.layout and not found.is_meta
-    number = found.is_floating_point() or not wanted.is_floating_point()
-    return bool(dense and number and found.shape == wanted.shape)
+    tensor = state[key]
+    dense = tensor.layout == wanted.layout and not tensor.is_meta
+    number = tensor.is_floating_point() or not wanted.is_floating_point()
+    return bool(dense and number and tensor.shape == wanted.shape)
 
 
 def _body(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     return {key: state[key] for key in wanted if key in state}
 
 
-def _below(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def _strip_prefix(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {
         key.removeprefix(prefix): tensor for key, tensor in state.items() if key.startswith(prefix)
     }
@@ -130,27 +132,29 @@ def _below(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 
 def _flat(state: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Tensors alone, those of boxes under the box's name."""
-    found: dict[str, Any] = {}
-    for key, held in state.items():
-        if isinstance(held, Mapping):
-            found |= _flat(held, f"{prefix}{key}.")
-        elif hasattr(held, "shape"):
-            found[f"{prefix}{key}"] = held
-    return found
+    tensors: dict[str, Any] = {}
+    for key, value in state.items():
+        if isinstance(value, Mapping):
+            tensors |= _flat(value, f"{prefix}{key}.")
+        elif hasattr(value, "shape"):
+            tensors[f"{prefix}{key}"] = value
+    return tensors
 
 
-def _translated(state: Mapping[str, Any], model: Any) -> Mapping[str, Any] | None:
+def _translate_checkpoint(state: Mapping[str, Any], model: Any) -> Mapping[str, Any] | None:
     """By timm's filter for checkpoints of this architecture, where it has one and knows these
     names. A filter would also make patches and positions of one size from those of another, which
     is another network."""
     translate = getattr(sys.modules[type(model).__module__], "checkpoint_filter_fn", None)
     try:
-        found: Mapping[str, Any] | None = (
+        translated: Mapping[str, Any] | None = (
             None if translate is None else translate(dict(state), model)
         )
     except Exception:  # names that it does not know
         return None
-    sized = [key for key in found or () if key.endswith(SIZED) and key in state]
+    sized = [key for key in translated or () if key.endswith(SIZED) and key in state]
     return (
-        found if found and all(found[key].numel() == state[key].numel() for key in sized) else None
+        translated
+        if translated and all(translated[key].numel() == state[key].numel() for key in sized)
+        else None
     )

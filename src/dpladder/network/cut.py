@@ -43,9 +43,9 @@ class Tracer(fx.Tracer):
         )
 
     def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
-        found = super().call_module(m, forward, args, kwargs)
-        self.outputs[self.path_of_module(m)] = found
-        return found
+        output = super().call_module(m, forward, args, kwargs)
+        self.outputs[self.path_of_module(m)] = output
+        return output
 
 
 class Pixels(nn.Module):
@@ -63,15 +63,15 @@ class Pixels(nn.Module):
         return (pixels.permute(0, 3, 1, 2) / 255 - self.mean) / self.spread
 
 
-def below(model: nn.Module, until: str) -> nn.Module:
+def lower_part(model: nn.Module, until: str) -> nn.Module:
     """From images to activations at the cut."""
-    graph, cut = _traced(model, until)
+    graph, cut = _trace_to_cut(model, until)
     return _part(model, graph, cut)
 
 
-def above(model: nn.Module, until: str) -> nn.Module:
+def upper_part(model: nn.Module, until: str) -> nn.Module:
     """From activations at the cut to pooled features."""
-    graph, cut = _traced(model, until)
+    graph, cut = _trace_to_cut(model, until)
     (last,) = next(node for node in graph.nodes if node.op == "output").all_input_nodes
     try:
         return _part(model, graph, last, cut)
@@ -88,7 +88,7 @@ def check_cut(features: Features) -> None:
     if features.takes == "texts":
         upper_of(text_network_of(features))
     elif features.until not in (None, INPUT):
-        above(
+        upper_part(
             model_of(features.model_copy(update={"weights": "random"})).eval(), str(features.until)
         )
 
@@ -99,7 +99,7 @@ def _part(
     """What makes `last`: of the images, or of `first` and nothing else."""
     part = fx.Graph()
     known = {} if first is None else {first: part.placeholder("activations")}
-    needed = _behind(last, {first})
+    needed = _ancestors_of(last, {first})
     for node in graph.nodes:
         if node in needed and (first is None or node.op != "placeholder"):
             known[node] = part.node_copy(node, known.__getitem__)
@@ -107,18 +107,18 @@ def _part(
     return fx.GraphModule(model, part)
 
 
-def _behind(last: fx.Node, ends: set[fx.Node | None]) -> set[fx.Node]:
+def _ancestors_of(last: fx.Node, ends: set[fx.Node | None]) -> set[fx.Node]:
     """A node and all that it is made of, as far as `ends`."""
-    found, waiting = set(), [last]
+    ancestors, waiting = set(), [last]
     while waiting:
         node = waiting.pop()
-        if node not in found and node not in ends:
-            found.add(node)
+        if node not in ancestors and node not in ends:
+            ancestors.add(node)
             waiting += node.all_input_nodes
-    return found
+    return ancestors
 
 
-def _traced(model: nn.Module, until: str) -> tuple[fx.Graph, fx.Node]:
+def _trace_to_cut(model: nn.Module, until: str) -> tuple[fx.Graph, fx.Node]:
     tracer = Tracer()
     try:
         graph = tracer.trace(model, _defaults(model))
@@ -134,13 +134,13 @@ def _traced(model: nn.Module, until: str) -> tuple[fx.Graph, fx.Node]:
             f"{did_you_mean(until, [*tracer.outputs, INPUT])}it has {', '.join(blocks)}, and "
             f"{INPUT!r} for the pixels."
         )
-    found = tracer.outputs[until]
-    if not isinstance(found, fx.Proxy):
+    output = tracer.outputs[until]
+    if not isinstance(output, fx.Proxy):
         raise BadInput(
             f"features.until: {until!r} puts out several tensors. Cut behind a block that puts out "
             "one."
         )
-    return graph, found.node
+    return graph, output.node
 
 
 def _defaults(model: nn.Module) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def network_of(name: str, until: str, image_size: int, weights: str = "random") 
         shape = (
             (image_size, image_size, 3)
             if until == INPUT
-            else below(model.eval(), until)(images).shape[1:]
+            else lower_part(model.eval(), until)(images).shape[1:]
         )
     return Network(name, weights, facts, image_size, until, tuple(shape))
 
@@ -171,16 +171,16 @@ def text_network_of(features: Features) -> Network:
     model, _ = language_model_of(features)
     until = str(features.until)
     with torch.no_grad():
-        rows = stack.below(model, until)(*stack.probes(2, features.tokens))
+        rows = stack.lower_part(model, until)(*stack.probes(2, features.tokens))
     facts = digest(model.state_dict())
     both = (CHANNELS,) if features.pooling == "each" else ()
     shape = (*rows.shape[1:], *both)
     return Network(features.model, features.weights, facts, None, until, shape, features.pooling)
 
 
-def _plainly(network: nn.Module, activations: Tensor) -> Tensor:
-    found: Tensor = network(activations)
-    return found
+def _call_network(network: nn.Module, activations: Tensor) -> Tensor:
+    output: Tensor = network(activations)
+    return output
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,10 +196,10 @@ class Upper:
     width: int
     last_block: frozenset[str]
     draw: Callable[[torch.Generator, int], Tensor]
-    read: Callable[[nn.Module, Tensor], Tensor] = _plainly
+    read: Callable[[nn.Module, Tensor], Tensor] = _call_network
 
 
-def features_alone(width: int) -> Upper:
+def identity_network(width: int) -> Upper:
     """Nothing of a network: its features are all there is."""
     return Upper(nn.Identity(), nn.Identity(), width, frozenset(), _evenly(width))
 
@@ -214,10 +214,10 @@ def _evenly(size: int) -> Callable[[torch.Generator, int], Tensor]:
 @cache
 def upper_of(network: Network) -> Upper:
     """Built once in a process, and never changed: whoever trains it copies it."""
-    return _of_images(network) if network.pooling is None else _of_texts(network)
+    return _cut_image_network(network) if network.pooling is None else _cut_text_network(network)
 
 
-def _of_images(network: Network) -> Upper:
+def _cut_image_network(network: Network) -> Upper:
     import timm.data
 
     model = model_of(Features(model=network.model, weights=network.weights))
@@ -232,7 +232,7 @@ def _of_images(network: Network) -> Upper:
         settings = timm.data.resolve_data_config({}, model=model)
         enter.append(Pixels(settings["mean"], settings["std"]))
     else:
-        rest = above(model, network.until)
+        rest = upper_part(model, network.until)
     size = torch.Size(network.shape).numel()
     with torch.no_grad():
         width = rest(enter(torch.zeros(1, size))).shape[1]
@@ -240,7 +240,7 @@ def _of_images(network: Network) -> Upper:
     return Upper(enter, rest, width, last_block(model), _evenly(size))
 
 
-def _of_texts(network: Network) -> Upper:
+def _cut_text_network(network: Network) -> Upper:
     assert network.pooling is not None, "a network for texts pools its tokens"
     tokens = network.shape[0]
     model, _ = language_model_of(
@@ -253,15 +253,17 @@ def _of_texts(network: Network) -> Upper:
     if getattr(model, "pooler", None) is not None:
         model.pooler = None
     model = model.requires_grad_(False)
-    rest, reading = stack.above(model, network.until, tokens)
-    lower, vocabulary = stack.below(model, network.until), stack.vocabulary(model)
-    read = stack.losses(reading) if network.speaks else stack.pooled(reading, network.pooling)
+    rest, reading = stack.upper_part(model, network.until, tokens)
+    lower, vocabulary = stack.lower_part(model, network.until), stack.vocabulary(model)
+    read = (
+        stack.losses(reading) if network.speaks else stack.pooled_reading(reading, network.pooling)
+    )
     if network.answers:
-        read = answers.each_token(reading)
+        read = answers.token_vectors(reading)
 
     def draw(random: torch.Generator, count: int) -> Tensor:
         if network.answers:
-            return answers.drawn(vocabulary, tokens, count, random).flatten(1).float()
+            return answers.random_questions(vocabulary, tokens, count, random).flatten(1).float()
         with torch.no_grad():
             return lower(*stack.probes(vocabulary, tokens, count, random)).flatten(1).float()
 
@@ -270,9 +272,9 @@ def _of_texts(network: Network) -> Upper:
     return Upper(nn.Identity(), rest, width, stack.last_block(model), draw, read)
 
 
-def _check_weights(found: nn.Module, network: Network) -> None:
+def _check_weights(module: nn.Module, network: Network) -> None:
     """The public network has to be what it was when features were made."""
-    if digest(found.state_dict()) != network.sha256:
+    if digest(module.state_dict()) != network.sha256:
         raise Refused(
             f"the weights of {network.model} at hand are not those that the features were made "
             "with. Give the checkpoint that the config named as features.weights, or run "

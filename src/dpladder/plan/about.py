@@ -31,10 +31,14 @@ def about(project: Project, experiment: str = "") -> dict[str, dict[str, str]]:
     a grid the first cell, because a table compares the others."""
     beside = {name for name in project.grid if name != BASE}
     firsts = {name: project.experiments[name] for name in project.repeats if name not in beside}
-    return {name: _told(config) for name, config in firsts.items() if config.models == "own"}
+    return {
+        name: _describe_experiment(config)
+        for name, config in firsts.items()
+        if config.models == "own"
+    }
 
 
-def _told(config: Config) -> dict[str, str]:
+def _describe_experiment(config: Config) -> dict[str, str]:
     return {
         "what it does": _task(config),
         "public network": _network(config),
@@ -83,8 +87,8 @@ def depths_of(config: Config) -> str:
     """Which depths of a network features are of, as far as it is known before they are made."""
     features = config.features
     by_sample = features.layers == "auto" and features.centre == "public"
-    told = " or others, whichever the labels of dataset.public_sample are for"
-    return in_words(features) + (told if by_sample and config.dataset.labels == 1 else "")
+    reason = " or others, whichever the labels of dataset.public_sample are for"
+    return in_words(features) + (reason if by_sample and config.dataset.labels == 1 else "")
 
 
 def _data(config: Config) -> str:

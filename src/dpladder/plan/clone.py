@@ -12,10 +12,10 @@ def commit() -> str | None:
     """The clone's commit, and whether its files are still those."""
     if not (SOURCE.parent / ".git").exists():
         return None
-    told = [_git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")]
-    if None in told:
+    answers = [_git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")]
+    if None in answers:
         return None
-    return f"{told[0]}{MODIFIED if told[1] else ''}"
+    return f"{answers[0]}{MODIFIED if answers[1] else ''}"
 
 
 def _git(*arguments: str) -> str | None:

@@ -124,7 +124,7 @@ def samples(config: Config) -> bool:
     return config.learner.sampling < 1.0
 
 
-def flat(spends: Spends) -> list[Spend]:
+def flatten_spends(spends: Spends) -> list[Spend]:
     return [spend for of_job in spends.values() for spend in of_job]
 
 
@@ -133,11 +133,11 @@ def sweep_costs(project: Project, name: str, config: Config) -> Spends:
     statistics, and the sweep."""
     jobs: Spends = {}
     for rule, bought in stages.purchases(config):
-        job = dag.owned_job(project, name, rule)
-        mu = gdp.mu(bought.epsilon, config.privacy.delta)
+        job = dag.job_of_owner(project, name, rule)
+        mu = gdp.mu_from_epsilon(bought.epsilon, config.privacy.delta)
         jobs[job] = (_spend(config, TRAIN, mu, rule.removeprefix("estimate_")),)
     for wildcards in stages.jobs(config, "run_trial"):
-        job = dag.owned_job(project, name, "run_trial", **wildcards)
+        job = dag.job_of_owner(project, name, "run_trial", **wildcards)
         if spends := _trial_spends(config, int(wildcards["rung"])):
             jobs[job] = spends
     return jobs
@@ -146,24 +146,24 @@ def sweep_costs(project: Project, name: str, config: Config) -> Spends:
 def _trial_spends(config: Config, rung: int) -> tuple[Spend, ...]:
     """Solving shared statistics and counting on a public source cost nothing."""
     cost = trial_budget(config, rung)
-    found = []
+    spends = []
     if cost.weights is not None:
         delta0 = _delta0(config, booking.TRIAL)
-        found.append(_spend(config, TRAIN, cost.weights, "weights", delta0))
+        spends.append(_spend(config, TRAIN, cost.weights, "weights", delta0))
     if cost.score is not None:
-        found.append(_spend(config, config.sweep.select.part, cost.score, "score"))
-    return tuple(found)
+        spends.append(_spend(config, config.sweep.select.part, cost.score, "score"))
+    return tuple(spends)
 
 
 def final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:
     """The final training, or the private search that puts its model out, and its evaluations on a
     private test part: the further ones first, for their prices are given."""
     return tuple(
-        dag.owned_job(project, name, rule, **job)
+        dag.job_of_owner(project, name, rule, **job)
         for rule in (*FINALS, "evaluate_also", "evaluate", "evaluate_of")
         for job in stages.jobs(config, rule, target=stages.target_name(target))
         if not all(
-            stages.is_public(config, part) for part in stages.STAGES[rule].parts(config, job)
+            stages.is_public(config, part) for part in stages.RULE_SPECS[rule].parts(config, job)
         )
     )
 
@@ -182,17 +182,19 @@ def final_costs(
     final, *tests = final_jobs(project, name, config, target)
     spends = {job: priced[job] for job in (final, *tests) if job in priced}
     if final.rule == "evaluate_of" and final not in spends:
-        mu = _test_mu(config, config.promised(target), before, priced=True)
+        mu = _test_mu(config, config.promised_epsilon(target), before, priced=True)
         spends[final] = (_spend(config, TEST, mu, "test score"),)
     if final.rule == "private_search" and final not in spends:
         spends[final] = _search(config, target, before)
     for test in tests:
         if test not in spends:
-            others = [*before, *flat(spends)]
-            mu = _also_mu(config, test) or _test_mu(config, target, others, final in spends)
+            other_spends = [*before, *flatten_spends(spends)]
+            mu = _mu_of_further_test(config, test) or _test_mu(
+                config, target, other_spends, final in spends
+            )
             spends[test] = (_spend(config, TEST, mu, "test score"),)
     if final not in spends:
-        mu = _final_mu(config, target, [*before, *flat(spends)])
+        mu = _final_mu(config, target, [*before, *flatten_spends(spends)])
         spends[final] = (_spend(config, TRAIN, mu, "weights", _delta0(config, booking.FINAL)),)
     return {job: spends[job] for job in (final, *tests)}
 
@@ -204,10 +206,10 @@ def _search(config: Config, target: float, before: Sequence[Spend]) -> tuple[Spe
     assert not isinstance(hpo, Ladder)
 
     def spends(epsilon: float) -> tuple[Spend, ...]:
-        found = price(hpo, epsilon, delta, config.privacy.relation)
+        events = price(hpo, epsilon, delta, config.privacy.relation)
         return tuple(
             _spend_of(config, TRAIN, one, label)
-            for one, label in zip(found, _labels(hpo, found), strict=True)
+            for one, label in zip(events, _labels(hpo, events), strict=True)
         )
 
     def cost(epsilon: float) -> float:
@@ -227,10 +229,10 @@ def _search(config: Config, target: float, before: Sequence[Spend]) -> tuple[Spe
     return spends(left)
 
 
-def _labels(hpo: PrivateSearch, found: Sequence[Counted]) -> Iterator[str]:
+def _labels(hpo: PrivateSearch, events: Sequence[Counted]) -> Iterator[str]:
     """A spend is known by its label, so no two of a job may have the same."""
     seen: Counter[str] = Counter()
-    for one in found:
+    for one in events:
         label = _label(hpo, one)
         seen[label] += 1
         yield label if seen[label] == 1 else f"{label} {seen[label]}"
@@ -250,20 +252,20 @@ def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
     if config.final.budget != "remaining":
         return _mu_of(config, config.final.budget, booking.FINAL)
     try:
-        return _left(config, target, before, TRAIN, _delta0(config, booking.FINAL))
+        return _remaining_mu(config, target, before, TRAIN, _delta0(config, booking.FINAL))
     except Refused as refused:
         raise Refused(
             f"total epsilon {target:g} is infeasible. {refused} {_nearest(config, target)}"
         ) from None
 
 
-def _left(
+def _remaining_mu(
     config: Config, target: float, before: Sequence[Spend], part: str, delta0: float = 0.0
 ) -> float:
     """What a total leaves to one more mechanism on a part."""
     delta = config.privacy.delta
     left = remaining.remaining_mu(target, delta, before, partition(config, part), delta0)
-    if left < CRUMBS * gdp.mu(target, delta):
+    if left < CRUMBS * gdp.mu_from_epsilon(target, delta):
         raise Refused(
             f"What is spent before uses up epsilon {target:g}. Raise the total, or spend less "
             "before."
@@ -282,9 +284,9 @@ def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: boo
             a share.
     """
     if config.evaluate.epsilon is not None:
-        return gdp.mu(config.evaluate.epsilon, config.privacy.delta)
+        return gdp.mu_from_epsilon(config.evaluate.epsilon, config.privacy.delta)
     if priced:  # done, or a search, which takes the whole total
-        return _left(config, target, before, TEST)
+        return _remaining_mu(config, target, before, TEST)
     left = _final_mu(config, target, before)
     if not _parallel(config):
         return left * math.sqrt(TEST_SHARE)
@@ -292,13 +294,13 @@ def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: boo
     return min(left, beside)  # less only where further tests read the part too
 
 
-def _also_mu(config: Config, test: Job) -> float | None:
+def _mu_of_further_test(config: Config, test: Job) -> float | None:
     """What a further test's count costs by the config."""
-    found = stages.further(config).get(dict(test.wildcards).get("test", ""))
-    if found is None:
+    test_found = stages.further_tests(config).get(dict(test.wildcards).get("test", ""))
+    if test_found is None:
         return None
-    assert found.epsilon is not None, "config/check.py asks for it"
-    return gdp.mu(found.epsilon, config.privacy.delta)
+    assert test_found.epsilon is not None, "config/check.py asks for it"
+    return gdp.mu_from_epsilon(test_found.epsilon, config.privacy.delta)
 
 
 def _nearest(config: Config, target: float) -> str:
@@ -311,7 +313,7 @@ def _nearest(config: Config, target: float) -> str:
         scaled = config.model_copy(
             update={"sweep": config.sweep.model_copy(update={"rungs": rungs})}
         )
-        return flat(sweep_costs(Project({BASE: scaled}), BASE, scaled))
+        return flatten_spends(sweep_costs(Project({BASE: scaled}), BASE, scaled))
 
     delta, train = config.privacy.delta, partition(config, TRAIN)
     return remaining.sentence(remaining.nearest_feasible(target, delta, sweep, train, FINAL_SHARE))

@@ -26,23 +26,23 @@ from dpladder.config.sources import Takes, kind_of, paths_of
 from dpladder.config.sweep_sections import Select
 from dpladder.plan import reads
 from dpladder.plan.about import about
-from dpladder.plan.mechanisms import Versions, raised
-from dpladder.plan.pictures import left_over, pictures_of
+from dpladder.plan.mechanisms import Versions, raised_versions
+from dpladder.plan.pictures import pictures_of, stale_pictures
 from dpladder.plan.reads import Reads
 from dpladder.plan.stages import (
-    STAGES,
+    RULE_SPECS,
     ancestry,
     cells,
     final_rule,
-    further,
     further_test,
-    has,
+    further_tests,
+    has_job,
     identity_of,
     is_mechanism,
     is_public,
     jobs,
     looks_back,
-    measured_by,
+    measuring_experiments,
     mechanisms_of,
     nominal_size,
     reads_sample,
@@ -69,7 +69,7 @@ UNREAD: Mapping[Takes, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class JobAsked:
+class JobRequest:
     """A job, as its facts are asked for. `of`: the experiment whose models it measures, if they are
     another's."""
 
@@ -80,7 +80,7 @@ class JobAsked:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        return STAGES[self.rule].parts(self.config, self.wildcards)
+        return RULE_SPECS[self.rule].parts(self.config, self.wildcards)
 
     @property
     def source(self) -> str:
@@ -98,106 +98,109 @@ class JobAsked:
     @property
     def further(self) -> FurtherTest | None:
         """The further test that it is for, if it is one's."""
-        named = ALSO + self.wildcards["test"] if "test" in self.wildcards else ""
-        return further_test(self.config, self.wildcards.get("part", named))
+        part = ALSO + self.wildcards["test"] if "test" in self.wildcards else ""
+        return further_test(self.config, self.wildcards.get("part", part))
 
 
 def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
     """What Snakemake compares for a job: the keys it reads, and the facts that are known without a
     plan."""
-    config, kind = project.experiments[wildcards.get("experiment", BASE)], STAGES[rule].reads
-    told = {name: find for name, find in OF_PROJECT.items() if name in reads.facts_of(kind)}
+    config, kind = project.experiments[wildcards.get("experiment", BASE)], RULE_SPECS[rule].reads
+    facts = {name: find for name, find in OF_PROJECT.items() if name in reads.facts_of(kind)}
     of_project = {
-        name: find(project, wildcards.get("experiment", BASE)) for name, find in told.items()
+        name: find(project, wildcards.get("experiment", BASE)) for name, find in facts.items()
     }
-    of = modelled(project, wildcards.get("experiment", BASE))
-    asked = JobAsked(config, rule, wildcards, of)
-    return _keys(config, kind) | _facts(asked, kind) | of_project
+    of = measured_config(project, wildcards.get("experiment", BASE))
+    request = JobRequest(config, rule, wildcards, of)
+    return _keys(config, kind) | _facts(request, kind) | of_project
 
 
 def _keys(config: Config, kind: type[Reads]) -> Keys:
-    return _present(_values(config), reads.keys_of(kind))
+    return _present_values(_values(config), reads.keys_of(kind))
 
 
-def _facts(asked: JobAsked, kind: type[Reads], among: Iterable[str] | None = None) -> Keys:
+def _facts(request: JobRequest, kind: type[Reads], among: Iterable[str] | None = None) -> Keys:
     wanted = [name for name in reads.facts_of(kind) if name in (FACTS if among is None else among)]
-    return {name: FACTS[name](asked) for name in wanted}
+    return {name: FACTS[name](request) for name in wanted}
 
 
-def _places(asked: JobAsked) -> Keys:
+def _places(request: JobRequest) -> Keys:
     """Where the private files lie that a rule opens, by the public config that they follow from."""
-    return _facts(asked, get_type_hints(STAGES[asked.rule].reads)["places"])
+    return _facts(request, get_type_hints(RULE_SPECS[request.rule].reads)["places"])
 
 
-def _manifests(asked: JobAsked) -> dict[str, str]:
+def _manifests(request: JobRequest) -> dict[str, str]:
     """Corrupted images are those of another part's records."""
-    root, config = asked.folder / "data", asked.config
-    records = {part: records_of(config, part) for part in asked.parts}
+    root, config = request.folder / "data", request.config
+    records = {part: records_of(config, part) for part in request.parts}
     return {
-        part: str(root / _version(config, "prepare_dataset", own)) for part, own in records.items()
+        part: str(root / _version(config, "prepare_dataset", part_records))
+        for part, part_records in records.items()
     }
 
 
-def _features(asked: JobAsked) -> dict[str, str]:
-    root = asked.folder / "features"
+def _features(request: JobRequest) -> dict[str, str]:
+    root = request.folder / "features"
     return {
-        part: str(root / _version(asked.config, "merge_features", part)) for part in asked.parts
+        part: str(root / _version(request.config, "merge_features", part)) for part in request.parts
     }
 
 
-def _plain(fact: Any) -> Keys | None:
+def _to_plain(fact: Any) -> Keys | None:
     """A dataclass of plain values as JSON has it."""
-    found: Keys | None = None if fact is None else json.loads(json.dumps(asdict(fact)))
-    return found
+    document: Keys | None = None if fact is None else json.loads(json.dumps(asdict(fact)))
+    return document
 
 
-def _different_rows(asked: JobAsked) -> int:
-    dataset = asked.config.dataset
+def _different_rows(request: JobRequest) -> int:
+    dataset = request.config.dataset
     return 0 if dataset.equal_rows == "one_record" else dataset.nominal_size
 
 
-def _network(asked: JobAsked) -> Keys:
-    found: Keys = _values(asked.config)["learner"]
-    return found
+def _network(request: JobRequest) -> Keys:
+    keys: Keys = _values(request.config)["learner"]
+    return keys
 
 
-def _scored(asked: JobAsked) -> Keys:
-    part = trial_parts(asked.config)[-1]
-    return {"part": part, "nominal_size": nominal_size(asked.config, part)}
+def _scored_part(request: JobRequest) -> Keys:
+    part = trial_parts(request.config)[-1]
+    return {"part": part, "nominal_size": nominal_size(request.config, part)}
 
 
-def _below(asked: JobAsked) -> list[Keys]:
+def _earlier_rungs(request: JobRequest) -> list[Keys]:
     """The rungs that a rung's draws look back on."""
-    return _all_rungs(asked)[: int(asked.wildcards["rung"])] if looks_back(asked.config) else []
-
-
-def _epsilon(asked: JobAsked) -> float:
-    return asked.config.sweep.ladder[int(asked.wildcards["rung"])].epsilon
-
-
-def _rungs(asked: JobAsked) -> list[Keys]:
-    """All below a total; of a rung, those that its draws look back on and itself."""
-    rungs = _all_rungs(asked)
     return (
-        [*_below(asked), rungs[int(asked.wildcards["rung"])]]
-        if "rung" in asked.wildcards
+        _all_rungs(request)[: int(request.wildcards["rung"])] if looks_back(request.config) else []
+    )
+
+
+def _epsilon(request: JobRequest) -> float:
+    return request.config.sweep.ladder[int(request.wildcards["rung"])].epsilon
+
+
+def _rungs(request: JobRequest) -> list[Keys]:
+    """All below a total; of a rung, those that its draws look back on and itself."""
+    rungs = _all_rungs(request)
+    return (
+        [*_earlier_rungs(request), rungs[int(request.wildcards["rung"])]]
+        if "rung" in request.wildcards
         else rungs
     )
 
 
-def _all_rungs(asked: JobAsked) -> list[Keys]:
-    return _values(asked.config)["sweep"]["rungs"] or []
+def _all_rungs(request: JobRequest) -> list[Keys]:
+    return _values(request.config)["sweep"]["rungs"] or []
 
 
-def _total(asked: JobAsked) -> float | None:
+def _total(request: JobRequest) -> float | None:
     """Its own, which another experiment's target does not say."""
-    return asked.config.privacy.epsilon if asked.config.evaluate.epsilon is None else None
+    return request.config.privacy.epsilon if request.config.evaluate.epsilon is None else None
 
 
-def _views(asked: JobAsked) -> int:
+def _views(request: JobRequest) -> int:
     """Of each record: several in the training part alone, and so behind all that stands on that."""
-    elsewhere = STAGES[asked.rule].prepares and "train" not in asked.parts
-    return 1 if elsewhere else asked.config.learner.views
+    elsewhere = RULE_SPECS[request.rule].prepares and "train" not in request.parts
+    return 1 if elsewhere else request.config.learner.views
 
 
 OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
@@ -209,35 +212,39 @@ FREE = (
     "train_student",
     "evaluate_head",
 )
-FACTS: dict[str, Callable[[JobAsked], Any]] = {
+FACTS: dict[str, Callable[[JobRequest], Any]] = {
     "places": _places,
-    "diagnostics": lambda asked: str(asked.folder / "diagnostics"),
+    "diagnostics": lambda request: str(request.folder / "diagnostics"),
     "manifests": _manifests,
     "features": _features,
-    "cache": lambda asked: asked.config.paths.cache or str(asked.private / "cache"),
-    "static": lambda asked: static(asked.config, asked.rule, asked.wildcards, asked.of),
-    "public_parts": lambda asked: [part for part in asked.parts if is_public(asked.config, part)],
-    "source": lambda asked: asked.source,
-    "fingerprint": lambda asked: fingerprint(asked.source),
-    "stops": lambda asked: asked.config.dataset.stops,
+    "cache": lambda request: request.config.paths.cache or str(request.private / "cache"),
+    "static": lambda request: question_id(
+        request.config, request.rule, request.wildcards, request.of
+    ),
+    "public_parts": lambda request: [
+        part for part in request.parts if is_public(request.config, part)
+    ],
+    "source": lambda request: request.source,
+    "fingerprint": lambda request: fingerprint(request.source),
+    "stops": lambda request: request.config.dataset.stops,
     "different_rows": _different_rows,
-    "spans": lambda asked: _plain(asked.config.spans),
+    "spans": lambda request: _to_plain(request.config.spans),
     "network": _network,
-    "scored": _scored,
-    "below": _below,
+    "scored": _scored_part,
+    "below": _earlier_rungs,
     "epsilon": _epsilon,
     "rungs": _rungs,
-    "target": lambda asked: float(asked.wildcards["target"]),
+    "target": lambda request: float(request.wildcards["target"]),
     "total": _total,
-    "totals": lambda asked: sorted({*asked.config.totals, asked.config.privacy.epsilon}),
-    "ablated": lambda asked: asked.config.privacy.epsilon,
-    "searches": lambda asked: [*asked.config.research.searches],
-    "also": lambda asked: _plain(asked.further),
-    "further": lambda asked: [_plain(test) for test in further(asked.config).values()],
-    "matched": lambda asked: _plain(asked.further and asked.further.matched),
-    "corruption": lambda asked: _plain(asked.further and asked.further.corruption),
+    "totals": lambda request: sorted({*request.config.totals, request.config.privacy.epsilon}),
+    "ablated": lambda request: request.config.privacy.epsilon,
+    "searches": lambda request: [*request.config.research.searches],
+    "also": lambda request: _to_plain(request.further),
+    "further": lambda request: [_to_plain(test) for test in further_tests(request.config).values()],
+    "matched": lambda request: _to_plain(request.further and request.further.matched),
+    "corruption": lambda request: _to_plain(request.further and request.further.corruption),
     "views": _views,
-    "mirror": lambda asked: asked.config.features.mirror and _views(asked) > 1,
+    "mirror": lambda request: request.config.features.mirror and _views(request) > 1,
 }
 
 
@@ -251,13 +258,13 @@ def fingerprint(source: str) -> str:
     guessable times, would tell how many records or folders there are. Adding or removing a file
     makes its folder the newest."""
     kind = kind_of(source)
-    if kind is None or not kind.own:
+    if kind is None or not kind.is_private_file:
         return ""
-    times = [time for path in paths_of(source) for time in _times(path)]
+    times = [time for path in paths_of(source) for time in _modification_times(path)]
     return digest(max(times))[:16] if times else ""
 
 
-def _times(path: Path) -> Iterator[int]:
+def _modification_times(path: Path) -> Iterator[int]:
     if path.is_dir():
         yield from (os.stat(folder).st_mtime_ns for folder, _, _ in os.walk(path))
     elif path.is_file():
@@ -285,10 +292,10 @@ def contestants(project: Project, experiment: str) -> list[Keys]:
             and config.features.until is None
             and config.features.mean is None
             and not config.learner.purchases
-            and config.learner.guided <= project.main.learner.guided
+            and config.learner.uses_public_gradient <= project.main.learner.uses_public_gradient
             and isinstance(config.hpo, Ladder),
         }
-        for name, config in project.modelled.items()
+        for name, config in project.with_own_models.items()
         if name in project.repeats
     ]
 
@@ -305,23 +312,23 @@ def contests(project: Project, experiment: str) -> list[str]:
 
 OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
     "contestants": contestants,
-    "measured_by": measured_by,
+    "measured_by": measuring_experiments,
     "repeats": lambda project, experiment: 1 + len(project.repeats[BASE]),
     "cells": cells,
     "pictures": pictures,
-    "left_behind": lambda project, experiment: [*left_over(project)],
+    "left_behind": lambda project, experiment: [*stale_pictures(project)],
     "about": about,
     "contests": contests,
 }
 
 
-def modelled(project: Project, experiment: str) -> Config | None:
+def measured_config(project: Project, experiment: str) -> Config | None:
     """The config of the experiment whose models this one measures, where they are not its own."""
-    name = project.modelled_by(experiment)
+    name = project.model_owner(experiment)
     return None if name == experiment else project.experiments[name]
 
 
-def static(config: Config, rule: str, wildcards: Wildcards, of: Config | None = None) -> str:
+def question_id(config: Config, rule: str, wildcards: Wildcards, of: Config | None = None) -> str:
     """All that is known about a job before data is read, with no name and no version: config keys
     and mechanisms, its ancestors' included, and those of the model that it measures, which may be
     `of` another experiment. The trials of a rung have one.
@@ -331,44 +338,46 @@ def static(config: Config, rule: str, wildcards: Wildcards, of: Config | None = 
     those.
     """
     shared = {key: value for key, value in wildcards.items() if key != "trial"}
-    return _static(config, rule, _sorted(shared), of)
+    return _question_id(config, rule, _sorted_wildcards(shared), of)
 
 
 @cache
-def _static(
+def _question_id(
     config: Config, rule: str, wildcards: tuple[tuple[str, str], ...], of: Config | None
 ) -> str:
-    given = dict(wildcards)
-    asking = [name for name in ancestry(config, rule) if STAGES[name].releases and name not in FREE]
+    values = dict(wildcards)
+    asking = [
+        name for name in ancestry(config, rule) if RULE_SPECS[name].releases and name not in FREE
+    ]
     measured = of is not None and rule == "evaluate_of"
     return digest(
-        identity(config, rule, given),
+        identity(config, rule, values),
         [mechanisms_of(config, name) for name in asking],
-        static(of, final_rule(of), given) if of is not None and measured else "",
+        question_id(of, final_rule(of), values) if of is not None and measured else "",
     )
 
 
 def question_of(static: str, rule: str, wildcards: Wildcards) -> str:
     """What the ledger knows a private job by: its content, and its place among the like."""
-    return digest(static, rule, _sorted(wildcards))
+    return digest(static, rule, _sorted_wildcards(wildcards))
 
 
 def question(project: Project, job: Job) -> str:
     """The same of a job of the project."""
-    of = modelled(project, job.experiment)
+    of = measured_config(project, job.experiment)
     wildcards = dict(job.wildcards)
-    known_by = static(project.experiments[job.experiment], job.rule, wildcards, of)
+    known_by = question_id(project.experiments[job.experiment], job.rule, wildcards, of)
     return question_of(known_by, job.rule, wildcards)
 
 
 def questions(project: Project, name: str) -> Iterator[tuple[Job, str]]:
     """All that an experiment may ask of private records, by the jobs that ask it."""
     config = project.experiments[name]
-    for rule, stage in STAGES.items():
+    for rule, stage in RULE_SPECS.items():
         if stage.releases and rule not in FREE:
             for wildcards in jobs(config, rule):
-                asked = job(name, rule, wildcards)
-                yield asked, question(project, asked)
+                asked_job = job(name, rule, wildcards)
+                yield asked_job, question(project, asked_job)
 
 
 def code(project: Project, rule: str, wildcards: Wildcards) -> str:
@@ -381,64 +390,73 @@ def code(project: Project, rule: str, wildcards: Wildcards) -> str:
 def versions(project: Project, rule: str, wildcards: Wildcards) -> Versions:
     """The versions of the mechanisms behind a job: of a release that is kept those that made it,
     and of a free job those of a release that stands on it; else today's."""
-    own = job(wildcards.get("experiment", BASE), rule, wildcards)
-    config = project.experiments[own.experiment]
-    if project.kept and is_mechanism(rule):
-        if STAGES[rule].releases and rule not in FREE:
-            behind = [question(project, own)]
+    own_job = job(wildcards.get("experiment", BASE), rule, wildcards)
+    config = project.experiments[own_job.experiment]
+    if project.reused_versions and is_mechanism(rule):
+        if RULE_SPECS[rule].releases and rule not in FREE:
+            behind = [question(project, own_job)]
         else:
             behind = [
-                asked
-                for other, asked in questions(project, own.experiment)
+                question_of_job
+                for other, question_of_job in questions(project, own_job.experiment)
                 if rule in ancestry(config, other.rule)
                 and all(
-                    dict(other.wildcards).get(key, value) == value for key, value in own.wildcards
+                    dict(other.wildcards).get(key, value) == value
+                    for key, value in own_job.wildcards
                 )
             ]
-        found = next((project.kept[one] for one in behind if one in project.kept), None)
-        if found is not None:
-            return found
+        kept_versions = next(
+            (project.reused_versions[one] for one in behind if one in project.reused_versions), None
+        )
+        if kept_versions is not None:
+            return kept_versions
     return versions_of(config, rule)
 
 
 def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     """Everything in the config that a job's output depends on, its ancestors' keys included."""
     values = _values(config)
-    behind, asked = ancestry(config, rule), JobAsked(config, rule, wildcards)
-    keys = _present(values, (key for name in behind for key in STAGES[name].keys))
-    seen = {name: FACTS[name](asked) for name in OF_VIEWS} if "extract_features" in behind else {}
-    also: Keys = {} if asked.further is None else {"also": _plain(asked.further)}
+    behind, request = ancestry(config, rule), JobRequest(config, rule, wildcards)
+    keys = _present_values(values, (key for name in behind for key in RULE_SPECS[name].keys))
+    seen = {name: FACTS[name](request) for name in OF_VIEWS} if "extract_features" in behind else {}
+    also: Keys = {} if request.further is None else {"also": _to_plain(request.further)}
     if config.dataset.spans:
-        also["spans"] = _plain(asked.config.spans)
-    return keys | seen | also | _facts(asked, STAGES[rule].reads, OF_LADDER)
+        also["spans"] = _to_plain(request.config.spans)
+    return keys | seen | also | _facts(request, RULE_SPECS[rule].reads, OF_LADDER)
 
 
 def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:
     """Of all experiments with an identical job the first in the config, whose outputs the others
     read."""
-    asked = job(experiment, rule, wildcards).wildcards
-    if (rule, asked) not in project.owners:
+    own_wildcards = job(experiment, rule, wildcards).wildcards
+    if (rule, own_wildcards) not in project.owners:
         firsts: dict[str, str] = {}
         for name, config in project.experiments.items():
-            if has(config, rule, wildcards):
-                firsts.setdefault(_shared_by(project, name, rule, asked), name)
-        project.owners[rule, asked] = firsts
-    return project.owners[rule, asked].get(_shared_by(project, experiment, rule, asked), experiment)
+            if has_job(config, rule, wildcards):
+                firsts.setdefault(_shared_content(project, name, rule, own_wildcards), name)
+        project.owners[rule, own_wildcards] = firsts
+    return project.owners[rule, own_wildcards].get(
+        _shared_content(project, experiment, rule, own_wildcards), experiment
+    )
 
 
-def _shared_by(project: Project, name: str, rule: str, asked: tuple[tuple[str, str], ...]) -> str:
+def _shared_content(
+    project: Project, name: str, rule: str, wildcards: tuple[tuple[str, str], ...]
+) -> str:
     """What experiments have in common whose job is the same one."""
-    of = modelled(project, name) if rule == "evaluate_of" else None
-    return _content(project.experiments[name], rule, asked, of)
+    of = measured_config(project, name) if rule == "evaluate_of" else None
+    return _content(project.experiments[name], rule, wildcards, of)
 
 
 @cache
 def _content(
-    config: Config, rule: str, asked: tuple[tuple[str, str], ...], of: Config | None
+    config: Config, rule: str, sorted_wildcards: tuple[tuple[str, str], ...], of: Config | None
 ) -> str:
-    wildcards = dict(asked)
+    wildcards = dict(sorted_wildcards)
     known_by = (
-        identity(config, rule, wildcards) if of is None else static(config, rule, wildcards, of)
+        identity(config, rule, wildcards)
+        if of is None
+        else question_id(config, rule, wildcards, of)
     )
     return digest(known_by, sources_behind(config, rule, wildcards))
 
@@ -447,29 +465,29 @@ def sources_behind(config: Config, rule: str, wildcards: Wildcards) -> list[str]
     """The sources whose records reach a job. One that moves changes no release, so they are no part
     of its identity; experiments that read different ones share nothing."""
     swept = trial_parts(config) if "run_trial" in ancestry(config, rule) else ()
-    sample = ("sample",) if not STAGES[rule].prepares and reads_sample(config) else ()
+    sample = ("sample",) if not RULE_SPECS[rule].prepares and reads_sample(config) else ()
     return [
         source_of(config, part)
-        for part in (*swept, *sample, *STAGES[rule].parts(config, wildcards))
+        for part in (*swept, *sample, *RULE_SPECS[rule].parts(config, wildcards))
     ]
 
 
-def owned_job(project: Project, experiment: str, rule: str, **wildcards: object) -> Job:
+def job_of_owner(project: Project, experiment: str, rule: str, **wildcards: object) -> Job:
     """The job that does `rule` for an experiment, under the name of the experiment that owns it."""
     values = {key: str(value) for key, value in wildcards.items()}
     return job(owner(project, experiment, rule, values), rule, values)
 
 
 def job(experiment: str, rule: str, wildcards: Wildcards) -> Job:
-    return Job(experiment, rule, _sorted(wildcards))
+    return Job(experiment, rule, _sorted_wildcards(wildcards))
 
 
-def _sorted(wildcards: Wildcards) -> tuple[tuple[str, str], ...]:
+def _sorted_wildcards(wildcards: Wildcards) -> tuple[tuple[str, str], ...]:
     """Wildcards but for the experiment's name."""
     return tuple(sorted((key, value) for key, value in wildcards.items() if key != "experiment"))
 
 
-def own_trials(project: Project, experiment: str, rung: int) -> tuple[str, ...]:
+def trials_run_here(project: Project, experiment: str, rung: int) -> tuple[str, ...]:
     """The trials of a rung that are an experiment's own; the others are the first experiment's that
     has them too."""
     trials = map(str, range(project.experiments[experiment].sweep.ladder[rung].trials))
@@ -481,13 +499,13 @@ def own_trials(project: Project, experiment: str, rung: int) -> tuple[str, ...]:
     )
 
 
-def trials_by_versions(project: Project, experiment: str, rung: int) -> list[tuple[str, ...]]:
+def trial_groups(project: Project, experiment: str, rung: int) -> list[tuple[str, ...]]:
     """The same, those apart that are known by other versions of their mechanisms."""
     groups: dict[tuple[tuple[str, int], ...], list[str]] = {}
-    for trial in own_trials(project, experiment, rung):
-        own = {"experiment": experiment, "rung": str(rung), "trial": trial}
-        at = versions(project, "run_trial", own)
-        groups.setdefault(tuple(raised(at, at).items()), []).append(trial)
+    for trial in trials_run_here(project, experiment, rung):
+        wildcards = {"experiment": experiment, "rung": str(rung), "trial": trial}
+        at = versions(project, "run_trial", wildcards)
+        groups.setdefault(tuple(raised_versions(at, at).items()), []).append(trial)
     return [tuple(trials) for trials in groups.values()]
 
 
@@ -518,17 +536,17 @@ def _effective(config: Config) -> Config:
     return config.model_copy(update=updates)
 
 
-def _present(values: Keys, keys: Iterable[str]) -> Keys:
+def _present_values(values: Keys, keys: Iterable[str]) -> Keys:
     """What a config says by these paths, but for keys that are left out at their neutral values."""
-    return {key: _at(values, key) for key in keys if _has(values, key)}
+    return {key: _value_at(values, key) for key in keys if _has_key(values, key)}
 
 
-def _has(values: Any, key: str) -> bool:
+def _has_key(values: Any, key: str) -> bool:
     section, _, name = key.rpartition(".")
-    return name in (_at(values, section) if section else values)
+    return name in (_value_at(values, section) if section else values)
 
 
-def _at(values: Any, key: str) -> Any:
+def _value_at(values: Any, key: str) -> Any:
     for part in key.split("."):
         values = values[part]
     return values

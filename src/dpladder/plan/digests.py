@@ -79,33 +79,35 @@ class _Module:
 def digest_of(*entries: str) -> str:
     """Digest of the modules `entries` and of all that they import from dpladder."""
     modules = set().union(*map(_closure, entries))
-    lines = sorted(f"{name} {module.fingerprint}" for name in modules if (module := _read(name)))
+    lines = sorted(
+        f"{name} {module.fingerprint}" for name in modules if (module := _read_module(name))
+    )
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _closure(entry: str) -> set[str]:
     """Every counted module that `entry` reaches, each once, and `entry` itself."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = {entry}
     while waiting:
         name = waiting.pop()
-        module = _read(name)
+        module = _read_module(name)
         if module is not None:
-            found.add(name)
-            waiting |= module.imports - found - INERT
-    return found
+            names.add(name)
+            waiting |= module.imports - names - INERT
+    return names
 
 
 @cache
-def _read(name: str) -> _Module | None:
+def _read_module(name: str) -> _Module | None:
     """A module of dpladder, or all of a package that adds to it (config/others.py); None for a name
     that only looks like a module, such as a function imported from one."""
     top, *inner = name.split(".")
     if top != NAME:
         return _module_of(_files_of(top))
     base = PACKAGE.joinpath(*inner)
-    found = [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()]
-    return _module_of(found[:1]) if found else None
+    files = [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()]
+    return _module_of(files[:1]) if files else None
 
 
 def _files_of(package: str) -> list[Path]:
@@ -121,7 +123,7 @@ def _module_of(files: Iterable[Path]) -> _Module:
     for file in files:
         _dump(ast.parse(file.read_bytes(), filename=str(file)), tokens, imported)
     digest = hashlib.sha256("\0".join(tokens).encode()).hexdigest()
-    return _Module(digest, frozenset(_inside(imported)))
+    return _Module(digest, frozenset(_modules_inside(imported)))
 
 
 def _dump(node: object, tokens: list[str], imported: list[str]) -> None:
@@ -147,7 +149,7 @@ def _dump(node: object, tokens: list[str], imported: list[str]) -> None:
         tokens.append(f"{type(node).__name__}:{node!r}")
 
 
-def _inside(names: list[str]) -> Iterator[str]:
+def _modules_inside(names: list[str]) -> Iterator[str]:
     """Those of dpladder, and the packages on the way to them, whose __init__ runs too."""
     for name in names:
         parts = name.split(".")

@@ -15,9 +15,9 @@ from dpladder.config.model import Consent
 from dpladder.errors import Refused
 from dpladder.plan import dag, stages
 from dpladder.plan.plan import Plan
-from dpladder.privacy.accounting.shown import up
-from dpladder.privacy.ledger.room import ever, over_lifetime
-from dpladder.privacy.ledger.state import Item, State, Terms, called
+from dpladder.privacy.accounting.shown import round_up
+from dpladder.privacy.ledger.room import lifetime_cost, lifetime_problem
+from dpladder.privacy.ledger.state import Item, State, Terms, job_label
 from dpladder.privacy.statement.documents import FINALS
 
 PLAN = stages.RESULTS / "plan.json"
@@ -39,26 +39,26 @@ def keys_of(project: Project) -> dict[str, dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def named(project: Project) -> Iterator[None]:
+def name_edits_in_refusals(project: Project) -> Iterator[None]:
     """A refusal inside ends with the edits, where there are any and the plan before them is still
     there."""
-    before = _planned().get("keys", {})
+    before = _previous_plan().get("keys", {})
     try:
         yield
     except Refused as refused:
         now = json.loads(json.dumps(keys_of(project)))
-        told = [
+        lines = [
             f"{name}: {edit}"
             for name in now
             if name in before
             for edit in _edits(before[name], now[name])
         ]
         raise Refused(
-            f"{refused} Edited since {PLAN}: {'; '.join(told)}." if told else str(refused)
+            f"{refused} Edited since {PLAN}: {'; '.join(lines)}." if lines else str(refused)
         ) from None
 
 
-def refuse_unsaid(project: Project, plan: Plan, states: Mapping[str, State]) -> None:
+def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str, State]) -> None:
     """Refuse an edit that pays again, unsaid, for what the last plan of this folder has finished.
 
     This guards a purse and no privacy: what is spent stands in every figure, and the lifetime holds
@@ -67,7 +67,7 @@ def refuse_unsaid(project: Project, plan: Plan, states: Mapping[str, State]) -> 
     """
     if project.main.mode == "research":
         return
-    before, planned = _finished(states), _planned().get("keys", {})
+    before, planned = _finished_jobs(states), _previous_plan().get("keys", {})
     again: dict[str, dict[str, Item]] = defaultdict(dict)  # by lineage and question
     consents: dict[str, list[float]] = defaultdict(list)
     for artifact in plan.artifacts:
@@ -84,9 +84,9 @@ def refuse_unsaid(project: Project, plan: Plan, states: Mapping[str, State]) -> 
             and state.answer(plan.items[job].question) is None
         ]
         paid = [item for item in new if (name, item.job.rule, item.job.wildcards) in before]
-        if _another_total(project.experiments[name], name, new, before):
+        if _replaces_total(project.experiments[name], name, new, before):
             if not isinstance(respend, Consent):
-                raise _in_its_place(project.experiments[name], name, before)
+                raise _replaced_total_error(project.experiments[name], name, before)
             paid = new
         for item in paid:
             again[item.spends[0].lineage][item.question] = item
@@ -100,18 +100,18 @@ def refuse_unsaid(project: Project, plan: Plan, states: Mapping[str, State]) -> 
             _refuse_paying_again(terms, states.get(lineage, State()), items, allowed)
 
 
-def _finished(states: Mapping[str, State]) -> Finished:
+def _finished_jobs(states: Mapping[str, State]) -> Finished:
     """The jobs of the last plan of this folder that are done, each by the name of every experiment
     whose models stand on it, its rule and its wildcards."""
-    planned = _planned()
+    planned = _previous_plan()
     done = {
-        held.question
+        charge.question
         for state in states.values()
-        for held in state.items.values()
-        if held.status == "DONE"
+        for charge in state.items.values()
+        if charge.status == "DONE"
     }
     try:
-        asked = {
+        questions = {
             (spend["experiment"], spend["rule"], _pairs(spend)): spend["question"]
             for spend in planned.get("spends", ())
         }
@@ -119,7 +119,7 @@ def _finished(states: Mapping[str, State]) -> Finished:
             (artifact["experiment"], job["rule"], _pairs(job))
             for artifact in planned.get("artifacts", ())
             for job in artifact["jobs"]
-            if asked.get((job["experiment"], job["rule"], _pairs(job))) in done
+            if questions.get((job["experiment"], job["rule"], _pairs(job))) in done
         }
     except (LookupError, TypeError, AttributeError):  # edited by hand
         return set()
@@ -141,7 +141,7 @@ def _totals_of(name: str, before: Finished) -> set[str]:
     }
 
 
-def _another_total(config: Config, name: str, new: Sequence[Item], before: Finished) -> bool:
+def _replaces_total(config: Config, name: str, new: Sequence[Item], before: Finished) -> bool:
     """Whether a total takes a finished model's place, and is paid for beside it."""
     finished = _totals_of(name, before)
     wanted = {stages.target_name(total) for total in config.totals}
@@ -149,7 +149,7 @@ def _another_total(config: Config, name: str, new: Sequence[Item], before: Finis
     return bool(finished) and not finished & wanted and trains
 
 
-def _in_its_place(config: Config, name: str, before: Finished) -> Refused:
+def _replaced_total_error(config: Config, name: str, before: Finished) -> Refused:
     finished = _totals_of(name, before)
     wanted = {stages.target_name(total) for total in config.totals}
     both, there, other = (
@@ -166,39 +166,44 @@ def _refuse_paying_again(terms: Terms, state: State, items: Sequence[Item], allo
     """Refuse what an edit would pay again, unless the lineage comes to no more than the epsilon
     that was allowed; with the price, and whether the lifetime has room for that."""
     reserved = [
-        held.token
+        charge.token
         for item in items
-        for held in state.of(item.question)
-        if held.status == "RESERVED"  # by a run that was cut off, of these very items
+        for charge in state.charges_for(item.question)
+        if charge.status == "RESERVED"  # by a run that was cut off, of these very items
     ]
-    kept, asked = state.charged(*reserved), tuple(spend for item in items for spend in item.spends)
-    before, after = ever(terms, kept).epsilon, ever(terms, kept + asked).epsilon
+    paid, wanted = (
+        state.charged_spends(*reserved),
+        tuple(spend for item in items for spend in item.spends),
+    )
+    before, after = lifetime_cost(terms, paid).epsilon, lifetime_cost(terms, paid + wanted).epsilon
     if after <= allowed:
         return
     accept = (
-        f"or accept this price, and no other, with respend: {{up_to: {up(after)}}} (respend: true "
+        f"or accept this price, and no other, with respend: {{up_to: {round_up(after)}}} (respend: "
+        f"true "
         "accepts every later one as well)"
     )
-    if over := over_lifetime(terms, kept, asked):
+    if over := lifetime_problem(terms, paid, wanted):
         accept = f"respend: true is no way out here, for {over}"
     raise Refused(
-        f"{called(items[0].job)} is done and paid for, and a changed config would pay again for "
-        f"{len(items)} such job(s): lineage {terms.lineage} would go from epsilon = {up(before)} "
-        f"to {up(after)}. Undo the change, and what was released is restored, free; {accept}."
+        f"{job_label(items[0].job)} is done and paid for, and a changed config would pay again for "
+        f"{len(items)} such job(s): lineage {terms.lineage} would go from epsilon = "
+        f"{round_up(before)} "
+        f"to {round_up(after)}. Undo the change, and what was released is restored, free; {accept}."
     )
 
 
-def _planned() -> Mapping[str, Any]:
+def _previous_plan() -> Mapping[str, Any]:
     """The plan that the last run in this folder carried out; empty where there is nothing to
     read."""
     try:
-        found = json.loads(PLAN.read_text("utf-8"))
+        document = json.loads(PLAN.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         return {}
-    formats.check("plan", PLAN, found.get(formats.KEY))
-    return found
+    formats.check("plan", PLAN, document.get(formats.KEY))
+    return document
 
 
 def _edits(before: Mapping[str, Any], now: Mapping[str, Any], within: str = "") -> Iterator[str]:
@@ -207,8 +212,8 @@ def _edits(before: Mapping[str, Any], now: Mapping[str, Any], within: str = "") 
         if isinstance(old, dict) and isinstance(new, dict):
             yield from _edits(old, new, f"{within}{key}.")
         elif old != new:
-            yield f"{within}{key} was {_shown(old)}, is {_shown(new)}"
+            yield f"{within}{key} was {_value_as_text(old)}, is {_value_as_text(new)}"
 
 
-def _shown(value: Any) -> str:
+def _value_as_text(value: Any) -> str:
     return ABSENT if value == ABSENT else json.dumps(value)

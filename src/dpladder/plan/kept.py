@@ -10,45 +10,45 @@ from dataclasses import replace
 
 from dpladder.config import Config, Project
 from dpladder.config.learners import METHODS
-from dpladder.config.wording import did_you_mean, shown
+from dpladder.config.wording import did_you_mean, value_as_text
 from dpladder.errors import BadInput
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.mechanisms import BROUGHT, WORD
 from dpladder.plan.plan import terms_of_project
 from dpladder.privacy.accounting.events import Job
-from dpladder.privacy.ledger.state import Held, Item, State
+from dpladder.privacy.ledger.state import Item, LedgerCharge, State
 
 
 def with_answers(project: Project, states: Mapping[str, State]) -> tuple[Project, dict[str, State]]:
     """The project with what the ledgers hold an answer to, whoever asked, and what respend asks
     anew; and the ledgers as a run under the config's terms finds them."""
     terms = terms_of_project(project, states)
-    states = {lineage: state.under(terms[lineage]) for lineage, state in states.items()}
-    asked = [
+    states = {lineage: state.as_under(terms[lineage]) for lineage, state in states.items()}
+    questions = [
         (question, config.dataset.lineage, _renews(config, job))
         for name, config in project.experiments.items()
         for job, question in dag.questions(project, name)
     ]
-    anew = frozenset(question for question, _, renewed in asked if renewed)
-    kept = {
+    anew = frozenset(question for question, _, renewed in questions if renewed)
+    answers = {
         question: answer.versions
-        for question, lineage, _ in asked
+        for question, lineage, _ in questions
         if question not in anew
         if (answer := states.get(lineage, State()).answer(question)) is not None
     }
-    return replace(project, kept=kept, anew=anew), states
+    return replace(project, reused_versions=answers, anew=anew), states
 
 
 def check_names(project: Project) -> None:
     """Refuse a `respend` that names nothing that can be asked anew."""
-    rules = [rule for rule in stages.STAGES if stages.is_mechanism(rule)]
+    rules = [rule for rule in stages.RULE_SPECS if stages.is_mechanism(rule)]
     known = {*project.experiments, *rules, *METHODS, *stages.SEARCHED, mechanisms.GUIDE}
     configs = project.experiments.values()
-    given = [name for one in configs if isinstance(one.respend, tuple) for name in one.respend]
-    if wrong := [name for name in dict.fromkeys(given) if name not in known]:
+    names = [name for one in configs if isinstance(one.respend, tuple) for name in one.respend]
+    if wrong := [name for name in dict.fromkeys(names) if name not in known]:
         behind = {name for one in configs for name in stages.versions_of(one, _last_rule(one))}
         raise BadInput(
-            f"config: respend names {', '.join(map(shown, wrong))}; "
+            f"config: respend names {', '.join(map(value_as_text, wrong))}; "
             f"{did_you_mean(wrong[0], known)}allowed: true, false, {{up_to: epsilon}}, or names of "
             f"experiments ({', '.join(project.experiments)}) and of what is behind their models "
             f"({', '.join(sorted(behind))})"
@@ -69,7 +69,7 @@ def _renews(config: Config, job: Job) -> bool:
     )
 
 
-def may_pay_again(project: Project, items: Iterable[Item]) -> frozenset[str]:
+def questions_to_repeat(project: Project, items: Iterable[Item]) -> frozenset[str]:
     """The questions that may be paid for once more: those that are asked anew; in research all, for
     it has no budget."""
     if project.main.mode == "research":
@@ -77,52 +77,54 @@ def may_pay_again(project: Project, items: Iterable[Item]) -> frozenset[str]:
     return project.anew
 
 
-def told_of_kept(
+def notes_on_kept_releases(
     project: Project, states: Mapping[str, State], jobs: Iterable[Job]
 ) -> tuple[str, ...]:
     """Of these jobs' releases, each thing once, with how many releases it is about."""
-    found: Counter[str] = Counter()
+    notes: Counter[str] = Counter()
     for job in jobs:
         config, question = project.experiments[job.experiment], dag.question(project, job)
-        held = states.get(config.dataset.lineage, State()).answer(question)
-        if held is not None and held.status == "DONE" and question in project.kept:
-            for told in _told(job, held, stages.versions_of(config, job.rule)):
-                found[f"{job.experiment}: {told}"] += 1
-    return tuple(f"{told} ({count} released)" for told, count in found.items())
+        charge = states.get(config.dataset.lineage, State()).answer(question)
+        if charge is not None and charge.status == "DONE" and question in project.reused_versions:
+            for note in _notes_on_release(job, charge, stages.versions_of(config, job.rule)):
+                notes[f"{job.experiment}: {note}"] += 1
+    return tuple(f"{note} ({count} released)" for note, count in notes.items())
 
 
-def _told(job: Job, held: Held, names: Iterable[str]) -> Iterator[str]:
+def _notes_on_release(job: Job, charge: LedgerCharge, names: Iterable[str]) -> Iterator[str]:
     names = list(names)
-    risen = dict(_risen(held, names))
-    for name, told in risen.items():
-        yield f"{told}. Kept, and asked anew by respend: [{name}]"
-    if not risen and _differs(held, names):
+    risen = dict(_raised_versions(charge, names))
+    for name, version in risen.items():
+        yield f"{version}. Kept, and asked anew by respend: [{name}]"
+    if not risen and _code_differs(charge, names):
         yield (
             f"by other code of {job.rule}, whose versions are the same. Kept; where what it "
             "computes was changed on purpose, raise its version in plan/mechanisms.py"
         )
-    if held.unsound:
-        yield f"{held.unsound}. Charged at what they cost"
+    if charge.unsound:
+        yield f"{charge.unsound}. Charged at what they cost"
 
 
-def made_by(held: Held, names: Iterable[str]) -> str:
+def mechanisms_text(charge: LedgerCharge, names: Iterable[str]) -> str:
     """How a release was made, where that is to be told: by mechanisms of other packages, by older
     versions of the mechanisms of these names, or by other code at the same versions; else empty."""
     names = list(names)
-    made = [f"by {name} of {BROUGHT[name].package}: {WORD}" for name in names if name in BROUGHT]
-    if risen := dict(_risen(held, names)):
-        made += risen.values()
-    elif _differs(held, names):
-        made.append(f"by other code of {held.job.rule} than this dpladder's, at the same versions")
-    return ", ".join(made)
+    parts = [f"by {name} of {BROUGHT[name].package}: {WORD}" for name in names if name in BROUGHT]
+    if risen := dict(_raised_versions(charge, names)):
+        parts += risen.values()
+    elif _code_differs(charge, names):
+        parts.append(
+            f"by other code of {charge.job.rule} than this dpladder's, at the same versions"
+        )
+    return ", ".join(parts)
 
 
-def _risen(held: Held, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _raised_versions(charge: LedgerCharge, names: Iterable[str]) -> Iterator[tuple[str, str]]:
     for name in names:
-        then, now = held.versions.get(name, 1), mechanisms.VERSIONS.get(name, 1)
+        then, now = charge.versions.get(name, 1), mechanisms.VERSIONS.get(name, 1)
         if then < now:
             yield name, f"by {name} {then}; this dpladder has {name} {now}"
 
 
-def _differs(held: Held, names: Collection[str]) -> bool:
-    return held.code != stages.code_behind(held.job.rule, names)
+def _code_differs(charge: LedgerCharge, names: Collection[str]) -> bool:
+    return charge.code != stages.code_behind(charge.job.rule, names)

@@ -24,7 +24,7 @@ VERSIONS: dict[str, int] = {}
 """What this dpladder runs, beyond first versions. Each line here has one in CHANGELOG.md."""
 BROUGHT: Mapping[str, Method | OtherSearch] = {
     **{name: method for name, method in METHODS.items() if not method.built_in},
-    **search_sections.OTHERS,
+    **search_sections.PLUGIN_SEARCHES,
 }
 """Those of other packages."""
 WORD = (
@@ -39,12 +39,12 @@ VERSIONS |= {
 GUIDE = "public_gradient"
 
 
-def behind(rule: str, *others: str | None) -> tuple[str, ...]:
+def mechanism_names(rule: str, *further: str | None) -> tuple[str, ...]:
     """The mechanisms of one rule's job: its learner, its search, what guides it."""
-    return tuple(name for name in (rule, *others) if name)
+    return tuple(name for name in (rule, *further) if name)
 
 
-def raised(names: Iterable[str], among: Versions | None = None) -> dict[str, int]:
+def raised_versions(names: Iterable[str], among: Versions | None = None) -> dict[str, int]:
     """Of these mechanisms, those that are beyond their first version."""
     known = VERSIONS if among is None else among
     return {name: known[name] for name in sorted(set(names)) if known.get(name, 1) > 1}
@@ -55,6 +55,6 @@ def token(
 ) -> str:
     """What stands for a rule's mechanisms in the identity of its jobs. First versions are left out,
     so that a mechanism that is added to those behind a job changes nothing."""
-    names = behind(rule, learner, search)
-    parts = [names, raised(behind(*names, guide), at)]
+    names = mechanism_names(rule, learner, search)
+    parts = [names, raised_versions(mechanism_names(*names, guide), at)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -10,15 +10,15 @@ from dpladder.config import Config, Project
 from dpladder.config.evaluate_sections import BY_CLASS
 from dpladder.config.label_sets import MANY
 from dpladder.config.sources import count_of_classes
-from dpladder.config.telling import BINS, MORE, enough
+from dpladder.config.telling import BINS, MORE, detectable_count
 from dpladder.plan import stages
 from dpladder.plan.cost import trial_budget
 from dpladder.plan.mechanisms import BROUGHT, WORD
 from dpladder.plan.settle import pull
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.shown import up_short
+from dpladder.privacy.accounting.shown import round_up_short
 from dpladder.privacy.statement.documents import Cost
-from dpladder.privacy.statement.page import found_at_most
+from dpladder.privacy.statement.page import detection_rate_text
 from dpladder.search.looking import ceiling
 
 # deviations of a score's noise that should lie between the worst and the best trial there can be
@@ -31,26 +31,26 @@ HEAD_SHARES = {"images": 0.6, "texts": 0.9}
 
 
 def notes(project: Project) -> tuple[str, ...]:
-    own = tuple(
+    own_notes = tuple(
         f"{name}: {words}"
         for name, config in project.experiments.items()
         for words in (
-            *_brought(config),
-            *_open(config),
-            *_guided(config),
+            *_note_other_packages(config),
+            *_note_without_noise(config),
+            *_note_guide(config),
             *_head(config),
-            *_student(config),
+            *_note_student(config),
             *_totals(config),
-            *_loose(config),
+            *_note_large_limit(config),
             *_scores(config),
             *_test(config),
             *_rarest(config),
         )
     )
-    return own + tuple(_set_aside(project))
+    return own_notes + tuple(_note_unused_parts(project))
 
 
-def _set_aside(project: Project) -> Iterator[str]:
+def _note_unused_parts(project: Project) -> Iterator[str]:
     """Parts of a lineage that no experiment reads: their units could train."""
     read: dict[str, set[str]] = {}
     for config in project.experiments.values():
@@ -72,13 +72,13 @@ def _set_aside(project: Project) -> Iterator[str]:
                 )
 
 
-def _brought(config: Config) -> Iterator[str]:
+def _note_other_packages(config: Config) -> Iterator[str]:
     for name in (config.learner.name, config.hpo.name):
         if other := BROUGHT.get(name):
             yield f"{name} is of {other.package}, not dpladder's: {WORD}"
 
 
-def _open(config: Config) -> Iterator[str]:
+def _note_without_noise(config: Config) -> Iterator[str]:
     if config.final.without_noise:
         yield (
             "final.without_noise trains once more WITHOUT NOISE, at epsilon = infinity: that "
@@ -86,16 +86,16 @@ def _open(config: Config) -> Iterator[str]:
         )
 
 
-def _guided(config: Config) -> Iterator[str]:
+def _note_guide(config: Config) -> Iterator[str]:
     """How much of a step is the public records' (learn/guide.py), or could be."""
     learner, totals = config.learner, config.totals if config.tested is None else ()
     if config.dataset.public_sample is None or not totals:
         return
-    if learner.guided:
+    if learner.uses_public_gradient:
         look = learner.look_share
         whose = "each training's" if stages.head(config) is None else "the bought head's"
         yield (
-            f"guided by dataset.public_sample{_pulled(config)}. "
+            f"guided by dataset.public_sample{_guide_pull_text(config)}. "
             + (
                 f"A look at its head costs {look:.0%} of {whose} mu^2."
                 if look
@@ -116,30 +116,32 @@ def _head(config: Config) -> Iterator[str]:
     if bought is None:
         return
     shares = " and ".join(
-        f"{(gdp.mu(bought.epsilon, delta) / gdp.mu(total, delta)) ** 2:.0%} of mu^2 at a total of "
+        f"{(gdp.mu_from_epsilon(bought.epsilon, delta) / gdp.mu_from_epsilon(total, delta)) ** 2:.0%} of mu^2 at a total of "
         f"{total:g}"
         for total in sorted({min(config.totals), max(config.totals)})
     )
     kind = config.features.takes
     share = HEAD_SHARES[kind]
-    best = gdp.epsilon(share**0.5 * gdp.mu(min(config.totals), delta), delta)
+    best = gdp.epsilon(share**0.5 * gdp.mu_from_epsilon(min(config.totals), delta), delta)
     yield (
         f"the head that the network starts from costs epsilon = {bought.epsilon:g}, {shares}. On "
         f"public {kind} {share:.0%} of the smallest total's did well: epsilon: {best:.3g}."
     )
 
 
-def _student(config: Config) -> Iterator[str]:
+def _note_student(config: Config) -> Iterator[str]:
     if config.dataset.public_unlabelled is None or config.tested is not None:
         return
-    shown = "" if config.dataset.public_test else "; only a public test shows how good it is"
+    unless_public = (
+        "" if config.dataset.public_test else "; only a public test shows how good it is"
+    )
     yield (
         "the final head labels dataset.public_unlabelled, and a student that learns those labels "
-        f"is released beside it, at no cost{shown}."
+        f"is released beside it, at no cost{unless_public}."
     )
 
 
-def _pulled(config: Config) -> str:
+def _guide_pull_text(config: Config) -> str:
     """Of a training that may spend the whole total; of a head that is bought, which is guided most,
     at what it costs."""
     bought = stages.head(config)
@@ -147,17 +149,17 @@ def _pulled(config: Config) -> str:
         return " (dataset.public_size, how many records it has, tells how much of a step is theirs)"
     where = "a total" if bought is None else "the bought head's epsilon"
     shares = (
-        f"lambda = {found:.2g} at {where} of {total:g}, {found / (1 + found):.0%} of each step"
+        f"lambda = {share:.2g} at {where} of {total:g}, {share / (1 + share):.0%} of each step"
         for total in sorted(
             {min(config.totals), max(config.totals)} if bought is None else {bought.epsilon}
         )
-        for found in [pull(config, total)]
+        for share in [pull(config, total)]
     )
     return f", at least: {'; '.join(shares)}"
 
 
 def _totals(config: Config) -> Iterator[str]:
-    most = max(config.promised(target) for target in config.totals)
+    most = max(config.promised_epsilon(target) for target in config.totals)
     if most > config.privacy.epsilon:
         yield (
             f"final.targets goes up to {most:g}, above privacy.epsilon: "
@@ -165,16 +167,18 @@ def _totals(config: Config) -> Iterator[str]:
         )
 
 
-def _loose(config: Config) -> Iterator[str]:
+def _note_large_limit(config: Config) -> Iterator[str]:
     """What a large limit protects, in words. YAML reads 1:30 as 90, a number of seconds."""
     limit = config.privacy.lifetime.epsilon if config.privacy.lifetime else None
-    most = limit or max(config.promised(target) for target in config.totals)
+    most = limit or max(config.promised_epsilon(target) for target in config.totals)
     if config.mode == "release" and most > LOOSE:
-        mu = gdp.mu(most, config.privacy.delta) if most < VAST else None
-        found = found_at_most(Cost(most, mu), config.privacy.delta)
+        mu = gdp.mu_from_epsilon(most, config.privacy.delta) if most < VAST else None
+        rate = detection_rate_text(Cost(most, mu), config.privacy.delta)
         yield (
-            f"epsilon = {up_short(most)} protects little: whoever accuses 5 % wrongly may find "
-            f"{found} of those who are in the data. Up to 1 is strong, above {up_short(LOOSE)} is "
+            f"epsilon = {round_up_short(most)} protects little: whoever accuses 5 % wrongly may "
+            f"find "
+            f"{rate} of those who are in the data. Up to 1 is strong, above "
+            f"{round_up_short(LOOSE)} is "
             "for people to defend."
         )
 
@@ -220,7 +224,7 @@ def _test(config: Config) -> Iterator[str]:
 
 def _noise_of_a_count(config: Config, epsilon: float) -> float:
     moved = config.dataset.unit.cap * (2**0.5 if config.privacy.relation == "replace_one" else 1.0)
-    return gdp.sigma(gdp.mu(epsilon, config.privacy.delta), 1) * moved
+    return gdp.sigma(gdp.mu_from_epsilon(epsilon, config.privacy.delta), 1) * moved
 
 
 def _rarest(config: Config) -> Iterator[str]:
@@ -231,12 +235,12 @@ def _rarest(config: Config) -> Iterator[str]:
     if dataset.public_test is not None or measures not in BY_CLASS or count is None:
         return
     many = dataset.labels == MANY
-    epsilon = config.evaluate.epsilon or min(map(config.promised, config.totals))
+    epsilon = config.evaluate.epsilon or min(map(config.promised_epsilon, config.totals))
     part, counts = {"auc": (MORE, BINS), "confusion": (1.0 - MORE, 2)}.get(measures, (1.0, 2))
     sd = _noise_of_a_count(config, epsilon) * (count if many else 1.0) ** 0.5 / part**0.5
     share = _rarest_share(config, 2 if many else count)
     size = stages.nominal_size(config, "test") * dataset.unit.cap
-    least = enough(sd, counts)
+    least = detectable_count(sd, counts)
     if share * size <= least:
         declared = dataset.rare is not None or dataset.majority is not None
         yield (

@@ -15,7 +15,7 @@ VARIABLE = "DPLADDER_MODULE"  # for the jobs: the module's name, and what its ru
 PLACE = "results/privacy.json"
 
 
-def enter(workflow: Any) -> bool:
+def enter_module(workflow: Any) -> bool:
     """Whether this parse is that of a module; its jobs are told so."""
     modifier = workflow.modifier
     if modifier.is_main_snakefile():
@@ -52,7 +52,7 @@ def config_of(values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Any:
             "keys of config/README.md below that key of the outer config."
         )
     said = {(path[place:], text) for path, text in _texts(overrides) for place in range(len(path))}
-    return _typed(values, (), said)
+    return _parse_typed(values, (), said)
 
 
 def _texts(values: Any, at: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
@@ -67,21 +67,21 @@ def _texts(values: Any, at: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
             yield from _texts(value, (*at, place))
 
 
-def _typed(values: Any, at: KeyPath, said: Collection[tuple[KeyPath, str]]) -> Any:
+def _parse_typed(values: Any, at: KeyPath, said: Collection[tuple[KeyPath, str]]) -> Any:
     if isinstance(values, Mapping):
-        return {key: _typed(value, (*at, str(key)), said) for key, value in values.items()}
+        return {key: _parse_typed(value, (*at, str(key)), said) for key, value in values.items()}
     if isinstance(values, list):
-        return [_typed(value, (*at, place), said) for place, value in enumerate(values)]
+        return [_parse_typed(value, (*at, place), said) for place, value in enumerate(values)]
     return from_command_line(values) if (at, values) in said else values
 
 
-def own_name(rule: str) -> str:
+def inner_rule_name(rule: str) -> str:
     """What a rule of the outer workflow is called here."""
     before, _, after = os.environ.get(VARIABLE, "* *").split(" ")[1].partition("*")
     return rule.removeprefix(before).removesuffix(after)
 
 
-def advice() -> str:
+def module_advice() -> str:
     """What a job that nothing was reserved for has to say, beside clusters."""
     if VARIABLE not in os.environ:
         return ""

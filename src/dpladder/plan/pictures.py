@@ -43,7 +43,7 @@ class Kind:
 
 def pictures_of(project: Project) -> tuple[Picture, ...]:
     """All pictures of a project, each once."""
-    own = ((name, kind) for name in project.modelled for kind in OWN)
+    of_experiments = ((name, kind) for name in project.with_own_models for kind in OF_EXPERIMENT)
     return tuple(
         Picture(
             kind.name,
@@ -55,30 +55,33 @@ def pictures_of(project: Project) -> tuple[Picture, ...]:
             kind.takes,
             kind.on_page,
         )
-        for name, kind in (*own, *(("", kind) for kind in OF_ALL))
+        for name, kind in (*of_experiments, *(("", kind) for kind in OF_ALL))
         if (shows := kind.when(project, name)) is not None
     )
 
 
-def left_over(project: Project) -> tuple[str, ...]:
+def stale_pictures(project: Project) -> tuple[str, ...]:
     """Pictures that an earlier config may have had: they would tell of what is no longer asked
     for."""
-    own = [
-        Path("results", name, kind.file) for name in project.modelled for kind in OWN if kind.file
+    of_experiments = [
+        Path("results", name, kind.file)
+        for name in project.with_own_models
+        for kind in OF_EXPERIMENT
+        if kind.file
     ]
     of_all = [Path("results", kind.file) for kind in OF_ALL if kind.file]
-    found = {str(path) for path in [*own, *of_all]}
-    return tuple(sorted(found - {picture.path for picture in pictures_of(project)}))
+    possible = {str(path) for path in [*of_experiments, *of_all]}
+    return tuple(sorted(possible - {picture.path for picture in pictures_of(project)}))
 
 
 # --- whose summaries a picture of an experiment shows ---
 
 
-def _own(project: Project, name: str) -> Names | None:
+def _for_experiment(project: Project, name: str) -> Names | None:
     return (name,)
 
 
-def _climbed(project: Project, name: str) -> Names | None:
+def _if_ladder(project: Project, name: str) -> Names | None:
     return (name,) if project.experiments[name].sweep.ladder else None
 
 
@@ -87,8 +90,8 @@ def _totals(project: Project, name: str) -> Names | None:
     return (name,) if len(config.totals) > 1 or config.final.without_noise else None
 
 
-def _shifted(project: Project, name: str) -> Names | None:
-    further = project.experiments[name].evaluate.also or stages.measured_by(project, name)
+def _if_shifted(project: Project, name: str) -> Names | None:
+    further = project.experiments[name].evaluate.also or stages.measuring_experiments(project, name)
     return (name,) if further else None
 
 
@@ -96,7 +99,7 @@ def _calibrated(project: Project, name: str) -> Names | None:
     return (name,) if project.experiments[name].evaluate.measures == "calibration" else None
 
 
-def _descended(project: Project, name: str) -> Names | None:
+def _if_descents(project: Project, name: str) -> Names | None:
     """Learning rates against steps, and gaps in r, need the repeats of research to say anything;
     one picture shows them all."""
     config = project.experiments[name]
@@ -113,25 +116,27 @@ def _statement(project: Project, _: str) -> Names | None:
 
 
 def _modelled(project: Project, _: str) -> Names | None:
-    return tuple(project.modelled)
+    return tuple(project.with_own_models)
 
 
 def _frontier(project: Project, _: str) -> Names | None:
     """A point alone says nothing."""
-    found = project.modelled
-    return tuple(found) if _models(project, tuple(found)) > 1 else None
+    experiments = project.with_own_models
+    return tuple(experiments) if _models(project, tuple(experiments)) > 1 else None
 
 
-def _sampled(project: Project, _: str) -> Names | None:
+def _if_sampling_rates(project: Project, _: str) -> Names | None:
     """Experiments of research that differ in their sampling rate."""
     rates = {name: config.learner.sampling for name, config in _research(project)}
     return tuple(rates) if len(set(rates.values())) > 1 else None
 
 
-def _moved(project: Project, _: str) -> Names | None:
+def _if_known_starts(project: Project, _: str) -> Names | None:
     """Final models of research that start where everybody knows."""
-    found = tuple(name for name, config in _research(project) if config.learner.starts_known)
-    return found if _models(project, found) > 1 else None
+    experiments = tuple(
+        name for name, config in _research(project) if config.learner.starts_at_public_point
+    )
+    return experiments if _models(project, experiments) > 1 else None
 
 
 def _cells(project: Project, _: str) -> Names | None:
@@ -139,25 +144,25 @@ def _cells(project: Project, _: str) -> Names | None:
 
 
 def _research(project: Project) -> Iterator[tuple[str, Config]]:
-    yield from (item for item in project.modelled.items() if item[1].mode == "research")
+    yield from (item for item in project.with_own_models.items() if item[1].mode == "research")
 
 
 def _models(project: Project, names: Names) -> int:
     return sum(len(project.experiments[name].totals) for name in names)
 
 
-OWN = (
+OF_EXPERIMENT = (
     Kind(
         "finals",
         "tables/finals.html",
         "Final models",
-        _own,
+        _for_experiment,
         "tables:summary_table",
         on_page=False,
     ),
     Kind("utility", "figures/utility.svg", "Final models", _totals, "utility_figure:plot_utility"),
-    Kind("shift", "figures/shift.svg", "Final models", _shifted, "shift_figure:plot_shift"),
-    Kind("shift", "tables/shift.md", "", _shifted, "tables:shift_table"),
+    Kind("shift", "figures/shift.svg", "Final models", _if_shifted, "shift_figure:plot_shift"),
+    Kind("shift", "tables/shift.md", "", _if_shifted, "tables:shift_table"),
     Kind(
         "reliability",
         "figures/reliability.svg",
@@ -165,18 +170,18 @@ OWN = (
         _calibrated,
         "reliability_figure:plot_reliability",
     ),
-    Kind("ladder", "figures/ladder.svg", "Ladder", _climbed, "ladder_figure:plot_ladder"),
-    Kind("scores", "figures/scores.svg", "Ladder", _climbed, "scores_figure:plot_scores"),
-    Kind("trials", "tables/trials.html", "Ladder", _climbed, "tables:trials_table"),
+    Kind("ladder", "figures/ladder.svg", "Ladder", _if_ladder, "ladder_figure:plot_ladder"),
+    Kind("scores", "figures/scores.svg", "Ladder", _if_ladder, "scores_figure:plot_scores"),
+    Kind("trials", "tables/trials.html", "Ladder", _if_ladder, "tables:trials_table"),
     Kind(
         "heatmap",
         "figures/heatmap.svg",
         "Research",
-        _descended,
+        _if_descents,
         "heatmap_figure:plot_heatmap",
         "all",
     ),
-    Kind("gap", "figures/gap.svg", "Research", _descended, "gap_figure:plot_gap", "all"),
+    Kind("gap", "figures/gap.svg", "Research", _if_descents, "gap_figure:plot_gap", "all"),
 )
 OF_ALL = (
     Kind("models", "summary.csv", "", _modelled, "tables:summary_table", "each", on_page=False),
@@ -196,13 +201,18 @@ OF_ALL = (
         "compared",
     ),
     Kind(
-        "batches", "figures/batches.svg", "Research", _sampled, "batches_figure:plot_batches", "all"
+        "batches",
+        "figures/batches.svg",
+        "Research",
+        _if_sampling_rates,
+        "batches_figure:plot_batches",
+        "all",
     ),
     Kind(
         "batches",
         "tables/batches.md",
         "",
-        _sampled,
+        _if_sampling_rates,
         "batches_figure:batches_table",
         "all",
         on_page=False,
@@ -211,7 +221,7 @@ OF_ALL = (
         "distance",
         "figures/distance.svg",
         "Research",
-        _moved,
+        _if_known_starts,
         "distance_figure:plot_distance",
         "all",
     ),

@@ -16,7 +16,7 @@ from dpladder.plan import cost, dag, stages
 from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Job, Spend
 from dpladder.privacy.ledger.book import check_terms
-from dpladder.privacy.ledger.state import Item, State, Terms, called
+from dpladder.privacy.ledger.state import Item, State, Terms, job_label
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Plan:
     terms: dict[str, Terms]
     config: str
 
-    def of(self, jobs: Iterable[Job]) -> tuple[Spend, ...]:
+    def spends_of(self, jobs: Iterable[Job]) -> tuple[Spend, ...]:
         return tuple(spend for job in jobs for spend in self.items[job].spends)
 
     def items_of(self, lineage: str) -> list[Item]:
@@ -57,11 +57,11 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     for lineage, state in states.items():
         if state.binding is not None:
             check_terms(state.binding, terms[lineage])
-    asked = asked_of(project)
-    items = {job: _identity(project, job, config) for job, config in asked.items()}
+    jobs = jobs_with_configs(project)
+    items = {job: _identity(project, job, config) for job, config in jobs.items()}
     _refuse_two_sources(project, items)
     priced: cost.Spends = {}
-    for job, config in asked.items():
+    for job, config in jobs.items():
         answer = states.get(config.dataset.lineage, State()).answer(items[job].question)
         if answer is not None:
             priced[job] = answer.declared
@@ -71,15 +71,17 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
         priced = ladder | priced
         stood_on = {job: priced[job] for job in ladder}
         for target in config.totals:
-            final = cost.final_costs(project, name, config, target, cost.flat(stood_on), priced)
+            final = cost.final_costs(
+                project, name, config, target, cost.flatten_spends(stood_on), priced
+            )
             priced |= final
-            path, most = stages.artifact(name, config, target), config.promised(target)
+            path, most = stages.artifact(name, config, target), config.promised_epsilon(target)
             delta, lineage = config.privacy.delta, config.dataset.lineage
             artifacts.append(Artifact(path, name, most, delta, lineage, (*ladder, *final)))
     items = {job: replace(item, spends=priced[job]) for job, item in items.items()}
     read = {
-        called(job): dag.identity(config, job.rule, dict(job.wildcards))
-        for job, config in asked.items()
+        job_label(job): dag.identity(config, job.rule, dict(job.wildcards))
+        for job, config in jobs.items()
     }
     return Plan(items, tuple(artifacts), terms, dag.digest(read))
 
@@ -100,7 +102,8 @@ def _refuse_two_sources(project: Project, items: Mapping[Job, Item]) -> None:
         other = first.setdefault(item.question, job)
         if other != job:
             raise BadInput(
-                f"config: {called(other)} and {called(job)} ask the same question of different "
+                f"config: {job_label(other)} and {job_label(job)} ask the same question of "
+                f"different "
                 "sources; give one of the experiments dataset.version, a number of its own"
             )
 
@@ -110,8 +113,8 @@ def _refuse_two_versions(project: Project) -> None:
     first: dict[tuple[str, int | None], tuple[str, str]] = {}
     for name, config in project.experiments.items():
         dataset = config.dataset
-        own = (name, dataset.source)
-        other = first.setdefault((dataset.lineage, dataset.version), own)
+        name_and_source = (name, dataset.source)
+        other = first.setdefault((dataset.lineage, dataset.version), name_and_source)
         if other[1] != dataset.source:
             raise BadInput(
                 f"config: experiments {other[0]} and {name} read different sources as one version "
@@ -123,13 +126,13 @@ def _refuse_two_versions(project: Project) -> None:
 def artifact_cost(plan: Plan, artifact: Artifact) -> Composition:
     """What an artifact costs: its own spends and its ancestors'. What was released before it stands
     in its stated figure."""
-    return compose(plan.of(artifact.jobs), artifact.delta)
+    return compose(plan.spends_of(artifact.jobs), artifact.delta)
 
 
 def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str, Terms]:
     """What a config fixes for the life of each of its lineages. The share of delta for booked
     events may be left to us: what a lineage was opened with holds."""
-    found: dict[str, Terms] = {}
+    terms: dict[str, Terms] = {}
     for config in project.experiments.values():
         lineage = config.dataset.lineage
         known = states[lineage].binding if lineage in states else None
@@ -137,8 +140,8 @@ def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str,
         share = config.privacy.share
         if share is None:
             share = known.share if known else max(map(cost.needed_share, users))
-        found[lineage] = _terms_of(config, share)
-    return found
+        terms[lineage] = _terms_of(config, share)
+    return terms
 
 
 def _terms_of(config: Config, share: float) -> Terms:
@@ -158,12 +161,12 @@ def _terms_of(config: Config, share: float) -> Terms:
     )
 
 
-def asked_of(project: Project) -> dict[Job, Config]:
+def jobs_with_configs(project: Project) -> dict[Job, Config]:
     """Every private job of the DAG, with the config that it follows."""
-    asked: dict[Job, Config] = {}
+    jobs: dict[Job, Config] = {}
     for name, config in project.experiments.items():
         alone = [*cost.sweep_costs(project, name, config)]
         for target in config.totals:
             alone += cost.final_jobs(project, name, config, target)
-        asked |= dict.fromkeys(alone, config)
-    return asked
+        jobs |= dict.fromkeys(alone, config)
+    return jobs

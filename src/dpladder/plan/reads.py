@@ -220,12 +220,12 @@ class PrepareDataset(LineageReads, Private):
     def dataset(self) -> Dataset:
         """The section, as far as a manifest hangs on it. Its nominal size plays no part there."""
         kind: Any = type(self)
-        told = {
+        keys = {
             name: getattr(self, name)
             for name, key in _names(kind).items()
             if key is not None and key.startswith("dataset.")
         }
-        return Dataset(source=self.source, nominal_size=1, **told)
+        return Dataset(source=self.source, nominal_size=1, **keys)
 
 
 @dataclass(frozen=True)
@@ -309,7 +309,7 @@ class HeadReads(SeenReads):
     look: Annotated[float, key("learner.look")] = field(default=0.05, kw_only=True)
 
     @property
-    def guided(self) -> bool:
+    def uses_public_gradient(self) -> bool:
         return self.public == "gradient"
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from dpladder.config import Config, Project
 from dpladder.config.features_sections import LAST, Mean
-from dpladder.config.model import Tester
+from dpladder.config.model import ExternalEvaluation
 from dpladder.config.search_sections import Ladder
-from dpladder.config.section import restored, values_of
+from dpladder.config.section import from_document, values_of
 from dpladder.config.sources import count_of_classes, labels_of
 from dpladder.config.sweep_sections import Rung, Sweep
 from dpladder.plan import dag
@@ -20,8 +20,8 @@ from dpladder.plan.about import depths_of
 from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
-from dpladder.search.looking import Bought, bought, written
-from dpladder.search.prior import DEFAULT, expecting
+from dpladder.search.looking import LadderToBuy, best_ladder, rungs_as_text
+from dpladder.search.prior import DEFAULT, with_prior
 
 # networks whose own mean was measured to help
 KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")
@@ -39,7 +39,7 @@ Remembered = Mapping[str, Mapping[str, Any]]
 """What was chosen for an experiment before, and paid for."""
 
 
-def divided(project: Project, known: Mapping[str, str] = MappingProxyType({})) -> Project:
+def resolve_split(project: Project, known: Mapping[str, str] = MappingProxyType({})) -> Project:
     """The project with the test part's share of each lineage, where the config leaves it open.
     Nobody would read a private part beside a public test, so all units train; but a split holds for
     a lineage's life. `known`: the rule that a lineage was opened under."""
@@ -53,46 +53,49 @@ def divided(project: Project, known: Mapping[str, str] = MappingProxyType({})) -
         experiments={
             name: config
             if config.dataset.split.test is not None
-            else _with_test(config, config.dataset.lineage in asking, known)
+            else _resolve_test_part(config, config.dataset.lineage in asking, known)
             for name, config in project.experiments.items()
         },
     )
 
 
-def _with_test(config: Config, asked: bool, known: Mapping[str, str]) -> Config:
+def _resolve_test_part(config: Config, asks_for_test: bool, known: Mapping[str, str]) -> Config:
     split, lineage = config.dataset.split, config.dataset.lineage
     opened_so = known.get(lineage) == partition(config).split_rule
-    test = split.held_out if asked or split.rule == "given" or opened_so else 0.0
+    test = split.held_out if asks_for_test or split.rule == "given" or opened_so else 0.0
     dataset = config.dataset.model_copy(update={"split": split.model_copy(update={"test": test})})
     return config.model_copy(update={"dataset": dataset})
 
 
-def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> Project:
+def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType({})) -> Project:
     """The project with nothing left to choose: the centring of features, whether public records
     guide steps, what a ladder left to the plan buys, the test part's share.
 
     Choices hang on public facts alone. What was paid for under an earlier choice keeps it
     (`remembered`, see paid_choices), which is told where today's would be another (`choices`)."""
-    project = divided(project)
-    asked = project.modelled
+    project = resolve_split(project)
+    models = project.with_own_models
     experiments = {
-        name: _expecting(_centred(_with_depths(_guiding(config)))) for name, config in asked.items()
+        name: _resolve_prior(_resolve_centre(_resolve_depths(_guiding(config))))
+        for name, config in models.items()
     }
-    looks = {name: _look(config) for name, config in experiments.items()}
-    today = {name: _swept(config, looks[name]) for name, config in experiments.items()}
-    found = {
-        name: _as_chosen(asked[name], config, remembered.get(name, {}))
+    looks = {name: _ladder_to_buy(config) for name, config in experiments.items()}
+    today = {name: _apply_ladder(config, looks[name]) for name, config in experiments.items()}
+    resolved = {
+        name: _apply_choices(models[name], config, remembered.get(name, {}))
         for name, config in today.items()
     }
     return replace(
         project,
-        settled={
-            name: (_hung_on(asked[name]), chosen_in(config))
-            for name, config in found.items()
-            if chosen_in(config) != chosen_in(asked[name])
+        resolved_choices={
+            name: (_choice_keys(models[name]), resolved_choices(config))
+            for name, config in resolved.items()
+            if resolved_choices(config) != resolved_choices(models[name])
         },
         experiments={
-            name: _as_there(config, found) if isinstance(config, Tester) else found[name]
+            name: _follow_measured_config(config, resolved)
+            if isinstance(config, ExternalEvaluation)
+            else resolved[name]
             for name, config in project.experiments.items()
         },
         choices={
@@ -100,10 +103,10 @@ def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> 
             for name, config in experiments.items()
             if (
                 words := [
-                    *_said_of_depths(project.experiments[name], config),
-                    *_said_of_mean(project.experiments[name], config),
-                    *_said(config, looks[name]),
-                    *_said_of_kept(found[name], config, today[name]),
+                    *_note_depths(project.experiments[name], config),
+                    *_note_mean(project.experiments[name], config),
+                    *_note_ladder(config, looks[name]),
+                    *_note_kept_choices(resolved[name], config, today[name]),
                 ]
             )
         },
@@ -114,23 +117,23 @@ def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
     """Of what ledgers remember of earlier plans, the choices whose questions were answered, for
     each experiment that leaves the same to the plan: a total that is added keeps what was paid for.
     The smallest total that has one decides, and today's choice comes first."""
-    found: dict[str, Mapping[str, Any]] = {}
+    paid_by_name: dict[str, Mapping[str, Any]] = {}
     if not any(state.choices for state in states.values()):
-        return found
-    today = settled(project)
-    for name, asked in project.modelled.items():
-        config, state = today.experiments[name], states[asked.dataset.lineage]
-        for inputs in _hung_on(asked):
+        return paid_by_name
+    today = resolve_defaults(project)
+    for name, own_config in project.with_own_models.items():
+        config, state = today.experiments[name], states[own_config.dataset.lineage]
+        for inputs in _choice_keys(own_config):
             paid = [
                 chosen
                 for chosen in state.choices.get(inputs, ())
-                if _is_paid(today, name, _as_chosen(asked, config, chosen), state)
+                if _is_paid(today, name, _apply_choices(own_config, config, chosen), state)
             ]
             if paid:
-                own = chosen_in(config)
-                found[name] = own if own in paid else paid[-1]
+                choices = resolved_choices(config)
+                paid_by_name[name] = choices if choices in paid else paid[-1]
                 break
-    return found
+    return paid_by_name
 
 
 def _is_paid(project: Project, name: str, config: Config, state: State) -> bool:
@@ -139,46 +142,46 @@ def _is_paid(project: Project, name: str, config: Config, state: State) -> bool:
     return any(state.answer(question) for _, question in dag.questions(chosen, name))
 
 
-def _hung_on(config: Config) -> tuple[str, ...]:
+def _choice_keys(config: Config) -> tuple[str, ...]:
     """Digests of what automatic choices hang on, one for each total, from the smallest on."""
     features, sweep = config.features, config.sweep
-    told = [config.dataset.public_size] if pull(config) else []
+    sizes = [config.dataset.public_size] if pull(config) else []
     basis = dag.digest(
         [values_of(config.learner), config.mode, config.hpo.name],
         features.model_dump(
             mode="json", include={"centre", "mean", "until", "model", "layers", "length"}
         ),
         sweep.model_dump(mode="json", include={"rungs", "search", "select"}),
-        [config.dataset.nominal_size, config.dataset.public_sample is None, *told],
+        [config.dataset.nominal_size, config.dataset.public_sample is None, *sizes],
         [config.privacy.relation, config.privacy.delta, config.final.budget],
     )
     return tuple(dag.digest(basis, total) for total in sorted(config.totals))
 
 
-def chosen_in(config: Config) -> dict[str, Any]:
+def resolved_choices(config: Config) -> dict[str, Any]:
     """What may have been left to the plan, as it stands in a settled config."""
     sweep = config.sweep.model_dump(mode="json", include={"rungs", "search", "select"})
-    public = {"public": "gradient"} if config.learner.guided else {}
+    public = {"public": "gradient"} if config.learner.uses_public_gradient else {}
     features = config.features.model_dump(mode="json", include={"centre", "mean"})
     last = {"layers": LAST} if config.features.layers == LAST else {}
     return {**features, **sweep, **public, **last}
 
 
-def _as_chosen(asked: Config, config: Config, values: Mapping[str, Any]) -> Config:
+def _apply_choices(given_config: Config, config: Config, values: Mapping[str, Any]) -> Config:
     """A settled config, with what was chosen before in place of today's choice."""
-    if not values or values == chosen_in(config):
+    if not values or values == resolved_choices(config):
         return config
     learner = config.learner
-    if asked.learner.guidance == "auto":
-        public = values.get("public", "none") if learner.guided else "none"
+    if given_config.learner.guidance == "auto":
+        public = values.get("public", "none") if learner.uses_public_gradient else "none"
         learner = learner.model_copy(update={"public": public})
     features = {
         "centre": values["centre"],
-        "mean": values["mean"] and restored(Mean, values["mean"]),
+        "mean": values["mean"] and from_document(Mean, values["mean"]),
     }
-    if asked.features.layers == "auto":
+    if given_config.features.layers == "auto":
         features["layers"] = values.get("layers", "auto")
-    sweep = restored(Sweep, {key: values[key] for key in ("rungs", "search", "select")})
+    sweep = from_document(Sweep, {key: values[key] for key in ("rungs", "search", "select")})
     return config.model_copy(
         update={
             "features": config.features.model_copy(update=features),
@@ -188,24 +191,29 @@ def _as_chosen(asked: Config, config: Config, values: Mapping[str, Any]) -> Conf
     )
 
 
-def _said_of_kept(config: Config, centred: Config, today: Config) -> Iterator[str]:
-    kept, now = ({"public": "none", "layers": "auto"} | chosen_in(one) for one in (config, today))
-    differing = [key for key in kept if kept[key] != now[key]]
+def _note_kept_choices(config: Config, centred: Config, today: Config) -> Iterator[str]:
+    before, now = (
+        {"public": "none", "layers": "auto"} | resolved_choices(one) for one in (config, today)
+    )
+    differing = [key for key in before if before[key] != now[key]]
     if differing:
-        told = "; ".join(
-            f"{key} {_short(kept[key])}, today {_short(now[key])}" for key in differing
+        text = "; ".join(
+            f"{key} {_choice_as_text(before[key])}, today {_choice_as_text(now[key])}"
+            for key in differing
         )
-        yield f"kept as it was chosen when it was paid for ({told})"
+        yield f"kept as it was chosen when it was paid for ({text})"
 
 
-def _short(value: Any) -> str:
+def _choice_as_text(value: Any) -> str:
     return str(value.get("epsilon", "as before")) if isinstance(value, dict) else str(value)
 
 
-def _as_there(config: Tester, found: Mapping[str, Config]) -> Tester:
+def _follow_measured_config(
+    config: ExternalEvaluation, configs: Mapping[str, Config]
+) -> ExternalEvaluation:
     """What measures another experiment's models sees records as that one does, and has no search
     nor public sample."""
-    tested = found[config.tested]
+    tested = configs[config.tested]
     final = tested.final.model_copy(update={"targets": tested.totals, "without_noise": False})
     sweep = tested.sweep.model_copy(update={"rungs": ()})
     of_training = ("public_sample", "public_validation", "public_unlabelled")
@@ -232,7 +240,7 @@ def _guiding(config: Config) -> Config:
     return config.model_copy(update={"learner": learner.model_copy(update={"public": public})})
 
 
-def _with_depths(config: Config) -> Config:
+def _resolve_depths(config: Config) -> Config:
     """One depth in place of several where records are few and noise is large, of images without a
     public sample, which would choose by itself; not in research, where experiments are compared
     that must have the same features."""
@@ -250,12 +258,12 @@ def _with_depths(config: Config) -> Config:
     return config.model_copy(update={"features": features.model_copy(update={"layers": LAST})})
 
 
-def _centred(config: Config) -> Config:
+def _resolve_centre(config: Config) -> Config:
     """The best centring that is free for the source at hand, or else the data's own mean where it
     is worth its price."""
-    found = _centring(config)
-    chosen: dict[str, object] = {"centre": found}
-    if found == "noised" and config.features.mean is None:
+    centring = _centring(config)
+    chosen: dict[str, object] = {"centre": centring}
+    if centring == "noised" and config.features.mean is None:
         chosen["mean"] = Mean(epsilon=_part(config, MEAN))
     return config.model_copy(update={"features": config.features.model_copy(update=chosen)})
 
@@ -273,12 +281,12 @@ def _centring(config: Config) -> str:
     if config.dataset.public_sample is not None:
         return "public"
     known = features.model in KNOWN and features.layers == LAST
-    if _mean_pays(config, PAYS_AGAIN if known else PAYS):
+    if _bought_mean_pays(config, PAYS_AGAIN if known else PAYS):
         return "noised"
     return "network" if known else "none"
 
 
-def _mean_pays(config: Config, enough: float) -> bool:
+def _bought_mean_pays(config: Config, enough: float) -> bool:
     """Only where the plan chooses what is bought before the final training, and so may add to it;
     and not in research, where experiments are compared that must have the same features."""
     left = (
@@ -292,38 +300,48 @@ def _mean_pays(config: Config, enough: float) -> bool:
 
 def _part(config: Config, part: float) -> float:
     """The epsilon of a release that takes this part of the smallest total's mu^2."""
-    mu, delta = gdp.mu(min(config.totals), config.privacy.delta), config.privacy.delta
+    mu, delta = gdp.mu_from_epsilon(min(config.totals), config.privacy.delta), config.privacy.delta
     return float(f"{gdp.epsilon(part**0.5 * mu, delta):.3g}")
 
 
-def _expecting(config: Config) -> Config:
+def _resolve_prior(config: Config) -> Config:
     """The prior in kappa, where it was left to the learner and its features."""
-    found = expecting(config.sweep.search, config.learner, config.features.centre != "none")
-    return config.model_copy(update={"sweep": config.sweep.model_copy(update={"search": found})})
+    search = with_prior(config.sweep.search, config.learner, config.features.centre != "none")
+    return config.model_copy(update={"sweep": config.sweep.model_copy(update={"search": search})})
 
 
 def strength(config: Config, total: float | None = None) -> float:
     """n0 mu of a total, the smallest one, which has to pay for the sweep too. Under replace_one
     noise is twice as large."""
-    moved, asked = 2 if config.privacy.relation == "replace_one" else 1, total or min(config.totals)
-    return config.dataset.nominal_size / moved * gdp.mu(asked, config.privacy.delta)
+    moved, total_or_least = (
+        2 if config.privacy.relation == "replace_one" else 1,
+        total or min(config.totals),
+    )
+    return (
+        config.dataset.nominal_size
+        / moved
+        * gdp.mu_from_epsilon(total_or_least, config.privacy.delta)
+    )
 
 
 def pull(config: Config, total: float | None = None) -> float:
     """lambda, how much public records weigh beside the private ones in a training with all of a
     total (learn/guide.py), where features take up as few directions as any that were measured."""
-    dataset, count = config.dataset, config.dataset.public_size if config.learner.guided else None
+    dataset, count = (
+        config.dataset,
+        config.dataset.public_size if config.learner.uses_public_gradient else None,
+    )
     classes = count_of_classes(dataset.source, dataset.classes)
     return (count or 0) * (classes or 2) * FEWEST / strength(config, total) ** 2
 
 
-def _outweighed(config: Config, look: Bought) -> bool:
+def _public_outweighs_private(config: Config, look: LadderToBuy) -> bool:
     """Whether public records are more of a trial's steps than private ones are: mu^2, and so
     lambda, is a part of the total's. Such a trial tells of another training's kappa."""
     return any(pull(config) >= rung.part * (1 - look.share) for rung in look.rungs)
 
 
-def _look(config: Config) -> Bought | None:
+def _ladder_to_buy(config: Config) -> LadderToBuy | None:
     """What a ladder left to the plan should buy; None where there is none, or it was given by
     hand."""
     if (
@@ -332,11 +350,15 @@ def _look(config: Config) -> Bought | None:
         or not isinstance(config.hpo, Ladder)
     ):
         return None
-    found = bought(strength(config), config.features.centre != "none")
-    return replace(found, rungs=(), gained=found.blind) if _outweighed(config, found) else found
+    ladder = best_ladder(strength(config), config.features.centre != "none")
+    return (
+        replace(ladder, rungs=(), gained=ladder.blind)
+        if _public_outweighs_private(config, ladder)
+        else ladder
+    )
 
 
-def _swept(config: Config, look: Bought | None) -> Config:
+def _apply_ladder(config: Config, look: LadderToBuy | None) -> Config:
     if look is None:
         return config
     rungs = tuple(Rung(epsilon=_part(config, rung.part), trials=rung.trials) for rung in look.rungs)
@@ -345,9 +367,9 @@ def _swept(config: Config, look: Bought | None) -> Config:
     return config.model_copy(update={"sweep": sweep})
 
 
-def _said_of_depths(asked: Config, config: Config) -> Iterator[str]:
+def _note_depths(given_config: Config, config: Config) -> Iterator[str]:
     features = config.features
-    if asked.features.layers != "auto" or features.takes == "features" or features.until:
+    if given_config.features.layers != "auto" or features.takes == "features" or features.until:
         return
     why = (
         f": at n0*mu = {strength(config):.3g} several depths would lose more to noise than they "
@@ -358,34 +380,39 @@ def _said_of_depths(asked: Config, config: Config) -> Iterator[str]:
     yield f"features are of {depths_of(config)} (features.layers){why}"
 
 
-def _said_of_mean(asked: Config, config: Config) -> Iterator[str]:
+def _note_mean(given_config: Config, config: Config) -> Iterator[str]:
     mean = config.features.mean
-    if mean is not None and asked.features.mean is None:
+    if mean is not None and given_config.features.mean is None:
         why = f", which at n0*mu = {strength(config):.3g} gains more than that"
         yield (
             f"mean bought: centring the features costs epsilon = {mean.epsilon:g}, {MEAN:.0%} of "
-            f"mu^2{why if asked.features.centre == 'auto' else ''} (features.centre: none leaves "
+            f"mu^2{why if given_config.features.centre == 'auto' else ''} (features.centre: none "
+            f"leaves "
             "them as they are)"
         )
 
 
-def _said(config: Config, look: Bought | None) -> Iterator[str]:
+def _note_ladder(config: Config, look: LadderToBuy | None) -> Iterator[str]:
     """Why, in words."""
     at = f"at n0*mu = {strength(config):.3g}"
     if look is not None and look.rungs:
         yield (
-            f"sweep bought: {at} trials pay, {written(look.rungs)} of mu^2, {look.spent:.0%} in "
+            f"sweep bought: {at} trials pay, {rungs_as_text(look.rungs)} of mu^2, {look.spent:.0%} "
+            f"in "
             f"all (on public data of that strength they take accuracy from {look.blind:.3f} to "
             f"{look.gained:.3f})"
         )
     elif look is not None:
         yield (
-            f"no sweep: {at} {_why_not(config)}, so kappa is the prior's (on public data of that "
+            f"no sweep: {at} {_reason_against_ladder(config)}, so kappa is the prior's (on public "
+            f"data of that "
             f"strength it reaches {look.blind:.3f} by itself)"
         )
 
 
-def _why_not(config: Config) -> str:
-    if _outweighed(config, bought(strength(config), config.features.centre != "none")):
+def _reason_against_ladder(config: Config) -> str:
+    if _public_outweighs_private(
+        config, best_ladder(strength(config), config.features.centre != "none")
+    ):
         return "a trial's steps would be the public records' more than the private ones'"
     return "scores would tell less than they cost"

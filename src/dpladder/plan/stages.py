@@ -30,21 +30,21 @@ RESULTS = Path("results")
 # --- what follows from a config ---
 
 
-def further(config: Config) -> dict[str, FurtherTest]:
+def further_tests(config: Config) -> dict[str, FurtherTest]:
     """What evaluate.also asks for by the tests' names, one for each severity."""
-    found = [test for also in config.evaluate.also for test in _further(config, also)]
-    return {test.name: test for test in found}
+    tests = [test for also in config.evaluate.also for test in _tests_by_severity(config, also)]
+    return {test.name: test for test in tests}
 
 
-def _further(config: Config, also: Also) -> Iterator[FurtherTest]:
+def _tests_by_severity(config: Config, also: Also) -> Iterator[FurtherTest]:
     if also.source is not None:
-        own, classes = config.dataset.source, config.dataset.classes
+        source, classes = config.dataset.source, config.dataset.classes
         count = classes if isinstance(classes, int) else None
         grouping = None if also.group is None else also.group.grouping
         labels = labels_of(also.source) or ()
-        matched = Matching(names_of(own, classes), count, own, labels, also.classes, grouping)
-        named = () if grouping is None else grouping.names
-        yield FurtherTest(also.name, ALSO + also.name, matched=matched, named=named)
+        matched = Matching(names_of(source, classes), count, source, labels, also.classes, grouping)
+        names = () if grouping is None else grouping.names
+        yield FurtherTest(also.name, ALSO + also.name, matched=matched, named=names)
         return
     records = "test" if also.of == "test" else f"{ALSO}{also.of}"
     whole = FurtherTest(
@@ -60,14 +60,14 @@ def _further(config: Config, also: Also) -> Iterator[FurtherTest]:
 
 def _groups_of(config: Config, also: Also) -> tuple[str, ...]:
     """What the groups of a test's records are called that is `of` another."""
-    others = {other.name: other.group for other in config.evaluate.also if other.source is not None}
-    found = config.dataset.group if also.of == "test" else others.get(also.of or "")
-    return () if found is None else found.names
+    groups = {other.name: other.group for other in config.evaluate.also if other.source is not None}
+    group = config.dataset.group if also.of == "test" else groups.get(also.of or "")
+    return () if group is None else group.names
 
 
 def further_test(config: Config, part: str) -> FurtherTest | None:
     """The further test that a part is for, if it is one's."""
-    return further(config).get(part.removeprefix(ALSO)) if part.startswith(ALSO) else None
+    return further_tests(config).get(part.removeprefix(ALSO)) if part.startswith(ALSO) else None
 
 
 def records_of(config: Config, part: str) -> str:
@@ -97,12 +97,12 @@ def _public_sources(config: Config) -> dict[str, str | None]:
     }
 
 
-def measured_by(project: Project, experiment: str) -> dict[str, str]:
+def measuring_experiments(project: Project, experiment: str) -> dict[str, str]:
     """The experiments that measure this one's final models, and on which lineage."""
     return {
-        name: own.dataset.lineage
-        for name, own in project.testers.items()
-        if project.modelled_by(name) == experiment
+        name: tester.dataset.lineage
+        for name, tester in project.testers.items()
+        if project.model_owner(name) == experiment
     }
 
 
@@ -113,7 +113,9 @@ def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]
     compared: Mapping[str, Mapping[str, str]] = project.grid
     if not compared and any(project.repeats.values()):
         compared = {
-            name: {"experiment": name} for name in project.repeats if name in project.modelled
+            name: {"experiment": name}
+            for name in project.repeats
+            if name in project.with_own_models
         }
     return {
         repeat: dict(cell)
@@ -146,7 +148,7 @@ def parts(config: Config) -> tuple[str, ...]:
     if config.models == "others":
         return ("test",)
     sample = ("sample",) if reads_sample(config) else ()
-    also = tuple(test.part for test in further(config).values())
+    also = tuple(test.part for test in further_tests(config).values())
     students = ("unlabelled",) if _teaches(config) else ()
     trained = trial_parts(config) if config.sweep.ladder else ("train",)
     return (*trained, "test", *sample, *students, *also)
@@ -155,7 +157,7 @@ def parts(config: Config) -> tuple[str, ...]:
 def reads_sample(config: Config) -> bool:
     """Whether the public sample centres the features, or has a head to start from."""
     return config.dataset.public_sample is not None and (
-        config.features.centre == "public" or config.learner.starts_public
+        config.features.centre == "public" or config.learner.starts_from_public_head
     )
 
 
@@ -207,16 +209,16 @@ def _further_test(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return (ALSO + wildcards["test"],)
 
 
-def _named(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+def _named_parts(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return (wildcards["part"],)
 
 
-def _scored(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+def _trial_and_guide_parts(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return (*trial_parts(config), *_guides(config))
 
 
 def _guides(config: Config) -> tuple[str, ...]:
-    return ("sample",) if config.learner.guided else ()
+    return ("sample",) if config.learner.uses_public_gradient else ()
 
 
 def _sample(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
@@ -227,17 +229,17 @@ def _start(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return ("sample",)
 
 
-def _taught(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+def _student_parts(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return ("unlabelled", *(["test"] if is_public(config, "test") else []))
 
 
-def _both(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+def _train_and_test_parts(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return ("train", "test", *_guides(config))
 
 
 def _all_tests(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
-    also = (test.part for test in further(config).values())
-    return (*_both(config, wildcards), *also)
+    also = (test.part for test in further_tests(config).values())
+    return (*_train_and_test_parts(config, wildcards), *also)
 
 
 # --- which configs have a rule, of those that have models ---
@@ -253,7 +255,7 @@ def _finds_mean(config: Config) -> bool:
 
 
 def _finds_start(config: Config) -> bool:
-    return config.learner.starts_public
+    return config.learner.starts_from_public_head
 
 
 def _shows_head(config: Config) -> bool:
@@ -289,7 +291,7 @@ def _searches(config: Config) -> bool:
 
 
 @dataclass(frozen=True)
-class Stage:
+class RuleSpec:
     """One rule.
 
     Args:
@@ -357,45 +359,47 @@ LEARNER_MODULES = tuple(
 )
 STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
 CACHES = ("merge_features",)
-STAGES: dict[str, Stage] = {
-    "prepare_dataset": Stage(reads.PrepareDataset, models="any", per=()),
-    "prepare_public": Stage(reads.PreparePublic, parts=_named, per=("part",)),
-    "extract_features": Stage(
+RULE_SPECS: dict[str, RuleSpec] = {
+    "prepare_dataset": RuleSpec(reads.PrepareDataset, models="any", per=()),
+    "prepare_public": RuleSpec(reads.PreparePublic, parts=_named_parts, per=("part",)),
+    "extract_features": RuleSpec(
         reads.ExtractFeatures,
         ("prepare_dataset",),
-        _named,
+        _named_parts,
         models="any",
         per=("part", "shards", "shard"),
     ),
-    "merge_features": Stage(
-        reads.MergeFeatures, ("extract_features",), _named, models="any", per=("part",)
+    "merge_features": RuleSpec(
+        reads.MergeFeatures, ("extract_features",), _named_parts, models="any", per=("part",)
     ),
-    "count_units": Stage(reads.CountUnits, CACHES, when=_counts, buys="dataset.census", per=()),
-    "estimate_mean": Stage(reads.EstimateMean, CACHES, buys="features.mean", per=()),
-    "find_mean": Stage(reads.FindMean, CACHES, _sample, _finds_mean, per=()),
-    "find_start": Stage(reads.FindStart, CACHES, _start, _finds_start, per=()),
-    "estimate_covariance": Stage(
+    "count_units": RuleSpec(reads.CountUnits, CACHES, when=_counts, buys="dataset.census", per=()),
+    "estimate_mean": RuleSpec(reads.EstimateMean, CACHES, buys="features.mean", per=()),
+    "find_mean": RuleSpec(reads.FindMean, CACHES, _sample, _finds_mean, per=()),
+    "find_start": RuleSpec(reads.FindStart, CACHES, _start, _finds_start, per=()),
+    "estimate_covariance": RuleSpec(
         reads.EstimateCovariance, CACHES, buys="learner.covariance", per=()
     ),
-    "estimate_statistics": Stage(
+    "estimate_statistics": RuleSpec(
         reads.EstimateStatistics, CACHES, buys="learner.statistics", per=()
     ),
-    "estimate_head": Stage(reads.EstimateHead, CACHES, buys="learner.head", per=()),
-    "evaluate_head": Stage(
+    "estimate_head": RuleSpec(reads.EstimateHead, CACHES, buys="learner.head", per=()),
+    "evaluate_head": RuleSpec(
         reads.EvaluateHead, ("estimate_head", *CACHES), _test, _shows_head, per=()
     ),
-    "run_trial": Stage(reads.RunTrial, CACHES, _scored, _climbs, per=("rung", "trial")),
-    "select_rung": Stage(reads.SelectRung, ("run_trial",), when=_climbs, per=("rung",)),
-    "fit_radius": Stage(reads.FitRadius, ("select_rung",), when=_climbs, per=("target",)),
-    "train_final": Stage(
+    "run_trial": RuleSpec(
+        reads.RunTrial, CACHES, _trial_and_guide_parts, _climbs, per=("rung", "trial")
+    ),
+    "select_rung": RuleSpec(reads.SelectRung, ("run_trial",), when=_climbs, per=("rung",)),
+    "fit_radius": RuleSpec(reads.FitRadius, ("select_rung",), when=_climbs, per=("target",)),
+    "train_final": RuleSpec(
         reads.TrainFinal, ("fit_radius", *CACHES), when=_trains_last, per=("target",)
     ),
-    "private_search": Stage(reads.SearchPrivately, CACHES, when=_searches, per=("target",)),
-    "train_student": Stage(
-        reads.TrainStudent, (*FINALS, *CACHES), _taught, _teaches, per=("target",)
+    "private_search": RuleSpec(reads.SearchPrivately, CACHES, when=_searches, per=("target",)),
+    "train_student": RuleSpec(
+        reads.TrainStudent, (*FINALS, *CACHES), _student_parts, _teaches, per=("target",)
     ),
-    "evaluate": Stage(reads.EvaluateFinal, FINALS, _test, per=("target",)),
-    "evaluate_also": Stage(
+    "evaluate": RuleSpec(reads.EvaluateFinal, FINALS, _test, per=("target",)),
+    "evaluate_also": RuleSpec(
         reads.EvaluateAlso,
         FINALS,
         _further_test,
@@ -403,25 +407,27 @@ STAGES: dict[str, Stage] = {
         per=("target", "test"),
         module="evaluate",
     ),
-    "evaluate_of": Stage(
+    "evaluate_of": RuleSpec(
         reads.EvaluateOf, CACHES, _test, models="others", per=("target",), module="evaluate"
     ),
-    "train_open": Stage(
+    "train_open": RuleSpec(
         reads.TrainOpen, CACHES, _all_tests, _trains_open, per=(), code=LEARNER_MODULES
     ),
-    "compare_learners": Stage(reads.CompareLearners, CACHES, _both, code=LEARNER_MODULES),
-    "compare_hpo": Stage(reads.CompareHpo, CACHES, _both, code=LEARNER_MODULES),
-    "plan_spend": Stage(PlanDocument),
-    "compose_privacy": Stage(PlanDocument, code=STATEMENT),
-    "summarise": Stage(reads.Summarise),
-    "write_report": Stage(reads.WriteReport),
+    "compare_learners": RuleSpec(
+        reads.CompareLearners, CACHES, _train_and_test_parts, code=LEARNER_MODULES
+    ),
+    "compare_hpo": RuleSpec(reads.CompareHpo, CACHES, _train_and_test_parts, code=LEARNER_MODULES),
+    "plan_spend": RuleSpec(PlanDocument),
+    "compose_privacy": RuleSpec(PlanDocument, code=STATEMENT),
+    "summarise": RuleSpec(reads.Summarise),
+    "write_report": RuleSpec(reads.WriteReport),
 }
 RUNG_RULE = "run_rung"  # begins the names of rules that do all trials of a rung in one job
 
 
 def module_of(rule: str) -> str:
     """The module of `jobs` that does a rule's work."""
-    return STAGES[rule].module or rule
+    return RULE_SPECS[rule].module or rule
 
 
 def rung_rule(experiment: str, rung: int, group: int = 0) -> str:
@@ -445,13 +451,13 @@ def final_rule(config: Config) -> str:
 
 
 def _has_rule(config: Config, rule: str) -> bool:
-    stage = STAGES[rule]
+    stage = RULE_SPECS[rule]
     if stage.models not in ("any", config.models):
         return False
-    return stage.when(config) and (not stage.buys or _bought(config, stage) is not None)
+    return stage.when(config) and (not stage.buys or _configured_input(config, stage) is not None)
 
 
-def _bought(config: Config, stage: Stage) -> Any:
+def _configured_input(config: Config, stage: RuleSpec) -> Any:
     section, _, name = stage.buys.partition(".")
     if section == "learner":
         return config.learner.purchases.get(name)
@@ -461,27 +467,27 @@ def _bought(config: Config, stage: Stage) -> Any:
 def purchases(config: Config) -> Iterator[tuple[str, Any]]:
     """The rules whose one release all trainings of an experiment share, and what the config buys of
     each."""
-    for rule, stage in STAGES.items():
+    for rule, stage in RULE_SPECS.items():
         if stage.buys and _has_rule(config, rule):
-            yield rule, _bought(config, stage)
+            yield rule, _configured_input(config, stage)
 
 
-def jobs(config: Config, rule: str, **own: str) -> list[dict[str, str]]:
+def jobs(config: Config, rule: str, **rule_name: str) -> list[dict[str, str]]:
     """The wildcards of an experiment's jobs of a rule.
 
     Args:
         own: Wildcards that are fixed. A fixed part need not be one that this experiment uses: it
             may own features that only others need.
     """
-    found: list[dict[str, str]] = [{}] if _has_rule(config, rule) else []
-    for wildcard in STAGES[rule].per or ():
-        said = [own[wildcard]] if wildcard in own else None
-        found = [
+    wildcards: list[dict[str, str]] = [{}] if _has_rule(config, rule) else []
+    for wildcard in RULE_SPECS[rule].per or ():
+        said = [rule_name[wildcard]] if wildcard in rule_name else None
+        wildcards = [
             {**job, wildcard: value}
-            for job in found
+            for job in wildcards
             for value in (SPREAD[wildcard](config, rule, job) if said is None else said)
         ]
-    return found
+    return wildcards
 
 
 def _parts_of(config: Config, rule: str, job: Wildcards) -> Iterable[str]:
@@ -495,9 +501,9 @@ def _parts_of(config: Config, rule: str, job: Wildcards) -> Iterable[str]:
 
 
 def _shards(config: Config, rule: str, job: Wildcards) -> tuple[str]:
-    asked = config.features.shards
+    shards = config.features.shards
     return (
-        str(math.ceil(config.dataset.nominal_size / SHARD_UNITS) if asked == "auto" else asked),
+        str(math.ceil(config.dataset.nominal_size / SHARD_UNITS) if shards == "auto" else shards),
     )
 
 
@@ -511,12 +517,12 @@ SPREAD: Mapping[str, Callable[[Config, str, Wildcards], Iterable[str]]] = {
         str, range(config.sweep.ladder[int(job["rung"])].trials)
     ),
     "target": lambda config, rule, job: map(target_name, config.totals),
-    "test": lambda config, rule, job: further(config),
+    "test": lambda config, rule, job: further_tests(config),
 }
 """The values of each wildcard, given those that stand before it in `per`."""
 
 
-def has(config: Config, rule: str, wildcards: Wildcards) -> bool:
+def has_job(config: Config, rule: str, wildcards: Wildcards) -> bool:
     """Whether a config has this job: its rule at all, and the rung, trial and target that it is
     about. Any part of the data will do: an experiment may own features that only others need."""
     rungs = config.sweep.ladder
@@ -534,38 +540,43 @@ def has(config: Config, rule: str, wildcards: Wildcards) -> bool:
 
 def ancestry(config: Config, rule: str) -> tuple[str, ...]:
     """A rule and every rule it stands on, of those that a config has."""
-    return _ancestry(rule, frozenset(name for name in STAGES if not _has_rule(config, name)))
+    return _ancestry(rule, frozenset(name for name in RULE_SPECS if not _has_rule(config, name)))
 
 
 @cache
 def _ancestry(rule: str, absent: frozenset[str]) -> tuple[str, ...]:
-    after = [parent for parent in STAGES[rule].after if parent not in absent]
+    after = [parent for parent in RULE_SPECS[rule].after if parent not in absent]
     return tuple(sorted({rule}.union(*(_ancestry(parent, absent) for parent in after))))
 
 
 def is_mechanism(rule: str) -> bool:
     """Whether a rule's jobs are known by its version: releases, and what they stand on. Figures and
     documents are free, and known by their code."""
-    return STAGES[rule].private or rule in ("select_rung", "fit_radius")
+    return RULE_SPECS[rule].private or rule in ("select_rung", "fit_radius")
 
 
-def _methods(told: Any, rule: str) -> tuple[str | None, str | None]:
+def _methods(rule_reads: Any, rule: str) -> tuple[str | None, str | None]:
     """The learner and the search that a rule's job runs, if it runs one."""
-    stage = STAGES[rule]
-    return told.learner.name if stage.trains else None, told.hpo.name if stage.searches else None
+    stage = RULE_SPECS[rule]
+    return (
+        rule_reads.learner.name if stage.trains else None,
+        rule_reads.hpo.name if stage.searches else None,
+    )
 
 
-def _guide(told: Any, rule: str) -> str | None:
+def _guide(rule_reads: Any, rule: str) -> str | None:
     """Of a head that is bought, too."""
-    stage = STAGES[rule]
+    stage = RULE_SPECS[rule]
     descends = stage.trains or issubclass(stage.reads, reads.EstimateHead)
-    learner = getattr(told, "learner", told)  # a job that buys a head reads the keys alone
-    return mechanisms.GUIDE if descends and learner.guided else None
+    learner = getattr(
+        rule_reads, "learner", rule_reads
+    )  # a job that buys a head reads the keys alone
+    return mechanisms.GUIDE if descends and learner.uses_public_gradient else None
 
 
-def mechanisms_of(told: Any, rule: str) -> tuple[str, ...]:
+def mechanisms_of(rule_reads: Any, rule: str) -> tuple[str, ...]:
     """The mechanisms of a rule's job. `told`: the config, or what the job reads of it."""
-    return mechanisms.behind(rule, *_methods(told, rule), _guide(told, rule))
+    return mechanisms.mechanism_names(rule, *_methods(rule_reads, rule), _guide(rule_reads, rule))
 
 
 def versions_of(config: Config, rule: str) -> dict[str, int]:
@@ -580,20 +591,20 @@ def versions_of(config: Config, rule: str) -> dict[str, int]:
     return {name: mechanisms.VERSIONS.get(name, 1) for name in sorted(names)}
 
 
-def identity_of(told: Any, rule: str, at: Versions) -> str:
+def identity_of(rule_reads: Any, rule: str, at: Versions) -> str:
     """What stands for the mechanisms of a job beside its config, at these versions; for what is
     free, a digest of its code. `told`: as of mechanisms_of."""
     if not is_mechanism(rule):
         return rule_code(rule)
-    if STAGES[rule].code:  # it runs every learner
+    if RULE_SPECS[rule].code:  # it runs every learner
         return mechanisms.token(rule, None, None, at)
-    return mechanisms.token(rule, *_methods(told, rule), at, _guide(told, rule))
+    return mechanisms.token(rule, *_methods(rule_reads, rule), at, _guide(rule_reads, rule))
 
 
 def code_behind(rule: str, names: Collection[str]) -> str:
     """Digest of the code behind a job: of all learners and searches, the one that is among its
     mechanisms. Told, and no part of identity."""
-    stage = STAGES[rule]
+    stage = RULE_SPECS[rule]
     learner = next((name for name in names if stage.trains and name in METHODS), None)
     search = next((name for name in names if stage.searches and name in SEARCHED), None)
     return rule_code(rule, learner, search)
@@ -605,4 +616,6 @@ def rule_code(rule: str, learner: str | None = None, search: str | None = None) 
     inert for all others."""
     trained = () if learner is None else METHODS[learner].modules
     searched = () if search is None else (runner_of(search),)
-    return digest_of(f"dpladder.jobs.{module_of(rule)}", *STAGES[rule].code, *trained, *searched)
+    return digest_of(
+        f"dpladder.jobs.{module_of(rule)}", *RULE_SPECS[rule].code, *trained, *searched
+    )

@@ -24,15 +24,15 @@ from dpladder.config.load import from_command_line, load
 from dpladder.config.source_rules import sources_to_come
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import dag, edits, outer, stages
-from dpladder.plan.kept import check_names, may_pay_again, with_answers
+from dpladder.plan.kept import check_names, questions_to_repeat, with_answers
 from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.reads import facts_of
-from dpladder.plan.settle import divided, paid_choices, settled
+from dpladder.plan.settle import paid_choices, resolve_defaults, resolve_split
 from dpladder.plan.stages import RESULTS
-from dpladder.plan.table import declared, plan_document, plan_table
+from dpladder.plan.table import plan_document, plan_table, plan_without_ledger
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
-from dpladder.privacy.accounting.shown import spread
+from dpladder.privacy.accounting.shown import sampling_spread
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
@@ -65,8 +65,8 @@ class Parsed:
     document: PlanDocument
 
     @property
-    def declared(self) -> dict[str, Any]:
-        return asdict(declared(self.document))
+    def declared_plan(self) -> dict[str, Any]:
+        return asdict(plan_without_ledger(self.document))
 
     def code(self, rule: str, wildcards: Mapping[str, str]) -> str:
         """What Snakemake compares beside the params: the mechanisms' versions, or the code of what
@@ -77,19 +77,21 @@ class Parsed:
         """What Snakemake compares for a job. A fit also depends on the mu that the final training
         stands on: what the plan leaves to it, and the statistics' that it shares."""
         params = dag.params(self.project, rule, wildcards)
-        if "mu" in facts_of(stages.STAGES[rule].reads):
+        if "mu" in facts_of(stages.RULE_SPECS[rule].reads):
             experiment = wildcards["experiment"]
             jobs = [
-                dag.owned_job(self.project, experiment, "train_final", target=wildcards["target"])
+                dag.job_of_owner(
+                    self.project, experiment, "train_final", target=wildcards["target"]
+                )
             ]
             if stages.statistics(self.project.experiments[experiment]) is not None:
-                jobs.append(dag.owned_job(self.project, experiment, "estimate_statistics"))
-            params["mu"] = booking.total(map(entry_of, self.plan.of(jobs))).mu
+                jobs.append(dag.job_of_owner(self.project, experiment, "estimate_statistics"))
+            params["mu"] = booking.total(map(entry_of, self.plan.spends_of(jobs))).mu
         return params
 
 
 @contextlib.contextmanager
-def one_message() -> Iterator[None]:
+def exit_with_one_message() -> Iterator[None]:
     """End the process with one message where something is wrong: by stderr and sys.exit, never an
     exception. Snakemake would print a trace, and stdout belongs to --dag."""
     try:
@@ -114,7 +116,7 @@ def logs() -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in sorted(LOGS.rglob("*.log"))}
 
 
-def tell(before: Mapping[Path, int]) -> None:
+def print_failed_jobs(before: Mapping[Path, int]) -> None:
     """The reasons of the jobs that failed in this run, last, where Snakemake's own words do not
     hide them."""
     for path, written in logs().items():
@@ -143,58 +145,60 @@ def states_here(project: Project) -> dict[str, State]:
     return states
 
 
-def opened(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None) -> Project:
+def open_resolved(
+    paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None
+) -> Project:
     """The project that these config files describe, with nothing left to choose."""
     project = load(paths, overrides)
     check_names(project)
-    return settled(*recalled(project))
+    return resolve_defaults(*load_past_choices(project))
 
 
-def recalled(project: Project) -> tuple[Project, Mapping[str, Mapping[str, Any]]]:
+def load_past_choices(project: Project) -> tuple[Project, Mapping[str, Mapping[str, Any]]]:
     """A project split as its lineages were opened; and what was chosen for its experiments, and
     paid for, by the ledgers."""
     states = known_states(project)
     opened_under = {
         name: one.split_rule for name, state in states.items() if (one := state.binding)
     }
-    project = divided(project, opened_under)
+    project = resolve_split(project, opened_under)
     return project, paid_choices(project, states)
 
 
 def import_path(users: str) -> str:
     """Rules may run in environments of their own: what they import is this clone's package, and
     whatever its user has beside it."""
-    others = [path for path in users.split(os.pathsep) if path]
-    return os.pathsep.join(dict.fromkeys([str(SOURCE), *others]))
+    other_paths = [path for path in users.split(os.pathsep) if path]
+    return os.pathsep.join(dict.fromkeys([str(SOURCE), *other_paths]))
 
 
-@one_message()
+@exit_with_one_message()
 def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
     """The project as Snakemake was told it, priced. `config` is read where this is a module of
     another workflow; elsewhere the files are, which know their lines."""
     if not INSTALLED:
         os.environ["PYTHONPATH"] = import_path(os.environ.get("PYTHONPATH", ""))
-    module = outer.enter(workflow)
+    module = outer.enter_module(workflow)
     if module and PARSED in vars(workflow):  # each `use rule` of the outer workflow parses again
         parsed_before: Parsed = vars(workflow)[PARSED]
         return parsed_before
     if module:
         overrides = workflow.config_settings.config
         with sources_to_come():
-            project = opened([], outer.config_of(config, overrides))
+            project = open_resolved([], outer.config_of(config, overrides))
     else:
-        project = opened(
+        project = open_resolved(
             workflow.overwrite_configfiles or [DEMO],
             from_command_line(workflow.config_settings.config),
         )
     states = (states_here if workflow.is_main_process else known_states)(project)
     project, states = with_answers(project, states)
-    with edits.named(project):
+    with edits.name_edits_in_refusals(project):
         plan = make_plan(project, states)
         document = plan_document(plan, states, project)
         if workflow.is_main_process:
             say(plan_table(document))
-            refuse_new(plan, states, project)
+            refuse_new_charges(plan, states, project)
             if not document.feasible:
                 raise Refused(
                     f"{'; '.join(document.problems)}. Nothing was read or spent: ask for less; or "
@@ -203,7 +207,7 @@ def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
     parsed = Parsed(project, plan, document)
     if module:
         vars(workflow)[PARSED] = parsed
-    if workflow.is_main_process and (changed := _changed(parsed)):
+    if workflow.is_main_process and (changed := _changed_rules(parsed)):
         say(
             f"Changed since {STATEMENT} was written: {', '.join(changed)}. Snakemake runs them "
             "again, unless its folder .snakemake was lost; then: dpladder run --forcerun "
@@ -212,19 +216,20 @@ def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
     return parsed
 
 
-def _refuse_strangers(there: Collection[str], own: Collection[str]) -> None:
+def _refuse_strangers(there: Collection[str], own_packages: Collection[str]) -> None:
     """A results folder is one project's: two would mix their files, and each would be told the
     other's guarantee."""
-    if there and not set(there) & set(own):
+    if there and not set(there) & set(own_packages):
         raise Refused(
             f"{RESULTS.absolute()} holds the results of another project, about lineage "
-            f"{', '.join(sorted(there))}; this config is about {', '.join(sorted(own))}. Give it a "
+            f"{', '.join(sorted(there))}; this config is about {', '.join(sorted(own_packages))}. "
+            f"Give it a "
             f"folder of its own (dpladder init FOLDER, and the config in there), or move {RESULTS} "
             "away first. Nothing was read or spent."
         )
 
 
-def _changed(parsed: Parsed) -> list[str]:
+def _changed_rules(parsed: Parsed) -> list[str]:
     """The rules whose config or code is no longer what the statement's records, and its plan's,
     were made from."""
     paths = [*_read_json(STATEMENT)["records"], PLAN_RECORD] if STATEMENT.is_file() else ()
@@ -235,17 +240,17 @@ def _changed(parsed: Parsed) -> list[str]:
 def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
     rule, wildcards = record["rule"], record["wildcards"]
     if rule == "plan_spend":
-        return bool(record["basis"] != dag.digest(parsed.declared, stages.rule_code(rule)))
+        return bool(record["basis"] != dag.digest(parsed.declared_plan, stages.rule_code(rule)))
     config = parsed.project.experiments.get(wildcards["experiment"])
-    if config is None or not stages.has(config, rule, wildcards):  # no job of this DAG
+    if config is None or not stages.has_job(config, rule, wildcards):  # no job of this DAG
         return False
     basis = dag.digest(parsed.params(rule, wildcards), parsed.code(rule, wildcards))
     return bool(record["basis"] != basis)
 
 
-def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> None:
+def refuse_new_charges(plan: Plan, states: Mapping[str, State], project: Project) -> None:
     """Only new charges can be refused: a finished DAG at its limit may always be looked at."""
-    edits.refuse_unsaid(project, plan, states)
+    edits.refuse_unconfirmed_repeats(project, plan, states)
     home = open_home(create=False)
     for lineage, state in states.items():
         new = [item for item in plan.items_of(lineage) if state.answer(item.question) is None]
@@ -260,12 +265,14 @@ def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> Non
 
 def _units_of(project: Project, lineage: str) -> dict[str, object] | None:
     """By what the units of a lineage are known; config/check.py has all its experiments agree."""
-    found = unit_keys(next(iter(project.of_lineage(lineage).values())))
-    return {key: value for key, value in found.items() if value is not None} if found else None
+    keys = unit_keys(next(iter(project.of_lineage(lineage).values())))
+    return {key: value for key, value in keys.items() if value is not None} if keys else None
 
 
-@one_message()
-def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]], executor: str) -> None:
+@exit_with_one_message()
+def reserve(
+    parsed: Parsed, wanted_jobs: Iterable[tuple[str, Mapping[str, str]]], executor: str
+) -> None:
     """Charge for all jobs that this run will start, in every lineage, before the first of them:
     either the whole run fits, or nothing is spent.
 
@@ -273,15 +280,20 @@ def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]], execut
     back first where nobody asks for it any more. The plan was made without the ledger's lock, so it
     is made once more with it."""
     need_submission(executor)
-    jobs = {dag.job(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in due}
+    jobs = {
+        dag.job(wildcards.get("experiment", "-"), rule, wildcards)
+        for rule, wildcards in wanted_jobs
+    }
     home = open_home()
     opened = {
         lineage: ledgers.open_ledger(home, terms) for lineage, terms in parsed.plan.terms.items()
     }
     for lineage, ledger in opened.items():
-        own = parsed.project.of_lineage(lineage)
-        settled_here = (one for name, one in parsed.project.settled.items() if name in own)
-        ledgers.settle(
+        experiments = parsed.project.of_lineage(lineage)
+        settled_here = (
+            one for name, one in parsed.project.resolved_choices.items() if name in experiments
+        )
+        ledgers.record_choices(
             ledger, [(inputs, chosen) for every, chosen in settled_here for inputs in every]
         )
     # Another clone may have spent since the parse: what was priced then must still be the price.
@@ -293,13 +305,13 @@ def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]], execut
         )
     for lineage, ledger in opened.items():
         items = [item for item in parsed.plan.items_of(lineage) if item.job in jobs]
-        anew = may_pay_again(parsed.project, items)
-        ledgers.refund(ledger, _left_behind(ledger.state, parsed, anew))
+        anew = questions_to_repeat(parsed.project, items)
+        ledgers.refund(ledger, _abandoned_reservations(ledger.state, parsed, anew))
         ledgers.reserve(ledger, items, anew, _units_of(parsed.project, lineage))
-    anchors.keep(RESULTS, [ledgers.head(ledger) for ledger in opened.values()])
+    anchors.save_anchors(RESULTS, [ledgers.head(ledger) for ledger in opened.values()])
 
 
-@one_message()
+@exit_with_one_message()
 def conclude(parsed: Parsed) -> None:
     """The end of a run: where its lineages stand, by their ledgers. The statement may be of an
     earlier run, or of another lineage."""
@@ -324,35 +336,36 @@ def conclude(parsed: Parsed) -> None:
 
 def _accuracies(project: Project) -> Iterator[str]:
     """What the final models are worth, as far as summaries tell."""
-    for path in [RESULTS / name / "summary.json" for name in project.modelled]:
+    for path in [RESULTS / name / "summary.json" for name in project.with_own_models]:
         for final in _read_json(path)["targets"] if path.is_file() else ():
             test = final["test"]
-            sd = spread(test["accuracy"], test["accuracy_sd"], test["total"])
+            sd = sampling_spread(test["accuracy"], test["accuracy_sd"], test["total"])
             yield (
                 f"{path.parent.name}: test accuracy {test['accuracy']:.1%} (± {sd:.1%}, noise and "
                 f"sampling) at a total of epsilon = {final['target_epsilon']:g}"
             )
-    for path in [RESULTS / name / "summary.json" for name in project.modelled]:
+    for path in [RESULTS / name / "summary.json" for name in project.with_own_models]:
         if path.is_file():
             yield from (f"Warning: {line}" for line in _read_json(path).get("warnings", ()))
 
 
-def _left_behind(state: State, parsed: Parsed, anew: Collection[str]) -> list[str]:
+def _abandoned_reservations(state: State, parsed: Parsed, anew: Collection[str]) -> list[str]:
     """Unused reservations of this project's experiments that the plan asks for no longer: no other
     question, and none that has its answer and is not asked anew. Labels tell whose they are, and
     may be of another clone that has an experiment of this name: it is told to start again."""
-    asked = {item.question for item in parsed.plan.items.values()}
+    wanted = {item.question for item in parsed.plan.items.values()}
     waiting = {
         question
-        for question in asked
-        if question in anew or not any(held.status == "DONE" for held in state.of(question))
+        for question in wanted
+        if question in anew
+        or not any(charge.status == "DONE" for charge in state.charges_for(question))
     }
     return [
-        held.token
-        for held in state.items.values()
-        if held.status == "RESERVED"
-        and held.question not in waiting
-        and (held.question in asked or held.job.experiment in parsed.project.experiments)
+        charge.token
+        for charge in state.items.values()
+        if charge.status == "RESERVED"
+        and charge.question not in waiting
+        and (charge.question in wanted or charge.job.experiment in parsed.project.experiments)
     ]
 
 

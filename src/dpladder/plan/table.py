@@ -11,13 +11,13 @@ from dpladder.config import Project
 from dpladder.formats import FORMATS
 from dpladder.plan import stages
 from dpladder.plan.edits import keys_of
-from dpladder.plan.kept import told_of_kept
+from dpladder.plan.kept import notes_on_kept_releases
 from dpladder.plan.notes import notes
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
 from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Spend, to_json
-from dpladder.privacy.accounting.shown import up
-from dpladder.privacy.ledger.room import ever
+from dpladder.privacy.accounting.shown import round_up
+from dpladder.privacy.ledger.room import lifetime_cost
 from dpladder.privacy.ledger.state import Item, State
 from dpladder.privacy.statement.build import mu_of_spend
 from dpladder.privacy.statement.documents import (
@@ -27,14 +27,14 @@ from dpladder.privacy.statement.documents import (
     PlannedLineage,
     PlannedModel,
     PlannedSpend,
-    measures_another,
-    of_total,
+    counts_another_model,
+    total_text,
 )
 
 
 def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> PlanDocument:
     """What `dpladder plan --json` puts out. `project`: for what a config says beside its prices."""
-    told = project.main.deployment
+    deployment = project.main.deployment
     lineages = {
         lineage: replace(_lineage(plan, lineage), units=_units(project, lineage))
         for lineage in plan.terms
@@ -42,8 +42,9 @@ def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> 
     lifetimes = {
         lineage: _lifetime(plan, lineage, states.get(lineage, State())) for lineage in plan.terms
     }
-    problems = over_target(plan) + [
-        f"lineage {lineage} would reach epsilon = {up(ever.epsilon_after)}, above its lifetime "
+    problems = totals_exceeded(plan) + [
+        f"lineage {lineage} would reach epsilon = {round_up(ever.epsilon_after)}, above its "
+        f"lifetime "
         f"limit of {limit:g}"
         for lineage, ever in lifetimes.items()
         for limit in [
@@ -63,7 +64,7 @@ def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> 
         lifetime_epsilon=terms.lifetime_epsilon,
         config=plan.config,
         keys=keys_of(project),
-        deployment=None if told is None else told.model_dump(mode="json"),
+        deployment=None if deployment is None else deployment.model_dump(mode="json"),
         choices=dict(project.choices),
         notes=notes(project),
         artifacts=tuple(_model(plan, artifact) for artifact in plan.artifacts),
@@ -77,21 +78,24 @@ def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> 
         feasible=not problems,
         problems=tuple(problems),
         lifetimes=lifetimes,
-        kept=(*told_of_kept(project, states, plan.items), *_renewed(plan, states, project)),
+        kept=(
+            *notes_on_kept_releases(project, states, plan.items),
+            *_respend_lines(plan, states, project),
+        ),
         mechanisms=_mechanisms(plan, project),
         format=FORMATS["plan"],
     )
 
 
 def _mechanisms(plan: Plan, project: Project) -> dict[str, dict[str, tuple[str, ...]]]:
-    found: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
+    mechanisms: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     for job in plan.items:
         names = stages.versions_of(project.experiments[job.experiment], job.rule)
-        found[job.experiment][job.rule] = tuple(names)
-    return dict(found)
+        mechanisms[job.experiment][job.rule] = tuple(names)
+    return dict(mechanisms)
 
 
-def _renewed(plan: Plan, states: Mapping[str, State], project: Project) -> Iterator[str]:
+def _respend_lines(plan: Plan, states: Mapping[str, State], project: Project) -> Iterator[str]:
     """What respend may cost: a job whose data proves to be the same is restored, and every other
     one is paid again; and that a respend without a price stands open."""
     if project.main.mode == "release" and any(
@@ -107,15 +111,18 @@ def _renewed(plan: Plan, states: Mapping[str, State], project: Project) -> Itera
             spend
             for item in plan.items_of(lineage)
             if item.question in project.anew
-            and any(held.status == "DONE" for held in state.of(item.question))
+            and any(charge.status == "DONE" for charge in state.charges_for(item.question))
             for spend in item.spends
         )
         if again:
-            before, after = ever(terms, state.charged()), ever(terms, (*state.charged(), *again))
+            before, after = (
+                lifetime_cost(terms, state.charged_spends()),
+                lifetime_cost(terms, (*state.charged_spends(), *again)),
+            )
             limit = terms.lifetime_epsilon
             yield (
                 f"respend: what has changed is paid again. If all of it has, lineage {lineage} "
-                f"goes from epsilon = {up(before.epsilon)} to {up(after.epsilon)}"
+                f"goes from epsilon = {round_up(before.epsilon)} to {round_up(after.epsilon)}"
                 + ("" if limit is None else f" of its lifetime's {limit:g}")
             )
 
@@ -133,11 +140,12 @@ def _model(plan: Plan, artifact: Artifact) -> PlannedModel:
     )
 
 
-def over_target(plan: Plan) -> list[str]:
+def totals_exceeded(plan: Plan) -> list[str]:
     """The artifacts that would cost more than they promise."""
     costs = [(artifact, artifact_cost(plan, artifact).epsilon) for artifact in plan.artifacts]
     return [
-        f"{a.experiment} would cost epsilon = {up(epsilon)}, above its total of {a.target:g}: "
+        f"{a.experiment} would cost epsilon = {round_up(epsilon)}, above its total of "
+        f"{a.target:g}: "
         "raise the total to that, or lower what the config prices itself (final.budget, "
         "evaluate.epsilon)"
         for a, epsilon in costs
@@ -145,7 +153,7 @@ def over_target(plan: Plan) -> list[str]:
     ]
 
 
-def declared(document: PlanDocument) -> PlanDocument:
+def plan_without_ledger(document: PlanDocument) -> PlanDocument:
     """The plan without what the ledgers held when it was made, which changes while it is carried
     out."""
     return replace(document, feasible=True, problems=(), lifetimes={}, kept=())
@@ -170,18 +178,22 @@ def plan_table(document: PlanDocument) -> str:
             else f"{count * mu_each**2 / (totals[lineage] or 1.0):.1%}"
         )
         share = "in parallel" if beside else whole
-        rows.append((experiment, rule, label, part, str(count), up(epsilon), share))
-    lines = [*_aligned(rows, words=4), ""]
+        rows.append((experiment, rule, label, part, str(count), round_up(epsilon), share))
+    lines = [*_align_columns(rows, words=4), ""]
     lines += [f"{name}: {words}" for name, words in document.choices.items()]
-    lines += [f"{a.experiment}: {_published(a)}" for a in document.artifacts]
+    lines += [f"{a.experiment}: {_artifact_text(a)}" for a in document.artifacts]
     for lineage, figures in document.datasets.items():
         limit, ever = figures.lifetime_epsilon, document.lifetimes.get(lineage)
         if figures.units:
-            lines.append(f"lineage {lineage}: {_kept_for(figures.units)}")
+            lines.append(f"lineage {lineage}: {_part_sizes_text(figures.units)}")
         lines.append(
             f"lineage {lineage}: all of this workflow's releases together epsilon = "
-            f"{up(figures.epsilon)}; "
-            + (f"ever spent once it is done epsilon = {up(ever.epsilon_after)}; " if ever else "")
+            f"{round_up(figures.epsilon)}; "
+            + (
+                f"ever spent once it is done epsilon = {round_up(ever.epsilon_after)}; "
+                if ever
+                else ""
+            )
             + (
                 f"lifetime limit {limit:g}"
                 if limit is not None
@@ -189,13 +201,16 @@ def plan_table(document: PlanDocument) -> str:
             )
             + f" (delta = {figures.delta:g}, {figures.relation})"
         )
-    lines += [told if told.startswith("respend") else f"kept: {told}" for told in document.kept]
+    lines += [
+        kept_note if kept_note.startswith("respend") else f"kept: {kept_note}"
+        for kept_note in document.kept
+    ]
     lines += [f"note: {note}" for note in document.notes]
     lines += [f"REFUSED: {problem}" for problem in document.problems]
     return "\n".join(lines)
 
 
-def _aligned(rows: Sequence[Sequence[str]], words: int) -> Iterator[str]:
+def _align_columns(rows: Sequence[Sequence[str]], words: int) -> Iterator[str]:
     """Each column as wide as its longest cell: the first ones are words, from the left, and the
     others figures."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -207,17 +222,17 @@ def _aligned(rows: Sequence[Sequence[str]], words: int) -> Iterator[str]:
         )
 
 
-def _in_parallel(spend: Spend) -> bool:
+def _composes_in_parallel(spend: Spend) -> bool:
     """Whether nobody bears it together with the training. A replaced unit may have been in both
     parts, and parts as given may change with the next version of the data."""
     hashed = not spend.partition.split_rule.startswith("given")
     return hashed and spend.partition.parts == ("test",) and spend.relation == "add_remove"
 
 
-def _published(model: PlannedModel) -> str:
-    cost = f"at epsilon = {up(model.epsilon)} of {model.target_epsilon:g}"
-    if measures_another(model.jobs):
-        return f"counts of another lineage's final model{of_total(model.jobs)} {cost}"
+def _artifact_text(model: PlannedModel) -> str:
+    cost = f"at epsilon = {round_up(model.epsilon)} of {model.target_epsilon:g}"
+    if counts_another_model(model.jobs):
+        return f"counts of another lineage's final model{total_text(model.jobs)} {cost}"
     return f"final model {cost}, search included"
 
 
@@ -234,21 +249,23 @@ def _units(project: Project, lineage: str) -> dict[str, int]:
     if split.rule == "given":
         return {}
     shares = {"test": split.held_out, "validation": split.validation}
-    kept = [part for part, share in shares.items() if share > 0]
-    return {part: stages.nominal_size(config, part) for part in ("train", *kept)}
+    parts = [part for part, share in shares.items() if share > 0]
+    return {part: stages.nominal_size(config, part) for part in ("train", *parts)}
 
 
-def _kept_for(units: Mapping[str, int]) -> str:
-    kept = [f"{count:,} are the {part} part" for part, count in units.items() if part != "train"]
-    return f"by declaration {units['train']:,} units train, {' and '.join(kept or ['all of them'])}"
+def _part_sizes_text(units: Mapping[str, int]) -> str:
+    parts = [f"{count:,} are the {part} part" for part, count in units.items() if part != "train"]
+    return (
+        f"by declaration {units['train']:,} units train, {' and '.join(parts or ['all of them'])}"
+    )
 
 
 def _lifetime(plan: Plan, lineage: str, state: State) -> PlannedLifetime:
-    spent = ever(plan.terms[lineage], state.charged())
-    return PlannedLifetime(spent.epsilon, _after(plan, lineage, state).epsilon)
+    spent = lifetime_cost(plan.terms[lineage], state.charged_spends())
+    return PlannedLifetime(spent.epsilon, _cost_after_plan(plan, lineage, state).epsilon)
 
 
-def _after(plan: Plan, lineage: str, state: State) -> Composition:
+def _cost_after_plan(plan: Plan, lineage: str, state: State) -> Composition:
     """Everything ever charged on the lineage once the plan is done."""
     new = tuple(
         spend
@@ -256,8 +273,8 @@ def _after(plan: Plan, lineage: str, state: State) -> Composition:
         if state.answer(item.question) is None
         for spend in item.spends
     )
-    kept = tuple(s for h in state.items.values() if h.used for s in h.spends)
-    return ever(plan.terms[lineage], (*kept, *new))
+    paid = tuple(s for h in state.items.values() if h.used for s in h.spends)
+    return lifetime_cost(plan.terms[lineage], (*paid, *new))
 
 
 def _spend(item: Item, spend: Spend, delta: float) -> PlannedSpend:
@@ -274,5 +291,5 @@ def _spend(item: Item, spend: Spend, delta: float) -> PlannedSpend:
         count=spend.count,
         mu=mu_of_spend(spend),
         epsilon=compose([spend], delta).epsilon,
-        in_parallel=_in_parallel(spend),
+        in_parallel=_composes_in_parallel(spend),
     )

@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from dpladder.privacy.accounting.shown import up_short
-from dpladder.report.reading import plain
+from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.report.reading import short_number
 from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
 from dpladder.report.summary import Summary
 
@@ -22,23 +22,28 @@ Accuracies = Mapping[tuple[float, float], Sequence[float]]
 def plot_batches(summaries: Sequence[Summary], path: Path) -> None:
     """Test accuracy against the sampling rate, a line for each total, with one deviation over the
     repeats."""
-    found = accuracies(summaries)
-    rates, totals = sorted({rate for rate, _ in found}), sorted({total for _, total in found})
+    by_setting = accuracies(summaries)
+    rates, totals = (
+        sorted({rate for rate, _ in by_setting}),
+        sorted({total for _, total in by_setting}),
+    )
     with canvas(path) as figure:
         axes = figure.subplots()
         for number, total in enumerate(totals):
-            own = {rate: found[rate, total] for rate in rates if (rate, total) in found}
-            means = [fmean(values) for values in own.values()]
+            by_rate = {
+                rate: by_setting[rate, total] for rate in rates if (rate, total) in by_setting
+            }
+            means = [fmean(values) for values in by_rate.values()]
             look: dict[str, Any] = {"color": CYCLE[number % len(CYCLE)]}
             axes.errorbar(
-                list(own),
+                list(by_rate),
                 means,
-                yerr=[_deviation(values) for values in own.values()],
+                yerr=[_deviation(values) for values in by_rate.values()],
                 alpha=0.5,
                 **look,
             )
-            label = f"total ε = {up_short(total, 3)}"
-            points = zip(own, means, strict=True)
+            label = f"total ε = {round_up_short(total, 3)}"
+            points = zip(by_rate, means, strict=True)
             dots(
                 axes,
                 points,
@@ -60,23 +65,23 @@ def plot_batches(summaries: Sequence[Summary], path: Path) -> None:
 def batches_table(summaries: Sequence[Summary]) -> pd.DataFrame:
     """A row for each sampling rate, a column for each total: the mean over repeats, and one
     deviation."""
-    found = accuracies(summaries)
+    by_setting = accuracies(summaries)
     rows: dict[float, dict[str, object]] = {}
-    for (rate, total), values in sorted(found.items()):
+    for (rate, total), values in sorted(by_setting.items()):
         cell = f"{fmean(values):.3f} ± {_deviation(values):.3f}"
-        rows.setdefault(rate, {"sampling rate": plain(rate)})[f"total ε = {up_short(total, 3)}"] = (
-            cell
-        )
+        rows.setdefault(rate, {"sampling rate": short_number(rate)})[
+            f"total ε = {round_up_short(total, 3)}"
+        ] = cell
     return pd.DataFrame(list(rows.values()))
 
 
 def accuracies(summaries: Sequence[Summary]) -> Accuracies:
     """Those of all repeats, by sampling rate and total."""
-    found = defaultdict(list)
+    by_setting = defaultdict(list)
     for summary in summaries:
         for target in summary.targets:
-            found[summary.sampling_rate, target.target_epsilon].append(target.test.accuracy)
-    return found
+            by_setting[summary.sampling_rate, target.target_epsilon].append(target.test.accuracy)
+    return by_setting
 
 
 def _deviation(values: Sequence[float]) -> float:

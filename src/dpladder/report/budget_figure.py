@@ -14,9 +14,9 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Patch
 
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.shown import up_short
-from dpladder.privacy.statement.build import borne_by
-from dpladder.privacy.statement.documents import Cost, StatedSpend, Statement, of_total
+from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.privacy.statement.build import lines_of_model
+from dpladder.privacy.statement.documents import Cost, StatedSpend, Statement, total_text
 from dpladder.report.reading import percent
 from dpladder.report.style import (
     BLUE,
@@ -86,27 +86,27 @@ def _bars(statement: Statement, lineage: str) -> Iterator[Bar]:
     dataset = statement.datasets[lineage]
     delta = dataset.delta
     for artifact in dataset.artifacts.values():
-        lines = borne_by(artifact, dataset.spends)
-        budget = gdp.mu(artifact.target_epsilon, delta) ** 2
-        for parts in _borne_together(lines, dataset.relation):
+        lines = lines_of_model(artifact, dataset.spends)
+        budget = gdp.mu_from_epsilon(artifact.target_epsilon, delta) ** 2
+        for parts in _parts_of_one_unit(lines, dataset.relation):
             shares: dict[str, float] = defaultdict(float)
             for line in lines:
                 if {EVERY_PART, *parts} & set(line.partition.split(",")):
                     shares[_name(line)] += _mu(line, delta) ** 2 / budget
-            total = up_short(artifact.target_epsilon)
-            whose = f"{artifact.experiment}{of_total(artifact.jobs)}, ε = {total}"
+            total = round_up_short(artifact.target_epsilon)
+            whose = f"{artifact.experiment}{total_text(artifact.jobs)}, ε = {total}"
             yield Bar(f"{whose}: {' + '.join(parts) or 'all data'}", dict(shares))
     if dataset.lifetime_epsilon is not None:
-        limit = gdp.mu(dataset.lifetime_epsilon, delta) ** 2
+        limit = gdp.mu_from_epsilon(dataset.lifetime_epsilon, delta) ** 2
         spent: dict[str, Cost] = {
             "this workflow": dataset,
             "outside this workflow": dataset.outside_this_dag,
         }
         of_life = {name: _mu(figures, delta) ** 2 / limit for name, figures in spent.items()}
-        yield Bar(f"{lineage} for life, ε = {up_short(dataset.lifetime_epsilon)}", of_life)
+        yield Bar(f"{lineage} for life, ε = {round_up_short(dataset.lifetime_epsilon)}", of_life)
 
 
-def _borne_together(lines: Sequence[StatedSpend], relation: str) -> Iterator[tuple[str, ...]]:
+def _parts_of_one_unit(lines: Sequence[StatedSpend], relation: str) -> Iterator[tuple[str, ...]]:
     """The parts whose spends one unit bears: its own; replaced, those of its old and of its new
     version."""
     parts = {part for line in lines for part in line.partition.split(",")} - {EVERY_PART}
@@ -117,7 +117,7 @@ def _borne_together(lines: Sequence[StatedSpend], relation: str) -> Iterator[tup
 def _mu(figures: Cost | StatedSpend, delta: float) -> float:
     """mu; where the spends are not Gaussian, the Gaussian mu of the same epsilon, near enough for a
     picture."""
-    return gdp.mu(figures.epsilon, delta) if figures.mu is None else figures.mu
+    return gdp.mu_from_epsilon(figures.epsilon, delta) if figures.mu is None else figures.mu
 
 
 def _name(line: StatedSpend) -> str:

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from dpladder.privacy.accounting.shown import up_short
+from dpladder.privacy.accounting.shown import round_up_short
 from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits
 from dpladder.report.summary import Summary
 
@@ -17,11 +17,11 @@ def plot_distance(summaries: Sequence[Summary], path: Path) -> None:
     """Distance against the total epsilon, and against the total step size r, a mark for each final
     model."""
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
-    found = {summary.experiment: [*_moved(summary)] for summary in summaries}
-    every = [point for points in found.values() for point in points]
+    by_experiment = {summary.experiment: [*_measured_distances(summary)] for summary in summaries}
+    every = [point for points in by_experiment.values() for point in points]
     with canvas(path) as figure:
         over, along = figure.subplots(1, 2, sharey=True)
-        for place, (experiment, points) in enumerate(found.items()):
+        for place, (experiment, points) in enumerate(by_experiment.items()):
             colour, marker = looks[place % len(looks)]
             look: dict[str, Any] = {"color": colour, "mec": "white", "ms": 7, "zorder": 3}
             ways = {"epsilon": (over, [(epsilon, moved) for epsilon, _, moved in points])}
@@ -35,12 +35,12 @@ def plot_distance(summaries: Sequence[Summary], path: Path) -> None:
             over.set_ylim(log_limits([moved for _, _, moved in every]))
             log_axis(over, "y")
         over.set_ylabel(
-            f"distance of weights from their start (δ = {up_short(summaries[0].delta)})"
+            f"distance of weights from their start (δ = {round_up_short(summaries[0].delta)})"
         )
         over.legend()
 
 
-def _moved(summary: Summary) -> Iterator[tuple[float, float | None, float]]:
+def _measured_distances(summary: Summary) -> Iterator[tuple[float, float | None, float]]:
     """The total, r and distance of each final model whose distance is known."""
     for target in summary.targets:
         if target.distance:

@@ -13,7 +13,7 @@ from statistics import fmean
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from dpladder.privacy.accounting.shown import up_short
+from dpladder.privacy.accounting.shown import round_up_short
 from dpladder.report.style import (
     CYCLE,
     MARKERS,
@@ -43,12 +43,14 @@ def plot_gap(summaries: Sequence[Summary], path: Path) -> None:
     """Left: r against a trial's epsilon, coloured by score, and between dashes all that is within
     NEAR of the best. Right: how much worse than its rung's best each is, against how far its r is
     from that one's."""
-    places = tried(summaries)
-    by_epsilon = {epsilon: [*own] for epsilon, own in groupby(places, lambda one: one.epsilon)}
+    places = scores_by_place(summaries)
+    by_epsilon = {
+        epsilon: [*places_here] for epsilon, places_here in groupby(places, lambda one: one.epsilon)
+    }
     with canvas(path, height=4.2, width=9.0) as figure:
         left, right = figure.subplots(1, 2)
         scores = [one.score for one in places]
-        found = left.scatter(
+        scatter = left.scatter(
             [one.epsilon for one in places],
             [one.r for one in places],
             c=scores,
@@ -56,21 +58,21 @@ def plot_gap(summaries: Sequence[Summary], path: Path) -> None:
             cmap="cividis",
             gid="tried",
         )
-        edges = [_edges(own) for own in by_epsilon.values()]
+        edges = [_edges(places_here) for places_here in by_epsilon.values()]
         for side in zip(*edges, strict=True):
             left.plot([*by_epsilon], side, "--", color=VERMILLION, lw=1.0)
         _logarithmic(
             left, "ε of one trial", summaries[0].r_label, [*by_epsilon], [one.r for one in places]
         )
-        score_bar(figure, [left], found, "mean score")
+        score_bar(figure, [left], scatter, "mean score")
         ratios = []
-        for place, (epsilon, own) in enumerate(by_epsilon.items()):
-            best = _best(own)
-            points = [(one.r / best.r, one.score - best.score) for one in own]
+        for place, (epsilon, places_here) in enumerate(by_epsilon.items()):
+            best = _best(places_here)
+            points = [(one.r / best.r, one.score - best.score) for one in places_here]
             ratios += [ratio for ratio, _ in points]
             look = {
                 "color": CYCLE[place % len(CYCLE)],
-                "label": f"ε = {up_short(epsilon, 3)}",
+                "label": f"ε = {round_up_short(epsilon, 3)}",
                 "ms": 6,
             }
             dots(right, points, MARKERS[place % len(MARKERS)], gid=f"gap-{place}", **look)
@@ -81,21 +83,23 @@ def plot_gap(summaries: Sequence[Summary], path: Path) -> None:
         right.legend()
 
 
-def tried(summaries: Sequence[Summary]) -> list[Tried]:
+def scores_by_place(summaries: Sequence[Summary]) -> list[Tried]:
     """Repeats that tried the same r at the same epsilon are one place. In the order of epsilon."""
-    found = defaultdict(list)
+    scores_found = defaultdict(list)
     for rung in (rung for summary in summaries for rung in summary.rungs):
         for trial in rung.trials:
-            found[rung.epsilon, trial.r].append(trial.share)
-    return [Tried(epsilon, r, fmean(scores)) for (epsilon, r), scores in sorted(found.items())]
+            scores_found[rung.epsilon, trial.r].append(trial.share)
+    return [
+        Tried(epsilon, r, fmean(scores)) for (epsilon, r), scores in sorted(scores_found.items())
+    ]
 
 
-def _best(own: Sequence[Tried]) -> Tried:
-    return max(own, key=lambda one: one.score)
+def _best(places: Sequence[Tried]) -> Tried:
+    return max(places, key=lambda one: one.score)
 
 
-def _edges(own: Sequence[Tried]) -> tuple[float, float]:
-    good = [one.r for one in own if one.score >= _best(own).score - NEAR]
+def _edges(places: Sequence[Tried]) -> tuple[float, float]:
+    good = [one.r for one in places if one.score >= _best(places).score - NEAR]
     return min(good), max(good)
 
 

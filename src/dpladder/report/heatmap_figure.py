@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from dpladder.privacy.accounting.shown import up_short
+from dpladder.privacy.accounting.shown import round_up_short
 from dpladder.privacy.arrays import Floats
-from dpladder.report.reading import plain
+from dpladder.report.reading import short_number
 from dpladder.report.style import (
     BLUE,
     VERMILLION,
@@ -34,7 +34,7 @@ CARD = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.8}
 def plot_heatmap(summaries: Sequence[Summary], path: Path) -> None:
     """The mean score of all repeats by T and eta, one panel for each epsilon; dashed, all with the
     best cell's r."""
-    tried = _tried(summaries)
+    tried = _rows_by_epsilon(summaries)
     if len({float(steps) for rows in tried.values() for steps in rows[:, 0]}) == 1:
         _plot_line(path, tried)
         return
@@ -48,7 +48,7 @@ def plot_heatmap(summaries: Sequence[Summary], path: Path) -> None:
     with panels(path, len(means), most_columns=3) as (figure, grid):
         for axes, (epsilon, cells) in zip(grid, means.items(), strict=True):
             mesh = axes.pcolormesh(steps, eta, cells.T, cmap="cividis", norm=norm)
-            axes.set_title(f"ε = {up_short(epsilon, 3)} per trial")
+            axes.set_title(f"ε = {round_up_short(epsilon, 3)} per trial")
             _mark_best(axes, tried[epsilon], cells, steps, eta)
         log_axis(grid[0], "x")
         log_axis(grid[0], "y")
@@ -67,9 +67,9 @@ def _plot_line(path: Path, tried: Mapping[float, Floats]) -> None:
             dots(axes, zip(rates, scores, strict=True), "o", color=BLUE, ms=5, gid="tried")
             axes.plot(rates, scores, color=BLUE, lw=1, alpha=0.4)
             axes.plot(rates[best], scores[best], "*", color=VERMILLION, mec="white", ms=13)
-            label = f"r = {plain(rates[best] * rows[0, 0])}"
+            label = f"r = {short_number(rates[best] * rows[0, 0])}"
             axes.annotate(label, (rates[best], scores[best]), (8, 6), textcoords="offset points")
-            axes.set_title(f"ε = {up_short(epsilon, 3)} per trial, T = {rows[0, 0]:.0f}")
+            axes.set_title(f"ε = {round_up_short(epsilon, 3)} per trial, T = {rows[0, 0]:.0f}")
         grid[0].set_xlim(
             log_limits([rate for rows in tried.values() for rate in rows[:, 1].tolist()])
         )
@@ -79,7 +79,7 @@ def _plot_line(path: Path, tried: Mapping[float, Floats]) -> None:
         figure.supylabel("mean score: correct predictions", fontsize="medium")
 
 
-def _tried(summaries: Sequence[Summary]) -> dict[float, Floats]:
+def _rows_by_epsilon(summaries: Sequence[Summary]) -> dict[float, Floats]:
     """For each epsilon, cheapest first, rows of (steps, eta, score)."""
     rows = defaultdict(list)
     for rung in (rung for summary in summaries for rung in summary.rungs):
@@ -116,5 +116,5 @@ def _mark_best(axes: Axes, tried: Floats, cells: Floats, steps: Floats, eta: Flo
     axes.plot(x, y, "*", color=VERMILLION, mec="white", ms=13, clip_on=False)
     axes.set_ylim(eta[0], eta[-1])
     lift, side = ((-8, 6), "right") if 2 * column >= len(cells) else ((8, 6), "left")
-    label = f"r = {plain(x * y)}"
+    label = f"r = {short_number(x * y)}"
     axes.annotate(label, (x, y), lift, textcoords="offset points", ha=side, bbox=CARD)

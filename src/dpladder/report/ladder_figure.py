@@ -13,8 +13,8 @@ from matplotlib.collections import PathCollection
 from matplotlib.lines import Line2D
 from numpy.polynomial import Polynomial
 
-from dpladder.privacy.accounting.shown import up_short
-from dpladder.report.reading import plain
+from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.report.reading import short_number
 from dpladder.report.style import (
     GREY,
     INK,
@@ -47,7 +47,7 @@ def plot_ladder(summary: Summary, path: Path) -> None:
     places = [*(x for x, _ in rungs), *(x for x, _, _ in targets)]
     with canvas(path) as figure:
         axes = figure.subplots()
-        axes.set_xlabel(AXIS[against].format(up_short(summary.delta)))
+        axes.set_xlabel(AXIS[against].format(round_up_short(summary.delta)))
         axes.set_ylabel(summary.r_label)
         axes.set_title(_title(summary.experiment, [fit for _, fit in fits]))
         axes.set_xlim(log_limits(places, margin=0.15))
@@ -81,7 +81,7 @@ def _title(experiment: str, fits: Sequence[FitFound]) -> str:
 def _draw_range(axes: Axes, limits: Sequence[float]) -> None:
     axes.axhspan(*limits, color=PALE, zorder=0)
     for r, name, side in ((limits[0], "smallest", "top"), (limits[1], "largest", "bottom")):
-        text = f" {name} r of the search: {plain(r)}"
+        text = f" {name} r of the search: {short_number(r)}"
         axes.text(0, r, text, va=side, color=GREY, fontsize=8, transform=axes.get_yaxis_transform())
 
 
@@ -107,13 +107,13 @@ def _draw_fits(axes: Axes, first: float, targets: Targets) -> None:
 def _draw_targets(axes: Axes, targets: Targets) -> None:
     for x, _, fit in targets:
         axes.plot([x, x], fit.uncertainty, color=VERMILLION, lw=2.5, alpha=0.5, zorder=4)
-        label = f"r* = {plain(fit.r_star)}{', the limit' if fit.clamped else ''}"
+        label = f"r* = {short_number(fit.r_star)}{', the limit' if fit.clamped else ''}"
         place = (x, fit.r_star)
         axes.annotate(
             label, place, (6, -5), textcoords="offset points", va="top", fontsize=8, zorder=6
         )
-    found = [(x, fit.r_star) for x, _, fit in targets]
-    dots(axes, found, "D", color=VERMILLION, mec="white", ms=8, gid="r_star", zorder=5)
+    points = [(x, fit.r_star) for x, _, fit in targets]
+    dots(axes, points, "D", color=VERMILLION, mec="white", ms=8, gid="r_star", zorder=5)
 
 
 def _name_totals(axes: Axes, targets: Targets) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dpladder.learn.measures.figures import OVERCONFIDENCE
 from dpladder.learn.measures.tested import Tested
-from dpladder.privacy.accounting.shown import Shown
+from dpladder.privacy.accounting.shown import NoisedFigure
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.report.reading import percent, plain
+from dpladder.report.reading import percent, short_number
 from dpladder.report.summary import FinalFound, Summary
 
 Fact = tuple[str, str]
@@ -58,7 +58,7 @@ def _result(summary: Summary) -> Fact:
     whose = f"of the final model of {summary.experiment}, at a total of ε = {target.total}"
     test = target.test
     if test.perplexity is not None:
-        return plain(test.perplexity.value), f"perplexity {whose}"
+        return short_number(test.perplexity.value), f"perplexity {whose}"
     figure = f"{percent(test.accuracy)} ± {percent(test.spread)}"
     name, beside = summary.counted("test accuracy"), ""
     if summary.findings and not test.brier:
@@ -86,7 +86,7 @@ def warnings(summary: Summary) -> Iterator[str]:
     """A model that is no better than what needs no model, in words."""
     for target in summary.targets:
         yield from _too_sure(summary, target)
-        rival = better_without(target.test, summary.classes, summary.majority)
+        rival = baseline_as_good(target.test, summary.classes, summary.majority)
         if rival is not None:
             name, share = rival
             yield (
@@ -113,7 +113,7 @@ def _too_sure(summary: Summary, target: FinalFound) -> Iterator[str]:
     )
 
 
-def better_without(
+def baseline_as_good(
     test: Tested, classes: int | None, declared: float | None
 ) -> tuple[str, float] | None:
     """What needs no model and does about as well, with the share that it gets right; None where a
@@ -121,18 +121,18 @@ def better_without(
     if test.perplexity is not None or test.brier:
         return None
     rivals = {"guessing at random": (1 / classes, 0.0)} if classes else {}
-    if (found := most_frequent(test, declared)) is not None:
+    if (baseline := most_frequent(test, declared)) is not None:
         name = "always saying absent" if test.findings else "always naming the largest class"
-        rivals[name] = (found.value, found.sd)
+        rivals[name] = (baseline.value, baseline.sd)
     for rival, (share, sd) in rivals.items():
         if test.accuracy - share < SURE * math.hypot(test.spread, sd):
             return rival, share
     return None
 
 
-def most_frequent(test: Tested, declared: float | None) -> Shown | None:
+def most_frequent(test: Tested, declared: float | None) -> NoisedFigure | None:
     """The largest class's share as it was counted, with noise, or else as it was declared."""
-    return test.majority or (None if declared is None else Shown(declared, 0.0))
+    return test.majority or (None if declared is None else NoisedFigure(declared, 0.0))
 
 
 def largest(majority: float | None, rare: float | None, classes: int | None) -> float | None:

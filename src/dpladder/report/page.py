@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.privacy.statement.page import costs, first_line, if_chosen
+from dpladder.privacy.statement.page import choice_sentences, costs, first_line
 from dpladder.report.model_chapter import Fact, commands, facts, results
 from dpladder.report.summary import Summary
 from dpladder.report.tables import readable
@@ -73,7 +73,7 @@ class Chapter:
 def write_page(
     statement: SealedStatement,
     summaries: Sequence[Summary],
-    shown: Sequence[OnPage],
+    on_page: Sequence[OnPage],
     path: Path,
     cells: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     about: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
@@ -81,13 +81,13 @@ def write_page(
 ) -> None:
     """The statement's first lines, the final models, each experiment's ladder, where the budget
     went."""
-    found = Environment(
+    environment = Environment(
         loader=PackageLoader("dpladder.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    page = found.get_template(TEMPLATE).render(
+    page = environment.get_template(TEMPLATE).render(
         title=", ".join(statement.datasets) + ": tuned and trained with differential privacy",
         release=statement.mode == "release",
         guarantees=[first_line(statement, lineage) for lineage in statement.datasets],
@@ -95,10 +95,10 @@ def write_page(
         costs=[
             line
             for lineage, dataset in statement.datasets.items()
-            for line in (*costs(statement, lineage), *if_chosen(lineage, dataset))
+            for line in (*costs(statement, lineage), *choice_sentences(lineage, dataset))
         ],
         warnings=[line for summary in summaries for line in summary.warnings],
-        sections=[*_sections(statement, summaries, shown, cells, about, contests)],
+        sections=[*_sections(statement, summaries, on_page, cells, about, contests)],
         id=statement.id,
     )
     path.write_text(page + "\n", "utf-8")
@@ -107,12 +107,12 @@ def write_page(
 def _sections(
     statement: SealedStatement,
     summaries: Sequence[Summary],
-    shown: Sequence[OnPage],
+    on_page: Sequence[OnPage],
     cells: Mapping[str, Mapping[str, str]],
     about: Mapping[str, Mapping[str, str]],
     contests: Sequence[Path],
 ) -> Iterator[Chapter]:
-    caption = Captions(_told(statement, summaries))
+    caption = Captions(_features_of_report(statement, summaries))
     models = [*_models(statement, summaries, about)]
 
     def chapter(title: str, of: Sequence[OnPage], models: Sequence[ModelShown] = ()) -> Chapter:
@@ -122,7 +122,7 @@ def _sections(
         ]
         return Chapter(title, tables, figures, models)
 
-    shared = [one for one in shown if not one.experiment]
+    shared = [one for one in on_page if not one.experiment]
     yield chapter(FIRST, [one for one in shared if one.chapter == FIRST], models)
     seen: list[Mapping[str, str]] = []
     for summary in summaries:
@@ -130,8 +130,8 @@ def _sections(
         if cell in seen:
             continue  # a repeat: its row stands above, and its figures lie in its folder
         seen += [] if cell is None else [cell]
-        if own := [one for one in shown if one.experiment == summary.experiment]:
-            yield chapter(f"Experiment {summary.experiment}", own)
+        if pictures_here := [one for one in on_page if one.experiment == summary.experiment]:
+            yield chapter(f"Experiment {summary.experiment}", pictures_here)
     rest = dict.fromkeys(one.chapter for one in shared if one.chapter not in (FIRST, LAST))
     for title in rest:
         yield chapter(title, [one for one in shared if one.chapter == title])
@@ -154,12 +154,14 @@ def _models(
             if model.experiment == one.experiment
         }
         if one.experiment in about and totals:
-            told = facts(one, about[one.experiment], statement)
+            facts_found = facts(one, about[one.experiment], statement)
             largest = max(totals, key=lambda path: totals[path])
-            yield ModelShown(one.experiment, told, commands(one, largest))
+            yield ModelShown(one.experiment, facts_found, commands(one, largest))
 
 
-def _told(statement: SealedStatement, summaries: Sequence[Summary]) -> Mapping[str, bool]:
+def _features_of_report(
+    statement: SealedStatement, summaries: Sequence[Summary]
+) -> Mapping[str, bool]:
     """What there is to be explained."""
     tests = [test for one in summaries for model in one.models for test in model.tests.values()]
     return {
@@ -172,17 +174,17 @@ def _told(statement: SealedStatement, summaries: Sequence[Summary]) -> Mapping[s
 
 
 def _table(table: pd.DataFrame, caption: Markup) -> Table:
-    shown = readable(table)
-    return Table([*map(str, shown)], shown.astype(str).to_numpy().tolist(), caption)
+    on_page = readable(table)
+    return Table([*map(str, on_page)], on_page.astype(str).to_numpy().tolist(), caption)
 
 
 def _svg(path: Path) -> Markup:
     """The drawing alone, its ids made its own: every figure of matplotlib's has the same ones."""
     drawing = path.read_text("utf-8")
     drawing = drawing[drawing.index("<svg") :]
-    own = re.sub(r"\W+", "-", str(path.with_suffix("")))
+    prefix = re.sub(r"\W+", "-", str(path.with_suffix("")))
     for mark in (r'(\bid=")', r"(url\(#)", r'(href="#)'):
-        drawing = re.sub(mark, rf"\g<1>{own}-", drawing)
+        drawing = re.sub(mark, rf"\g<1>{prefix}-", drawing)
     return Markup(drawing)
 
 
@@ -190,8 +192,8 @@ class Captions:
     """Captions, each in full where it stands first. They are those of Snakemake's report, which
     leaves nothing out; here `told` says what there is."""
 
-    def __init__(self, told: Mapping[str, bool]) -> None:
-        self._told, self._seen = told, set[str]()
+    def __init__(self, features: Mapping[str, bool]) -> None:
+        self._told, self._seen = features, set[str]()
 
     def __call__(self, name: str) -> Markup:
         path = resources.files("dpladder.report").joinpath("captions", f"{name}.rst")

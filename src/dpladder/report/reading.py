@@ -9,7 +9,7 @@ Document = Mapping[str, Any]
 """A row of a contest (research/)."""
 
 
-def plain(value: float, _: object = None) -> str:
+def short_number(value: float, _: object = None) -> str:
     """Three digits, as people write them: 1,000 and 1e-5."""
     if 1000 <= abs(value) < 1e6:
         return f"{value:,.0f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpladder.privacy.accounting.shown import spread
+from dpladder.privacy.accounting.shown import sampling_spread
 from dpladder.report.style import CYCLE, GREY, MARKERS, canvas, dots, percent_axis
 from dpladder.report.summary import Summary
 
@@ -16,13 +16,13 @@ def plot_reliability(summary: Summary, path: Path) -> None:
         axes = figure.subplots()
         axes.plot([0, 1], [0, 1], color=GREY, lw=1, ls=(0, (4, 3)), label="right as often as sure")
         for number, target in enumerate(summary.targets):
-            told = [one for one in target.test.reliability or () if one.accuracy is not None]
+            bins = [one for one in target.test.reliability or () if one.accuracy is not None]
             colour = CYCLE[number % len(CYCLE)]
-            sure = [one.confidence or 0.0 for one in told]
-            right = [one.accuracy.value for one in told if one.accuracy]
+            sure = [one.confidence or 0.0 for one in bins]
+            right = [one.accuracy.value for one in bins if one.accuracy]
             sd = [
-                spread(one.accuracy.value, one.accuracy.sd, one.total)
-                for one in told
+                sampling_spread(one.accuracy.value, one.accuracy.sd, one.total)
+                for one in bins
                 if one.accuracy
             ]
             label = f"total ε = {target.total}"

@@ -19,7 +19,7 @@ from dpladder.report.summary import Summary
 DOCUMENTS: dict[str, Any] = {"plan": PlanDocument, "privacy": SealedStatement, "summary": Summary}
 
 
-def generated() -> dict[str, str]:
+def generated_files() -> dict[str, str]:
     return {
         f"workflow/schemas/{name}.schema.json": schema(kind) for name, kind in DOCUMENTS.items()
     }
@@ -35,4 +35,4 @@ def schema(kind: Any) -> str:
 
 
 if __name__ == "__main__":
-    raise SystemExit(write(generated(), sys.argv[1:]))
+    raise SystemExit(write(generated_files(), sys.argv[1:]))

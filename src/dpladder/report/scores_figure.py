@@ -6,8 +6,8 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from dpladder.privacy.accounting.shown import up_short
-from dpladder.report.reading import plain
+from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.report.reading import short_number
 from dpladder.report.style import (
     BLUE,
     GREY,
@@ -47,7 +47,7 @@ def plot_scores(summary: Summary, path: Path) -> None:
 
 def _draw_rung(axes: Axes, rung: RungFound, number: int) -> None:
     best = rung.best
-    axes.set_title(f"rung {number}, trained at ε = {up_short(rung.epsilon, 3)}")
+    axes.set_title(f"rung {number}, trained at ε = {round_up_short(rung.epsilon, 3)}")
     axes.axvline(best.r, color=VERMILLION, lw=1, alpha=0.4)
     scored = [(trial, trial.share) for trial in rung.trials]
     for trial, score in scored:
@@ -55,7 +55,7 @@ def _draw_rung(axes: Axes, rung: RungFound, number: int) -> None:
         if trial.trial == best.trial:
             axes.plot(trial.r, score, "o", color=VERMILLION, ms=8, zorder=4)
             axes.annotate(
-                f"r = {plain(best.r)}", (best.r, score), (7, 5), textcoords="offset points"
+                f"r = {short_number(best.r)}", (best.r, score), (7, 5), textcoords="offset points"
             )
     points = [(trial.r, score) for trial, score in scored]
     dots(axes, points, "o", color=BLUE, ms=5, gid=f"rung-{number}", zorder=3)

@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 
-from dpladder.privacy.accounting.shown import up_short
+from dpladder.privacy.accounting.shown import round_up_short
 from dpladder.report.style import (
     CYCLE,
     INK,
@@ -36,28 +36,28 @@ def plot_shift(summary: Summary, path: Path) -> None:
     targets = sorted(summary.targets, key=lambda target: float(target.epsilon))
     open_one = summary.without_noise
     whole = targets if open_one is None else [*targets, open_one]
-    corrupted = list(dict.fromkeys(_of(one) for one in targets[0].also if one.severity))
+    corrupted = list(dict.fromkeys(_corruption_key(one) for one in targets[0].also if one.severity))
     with canvas(path, width=max(7.6, WIDE * (1 + len(corrupted)))) as figure:
-        over, *others = figure.subplots(1, 1 + len(corrupted), sharey=True, squeeze=False)[0]
-        _over_epsilon(over, targets, summary)
-        for axes, which in zip(others, corrupted, strict=True):
-            _over_severity(axes, whole, which)
+        over, *further_axes = figure.subplots(1, 1 + len(corrupted), sharey=True, squeeze=False)[0]
+        _draw_over_epsilon(over, targets, summary)
+        for axes, which in zip(further_axes, corrupted, strict=True):
+            _draw_over_severity(axes, whole, which)
         percent_axis(over.yaxis)
         over.set_ylabel(summary.counted("accuracy") + " (± 1 sd, noise and sampling)")
 
 
-def _over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summary) -> None:
+def _draw_over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summary) -> None:
     clean = ["test", *(one.name for one in targets[0].also if one.severity is None)]
     for number, name in enumerate(clean):
         colour = INK if not number else CYCLE[(number - 1) % len(CYCLE)]
         marker = MARKERS[number % len(MARKERS)]
         each = [(target, target.tests[name]) for target in targets]
-        told = name if number else "test part"
+        label = name if number else "test part"
         points = [(target.epsilon, test.accuracy, test.spread) for target, test in each]
-        _line(axes, points, told, colour, marker)
+        _line(axes, points, label, colour, marker)
         lowest = [(target.epsilon, test.worst) for target, test in each]
         if worst := [(epsilon, one.value, one.sd) for epsilon, one in lowest if one]:
-            _line(axes, worst, f"{told}, worst group", colour, marker, filled=False)
+            _line(axes, worst, f"{label}, worst group", colour, marker, filled=False)
         if summary.without_noise and name in summary.without_noise.tests:
             open_one = summary.without_noise.tests[name]
             look: dict[str, Any] = {"color": colour, "lw": 1, "ls": (0, (4, 3)), "zorder": 1}
@@ -65,18 +65,20 @@ def _over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summary) -
     epsilons = [target.epsilon for target in targets]
     axes.set_xlim(log_limits(epsilons))
     log_axis(axes, "x", epsilons)
-    axes.set_xlabel(f"total ε, search included (δ = {up_short(summary.delta)})")
+    axes.set_xlabel(f"total ε, search included (δ = {round_up_short(summary.delta)})")
     axes.set_title(summary.experiment)
     axes.legend()
 
 
-def _over_severity(axes: Axes, targets: Sequence[FinalFound], which: Corrupted) -> None:
+def _draw_over_severity(axes: Axes, targets: Sequence[FinalFound], which: Corrupted) -> None:
     """A line for each total, from the images as they are."""
     name, of, kind = which
     for number, target in enumerate(targets):
-        own = [(one.severity or 0, one.test) for one in target.also if _of(one) == which]
-        found = [(0, target.tests[of]), *sorted(own, key=lambda one: one[0])]
-        points = [(float(severity), test.accuracy, test.spread) for severity, test in found]
+        tests = [
+            (one.severity or 0, one.test) for one in target.also if _corruption_key(one) == which
+        ]
+        line_points = [(0, target.tests[of]), *sorted(tests, key=lambda one: one[0])]
+        points = [(float(severity), test.accuracy, test.spread) for severity, test in line_points]
         private = target.target_epsilon < math.inf
         label = f"total ε = {target.total}" if private else "ε = ∞: no privacy"
         _line(axes, points, label, CYCLE[number % len(CYCLE)], MARKERS[number % len(MARKERS)], name)
@@ -106,6 +108,6 @@ def _line(
     dots(axes, zip(x, y, strict=True), marker, label=label, gid=f"shift-{where}-{label}", **look)
 
 
-def _of(one: AlsoTested) -> Corrupted:
+def _corruption_key(one: AlsoTested) -> Corrupted:
     """The test that a severity belongs to, whose images it corrupts, and how."""
     return one.name.rpartition("-")[0], one.of or "test", one.corruption or ""

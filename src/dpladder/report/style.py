@@ -16,7 +16,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from dpladder.report.reading import plain
+from dpladder.report.reading import short_number
 
 # Okabe & Ito's colours, told apart with every common form of colour blindness; their yellow is too
 # pale for points.
@@ -81,9 +81,9 @@ def log_axis(axes: Axes, which: Literal["x", "y"], ticks: Iterable[float] | None
     if ticks is None:
         axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 2000 else (1.0, 2.0, 5.0)))
     else:
-        axis.set_major_locator(FixedLocator(_apart(sorted(ticks), (high / low) ** 0.07)))
+        axis.set_major_locator(FixedLocator(_spread_apart(sorted(ticks), (high / low) ** 0.07)))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(plain))
+    axis.set_major_formatter(FuncFormatter(short_number))
 
 
 def percent_axis(axis: Axis) -> None:
@@ -109,9 +109,9 @@ def score_bar(figure: Figure, grid: list[Axes], points: ScalarMappable, label: s
     bar.outline.set_visible(False)
 
 
-def _apart(values: Sequence[float], ratio: float) -> list[float]:
-    kept: list[float] = []
+def _spread_apart(values: Sequence[float], ratio: float) -> list[float]:
+    values_kept: list[float] = []
     for value in values:
-        if not kept or value >= kept[-1] * ratio:
-            kept.append(value)
-    return kept
+        if not values_kept or value >= values_kept[-1] * ratio:
+            values_kept.append(value)
+    return values_kept

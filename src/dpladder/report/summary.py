@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from dpladder.config.section import restored
-from dpladder.learn.measures.tables import tested
+from dpladder.config.section import from_document
+from dpladder.learn.measures.tables import figures_of_counts
 from dpladder.learn.measures.tested import BRIER, ReleasedCounts, Tested
-from dpladder.privacy.accounting.shown import up_short
+from dpladder.privacy.accounting.shown import round_up_short
 from dpladder.privacy.statement.documents import Cost
 
 
@@ -144,7 +144,7 @@ class FinalFound(Choice):
     @property
     def total(self) -> str:
         """Its total in words."""
-        return "∞" if self.target_epsilon == math.inf else up_short(self.target_epsilon)
+        return "∞" if self.target_epsilon == math.inf else round_up_short(self.target_epsilon)
 
 
 @dataclass(frozen=True)
@@ -248,10 +248,12 @@ class Summary:
 
 def read_test(path: Path | str) -> Tested:
     """The figures of one test, from its counts in a metrics.json."""
-    return tested(restored(ReleasedCounts, json.loads(Path(path).read_text("utf-8"))))
+    return figures_of_counts(
+        from_document(ReleasedCounts, json.loads(Path(path).read_text("utf-8")))
+    )
 
 
 def read_summary(path: Path | str) -> Summary:
     """A summary.json, of this format or an earlier one."""
-    found: Summary = restored(Summary, json.loads(Path(path).read_text("utf-8")))
-    return found
+    summary: Summary = from_document(Summary, json.loads(Path(path).read_text("utf-8")))
+    return summary

@@ -14,39 +14,48 @@ from dpladder.config.wording import cell, printable
 from dpladder.errors import BadInput
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS, MeasuredFigure
 from dpladder.learn.measures.tested import ClassTested, Tested, WorstTested
-from dpladder.privacy.accounting.shown import Shown, in_cell, mu_up, up, up_short
+from dpladder.privacy.accounting.shown import (
+    NoisedFigure,
+    markdown_cell,
+    mu_up,
+    round_up,
+    round_up_short,
+)
 from dpladder.privacy.statement.documents import Statement
-from dpladder.report.reading import percent, plain
+from dpladder.report.reading import percent, short_number
 from dpladder.report.summary import Summary
 
 Show = Callable[[Any], str]
 UNTOLD = "hidden by noise"
 UNSEEN = ("accuracy_sd",)  # by readers, who see one deviation: of noise and sampling together
 # How readers see a column: its heading, and one value. Costs are rounded up.
-SHOWN: dict[str, tuple[str, Show]] = {
-    "total_epsilon": ("total ε", lambda epsilon: "∞" if epsilon == math.inf else up_short(epsilon)),
-    "epsilon": ("ε", lambda epsilon: "∞, no privacy" if epsilon == math.inf else up(epsilon)),
+COLUMNS: dict[str, tuple[str, Show]] = {
+    "total_epsilon": (
+        "total ε",
+        lambda epsilon: "∞" if epsilon == math.inf else round_up_short(epsilon),
+    ),
+    "epsilon": ("ε", lambda epsilon: "∞, no privacy" if epsilon == math.inf else round_up(epsilon)),
     "own_epsilon": (
         "ε of it and its search alone",
-        lambda epsilon: "∞" if epsilon == math.inf else up(epsilon),
+        lambda epsilon: "∞" if epsilon == math.inf else round_up(epsilon),
     ),
     "mu": ("μ", mu_up),
-    "r": ("r", plain),
-    "r_star": ("r*", plain),
-    "kappa": ("κ", plain),
-    "kappa_star": ("κ*", plain),
-    "eta": ("η", plain),
-    "ridge": ("λ", plain),
-    "alpha": ("α", plain),
+    "r": ("r", short_number),
+    "r_star": ("r*", short_number),
+    "kappa": ("κ", short_number),
+    "kappa_star": ("κ*", short_number),
+    "eta": ("η", short_number),
+    "ridge": ("λ", short_number),
+    "alpha": ("α", short_number),
     "steps": ("T", "{:.0f}".format),
-    "sigma": ("σ", plain),
+    "sigma": ("σ", short_number),
     "score": ("noised score", lambda score: f"{score:.1f}"),
     "score_sd": ("± 1 sd", lambda sd: f"{sd:.1f}"),
     "test_accuracy": ("test accuracy", percent),
     "accuracy_spread": ("± 1 sd, noise and sampling", percent),
-    "perplexity": ("perplexity", plain),
-    "perplexity_low": ("from", plain),
-    "perplexity_high": ("to, at 95 % over its noise", plain),
+    "perplexity": ("perplexity", short_number),
+    "perplexity_low": ("from", short_number),
+    "perplexity_high": ("to, at 95 % over its noise", short_number),
     "present": ("with it, noised", "{:.1f}".format),
     "absent": ("without it, noised", "{:.1f}".format),
     "worst": ("worst group", str),
@@ -62,8 +71,8 @@ SHOWN: dict[str, tuple[str, Show]] = {
 }
 for one in FIGURES:
     shown_as = percent if one.style == "percent" else "{:.3f}".format
-    SHOWN[one.name] = (one.heading, shown_as)
-    SHOWN[f"{one.name}_sd"] = (f"± 1 sd of noise in {one.heading}", shown_as)
+    COLUMNS[one.name] = (one.heading, shown_as)
+    COLUMNS[f"{one.name}_sd"] = (f"± 1 sd of noise in {one.heading}", shown_as)
 
 
 def summary_table(summary: Summary) -> pd.DataFrame:
@@ -73,9 +82,9 @@ def summary_table(summary: Summary) -> pd.DataFrame:
             {
                 "experiment": summary.experiment,
                 "total_epsilon": target.target_epsilon,
-                **_told(test),
+                **_headline_columns(test),
                 **_figures(FIGURES, test.figures),
-                **_worst(test.worst),
+                **_worst_columns(test.worst),
                 "epsilon": (target.stated or target).epsilon,
                 "own_epsilon": target.epsilon,
                 "kappa_star": target.kappa_star,
@@ -92,50 +101,54 @@ def summary_table(summary: Summary) -> pd.DataFrame:
             {
                 "experiment": f"{summary.experiment}, {beside}",
                 "total_epsilon": target.target_epsilon,
-                **_told(found),
+                **_headline_columns(tested),
                 "epsilon": (target.stated or target).epsilon,
             }
             for target in summary.models
-            for beside, found in (("student", target.student), ("head alone", target.head))
-            if found is not None
+            for beside, tested in (("student", target.student), ("head alone", target.head))
+            if tested is not None
         ]
     )
 
 
-def _told(test: Tested) -> dict[str, float | None]:
+def _headline_columns(test: Tested) -> dict[str, float | None]:
     """A language model is known by its perplexity, and all others by their accuracy."""
-    found = test.perplexity
-    if found is None:
+    perplexity = test.perplexity
+    if perplexity is None:
         return {
             "test_accuracy": test.accuracy,
             "accuracy_sd": test.accuracy_sd,
             "accuracy_spread": test.spread,
         }
-    return {"perplexity": found.value, "perplexity_low": found.low, "perplexity_high": found.high}
+    return {
+        "perplexity": perplexity.value,
+        "perplexity_low": perplexity.low,
+        "perplexity_high": perplexity.high,
+    }
 
 
-def _shown(name: str, found: Shown | None) -> dict[str, float | None]:
-    value, sd = (None, None) if found is None else (found.value, found.sd)
+def _value_and_sd(name: str, figure: NoisedFigure | None) -> dict[str, float | None]:
+    value, sd = (None, None) if figure is None else (figure.value, figure.sd)
     return {name: value, f"{name}_sd": sd}
 
 
 def _figures(
-    figures: Sequence[MeasuredFigure], found: Mapping[str, Shown | None]
+    figures: Sequence[MeasuredFigure], known_figures: Mapping[str, NoisedFigure | None]
 ) -> dict[str, float | None]:
     """A column for each figure and one for its noise, empty where it was not bought."""
     columns: dict[str, float | None] = {}
     for figure in figures:
-        columns |= _shown(figure.name, found.get(figure.name))
+        columns |= _value_and_sd(figure.name, known_figures.get(figure.name))
     return columns
 
 
-def _worst(found: WorstTested | None) -> dict[str, str | float | None]:
-    if found is None:
+def _worst_columns(figure: WorstTested | None) -> dict[str, str | float | None]:
+    if figure is None:
         return {"worst": None, "worst_accuracy": None, "worst_sd": None}
-    return {"worst": found.name, "worst_accuracy": found.value, "worst_sd": found.sd}
+    return {"worst": figure.name, "worst_accuracy": figure.value, "worst_sd": figure.sd}
 
 
-def _counted(one: ClassTested) -> dict[str, float | None]:
+def _accuracy_columns(one: ClassTested) -> dict[str, float | None]:
     return {
         "accuracy": one.accuracy,
         "accuracy_sd": one.accuracy_sd or None,
@@ -155,7 +168,7 @@ def classes_table(summary: Summary) -> pd.DataFrame:
                 "experiment": summary.experiment,
                 "total_epsilon": target.target_epsilon,
                 "class": one.name,
-                **_counted(one),
+                **_accuracy_columns(one),
             }
             for target in summary.targets
             for one in target.test.classes or ()
@@ -174,12 +187,12 @@ def confusion_table(summary: Summary) -> pd.DataFrame:
                 "class": one.name,
                 **{
                     f"taken for {other.name}": None if count is None else f"{count:.0f}"
-                    for other, count in zip(classes, found.shown(place), strict=True)
+                    for other, count in zip(classes, confusion.row_or_hidden(place), strict=True)
                 },
-                "score_sd": found.sd or None,
+                "score_sd": confusion.sd or None,
             }
             for target in summary.targets
-            if (found := target.test.confusion) and (classes := target.test.classes)
+            if (confusion := target.test.confusion) and (classes := target.test.classes)
             for place, one in enumerate(classes)
         ]
     )
@@ -194,7 +207,7 @@ def findings_table(summary: Summary) -> pd.DataFrame:
                 "experiment": summary.experiment,
                 "total_epsilon": target.target_epsilon,
                 "finding": one.name,
-                **_shown("accuracy", one.accuracy),
+                **_value_and_sd("accuracy", one.accuracy),
                 **_figures(OF_FINDINGS, one.figures),
                 "present": one.present,
                 "absent": one.absent,
@@ -217,7 +230,7 @@ def groups_table(summary: Summary) -> pd.DataFrame:
                 "group": one.name,
                 "trained": "yes" if one.trained else "no",
                 "lowest": "lowest" if test.worst and one.name == test.worst.name else None,
-                **_counted(one),
+                **_accuracy_columns(one),
             }
             for target in summary.models
             for name, test in target.tests.items()
@@ -235,9 +248,9 @@ def shift_table(summary: Summary) -> pd.DataFrame:
                 "experiment": summary.experiment,
                 "total_epsilon": target.target_epsilon,
                 "test": name,
-                **(_told(test) | ({} if test.noised else {"accuracy_sd": None})),
-                "lost": _lost(target.test, test) if name != "test" else None,
-                **_worst(test.worst),
+                **(_headline_columns(test) | ({} if test.noised else {"accuracy_sd": None})),
+                "lost": _lost_accuracy(target.test, test) if name != "test" else None,
+                **_worst_columns(test.worst),
                 "counted": test.total,
             }
             for target in summary.models
@@ -246,7 +259,7 @@ def shift_table(summary: Summary) -> pd.DataFrame:
     )
 
 
-def _lost(there: Tested, here: Tested) -> float | None:
+def _lost_accuracy(there: Tested, here: Tested) -> float | None:
     """Of accuracy, which a language model has none of."""
     return None if here.perplexity else there.accuracy - here.accuracy
 
@@ -258,8 +271,8 @@ def grid_table(
     there are several, and one deviation: over repeats, or of noise and sampling."""
     by_name = {one.experiment: one for one in summaries}
     rows: dict[tuple[str, ...], dict[str, list[Tested]]] = {}
-    for name, own in cells.items():
-        row = rows.setdefault(tuple(own.values()), {})
+    for name, cell_values in cells.items():
+        row = rows.setdefault(tuple(cell_values.values()), {})
         for target in by_name[name].models:
             row.setdefault(f"ε = {target.total}", []).append(target.test)
     axes = list(next(iter(cells.values())))
@@ -273,9 +286,9 @@ def grid_table(
 
 
 def _mean(tests: Sequence[Tested]) -> str:
-    found = [test.accuracy for test in tests]
-    sd = stdev(found) if len(found) > 1 else tests[0].spread
-    return f"{fmean(found):.1%}" + (f" ± {sd:.1%}" if sd else "")
+    accuracies = [test.accuracy for test in tests]
+    sd = stdev(accuracies) if len(accuracies) > 1 else tests[0].spread
+    return f"{fmean(accuracies):.1%}" + (f" ± {sd:.1%}" if sd else "")
 
 
 def trials_table(summary: Summary) -> pd.DataFrame:
@@ -324,11 +337,11 @@ def spends_table(statement: Statement) -> pd.DataFrame:
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a table as its file's suffix says."""
     if path.suffix == ".csv":
-        words(table, cell).to_csv(path, index=False, lineterminator="\n")
+        map_words(table, cell).to_csv(path, index=False, lineterminator="\n")
     elif path.suffix == ".md":
         path.write_text(_markdown(readable(table)), "utf-8")
     elif path.suffix == ".html":
-        path.write_text(_html(words(readable(table), printable)), "utf-8")
+        path.write_text(_html(map_words(readable(table), printable)), "utf-8")
     else:
         raise BadInput(
             f"a table cannot be written as {path.suffix or 'a file without suffix'}. Use .csv, .md "
@@ -336,11 +349,11 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
         )
 
 
-def words(table: pd.DataFrame, told: Callable[[str], str]) -> pd.DataFrame:
+def map_words(table: pd.DataFrame, word_of: Callable[[str], str]) -> pd.DataFrame:
     """The table with its words, which others may have chosen, told otherwise; numbers stay
     numbers."""
-    return table.map(lambda value: told(value) if isinstance(value, str) else value).rename(
-        columns=told
+    return table.map(lambda value: word_of(value) if isinstance(value, str) else value).rename(
+        columns=word_of
     )
 
 
@@ -354,7 +367,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
         untold = UNTOLD if name in bought else ""
         if values.isna().all() and not untold:
             continue
-        heading, show = SHOWN.get(str(name), (str(name), str))
+        heading, show = COLUMNS.get(str(name), (str(name), str))
         columns[heading] = [untold if pd.isna(value) else show(value) for value in values]
     return pd.DataFrame(columns)
 
@@ -365,7 +378,7 @@ def _markdown(table: pd.DataFrame) -> str:
         ["---"] * len(table.columns),
         *table.to_numpy().tolist(),
     ]
-    return "".join(f"| {' | '.join(map(in_cell, row))} |\n" for row in rows)
+    return "".join(f"| {' | '.join(map(markdown_cell, row))} |\n" for row in rows)
 
 
 def _html(table: pd.DataFrame) -> str:

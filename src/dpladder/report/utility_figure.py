@@ -11,7 +11,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from dpladder.privacy.accounting.shown import up_short
+from dpladder.privacy.accounting.shown import round_up_short
 from dpladder.report.reading import percent
 from dpladder.report.style import (
     BLUE,
@@ -43,7 +43,7 @@ def plot_utility(summary: Summary, path: Path) -> None:
         for x, y, _ in points:
             axes.annotate(percent(y), (x, y), (8, -5), textcoords="offset points", va="top")
         if summary.open:
-            no_privacy(axes, summary.open.test.accuracy, summary.experiment)
+            draw_without_privacy(axes, summary.open.test.accuracy, summary.experiment)
             axes.legend()
         _finish(axes, points, summary)
         axes.set_title(summary.experiment)
@@ -60,8 +60,8 @@ def plot_pareto(
     with canvas(path, height=0.6 + 3.8 * len(lineages)) as figure:
         panels = figure.subplots(len(lineages), squeeze=False).flat
         for axes, lineage in zip(panels, lineages, strict=True):
-            own = [summary for summary in summaries if summary.lineage == lineage]
-            _draw_lineage(axes, own, cells)
+            of_lineage = [summary for summary in summaries if summary.lineage == lineage]
+            _draw_lineage(axes, of_lineage, cells)
             axes.set_title(lineage)
 
 
@@ -74,15 +74,15 @@ def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
     return best
 
 
-def no_privacy(axes: Axes, accuracy: float, name: str) -> None:
+def draw_without_privacy(axes: Axes, accuracy: float, name: str) -> None:
     """What the same learner reaches without noise."""
     look: dict[str, Any] = {"color": INK, "lw": 1, "ls": (0, (4, 3)), "zorder": 1}
     axes.axhline(accuracy, label="ε = ∞: no privacy", gid=f"open-{name}", **look)
 
 
 def _points(summary: Summary) -> list[Point]:
-    found = summary.targets
-    return sorted((one.epsilon, one.test.accuracy, one.test.spread) for one in found)
+    targets = summary.targets
+    return sorted((one.epsilon, one.test.accuracy, one.test.spread) for one in targets)
 
 
 def over_repeats(repeats: Sequence[Summary]) -> list[Point]:
@@ -109,17 +109,19 @@ def _draw_lineage(
     for summary in summaries:
         cell = tuple(cells.get(summary.experiment, {}).values())
         by_cell.setdefault(cell or (summary.experiment,), []).append(summary)
-    found = [(repeats[0].experiment, over_repeats(repeats)) for repeats in by_cell.values()]
-    found.sort(key=lambda pair: -max(y for _, y, _ in pair[1]))
+    experiments = [(repeats[0].experiment, over_repeats(repeats)) for repeats in by_cell.values()]
+    experiments.sort(key=lambda pair: -max(y for _, y, _ in pair[1]))
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
-    for place, (name, points) in enumerate(found):
-        aside = BESIDE ** (place - (len(found) - 1) / 2) if _meet(found) else 1.0
+    for place, (name, points) in enumerate(experiments):
+        aside = (
+            BESIDE ** (place - (len(experiments) - 1) / 2) if _marks_overlap(experiments) else 1.0
+        )
         beside = [(x * aside, y, sd) for x, y, sd in points]
         _draw_models(axes, beside, name, *looks[place % len(looks)])
     open_ones = [summary.open.test.accuracy for summary in summaries if summary.open]
     if open_ones:
-        no_privacy(axes, max(open_ones), summaries[0].lineage)
-    everything = [point for _, points in found for point in points]
+        draw_without_privacy(axes, max(open_ones), summaries[0].lineage)
+    everything = [point for _, points in experiments for point in points]
     over = any(len(repeats) > 1 for repeats in by_cell.values())
     _finish(axes, everything, summaries[0], "over repeats" if over else NOISE)
     best = frontier((x, y) for x, y, _ in everything)
@@ -132,12 +134,14 @@ def _draw_lineage(
         "zorder": 1,
     }
     axes.step([x for x, _ in ends], [y for _, y in ends], **stairs)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=math.ceil(len(found) / 14))
+    axes.legend(
+        loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=math.ceil(len(experiments) / 14)
+    )
 
 
-def _meet(found: Sequence[tuple[str, Sequence[Point]]]) -> bool:
+def _marks_overlap(experiments: Sequence[tuple[str, Sequence[Point]]]) -> bool:
     """Whether models of several experiments stand at one epsilon, where marks would overlap."""
-    places = [x for _, points in found for x in {round(x, 6) for x, _, _ in points}]
+    places = [x for _, points in experiments for x in {round(x, 6) for x, _, _ in points}]
     return len(set(places)) < len(places)
 
 
@@ -150,7 +154,7 @@ def _draw_models(axes: Axes, points: Sequence[Point], name: str, colour: str, ma
 
 
 def _finish(axes: Axes, points: Sequence[Point], summary: Summary, over: str = NOISE) -> None:
-    axes.set_xlabel(f"total ε, search included (δ = {up_short(summary.delta)})")
+    axes.set_xlabel(f"total ε, search included (δ = {round_up_short(summary.delta)})")
     axes.set_ylabel(f"{summary.counted('test accuracy')} (± 1 sd, {over})")
     percent_axis(axes.yaxis)
     epsilons = [x for x, _, _ in points]

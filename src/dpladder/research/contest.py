@@ -20,13 +20,22 @@ from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Declaration, Weights
 from dpladder.learn.trainings import scorer_of
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.draws import Shape, tie
+from dpladder.privacy.accounting.draws import Shape, check_charge_matches_noise
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.privacy.release.noise import ResearchNoise
-from dpladder.search.asking import Answer, Ask, Asking, Found, Searcher, Setting, Units, trainings
+from dpladder.search.asking import (
+    Answer,
+    Ask,
+    Asking,
+    Searcher,
+    SearchOutcome,
+    Setting,
+    Units,
+    trainings,
+)
 from dpladder.search.bench import Bench, NamedAsk, answers
 from dpladder.search.space import Space
 
@@ -81,7 +90,7 @@ class Straight:
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         [answer] = yield [Ask(1.0, setting.mu)]
-        return Found(1.0, setting.mu, answer.weights)
+        return SearchOutcome(1.0, setting.mu, answer.weights)
 
 
 @dataclass
@@ -93,7 +102,7 @@ class Run:
     asking: Asking
     meter: Meter
     asks: list[Ask] = field(default_factory=list)
-    found: Found | None = None
+    outcome: SearchOutcome | None = None
     trainings: float = 0.0
     seconds: float = 0.0
 
@@ -101,7 +110,7 @@ class Run:
         try:
             self.asks = next(self.asking) if answers is None else self.asking.send(answers)
         except StopIteration as done:
-            self.asks, self.found = [], done.value
+            self.asks, self.outcome = [], done.value
             self.meter.close()
 
 
@@ -120,7 +129,7 @@ class PublicMeter(Meter):
     def noise(self, name: str, shape: Shape) -> Noise:
         if self._declared[name].distribution == "laplace":
             return super().noise(name, shape)
-        seed = np.frombuffer(self._take(name, "gaussian", shape), np.uint32)
+        seed = np.frombuffer(self._take_stream(name, "gaussian", shape), np.uint32)
         drawn = np.random.Generator(np.random.SFC64(seed)).normal(0.0, 1.0, shape)
         return Noise(drawn, self._declared[name].scale)
 
@@ -128,11 +137,14 @@ class PublicMeter(Meter):
 def contest(arena: Arena, entries: Sequence[Competitor], repeats: int) -> list[Standing]:
     """Every entry's search `repeats` times, all of them side by side. Repeats differ in public
     draws and in noise."""
-    runs = [started(arena, entry, repeat) for entry in entries for repeat in range(repeats)]
+    runs = [start_search(arena, entry, repeat) for entry in entries for repeat in range(repeats)]
     while pending := [run for run in runs if run.asks]:
         answer(arena, pending)
     by_entry = [runs[first : first + repeats] for first in range(0, len(runs), repeats)]
-    return [summary(arena, entry, own) for entry, own in zip(entries, by_entry, strict=True)]
+    return [
+        summary(arena, entry, runs_of_entry)
+        for entry, runs_of_entry in zip(entries, by_entry, strict=True)
+    ]
 
 
 def oracle(
@@ -153,28 +165,30 @@ def oracle(
         for r in [space.r(place, setting.mu)]
         for again in range(repeats)
     ]
-    found, _ = answers(bench_of(arena), trainings)
-    right = told(arena, learner, [one.weights for one in found])
+    answers_found, _ = answers(bench_of(arena), trainings)
+    right = correct_counts(arena, learner, [one.weights for one in answers_found])
     return float(right.reshape(grid, repeats).mean(axis=1).max()) / len(arena.test.labels)
 
 
-def told(arena: Arena, learner: Learner, models: Sequence[Weights]) -> NDArray[np.float64]:
+def correct_counts(
+    arena: Arena, learner: Learner, models: Sequence[Weights]
+) -> NDArray[np.float64]:
     """How many test records each model is right about."""
     scorer = scorer_of(learner, arena.constants)
     return scorer.counts(models, arena.test.features, arena.test.labels)
 
 
-def started(arena: Arena, entry: Competitor, repeat: int) -> Run:
+def start_search(arena: Arena, entry: Competitor, repeat: int) -> Run:
     """A search with public draws and secrets of its own."""
     search = entry.setting.search.model_copy(update={"seed": repeat})
     entry = replace(entry, setting=replace(entry.setting, search=search, learner=entry.learner))
     name = f"{entry.name} {entry.setting.epsilon} {repeat}"
     declared = entry.way.declare(entry.setting)
-    tie(declared.events, declared.draws, entry.setting.constants.relation)
+    check_charge_matches_noise(declared.events, declared.draws, entry.setting.constants.relation)
     meter = PublicMeter(declared.draws, arena, name)
     for draw in declared.draws:
         if draw.distribution == "within":
-            meter.within(draw.name)  # its trainings have quick meters of their own
+            meter.inner_meters(draw.name)  # its trainings have quick meters of their own
     run = Run(name, entry, entry.way.run(entry.setting, meter, _units(arena.train)), meter)
     run.step()
     return run
@@ -192,22 +206,22 @@ def answer(arena: Arena, pending: Sequence[Run]) -> None:
         for run in pending
         for place, ask in enumerate(run.asks)
     ]
-    found, seconds = answers(bench_of(arena), trainings)
+    answers_found, seconds = answers(bench_of(arena), trainings)
     first = 0
     for run in pending:
-        own = slice(first, first := first + len(run.asks))
+        slice_of_run = slice(first, first := first + len(run.asks))
         run.trainings += sum(ask.share for ask in run.asks)
-        run.seconds += sum(seconds[own])
-        run.step(found[own])
+        run.seconds += sum(seconds[slice_of_run])
+        run.step(answers_found[slice_of_run])
 
 
 def summary(arena: Arena, entry: Competitor, runs: Sequence[Run]) -> Standing:
-    found = [run.found for run in runs if run.found]
-    heads = [one.weights for one in found if one.weights is not None]
+    outcomes = [run.outcome for run in runs if run.outcome]
+    heads = [one.weights for one in outcomes if one.weights is not None]
     accuracy = np.full(len(runs), 1.0 / arena.constants.classes)  # without weights there is a guess
     if heads:
-        able = [one.weights is not None for one in found]
-        accuracy[able] = told(arena, entry.learner, heads) / len(arena.test.labels)
+        able = [one.weights is not None for one in outcomes]
+        accuracy[able] = correct_counts(arena, entry.learner, heads) / len(arena.test.labels)
     return Standing(
         name=entry.name,
         epsilon=entry.setting.epsilon,
@@ -217,7 +231,7 @@ def summary(arena: Arena, entry: Competitor, runs: Sequence[Run]) -> Standing:
         repeats=len(runs),
         trainings=float(np.mean([run.trainings for run in runs])),
         seconds=float(np.mean([run.seconds for run in runs])),
-        search=1.0 - float(np.mean([one.mu**2 for one in found])) / entry.setting.mu**2,
+        search=1.0 - float(np.mean([one.mu**2 for one in outcomes])) / entry.setting.mu**2,
     )
 
 

@@ -55,5 +55,5 @@ SEARCHES: dict[str, dict[str, object]] = {
 def entry(name: str, setting: Setting, learner: Learner) -> Competitor:
     """A way to search under its name, with the search that it was published with."""
     search = setting.search.model_copy(update=SEARCHES.get(name, {}))
-    own = HyperparameterFree() if name == HYPERPARAMETER_FREE else learner
-    return Competitor(name, METHODS[name], replace(setting, search=search), own)
+    learner_of_entry = HyperparameterFree() if name == HYPERPARAMETER_FREE else learner
+    return Competitor(name, METHODS[name], replace(setting, search=search), learner_of_entry)

@@ -22,11 +22,20 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import FINAL, Entry, delta0_of, largest_mu
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
-from dpladder.search.asking import Ask, Asking, Found, Setting, Units, scores, split, trainings
+from dpladder.search.asking import (
+    Ask,
+    Asking,
+    SearchOutcome,
+    Setting,
+    Units,
+    scores,
+    split_mu,
+    trainings,
+)
 from dpladder.search.space import Space
 
 
-def variants(
+def learner_variants(
     learner: FineTune, clips: tuple[float, ...], rates: tuple[float, ...]
 ) -> list[Learner]:
     """The learner at each clip and sampling rate."""
@@ -57,7 +66,7 @@ class Joint:
         trial, final = self._mus(setting)
         draws = [trainings(final, name="final")]
         if self.number:
-            trained, scored = split(trial, setting.share)
+            trained, scored = split_mu(trial, setting.share)
             draws.append(trainings(trained, self.number))
             draws.append(scores(scored, self.number, setting.constants))
         mus = (*[trial] * self.number, final)
@@ -67,13 +76,13 @@ class Joint:
         trial, final = self._mus(setting)
         best = 0
         if self.number:
-            trained, _ = split(trial, setting.share)
+            trained, _ = split_mu(trial, setting.share)
             places = range(self.number)
             answers = yield [self._ask(setting, place, trained, "trainings") for place in places]
             best = int(np.argmax(meter.publish("score", [answer.correct for answer in answers])))
         last = self._ask(setting, best, final, "final")
         [answer] = yield [last]
-        return Found(last.r, final, answer.weights)
+        return SearchOutcome(last.r, final, answer.weights)
 
     def _mus(self, setting: Setting) -> tuple[float, float]:
         """Of a trial with its score, and of the final training."""
@@ -85,7 +94,9 @@ class Joint:
     def _ask(self, setting: Setting, place: int, mu: float, within: str) -> Ask:
         """Both numbers of a place are public, and kappa log-uniform: it hardly depends on mu, so
         that a trial's holds for the final training."""
-        which, where = (_uniform(setting.search.seed, place, axis) for axis in ("learner", "kappa"))
+        which, where = (
+            _public_uniform(setting.search.seed, place, axis) for axis in ("learner", "kappa")
+        )
         learner = self.learners[int(which * len(self.learners))]
         space = Space(setting.search, learner, setting.constants)
         low, high = space.range()
@@ -95,6 +106,6 @@ class Joint:
         return Ask(r, mu, within=within, learner=learner, delta0=delta0)
 
 
-def _uniform(*place: object) -> float:
+def _public_uniform(*place: object) -> float:
     digest = hashlib.sha256(repr(("joint", *place)).encode()).digest()
     return int.from_bytes(digest[:6], "big") / 2.0**48

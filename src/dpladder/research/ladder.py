@@ -23,11 +23,11 @@ from dpladder.search.asking import (
     SCORE_SHARE,
     Ask,
     Asking,
-    Found,
+    SearchOutcome,
     Setting,
     Units,
     scores,
-    split,
+    split_mu,
     trainings,
 )
 from dpladder.search.fit import Target, fit_radius
@@ -46,7 +46,7 @@ class LadderSearcher:
     share: float = SCORE_SHARE
 
     def declare(self, setting: Setting) -> Declaration:
-        climbed = self._climbed(setting)
+        climbed = self._ladder_of(setting)
         if not climbed.final:
             shares = ", ".join(f"{share:g}" for share, _ in self.rungs or ())
             raise BadInput(
@@ -56,7 +56,7 @@ class LadderSearcher:
             )
         draws = [trainings(climbed.final, name="final")]
         for rung, (mu, number) in enumerate(climbed.rungs):
-            trained, scored = split(mu, climbed.share)
+            trained, scored = split_mu(mu, climbed.share)
             draws.append(scores(scored, number, setting.constants, f"score {rung}"))
             draws.append(trainings(trained, number, f"rung {rung}"))
         events = (Counted(Gaussian(gdp.sigma(mu, 1))) for mu in (*climbed.trials, climbed.final))
@@ -64,14 +64,14 @@ class LadderSearcher:
 
     def leaves_enough(self, setting: Setting) -> bool:
         """Whether its trials leave anything for a final training."""
-        return self._climbed(setting).final > 0
+        return self._ladder_of(setting).final > 0
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
-        space, climbed = setting.space, self._climbed(setting)
+        space, climbed = setting.space, self._ladder_of(setting)
         trials: list[Trial] = []
         for rung, (total, number) in enumerate(climbed.rungs):
             epsilon = gdp.epsilon(total, setting.delta)
-            mu, scored = split(total, climbed.share)
+            mu, scored = split_mu(total, climbed.share)
             below = [trial for trial in trials if trial.rung == rung - 1]
             before = best(below) if below else None
             places = [draw(space, mu, epsilon, rung, trial, before) for trial in range(number)]
@@ -79,8 +79,8 @@ class LadderSearcher:
             sd = score.noise_scale(scored, setting.constants)
             noised = meter.publish(f"score {rung}", [answer.correct for answer in answers])
             trials += [
-                Trial(rung, trial, epsilon, mu, kappa, r, found, sd, setting.constants.n0)
-                for trial, ((kappa, r), found) in enumerate(
+                Trial(rung, trial, epsilon, mu, kappa, r, reply, sd, setting.constants.n0)
+                for trial, ((kappa, r), reply) in enumerate(
                     zip(places, noised.tolist(), strict=True)
                 )
             ]
@@ -89,17 +89,18 @@ class LadderSearcher:
             trials, Target(gdp.epsilon(final, setting.delta), final, space), self.fit
         )
         [answer] = yield [Ask(fitted.r_star, final, within="final")]
-        return Found(fitted.r_star, final, answer.weights)
+        return SearchOutcome(fitted.r_star, final, answer.weights)
 
-    def _climbed(self, setting: Setting) -> Climbed:
+    def _ladder_of(self, setting: Setting) -> Climbed:
         if self.rungs is None:
-            bought = looking.bought(setting.strength, setting.centred)
+            bought = looking.best_ladder(setting.strength, setting.centred)
             rungs = tuple((math.sqrt(rung.part) * setting.mu, rung.trials) for rung in bought.rungs)
             return Climbed(rungs, bought.share, setting.mu)
-        own = (
-            (gdp.mu(share * setting.epsilon, setting.delta), number) for share, number in self.rungs
+        own_rungs = (
+            (gdp.mu_from_epsilon(share * setting.epsilon, setting.delta), number)
+            for share, number in self.rungs
         )
-        return Climbed(tuple(own), self.share, setting.mu)
+        return Climbed(tuple(own_rungs), self.share, setting.mu)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from dpladder.report.reading import Document, plain
+from dpladder.report.reading import Document, short_number
 from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
 from dpladder.research.comparison_table import epsilons, names
 
@@ -32,14 +32,16 @@ def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
     lines = [
         f"Test accuracy, {about}. The sweep is inside each total. Mean ± sd over the repeats.",
         "",
-        f"| total ε | {' | '.join(map(plain, totals))} | trainings | core s per repeat |",
+        f"| total ε | {' | '.join(map(short_number, totals))} | trainings | core s per repeat |",
         f"|---|{'---|' * (len(totals) + 2)}",
     ]
     for learner in learners:
-        own = [row for row in rows if row["name"] == learner]
-        seconds = sum(row["seconds"] for row in own) / len(own)
+        rows_of_learner = [row for row in rows if row["name"] == learner]
+        seconds = sum(row["seconds"] for row in rows_of_learner) / len(rows_of_learner)
         cells = " | ".join(cell(learner, epsilon) for epsilon in totals)
-        lines.append(f"| {learner} | {cells} | {own[0]['trainings']:g} | {seconds:.1f} |")
+        lines.append(
+            f"| {learner} | {cells} | {rows_of_learner[0]['trainings']:g} | {seconds:.1f} |"
+        )
     if REFERENCE in learners and rows[0]["repeats"] > 1:  # one repeat says nothing about chance
         lines += ["", *(verdict(rows, epsilon) for epsilon in totals)]
     path.write_text("\n".join(lines) + "\n", "utf-8")
@@ -59,7 +61,7 @@ def verdict(rows: Sequence[Document], epsilon: float) -> str:
     better = [row["name"] for row in here if clearly(row, 1)]
     worse = [row["name"] for row in here if clearly(row, -1)]
     return (
-        f"- ε = {plain(epsilon)}: {REFERENCE} loses to {', '.join(better) or 'none'}, "
+        f"- ε = {short_number(epsilon)}: {REFERENCE} loses to {', '.join(better) or 'none'}, "
         f"wins over {', '.join(worse) or 'none'}."
     )
 
@@ -71,14 +73,22 @@ def plot_learners(rows: Sequence[Document], about: str, path: Path) -> None:
     with canvas(path) as figure:
         axes = figure.subplots()
         for number, learner in enumerate(names(rows)):
-            own = sorted(
+            rows_of_learner = sorted(
                 (row for row in rows if row["name"] == learner), key=lambda row: row["epsilon"]
             )
             colour, marker = looks[number % len(looks)]
-            x, y = [row["epsilon"] for row in own], [row["mean"] for row in own]
+            x, y = (
+                [row["epsilon"] for row in rows_of_learner],
+                [row["mean"] for row in rows_of_learner],
+            )
             axes.plot(x, y, color=colour, lw=2 if learner == REFERENCE else 1, alpha=0.5)
             axes.errorbar(
-                x, y, yerr=[row["sd"] for row in own], fmt="none", ecolor=colour, alpha=0.5
+                x,
+                y,
+                yerr=[row["sd"] for row in rows_of_learner],
+                fmt="none",
+                ecolor=colour,
+                alpha=0.5,
             )
             points = zip(x, y, strict=True)
             look = {"color": colour, "mec": "white", "ms": 7}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpladder.report.reading import Document, plain
+from dpladder.report.reading import Document, short_number
 from dpladder.report.style import CYCLE, GREY, canvas, percent_axis
 from dpladder.research.comparison_table import epsilons, names, write_csv
 
@@ -54,7 +54,7 @@ def plot_searches(rows: Sequence[Document], about: str, path: Path) -> None:
             below, low = row["oracle"] - row["mean"], row["oracle"] - row["p10"]
             color = CYCLE[number % len(CYCLE)]
             axes.plot([below, low], [place, place], color=color, lw=1, alpha=0.5)
-            label = f"total ε = {plain(row['epsilon'])}" if row["name"] == order[0] else None
+            label = f"total ε = {short_number(row['epsilon'])}" if row["name"] == order[0] else None
             axes.plot(below, place, "o", ms=4, color=color, label=label)
         axes.axvline(0, color=GREY, lw=0.8)
         axes.set(
@@ -80,7 +80,7 @@ def _means(rows: Sequence[Document]) -> list[str]:
         return f"**{mean:.3f}**" if mean == best[epsilon] else f"{mean:.3f}"
 
     return [
-        f"| total ε | {' | '.join(map(plain, totals))} |",
+        f"| total ε | {' | '.join(map(short_number, totals))} |",
         f"|---|{'---|' * len(totals)}",
         *(
             f"| {name} | {' | '.join(cell(name, epsilon) for epsilon in totals)} |"
@@ -93,8 +93,10 @@ def _means(rows: Sequence[Document]) -> list[str]:
 def _details(rows: Sequence[Document]) -> list[str]:
     first = rows[0]
     return [
-        f"Total ε = {plain(first['epsilon'])}. The oracle has {first['oracle']:.3f}, by a grid "
-        f"that honestly costs ε = {plain(first['oracle_epsilon'])}. RERR is the share of its lead "
+        f"Total ε = {short_number(first['epsilon'])}. The oracle has {first['oracle']:.3f}, by a "
+        f"grid "
+        f"that honestly costs ε = {short_number(first['oracle_epsilon'])}. RERR is the share of "
+        f"its lead "
         "over random search that a method closes.",
         "",
         "| method | mean | sd | 10th percentile | RERR | trainings | core seconds | search's share "

@@ -28,14 +28,14 @@ def best(arena: Arena, space: Space) -> tuple[float, Search]:
     tried.
     """
     grid = [space.clamp(r) for r in np.geomspace(*space.reach(), GRID).tolist()]
-    counts = _right(arena, space.learner, space.search, grid)
+    counts = _right_counts(arena, space.learner, space.search, grid)
     place = int(np.argmax(counts))
     if place < GRID - 1:
         return grid[place], space.search
     beyond = [
         (grid[-1] * 2**times, _longer(space.search, 2**times)) for times in range(1, DOUBLINGS + 1)
     ]
-    further = [_right(arena, space.learner, search, [r])[0] for r, search in beyond]
+    further = [_right_counts(arena, space.learner, search, [r])[0] for r, search in beyond]
     return [(grid[-1], space.search), *beyond][int(np.argmax([counts[-1], *further]))]
 
 
@@ -43,11 +43,13 @@ def _longer(search: Search, times: int) -> Search:
     return search.model_copy(update={"steps": (search.steps[0], times * search.steps[1])})
 
 
-def _right(arena: Arena, learner: Learner, search: Search, each: Sequence[float]) -> list[int]:
+def _right_counts(
+    arena: Arena, learner: Learner, search: Search, each: Sequence[float]
+) -> list[int]:
     """How many of the records held out each r gets right."""
     # in the order of keyed ids, so every fifth is any fifth
     rows = np.arange(len(arena.train.labels))
-    held = rows % HELD_OUT == 0
-    asks = [Ask(r, OPEN, ~held, held, 1.0 - 1.0 / HELD_OUT) for r in each]
-    named = [NamedAsk(f"open {place}", ask, learner, search) for place, ask in enumerate(asks)]
-    return [answer.correct for answer in answers(bench_of(arena), named)[0]]
+    held_out = rows % HELD_OUT == 0
+    asks = [Ask(r, OPEN, ~held_out, held_out, 1.0 - 1.0 / HELD_OUT) for r in each]
+    asks_named = [NamedAsk(f"open {place}", ask, learner, search) for place, ask in enumerate(asks)]
+    return [answer.correct for answer in answers(bench_of(arena), asks_named)[0]]

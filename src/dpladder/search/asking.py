@@ -73,7 +73,7 @@ class Setting:
     @property
     def mu(self) -> float:
         """What the total allows to a single Gaussian release."""
-        return gdp.mu(self.epsilon, self.delta)
+        return gdp.mu_from_epsilon(self.epsilon, self.delta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchOutcome:
     """What a method puts out, and nothing else. No weights: it made no run."""
 
     r: float
@@ -108,7 +108,7 @@ class Found:
     weights: Weights | None
 
 
-Asking = Generator[list[Ask], list[Answer], Found]
+Asking = Generator[list[Ask], list[Answer], SearchOutcome]
 
 
 class Searcher(Protocol):
@@ -120,19 +120,19 @@ class Searcher(Protocol):
 def searcher_of(section: PrivateSearch) -> Searcher:
     """The search that a section of the config describes: a module of the search's name holds its
     `Searcher`."""
-    found: Searcher = import_module(runner_of(section.name)).Searcher(section)
-    return found
+    searcher: Searcher = import_module(runner_of(section.name)).Searcher(section)
+    return searcher
 
 
-def alone(asking: Asking, answer: Callable[[list[Ask]], list[Answer]]) -> Found:
+def run_alone(asking: Asking, answer: Callable[[list[Ask]], list[Answer]]) -> SearchOutcome:
     """Drives one search to its end."""
     try:
         asks = next(asking)
         while True:
             asks = asking.send(answer(asks))
     except StopIteration as done:
-        found: Found = done.value
-        return found
+        outcome: SearchOutcome = done.value
+        return outcome
 
 
 def events_of(section: PrivateSearch, setting: Setting) -> tuple[Counted, ...]:
@@ -144,9 +144,9 @@ def events_of(section: PrivateSearch, setting: Setting) -> tuple[Counted, ...]:
 
 def mu_of(event: Event) -> float:
     """mu of an event that is Gaussian."""
-    found = mu(event)
-    assert found is not None, "a search's runs are Gaussian"
-    return found
+    mu_found = mu(event)
+    assert mu_found is not None, "a search's runs are Gaussian"
+    return mu_found
 
 
 def trainings(mu: float, number: int = 1, name: str = "trainings", under: str = "") -> Draw:
@@ -163,13 +163,13 @@ def scores(mu: float, number: int, constants: Constants, name: str = "score") ->
     return Draw(name, "gaussian", count.scale(constants), (number,), sensitivity=moves)
 
 
-def split(mu: float, share: float) -> tuple[float, float]:
+def split_mu(mu: float, share: float) -> tuple[float, float]:
     """A run's mu for its weights and for its score, which gets this share of mu^2."""
     score = math.sqrt(share) * mu
     return gdp.remaining(mu, [score]), score
 
 
-def spread(uniform: float, space: Space, mu: float) -> float:
+def spread_r(uniform: float, space: Space, mu: float) -> float:
     """The r at this place of the range, evenly in its logarithm."""
     low, high = space.range()
     return space.r(low * (high / low) ** float(uniform), mu)

@@ -56,17 +56,17 @@ def answers(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer], 
     """Each one's weights and score, and its share of the time. Every core has a batch of its
     own."""
     batches = [*_batches(trainings, bench.resources.threads)]
-    found: dict[int, Answer] = {}
+    by_number: dict[int, Answer] = {}
     seconds = np.empty(len(trainings))
     with ThreadPoolExecutor(bench.resources.threads) as pool:
         together = pool.map(
-            partial(_together, bench), ([trainings[i] for i in batch] for batch in batches)
+            partial(_train_together, bench), ([trainings[i] for i in batch] for batch in batches)
         )
-        for batch, (own, spent) in zip(batches, together, strict=True):
-            found |= zip(batch, own, strict=True)
+        for batch, (answers_of_batch, spent) in zip(batches, together, strict=True):
+            by_number |= zip(batch, answers_of_batch, strict=True)
             steps = np.array([trainings[i].hyper.steps for i in batch])
             seconds[batch] = spent * steps / steps.sum()
-    return [found[i] for i in range(len(trainings))], seconds
+    return [by_number[i] for i in range(len(trainings))], seconds
 
 
 def _batches(trainings: Sequence[NamedAsk], cores: int) -> Iterator[list[int]]:
@@ -84,13 +84,13 @@ def _batches(trainings: Sequence[NamedAsk], cores: int) -> Iterator[list[int]]:
         yield from (group[start : start + wide] for start in range(0, len(group), wide))
 
 
-def _together(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer], float]:
+def _train_together(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer], float]:
     """Trained as a release would be, each with the noise that it declares, and on one core."""
     began = time.perf_counter()
     ask, learner = trainings[0].ask, trainings[0].learner
     hypers = [training.hyper for training in trainings]
     constants = replace(bench.constants, n0=max(1, round(ask.share * bench.constants.n0)))
-    data = _some(bench.data, ask.trained)
+    data = _select_units(bench.data, ask.trained)
     share = {"threads": 1, "mem_mb": max(1, bench.resources.mem_mb // bench.resources.threads)}
     resources = bench.resources.model_copy(update=share)
     meters = [
@@ -100,13 +100,13 @@ def _together(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer]
     heads = train_many(data, hypers, learner, constants, meters, resources)
     for meter in meters:
         meter.close()
-    counted = _some(bench.data, ask.counted)
+    counted = _select_units(bench.data, ask.counted)
     counts = scorer_of(learner, constants).counts(heads, counted.features, counted.labels)
-    found = [Answer(head, int(count)) for head, count in zip(heads, counts, strict=True)]
-    return found, time.perf_counter() - began
+    answers_found = [Answer(head, int(count)) for head, count in zip(heads, counts, strict=True)]
+    return answers_found, time.perf_counter() - began
 
 
-def _some(data: Data, mask: Mask | None) -> Data:
+def _select_units(data: Data, mask: Mask | None) -> Data:
     if mask is None:
         return data
     units = None if data.units is None else data.units[mask]

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 
 from dpladder.config.search_sections import (
-    OTHERS,
+    PLUGIN_SEARCHES,
     DpHypo,
     KoskelaKulkarni,
     NaiveComposition,
@@ -44,25 +44,25 @@ def price(
     """The dearest events of this search that cost no more than the total."""
     match search:
         case RandomSearch():  # the whole total, on one training
-            return (Counted(Gaussian(gdp.sigma(gdp.mu(epsilon, delta), 1))),)
+            return (Counted(Gaussian(gdp.sigma(gdp.mu_from_epsilon(epsilon, delta), 1))),)
         case NaiveComposition():  # trainings of equal mu, whose squares add up to the total's
-            sigma = gdp.sigma(gdp.mu(epsilon, delta), search.runs)
+            sigma = gdp.sigma(gdp.mu_from_epsilon(epsilon, delta), search.runs)
             return (Counted(Gaussian(sigma), search.runs),)
         case KoskelaKulkarni():
-            return (Counted(_on_subset(search, epsilon, delta, relation)),)
+            return (Counted(_cost_on_subset(search, epsilon, delta, relation)),)
         case ProposeTest():
-            return _proposed(search, epsilon, delta, relation)
-    if search.name in OTHERS:
-        cost = import_module(f"{OTHERS[search.name].room}.cost")
+            return _cost_of_proposals(search, epsilon, delta, relation)
+    if search.name in PLUGIN_SEARCHES:
+        cost = import_module(f"{PLUGIN_SEARCHES[search.name].room}.cost")
         return tuple(cost.price(search, epsilon, delta, relation))
-    return (Counted(_repeated(search, epsilon, delta)),)
+    return (Counted(_cost_of_repeats(search, epsilon, delta)),)
 
 
 def runs_of(search: SecretRuns) -> Runs:
     return Runs(search.mean, SHAPES[search.law])
 
 
-def lean_of(search: SecretRuns, epsilon: float) -> Lean:
+def lean_bounds(search: SecretRuns, epsilon: float) -> Lean:
     """How far DP-HyPO's proposals may lean for its share of epsilon: (2 + shape) log(high/low) of
     it (Wang et al. 2023, Theorem 1)."""
     if not isinstance(search, DpHypo):
@@ -71,9 +71,9 @@ def lean_of(search: SecretRuns, epsilon: float) -> Lean:
     return Lean(math.exp(-half), math.exp(half))
 
 
-def _repeated(search: SecretRuns, epsilon: float, delta: float) -> RepeatAndSelect:
-    runs, lean = runs_of(search), lean_of(search, epsilon)
-    limit = selection.most(runs)
+def _cost_of_repeats(search: SecretRuns, epsilon: float, delta: float) -> RepeatAndSelect:
+    runs, lean = runs_of(search), lean_bounds(search, epsilon)
+    limit = selection.largest_count(runs)
 
     def event(mu: float) -> RepeatAndSelect:
         return RepeatAndSelect(
@@ -81,15 +81,17 @@ def _repeated(search: SecretRuns, epsilon: float, delta: float) -> RepeatAndSele
         )
 
     return event(
-        selection.largest(lambda mu: alone(event(mu), delta), epsilon, gdp.mu(epsilon, delta))
+        selection.largest(
+            lambda mu: epsilon_alone(event(mu), delta), epsilon, gdp.mu_from_epsilon(epsilon, delta)
+        )
     )
 
 
-def alone(event: RepeatAndSelect | SubsetSelect, delta: float) -> float:
+def epsilon_alone(event: RepeatAndSelect | SubsetSelect, delta: float) -> float:
     return booking.epsilon(booking.price(event, "add_remove"), delta)
 
 
-def _on_subset(
+def _cost_on_subset(
     search: KoskelaKulkarni, epsilon: float, delta: float, relation: Relation
 ) -> SubsetSelect:
     """Every run costs as much as the final training, the same noise relative to its own sum."""
@@ -99,7 +101,7 @@ def _on_subset(
             f"relation is {relation}. Choose another way to search."
         )
     runs = runs_of(search)
-    limit = selection.most(runs)
+    limit = selection.largest_count(runs)
     delta0 = booking.delta0_of(delta, booking.FINAL)
 
     def event(mu: float) -> SubsetSelect:
@@ -108,11 +110,16 @@ def _on_subset(
         return SubsetSelect(search.share, tuning, one, search.apart, delta0)
 
     return event(
-        selection.largest(lambda mu: alone(event(mu), delta), epsilon, gdp.mu(epsilon, delta), 1e-6)
+        selection.largest(
+            lambda mu: epsilon_alone(event(mu), delta),
+            epsilon,
+            gdp.mu_from_epsilon(epsilon, delta),
+            1e-6,
+        )
     )
 
 
-def _proposed(
+def _cost_of_proposals(
     search: ProposeTest, epsilon: float, delta: float, relation: Relation
 ) -> tuple[Counted, ...]:
     """A share of mu^2 for the final training, the rest for as many rounds of tests as there can

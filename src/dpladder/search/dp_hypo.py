@@ -18,8 +18,8 @@ from dpladder.privacy.accounting.selection import Lean
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
 from dpladder.search import secret_runs
-from dpladder.search.asking import Answer, Ask, Asking, Setting, Units, spread
-from dpladder.search.secret_runs import Chance, best, budget, selected, toss
+from dpladder.search.asking import Answer, Ask, Asking, Setting, Units, spread_r
+from dpladder.search.secret_runs import Chance, best, budget, draw_run_count, selection_event
 
 CELLS = 48  # places in log r between which a proposal chooses
 LENGTH = 0.15  # over which scores are alike, as a share of the range
@@ -36,24 +36,24 @@ class Searcher(secret_runs.Searcher):
     section: DpHypo
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
-        event = selected(self.section, setting)
+        event = selection_event(self.section, setting)
         plan, lean = budget(event, setting), Lean(event.low, event.high)
-        chance = toss(plan, self.section.padded, meter)
+        chance = draw_run_count(plan, self.section.padded, meter)
         cells: list[int] = []
         asks: list[Ask] = []
         answers: list[Answer] = []
         for place in chance.places:
-            density = proposal(beliefs(cells, answers, chance, plan.scale), lean)
+            density = proposal(upper_bounds(cells, answers, chance, plan.scale), lean)
             cells.append(
                 int(np.searchsorted(np.cumsum(density) / density.sum(), place * (1 - 1e-12)))
             )
-            r = spread((cells[-1] + 0.5) / CELLS, setting.space, plan.weights)
+            r = spread_r((cells[-1] + 0.5) / CELLS, setting.space, plan.weights)
             asks.append(Ask(r, plan.weights))
             answers += yield asks[-1:]
         return best(asks, answers, chance, setting)
 
 
-def beliefs(
+def upper_bounds(
     cells: Sequence[int], answers: Sequence[Answer], chance: Chance, scale: float
 ) -> Floats:
     """Upper confidence bounds of the scores in each cell, in standard deviations of those seen."""

@@ -14,7 +14,7 @@ from dpladder.learn.interface import Constants
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.release.meter import Meter
-from dpladder.search.prior import DEFAULT, of_learner
+from dpladder.search.prior import DEFAULT, prior_of_learner
 from dpladder.search.space import Space
 from dpladder.search.training import Training, training_of
 
@@ -47,7 +47,7 @@ def worth_of(training: Training, data: Data, meter: Meter, resources: Resources)
     learner, constants = training.learner, training.constants
     assert isinstance(learner, FineTune)
     [worth] = Curator(data, constants, resources).run(
-        lambda given, asks: sample_worth(given, asks, learner, constants),
+        lambda inputs, asks: sample_worth(inputs, asks, learner, constants),
         [method(learner.name).queries(learner, training.hyper, constants)],
         [meter],
         guided=True,
@@ -58,5 +58,5 @@ def worth_of(training: Training, data: Data, meter: Meter, resources: Resources)
 def training_of_head(learner: FineTune, budget: Entry, constants: Constants) -> Training:
     """Features at a cut are not centred, so the prior is that of features which are not."""
     space = Space(Search(), learner, constants)
-    kappa = of_learner(DEFAULT, centred=False).median
+    kappa = prior_of_learner(DEFAULT, centred=False).median
     return training_of(space, space.r(kappa, budget.mu), budget)

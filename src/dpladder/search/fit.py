@@ -73,24 +73,26 @@ def fit_radius(trials: Sequence[Trial], target: Target, fit: Fit) -> FitResult:
     """r* for a final training. Without trials it is the prior's."""
     surface = response_surface(trials, target, fit)
     if not trials:
-        found = Extrapolation(
-            _middle(surface), "kappa by the prior, without trials", (_middle(surface),)
+        extrapolation = Extrapolation(
+            _weighted_middle(surface),
+            "kappa by the prior, without trials",
+            (_weighted_middle(surface),),
         )
     elif fit.using == "best":
-        found = _through_best(trials, target, fit)
+        extrapolation = _fit_through_best(trials, target, fit)
     else:
-        found = _pooled(surface, target, fit)
+        extrapolation = _fit_pooled(surface, target, fit)
     space = target.space
     low, high = space.range()
-    r = space.r(min(max(found.place, low), high), target.mu)
+    r = space.r(min(max(extrapolation.place, low), high), target.mu)
     kappa = space.kappa(r, target.mu)
     return FitResult(
         r_star=r,
         kappa_star=kappa,
-        method=found.method,
-        fallback=found.fallback,
-        clamped=not math.isclose(kappa, found.place, rel_tol=NEAR),
-        coefficients=found.coefficients,
+        method=extrapolation.method,
+        fallback=extrapolation.fallback,
+        clamped=not math.isclose(kappa, extrapolation.place, rel_tol=NEAR),
+        coefficients=extrapolation.coefficients,
         uncertainty=_interval(surface, target),
         spread=_spread(trials),
     )
@@ -118,15 +120,15 @@ def response_surface(trials: Sequence[Trial], target: Target, fit: Fit) -> tuple
     away = np.log([trial.kappa for trial in trials]) - (grid[:, None] - growth)
     hump = np.exp(-(away**2) / (2 * HUMP_WIDTH**2))
     levels = 0.25 * (rung[:, None] == rung)
-    held = target.space.belief()
+    prior = target.space.belief()
     evidence = (
         np.zeros(len(grid))
-        if held is None
-        else np.array([held.log_density(k) for k in np.exp(grid)])
+        if prior is None
+        else np.array([prior.log_density(k) for k in np.exp(grid)])
     )
     if trials:
         evidence = evidence + np.logaddexp.reduce(
-            [_evidence(y, hump, levels + np.diag(sd**2 + own**2)) for own in TRIAL_SDS]
+            [_evidence(y, hump, levels + np.diag(sd**2 + trial_sd**2)) for trial_sd in TRIAL_SDS]
         )
     weights = np.exp(evidence - evidence.max())
     return grid, weights / weights.sum()
@@ -152,41 +154,41 @@ def _growth(trial: Trial, target: Target, fit: Fit) -> float:
     """By how much the logarithm of the best place grows from a trial to the target."""
     if fit.against == "kappa":
         return 0.0
-    ratio = _along(target, fit) / _axis(trial, fit)
+    ratio = _fit_coordinate(target, fit) / _axis(trial, fit)
     r = target.space.clamp(trial.r * ratio)
     return math.log(target.space.kappa(r, target.mu) * (trial.r * ratio / r) / trial.kappa)
 
 
-def _pooled(surface: tuple[Floats, Floats], target: Target, fit: Fit) -> Extrapolation:
+def _fit_pooled(surface: tuple[Floats, Floats], target: Target, fit: Fit) -> Extrapolation:
     if fit.degree != 1:
         raise BadInput(
             f"fit.using pooled fits a line through the origin, given fit.degree {fit.degree}. Use "
             "degree 1."
         )
-    place = _middle(surface)
+    place = _weighted_middle(surface)
     if fit.against == "kappa":
         return Extrapolation(place, "response surface, one kappa for every budget", (place,))
-    slope = target.space.r(place, target.mu) / _along(target, fit)
+    slope = target.space.r(place, target.mu) / _fit_coordinate(target, fit)
     return Extrapolation(place, f"response surface, r proportional to {fit.against}", (0.0, slope))
 
 
-def _middle(surface: tuple[Floats, Floats]) -> float:
+def _weighted_middle(surface: tuple[Floats, Floats]) -> float:
     grid, weights = surface
     return math.exp(float(grid @ weights))
 
 
-def _through_best(trials: Sequence[Trial], target: Target, fit: Fit) -> Extrapolation:
+def _fit_through_best(trials: Sequence[Trial], target: Target, fit: Fit) -> Extrapolation:
     """A polynomial through each rung's best (Panda et al., Algorithm 2), of a lower degree where it
     does not rise. The last resort is the line through the origin that the rungs agree on in the
     geometric mean."""
     if fit.against == "kappa":
         place = math.exp(float(np.mean(np.log([trial.kappa for trial in _winners(trials)]))))
         return Extrapolation(place, "mean kappa of each rung's best", (place,))
-    found = _line(trials, _along(target, fit), fit)
-    r = target.space.clamp(found.place)
+    line = _line(trials, _fit_coordinate(target, fit), fit)
+    r = target.space.clamp(line.place)
     # Beyond what eta and steps reach, kappa goes on as r does, so that the fit is seen to leave the
     # range.
-    return replace(found, place=target.space.kappa(r, target.mu) * found.place / r)
+    return replace(line, place=target.space.kappa(r, target.mu) * line.place / r)
 
 
 def _line(trials: Sequence[Trial], target: float, fit: Fit) -> Extrapolation:
@@ -221,7 +223,7 @@ def _axis(trial: Trial, fit: Fit) -> float:
     return trial.epsilon if fit.against == "epsilon" else trial.mu
 
 
-def _along(target: Target, fit: Fit) -> float:
+def _fit_coordinate(target: Target, fit: Fit) -> float:
     return target.epsilon if fit.against == "epsilon" else target.mu
 
 

@@ -17,15 +17,15 @@ from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.search.asking import (
     Ask,
     Asking,
-    Found,
+    SearchOutcome,
     Setting,
     Units,
     events_of,
     mu_of,
-    spread,
+    spread_r,
     trainings,
 )
-from dpladder.search.secret_runs import best, budget, draws, toss
+from dpladder.search.secret_runs import best, budget, draw_run_count, draws
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Searcher:
 
     def declare(self, setting: Setting) -> Declaration:
         events = events_of(self.section, setting)
-        selected = _selected(events)
+        selected = _selected_event(events)
         plan = budget(selected.tuning, setting)
         return Declaration(
             events,
@@ -48,14 +48,14 @@ class Searcher:
         )
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
-        selected = _selected(self.declare(setting).events)
+        selected = _selected_event(self.declare(setting).events)
         plan = budget(selected.tuning, setting)
         mu = mu_of(selected.final)
         share = selected.probability
         subset = meter.mask("subset", units)
-        chance = toss(plan, self.section.padded, meter)
+        chance = draw_run_count(plan, self.section.padded, meter)
         rest = 1 - share if selected.apart else 1.0
-        finals = [spread(place, setting.space, mu) for place in chance.places]
+        finals = [spread_r(place, setting.space, mu) for place in chance.places]
         smaller = [setting.space.clamp(r * share / rest) for r in finals]
         asks = [Ask(r, plan.weights, subset, subset, share) for r in smaller]
         answers = (yield asks) if asks else []
@@ -66,10 +66,10 @@ class Searcher:
             setting,
         )
         [answer] = yield [Ask(won.r, mu, ~subset if selected.apart else None, None, rest, "final")]
-        return Found(won.r, mu, answer.weights)
+        return SearchOutcome(won.r, mu, answer.weights)
 
 
-def _selected(events: tuple[Counted, ...]) -> SubsetSelect:
+def _selected_event(events: tuple[Counted, ...]) -> SubsetSelect:
     [selected] = events
     assert isinstance(selected.event, SubsetSelect)
     return selected.event

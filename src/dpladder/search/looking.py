@@ -28,7 +28,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Bought:
+class LadderToBuy:
     """What pays at a strength, and test accuracy with and without it on public data, on average
     over them."""
 
@@ -45,18 +45,18 @@ class Bought:
         return math.fsum(rung.trials * rung.part for rung in self.rungs)
 
 
-def bought(strength: float, centred: bool) -> Bought:
+def best_ladder(strength: float, centred: bool) -> LadderToBuy:
     """The line of the table that is nearest, by ratio. Less is known of features that were not
     centred (prior.py)."""
-    own = [line for line in table() if line.centred == centred]
-    return min(own, key=lambda line: abs(math.log(line.strength / strength)))
+    lines = [line for line in table() if line.centred == centred]
+    return min(lines, key=lambda line: abs(math.log(line.strength / strength)))
 
 
 @cache
-def table() -> tuple[Bought, ...]:
+def table() -> tuple[LadderToBuy, ...]:
     with resources.files("dpladder.search").joinpath(TABLE).open(encoding="utf-8") as file:
         return tuple(
-            Bought(
+            LadderToBuy(
                 centred=line["centred"] == "yes",
                 strength=float(line["strength"]),
                 rungs=rungs(line["rungs"]),
@@ -74,7 +74,7 @@ def rungs(text: str) -> tuple[Look, ...]:
     return tuple(Look(int(trials), float(part)) for trials, part in parts)
 
 
-def written(rungs: tuple[Look, ...]) -> str:
+def rungs_as_text(rungs: tuple[Look, ...]) -> str:
     return " + ".join(f"{rung.trials} x {rung.part:g}" for rung in rungs)
 
 

@@ -12,13 +12,13 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.search.asking import (
     Ask,
     Asking,
-    Found,
+    SearchOutcome,
     Setting,
     Units,
     events_of,
     mu_of,
     scores,
-    split,
+    split_mu,
     trainings,
 )
 from dpladder.search.space import draw
@@ -33,7 +33,7 @@ class Searcher:
 
     def declare(self, setting: Setting) -> Declaration:
         [training] = events = events_of(self.section, setting)
-        trained, scored = split(mu_of(training.event), setting.share)
+        trained, scored = split_mu(mu_of(training.event), setting.share)
         runs = self.section.runs
         return Declaration(
             events, (scores(scored, runs, setting.constants), trainings(trained, runs))
@@ -42,9 +42,9 @@ class Searcher:
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         [training] = self.declare(setting).events
         space = setting.space_of(draw="stratified", prior="none")
-        mu, _ = split(mu_of(training.event), setting.share)
+        mu, _ = split_mu(mu_of(training.event), setting.share)
         places = [draw(space, mu, setting.epsilon, 0, run) for run in range(self.section.runs)]
         asks = [Ask(r, mu) for _, r in places]
         answers = yield asks
         best = int(np.argmax(meter.publish("score", [answer.correct for answer in answers])))
-        return Found(asks[best].r, mu, answers[best].weights)
+        return SearchOutcome(asks[best].r, mu, answers[best].weights)

@@ -53,10 +53,10 @@ AFTER_HEAD = Belief(0.2, 2.0)
 def belief(learner: str, search: Search) -> Belief:
     """The prior that the config names. Where nothing was settled (plan/settle.py), that of centred
     features."""
-    return Belief(*search.expected) if search.expected else of_learner(learner, centred=True)
+    return Belief(*search.expected) if search.expected else prior_of_learner(learner, centred=True)
 
 
-def expecting(search: Search, learner: Learner, centred: bool) -> Search:
+def with_prior(search: Search, learner: Learner, centred: bool) -> Search:
     """The search with the prior filled in that its learner has on such features, where it was left
     to them."""
     if (
@@ -66,19 +66,21 @@ def expecting(search: Search, learner: Learner, centred: bool) -> Search:
         or learner.searches is None
     ):
         return search
-    own = AFTER_HEAD if learner.starts_bought else of_learner(learner.name, centred)
-    held, (low, high) = own, search.kappa
-    reach = (min(low, held.median / REACH), max(high, held.median * REACH))
-    return search.model_copy(update={"expected": (held.median, held.factor), "kappa": reach})
+    belief_of_learner = (
+        AFTER_HEAD if learner.starts_from_private_head else prior_of_learner(learner.name, centred)
+    )
+    prior, (low, high) = belief_of_learner, search.kappa
+    reach = (min(low, prior.median / REACH), max(high, prior.median * REACH))
+    return search.model_copy(update={"expected": (prior.median, prior.factor), "kappa": reach})
 
 
-def of_learner(learner: str, centred: bool) -> Belief:
-    known = fitted()
+def prior_of_learner(learner: str, centred: bool) -> Belief:
+    known = fitted_priors()
     return known.get((learner, centred), known[DEFAULT, centred])
 
 
 @cache
-def fitted() -> Mapping[tuple[str, bool], Belief]:
+def fitted_priors() -> Mapping[tuple[str, bool], Belief]:
     with resources.files("dpladder.search").joinpath(TABLE).open(encoding="utf-8") as file:
         return {
             (line["learner"], line["centred"] == "yes"): Belief(

@@ -28,8 +28,8 @@ from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.search.asking import (
     Ask,
     Asking,
-    Found,
     Mask,
+    SearchOutcome,
     Setting,
     Units,
     events_of,
@@ -91,9 +91,9 @@ class Searcher:
         tried = (count, section.candidates)
         levels = meter.publish("level", np.zeros(count))
         noised = meter.publish("utility", np.broadcast_to(utilities, tried))
-        r = candidates[climb(noised, levels, 1 / constants.classes, section.step)]
+        r = candidates[last_above_threshold(noised, levels, 1 / constants.classes, section.step)]
         [answer] = yield [Ask(r, mu, within="final")]
-        return Found(r, mu, answer.weights)
+        return SearchOutcome(r, mu, answer.weights)
 
     def _sensitivity(self, setting: Setting) -> float:
         """One unit: its part's model, or its records among those set aside, whichever moves the
@@ -130,7 +130,7 @@ def rounds_in(tests: Counted) -> Rounds:
     return Rounds(rounds.event.epsilon, rounds.count)
 
 
-def climb(noised: Floats, levels: Floats, start: float, step: float) -> int:
+def last_above_threshold(noised: Floats, levels: Floats, start: float, step: float) -> int:
     """The last candidate that beat its threshold; the first one if none did."""
     chosen, level, ahead = 0, start, step
     for utilities, noise in zip(noised, levels, strict=True):

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from dpladder.config import search_sections
 from dpladder.learn.interface import Declaration
 from dpladder.privacy.release.meter import Meter
-from dpladder.search.asking import Ask, Asking, Found, Setting, Units, events_of, mu_of, trainings
+from dpladder.search.asking import (
+    Ask,
+    Asking,
+    SearchOutcome,
+    Setting,
+    Units,
+    events_of,
+    mu_of,
+    trainings,
+)
 from dpladder.search.space import draw
 
 
@@ -26,4 +35,4 @@ class Searcher:
         space, mu = setting.space_of(draw=self.section.law), mu_of(training.event)
         _, r = draw(space, mu, setting.epsilon, 0, 0)
         [answer] = yield [Ask(r, mu)]
-        return Found(r, mu, answer.weights)
+        return SearchOutcome(r, mu, answer.weights)

@@ -25,13 +25,13 @@ from dpladder.search.asking import (
     Answer,
     Ask,
     Asking,
-    Found,
+    SearchOutcome,
     Setting,
     Units,
     events_of,
     mu_of,
-    split,
-    spread,
+    split_mu,
+    spread_r,
     trainings,
 )
 
@@ -44,15 +44,16 @@ class Searcher:
     section: SecretRuns
 
     def declare(self, setting: Setting) -> Declaration:
-        event = selected(self.section, setting)
+        event = selection_event(self.section, setting)
         return Declaration((Counted(event),), draws(budget(event, setting)))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
-        event = selected(self.section, setting)
+        event = selection_event(self.section, setting)
         plan = budget(event, setting)
-        chance = toss(plan, self.section.padded, meter)
+        chance = draw_run_count(plan, self.section.padded, meter)
         asks = [
-            Ask(spread(place, setting.space, plan.weights), plan.weights) for place in chance.places
+            Ask(spread_r(place, setting.space, plan.weights), plan.weights)
+            for place in chance.places
         ]
         answers = (yield asks) if asks else []
         return best(asks, answers, chance, setting)
@@ -87,11 +88,11 @@ class Chance:
     def scores(self, answers: Sequence[Answer]) -> Floats:
         """The noised counts of the runs so far."""
         counts = np.array([answer.correct for answer in answers], np.float64)
-        found: Floats = self.noise.onto(counts, self.noise.values[: len(counts)])
-        return found
+        noised: Floats = self.noise.add_to(counts, self.noise.values[: len(counts)])
+        return noised
 
 
-def selected(section: SecretRuns, setting: Setting) -> RepeatAndSelect:
+def selection_event(section: SecretRuns, setting: Setting) -> RepeatAndSelect:
     """The one event of the whole selection."""
     [counted] = events_of(section, setting)
     assert isinstance(counted.event, RepeatAndSelect)
@@ -99,7 +100,7 @@ def selected(section: SecretRuns, setting: Setting) -> RepeatAndSelect:
 
 
 def budget(event: RepeatAndSelect, setting: Setting) -> Budget:
-    weights, counted = split(mu_of(event.event), setting.share)
+    weights, counted = split_mu(mu_of(event.event), setting.share)
     assert event.limit is not None, "a search declares where it cuts its runs off"
     constants = setting.constants
     return Budget(
@@ -121,17 +122,19 @@ def draws(plan: Budget) -> tuple[Draw, ...]:
     )
 
 
-def toss(plan: Budget, padded: bool, meter: Meter) -> Chance:
+def draw_run_count(plan: Budget, padded: bool, meter: Meter) -> Chance:
     number = meter.runs("runs")
     places, noise = meter.uniform("place"), meter.noise("score", (plan.limit,))
     return Chance(number, places if padded else places[:number], noise, meter.uniform("tie"))
 
 
-def best(asks: Sequence[Ask], answers: Sequence[Answer], chance: Chance, setting: Setting) -> Found:
+def best(
+    asks: Sequence[Ask], answers: Sequence[Answer], chance: Chance, setting: Setting
+) -> SearchOutcome:
     """The run with the highest noised count. Equal ones are ranked at random: the theorems assume
     no ties."""
     if not chance.number:
-        return Found(spread(0.5, setting.space, setting.mu), setting.mu, None)
+        return SearchOutcome(spread_r(0.5, setting.space, setting.mu), setting.mu, None)
     scores = chance.scores(answers[: chance.number])
     won = int(np.lexsort((chance.ties[: chance.number], scores))[-1])
-    return Found(asks[won].r, asks[won].mu, answers[won].weights)
+    return SearchOutcome(asks[won].r, asks[won].mu, answers[won].weights)

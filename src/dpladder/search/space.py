@@ -132,7 +132,7 @@ def decompose(r: float, search: Search) -> tuple[float, int]:
     elif search.decompose == "steps_first":
         steps = most
     elif search.decompose == "random":
-        steps = fewest + math.floor((most - fewest + 1) * _uniform(search.seed, repr(r)))
+        steps = fewest + math.floor((most - fewest + 1) * _public_uniform(search.seed, repr(r)))
     else:
         way = math.log(r / low) / math.log(high / low) if high > low else 0.0
         steps = min(
@@ -152,11 +152,11 @@ def draw(
     """
     search = space.search
     low, high = _interval(space, mu, epsilon, rung, before)
-    held = space.belief()
+    prior = space.belief()
     if search.draw == "uniform":  # Panda et al., Algorithm 3
-        place = low + (high - low) * _uniform(search.seed, rung, trial)
-    elif held is not None and search.draw == "stratified":
-        place = min(max(held.at(_placed(search, rung, trial), SPREAD), low), high)
+        place = low + (high - low) * _public_uniform(search.seed, rung, trial)
+    elif prior is not None and search.draw == "stratified":
+        place = min(max(prior.at(_prior_share(search, rung, trial), SPREAD), low), high)
     else:
         place = low * (high / low) ** _place(search, rung, trial)
     r = space.r(place, mu)
@@ -184,7 +184,7 @@ def _interval(
     return max(low, centre / factor), min(high, centre * factor)
 
 
-def _placed(search: Search, rung: int, trial: int) -> float:
+def _prior_share(search: Search, rung: int, trial: int) -> float:
     """Where in the prior a trial lies, between 0 and 1: first its quarters, then its middle, then
     between."""
     quarters = (0.25, 0.75, 0.5)
@@ -196,10 +196,10 @@ def _placed(search: Search, rung: int, trial: int) -> float:
 def _place(search: Search, rung: int, trial: int) -> float:
     """Where in the interval of the logarithm a trial lies, between 0 and 1."""
     if search.draw == "log_uniform":
-        return _uniform(search.seed, rung, trial)
+        return _public_uniform(search.seed, rung, trial)
     # golden steps from a random start keep the gaps even for any number of trials
     if search.draw == "stratified":
-        return (_uniform(search.seed, rung) + trial * GOLDEN) % 1.0
+        return (_public_uniform(search.seed, rung) + trial * GOLDEN) % 1.0
     return _van_der_corput(trial + 1)  # grid and binary: 1/2, 1/4, 3/4, 1/8, ...
 
 
@@ -210,7 +210,7 @@ def _steps(r: float, search: Search) -> tuple[int, int]:
     return max(fewest, search.steps[0]), min(most, search.steps[1])
 
 
-def _uniform(*place: object) -> float:
+def _public_uniform(*place: object) -> float:
     """A public uniform in [0, 1), the same on every machine and for ever."""
     return (
         int.from_bytes(hashlib.sha256(repr(("r", *place)).encode()).digest()[:6], "big") / 2.0**48

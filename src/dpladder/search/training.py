@@ -38,11 +38,11 @@ def training_of(space: Space, r: float | None, budget: Entry) -> Training:
     return Training(space.learner, hyper, space.constants, declared)
 
 
-def of_trial(learner: Learner, trial: int) -> Learner:
+def learner_of_trial(learner: Learner, trial: int) -> Learner:
     return learner.of_trial(trial)
 
 
-def chosen(learner: Learner, hyper: Hyper) -> dict[str, Any]:
+def choice_as_text(learner: Learner, hyper: Hyper) -> dict[str, Any]:
     """The choice in the learner's own words, for readers."""
-    own = {"ridge": hyper.ridge} if learner.searches == "ridge" else {"eta": hyper.eta}
-    return own | learner.chosen_keys | {"steps": hyper.steps}
+    choice = {"ridge": hyper.ridge} if learner.searches == "ridge" else {"eta": hyper.eta}
+    return choice | learner.chosen_keys | {"steps": hyper.steps}

@@ -15,8 +15,14 @@ from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS
 from dpladder.learn.measures.tested import Tested
 from dpladder.network.facts import INPUT
-from dpladder.privacy.accounting.shown import Shown, in_cell, nearest, up, up_short
-from dpladder.report.model_chapter import better_without, largest
+from dpladder.privacy.accounting.shown import (
+    NoisedFigure,
+    markdown_cell,
+    round_nearest,
+    round_up,
+    round_up_short,
+)
+from dpladder.report.model_chapter import baseline_as_good, largest
 from dpladder.report.reading import percent
 from dpladder.report.summary import read_test
 from dpladder.use.generate import FREE
@@ -77,30 +83,31 @@ def _public_network(model: Model) -> str:
 
 def _body(model: Model) -> Iterator[str]:
     lineage = model.facts["config"]["dataset.lineage"]
-    yield from (_speaks if model.speaks else _classifies)(model, lineage)
+    yield from (_describe_language_model if model.speaks else _classifies)(model, lineage)
     yield from ("", "## Intended use", "", TO_WRITE, "")
-    yield from ("## Use", "", "```python", *_use(model), "")
+    yield from ("## Use", "", "```python", *_describe_use(model), "")
     yield from ("## Privacy", "", *_privacy(model), "")
     yield from ("## How it was tuned", "", *_tuning(model), "")
-    yield from ("## How good it is", "", *_measured(model), "")
+    yield from ("## How good it is", "", *_measured_lines(model), "")
     limits = (
         "It knows no other classes than these. Noise costs accuracy most where a class is rare."
     )
     yield from ("## Limits", "", FREE if model.speaks else limits, TO_WRITE)
 
 
-def _speaks(model: Model, lineage: str) -> Iterator[str]:
+def _describe_language_model(model: Model, lineage: str) -> Iterator[str]:
     yield from (f"# A differentially private language model: {lineage}", "")
     yield (
         "It writes texts like those that it was trained on, from the public weights of "
-        f"{in_cell(_public_network(model))}, a network that is taken to have seen none of the "
+        f"{markdown_cell(_public_network(model))}, a network that is taken to have seen none of "
+        f"the "
         "private data."
     )
 
 
 def _classifies(model: Model, lineage: str) -> Iterator[str]:
     yield from (f"# A differentially private classifier: {lineage}", "")
-    names = ", ".join(map(in_cell, model.classes))
+    names = ", ".join(map(markdown_cell, model.classes))
     if model.findings:
         yield f"It tells {len(model.classes)} findings, each by itself: {names}."
     else:
@@ -112,16 +119,17 @@ def _classifies(model: Model, lineage: str) -> Iterator[str]:
         elif model.features.until:
             what = f"trained, above its layer {model.features.until}, from the public weights of"
         yield (
-            f"It is {what} {in_cell(_public_network(model))}, a network that is taken to have seen "
+            f"It is {what} {markdown_cell(_public_network(model))}, a network that is taken to "
+            f"have seen "
             "none of the private data."
         )
         depths = model.map.depths
         if depths is not None and depths.names != (LAST,):
-            also = ", each scaled to one length" if depths.each is not None else ""
+            also = ", each scaled to one length" if depths.length_of_each is not None else ""
             yield f"Features are of these depths of it: {', '.join(depths.names)}{also}."
 
 
-def _use(model: Model) -> Iterator[str]:
+def _describe_use(model: Model) -> Iterator[str]:
     if model.speaks:
         yield from (
             "from transformers import AutoModelForCausalLM, AutoTokenizer",
@@ -136,11 +144,11 @@ def _use(model: Model) -> Iterator[str]:
             "writes with.",
         )
         return
-    given, needs = NEEDS[model.features.takes]
+    input_words, needs = NEEDS[model.features.takes]
     yield from (
         "import model",
         'classifier = model.load(".")',
-        f"classifier.classify({given})",
+        f"classifier.classify({input_words})",
         "```",
         "",
     )
@@ -148,8 +156,9 @@ def _use(model: Model) -> Iterator[str]:
     if model.pooled:
         yield (
             "It was trained on people, each with the mean of the features of their records: "
-            f"`classifier.together({given})` tells of one person by all of theirs, and so do "
-            f'`graph.together(".", {given})` and the graph itself, where model.onnx lies here.'
+            f"`classifier.together({input_words})` tells of one person by all of theirs, and so do "
+            f'`graph.together(".", {input_words})` and the graph itself, where model.onnx lies '
+            f"here."
         )
     if model.features.takes == "texts":
         yield (
@@ -165,8 +174,9 @@ def _privacy(model: Model) -> Iterator[str]:
     yield f"Protected: each {unit} of the training data. Neighbouring data sets: {relation}."
     if stated is None:
         yield (
-            f"It was trained towards epsilon = {up_short(model.facts['target_epsilon'])} at delta "
-            f"= {up_short(config['privacy.delta'])}. No statement lay beside it when it was "
+            f"It was trained towards epsilon = {round_up_short(model.facts['target_epsilon'])} at "
+            f"delta "
+            f"= {round_up_short(config['privacy.delta'])}. No statement lay beside it when it was "
             "exported: the guarantee is what the run's results/privacy.md says."
         )
         return
@@ -179,23 +189,25 @@ def _privacy(model: Model) -> Iterator[str]:
 def _figure(stated: Mapping[str, Any]) -> str:
     """A config that came after other releases may follow from them: then the figure with them is
     the model's."""
-    alone = up(stated["epsilon"])
+    alone = round_up(stated["epsilon"])
     earlier = stated["with_earlier"]
-    joint = up(stated["joint_epsilon"])
-    own = f"its own training and search compose to epsilon = {alone}"
+    joint = round_up(stated["joint_epsilon"])
+    own_cost = f"its own training and search compose to epsilon = {alone}"
     if earlier:
-        own = (
+        own_cost = (
             "with the releases before it, from which its config may follow, epsilon = "
-            f"{up(earlier['epsilon'])} ({alone} only if it was chosen without looking at them)"
+            f"{round_up(earlier['epsilon'])} ({alone} only if it was chosen without looking at "
+            f"them)"
         )
     chosen = stated["chosen"]
     among = (
         ""
         if chosen is None
-        else f" If it was chosen among several of its lineage: epsilon = {up(chosen)}."
+        else f" If it was chosen among several of its lineage: epsilon = {round_up(chosen)}."
     )
     return (
-        f"Of this model: {own}, at delta = {up_short(stated['delta'])}, for someone who sees "
+        f"Of this model: {own_cost}, at delta = {round_up_short(stated['delta'])}, for someone who "
+        f"sees "
         f"nothing else.{among} Everything ever published of its lineage: epsilon = {joint}. The "
         "run's results/privacy.md says what this rests on."
     )
@@ -210,32 +222,34 @@ def _tuning(model: Model) -> Iterator[str]:
     )
     if stated is not None and stated["search_share"] is not None:
         yield (
-            f"The search took {nearest(100 * stated['search_share'], 0)}% of the budget, in mu "
+            f"The search took {round_nearest(100 * stated['search_share'], 0)}% of the budget, in "
+            f"mu "
             "squared."
         )
 
 
-def _measured(model: Model) -> Iterator[str]:
-    found = _metrics(model)
-    if found is None:
+def _measured_lines(model: Model) -> Iterator[str]:
+    tested = _metrics(model)
+    if tested is None:
         yield TO_WRITE
         return
-    if (one := found.perplexity) is not None:
+    if (one := tested.perplexity) is not None:
         yield (
-            f"Perplexity on held-out data: {nearest(one.value, 2)}, between {nearest(one.low, 2)} "
-            f"and {nearest(one.high, 2)} by its noise."
+            f"Perplexity on held-out data: {round_nearest(one.value, 2)}, between "
+            f"{round_nearest(one.low, 2)} "
+            f"and {round_nearest(one.high, 2)} by its noise."
         )
         return
-    whose = "held-out data" if found.noised else "data declared public"
-    what = "One less the Brier score" if found.brier else "Accuracy"
+    whose = "held-out data" if tested.noised else "data declared public"
+    what = "One less the Brier score" if tested.brier else "Accuracy"
     yield (
-        f"{what} on {whose}: {percent(found.accuracy)} ± {percent(found.spread)}, one standard "
+        f"{what} on {whose}: {percent(tested.accuracy)} ± {percent(tested.spread)}, one standard "
         "deviation over noise and sampling."
     )
     config = model.facts["config"]
     most = config.get("dataset.labels", 1)
-    rival = better_without(
-        found,
+    rival = baseline_as_good(
+        tested,
         None if model.findings or most != 1 else len(model.classes),
         largest(config.get("dataset.majority"), config.get("dataset.rare"), len(model.classes)),
     )
@@ -248,7 +262,7 @@ def _measured(model: Model) -> Iterator[str]:
         yield (
             "The Brier score is the mean over records and their known findings of the squared "
             "difference between probability and truth."
-            if found.brier
+            if tested.brier
             else "It is the share of known findings that are told right, at a probability of 1/2."
         )
     elif most > 1:
@@ -257,45 +271,50 @@ def _measured(model: Model) -> Iterator[str]:
             "of them."
         )
     for figure in FIGURES:
-        if (shown := found.figures.get(figure.name)) is not None:
-            noise = f", standard deviation of its noise {nearest(shown.sd)}" if shown.sd else ""
+        if (figure_found := tested.figures.get(figure.name)) is not None:
+            noise = (
+                f", standard deviation of its noise {round_nearest(figure_found.sd)}"
+                if figure_found.sd
+                else ""
+            )
             heading = figure.heading[0].upper() + figure.heading[1:]
-            yield f"{heading}: {nearest(shown.value)}{noise}."
-    if found.classes is not None:
+            yield f"{heading}: {round_nearest(figure_found.value)}{noise}."
+    if tested.classes is not None:
         yield from ("", "| class | accuracy | ± 1 sd, noise and sampling |", "|---|---|---|")
         yield from (
-            f"| {in_cell(one.name)} | {_told(one.accuracy)} | {_told(one.spread)} |"
-            for one in found.classes
+            f"| {markdown_cell(one.name)} | {_percent_or_hidden(one.accuracy)} | "
+            f"{_percent_or_hidden(one.spread)} |"
+            for one in tested.classes
         )
-    if found.findings is not None:
-        yield from _by_finding(found)
-    if found.groups is not None:
-        yield from _by_group(found)
+    if tested.findings is not None:
+        yield from _finding_lines(tested)
+    if tested.groups is not None:
+        yield from _group_lines(tested)
 
 
-def _by_finding(found: Tested) -> Iterator[str]:
+def _finding_lines(tested: Tested) -> Iterator[str]:
     """Each figure with the deviation of its noise."""
-    bought = {name for one in found.findings or () for name in one.figures}
-    shown = [figure for figure in OF_FINDINGS if figure.name in bought]
+    bought = {name for one in tested.findings or () for name in one.figures}
+    figures_bought = [figure for figure in OF_FINDINGS if figure.name in bought]
     yield ""
-    yield f"| finding | {' | '.join(figure.heading for figure in shown)} |"
-    yield "|---" * (len(shown) + 1) + "|"
-    for one in found.findings or ():
-        figures = (_with_noise(one.figures[figure.name]) for figure in shown)
-        yield f"| {in_cell(one.name)} | {' | '.join(figures)} |"
+    yield f"| finding | {' | '.join(figure.heading for figure in figures_bought)} |"
+    yield "|---" * (len(figures_bought) + 1) + "|"
+    for one in tested.findings or ():
+        figures = (_value_with_noise(one.figures[figure.name]) for figure in figures_bought)
+        yield f"| {markdown_cell(one.name)} | {' | '.join(figures)} |"
 
 
-def _with_noise(found: Shown | None) -> str:
-    noise = f" ± {nearest(found.sd)}" if found and found.sd else ""
-    return "hidden by noise" if found is None else f"{nearest(found.value)}{noise}"
+def _value_with_noise(figure: NoisedFigure | None) -> str:
+    noise = f" ± {round_nearest(figure.sd)}" if figure and figure.sd else ""
+    return "hidden by noise" if figure is None else f"{round_nearest(figure.value)}{noise}"
 
 
-def _by_group(found: Tested) -> Iterator[str]:
+def _group_lines(tested: Tested) -> Iterator[str]:
     """Of the groups that were trained on, and of others, where they were counted apart."""
-    if found.worst is not None:
+    if tested.worst is not None:
         yield (
-            f"Worst group, as noise shows it: {in_cell(found.worst.name)}, "
-            f"{percent(found.worst.value)}."
+            f"Worst group, as noise shows it: {markdown_cell(tested.worst.name)}, "
+            f"{percent(tested.worst.value)}."
         )
     yield from (
         "",
@@ -303,13 +322,14 @@ def _by_group(found: Tested) -> Iterator[str]:
         "|---|---|---|---|",
     )
     yield from (
-        f"| {in_cell(one.name)} | {'yes' if one.trained else 'no'} | {_told(one.accuracy)} | "
-        f"{_told(one.spread)} |"
-        for one in found.groups or ()
+        f"| {markdown_cell(one.name)} | {'yes' if one.trained else 'no'} | "
+        f"{_percent_or_hidden(one.accuracy)} | "
+        f"{_percent_or_hidden(one.spread)} |"
+        for one in tested.groups or ()
     )
 
 
-def _told(share: float | None) -> str:
+def _percent_or_hidden(share: float | None) -> str:
     return "hidden by noise" if share is None else percent(share)
 
 

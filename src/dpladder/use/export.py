@@ -12,14 +12,14 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dpladder.config.extras import need
+from dpladder.config.extras import require_package
 from dpladder.config.features_sections import FOLDER, HUB, LAST
 from dpladder.errors import BadInput
-from dpladder.network.language import padded, transformers_tokenizer
-from dpladder.network.public import BUNDLED, model_of, own_config
+from dpladder.network.language import pad_tokens, transformers_tokenizer
+from dpladder.network.public import BUNDLED, model_of, remote_config
 from dpladder.use import graph, standalone
 from dpladder.use.card import card
-from dpladder.use.generate import spoken
+from dpladder.use.generate import load_language_model
 from dpladder.use.model import Model
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def export(model: Model, folder: Path, form: Form) -> None:
             f"{model.path} finds answers, which no form of export holds. Use answer in Python."
         )
     if form == "onnx":
-        need("onnxscript", "onnx", "export --to onnx")  # what torch writes graphs with
+        require_package("onnxscript", "onnx", "export --to onnx")  # what torch writes graphs with
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} is there already. Name a new folder.")
     folder.mkdir(parents=True, exist_ok=True)
@@ -57,16 +57,16 @@ def _write_classifier(model: Model, folder: Path, form: Form) -> None:
     state = _head(model)
     if model.features.takes == "texts":
         network, _ = model.public_language_model()
-        network.load_state_dict({**network.state_dict(), **_trained(model)})
+        network.load_state_dict({**network.state_dict(), **_merged_weights(model)})
         tokenizer = transformers_tokenizer(model.features.model)
-        padded(tokenizer, model.features.tokens)
+        pad_tokens(tokenizer, model.features.tokens)
         _save(network, tokenizer, folder / "network")
     else:
         tensors = _network(model)
         state |= {f"network.{name}": tensor.contiguous() for name, tensor in tensors.items()}
-        if (own := own_config(model.features.model)) is not None:
+        if (config_of_network := remote_config(model.features.model)) is not None:
             (folder / "network").mkdir()
-            (folder / "network" / "config.json").write_bytes(own)
+            (folder / "network" / "config.json").write_bytes(config_of_network)
     (folder / "config.json").write_text(json.dumps(_config(model), indent=2) + "\n", "utf-8")
     save_file(state, folder / "model.safetensors")
     shutil.copyfile(standalone.__file__, folder / "model.py")
@@ -75,7 +75,7 @@ def _write_classifier(model: Model, folder: Path, form: Form) -> None:
 
 
 def _write_language_model(model: Model, folder: Path, form: Form) -> None:
-    network, _ = spoken(model)
+    network, _ = load_language_model(model)
     network.config.use_cache = True  # of what came before, while it writes
     _save(network, transformers_tokenizer(model.features.model), folder)
     if form == "onnx":
@@ -98,12 +98,12 @@ def _write_graph_of_classifier(folder: Path) -> None:
     from PIL import Image
 
     classifier = standalone.load(folder)
-    traced = _of_people(classifier) if classifier.config["pooled"] else classifier
-    takes, told = classifier.config["takes"], classifier.config
+    traced = _person_module(classifier) if classifier.config["pooled"] else classifier
+    takes, config = classifier.config["takes"], classifier.config
     if takes == "images":
-        told = told | {"pixels": _pixels(classifier.transform)}
-        (folder / "config.json").write_text(json.dumps(told, indent=2) + "\n", "utf-8")
-    if takes != "images" or told["pixels"] is not None:
+        config = config | {"pixels": _pixels(classifier.transform)}
+        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
+    if takes != "images" or config["pixels"] is not None:
         shutil.copyfile(graph.__file__, folder / "graph.py")
     if takes == "texts":
         length: int = classifier.config["tokens"]
@@ -116,7 +116,7 @@ def _write_graph_of_classifier(folder: Path) -> None:
     _write_graph(traced, {"inputs": torch.stack([blank, blank])}, folder)
 
 
-def _of_people(classifier: standalone.Classifier) -> nn.Module:
+def _person_module(classifier: standalone.Classifier) -> nn.Module:
     from torch import nn
 
     class Person(nn.Module):
@@ -139,8 +139,8 @@ def _pixels(transform: Any) -> dict[str, Any] | None:
     resize, crop, _, scale = steps
     if not isinstance(resize.size, int) or min(crop.size) > resize.size:
         return None
-    found = {"resize": resize.size, "filter": resize.interpolation.value, "crop": [*crop.size]}
-    return found | {"mean": scale.mean.tolist(), "std": scale.std.tolist()}
+    settings = {"resize": resize.size, "filter": resize.interpolation.value, "crop": [*crop.size]}
+    return settings | {"mean": scale.mean.tolist(), "std": scale.std.tolist()}
 
 
 def _write_graph_of_language_model(network: Any, folder: Path) -> None:
@@ -155,8 +155,8 @@ def _write_graph_of_language_model(network: Any, folder: Path) -> None:
             self.network = network
 
         def forward(self, *inputs: Tensor) -> Tensor:
-            found: Tensor = self.network(input_ids=inputs[0], attention_mask=inputs[1]).logits
-            return found
+            result: Tensor = self.network(input_ids=inputs[0], attention_mask=inputs[1]).logits
+            return result
 
     ids = torch.zeros(2, 8, dtype=torch.long)
     _write_graph(
@@ -186,7 +186,7 @@ def _write_graph(
             verbose=False,
         )
         assert written is not None, "what was traced is told"
-        shapes = [[*(given.shape or ())] for given in written.model.graph.inputs]
+        shapes = [[*(input_.shape or ())] for input_ in written.model.graph.inputs]
         whole = not any(isinstance(shape[axis], int) for shape in shapes for axis in axes)
     except torch.onnx.OnnxExporterError:
         whole = False
@@ -224,7 +224,7 @@ def _config(model: Model) -> dict[str, Any]:
         "columns": [*model.facts["inference"].get("columns", ())],
         "layers": layers,
         "widths": widths,
-        "each": depths.each if depths is not None else None,
+        "each": depths.length_of_each if depths is not None else None,
         "normalize": features.normalize,
         "dtype": features.dtype,
         "centred": model.map.mean is not None,
@@ -257,12 +257,12 @@ def _network(model: Model) -> dict[str, Tensor]:
     if model.features.image_size and hasattr(network, "set_input_size"):
         network.set_input_size(img_size=model.features.image_size)
     state: dict[str, Tensor] = network.state_dict()
-    return {**state, **_trained(model)}
+    return {**state, **_merged_weights(model)}
 
 
-def _trained(model: Model) -> dict[str, Tensor]:
+def _merged_weights(model: Model) -> dict[str, Tensor]:
     if model.tuned is None:
         return {}
-    from dpladder.learn.finetune.parts import merged
+    from dpladder.learn.finetune.parts import merged_tensors
 
-    return merged(*model.tuned, model.weights)
+    return merged_tensors(*model.tuned, model.weights)

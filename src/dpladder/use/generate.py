@@ -37,9 +37,9 @@ class Writing:
     seed: int = 0
 
 
-def spoken(model: Model) -> tuple[Any, Any]:
+def load_language_model(model: Model) -> tuple[Any, Any]:
     """The whole network as it was left, adapters merged, and its tokenizer."""
-    from dpladder.learn.finetune.parts import merged
+    from dpladder.learn.finetune.parts import merged_tensors
 
     if model.tuned is None or not model.speaks:
         does = (
@@ -51,32 +51,32 @@ def spoken(model: Model) -> tuple[Any, Any]:
             f"{model.path} is no language model: it {does}, or train one with task: language_model."
         )
     network, tokenizer = model.public_language_model()
-    state = merged(*model.tuned, model.weights)
+    state = merged_tensors(*model.tuned, model.weights)
     unknown = network.load_state_dict(state, strict=False).unexpected_keys
     assert not unknown, "a model's tensors have the public network's names"
     network.tie_weights()
     return network, tokenizer
 
 
-def samples(model: Model, prompt: str, asked: Writing) -> list[str]:
+def samples(model: Model, prompt: str, writing: Writing) -> list[str]:
     """Continuations of a prompt, each with the prompt itself."""
     import torch
 
-    network, tokenizer = spoken(model)
+    network, tokenizer = load_language_model(model)
     tokenizer.no_padding()
     tokenizer.no_truncation()
     known = tokenizer.encode(prompt).ids
     if not known:
         raise BadInput("the prompt holds no token of this model. Give it a word to begin with.")
-    tokens = torch.tensor([known] * asked.samples)
-    random = torch.Generator().manual_seed(asked.seed)
+    tokens = torch.tensor([known] * writing.samples)
+    random = torch.Generator().manual_seed(writing.seed)
     ends = network.generation_config.eos_token_id
-    ended = torch.zeros(asked.samples, dtype=torch.bool)
+    ended = torch.zeros(writing.samples, dtype=torch.bool)
     stops = torch.tensor(ends if isinstance(ends, list) else [] if ends is None else [ends])
     with torch.inference_mode():
-        for _ in range(asked.tokens):
+        for _ in range(writing.tokens):
             logits = network(input_ids=tokens).logits[:, -1].double()
-            new = _next(logits, asked.temperature, random)
+            new = _sample_next(logits, writing.temperature, random)
             if len(stops):
                 new = torch.where(ended, stops[0], new)
                 ended |= torch.isin(new, stops)
@@ -86,7 +86,7 @@ def samples(model: Model, prompt: str, asked: Writing) -> list[str]:
     return [tokenizer.decode(row) for row in tokens.tolist()]
 
 
-def _next(logits: Tensor, temperature: float, random: torch.Generator) -> Tensor:
+def _sample_next(logits: Tensor, temperature: float, random: torch.Generator) -> Tensor:
     import torch
 
     if temperature == 0.0:

@@ -23,22 +23,22 @@ from numpy.typing import NDArray
 def classify(folder: str | Path, records: Sequence[Any]) -> list[dict[str, float]]:
     """The probability of each class, for each image, by its path or opened by Pillow; each text; or
     each row of numbers, of a table raw rows. Findings are told each by itself."""
-    config, odds = _opened(Path(folder))
+    config, odds = _open_graph(Path(folder))
     # a graph of people takes whatever it is given as one person's
-    given = [[record] for record in records] if config["pooled"] else [records]
-    return [row for some in given for row in odds(some)]
+    groups = [[record] for record in records] if config["pooled"] else [records]
+    return [row for some in groups for row in odds(some)]
 
 
 def together(folder: str | Path, records: Sequence[Any]) -> dict[str, float]:
     """The same of one person by all of their records, where people are what it was trained on.
     Leave out what cannot be read."""
-    config, odds = _opened(Path(folder))
+    config, odds = _open_graph(Path(folder))
     if not config["pooled"]:
         raise ValueError("this model was trained on records, not on people: use classify")
     return odds(records)[0]
 
 
-def _opened(
+def _open_graph(
     place: Path,
 ) -> tuple[dict[str, Any], Callable[[Sequence[Any]], list[dict[str, float]]]]:
     """What config.json says, and what the graph says of records."""
@@ -50,11 +50,11 @@ def _opened(
     def odds(records: Sequence[Any]) -> list[dict[str, float]]:
         [logits] = session.run(["logits"], READERS[config["takes"]](place, config, records))
         if config["findings"]:
-            found = np.exp(-np.logaddexp(0.0, -logits))
+            probabilities = np.exp(-np.logaddexp(0.0, -logits))
         else:
-            found = np.exp(logits - logits.max(axis=1, keepdims=True))
-            found /= found.sum(axis=1, keepdims=True)
-        return [dict(zip(config["classes"], map(float, row), strict=True)) for row in found]
+            probabilities = np.exp(logits - logits.max(axis=1, keepdims=True))
+            probabilities /= probabilities.sum(axis=1, keepdims=True)
+        return [dict(zip(config["classes"], map(float, row), strict=True)) for row in probabilities]
 
     return config, odds
 
@@ -81,8 +81,8 @@ def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
 
 
 def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
-    told: dict[str, Any] = {"name": column} if isinstance(column, str) else column
-    name = told["name"]
+    spec: dict[str, Any] = {"name": column} if isinstance(column, str) else column
+    name = spec["name"]
     if isinstance(row, Mapping):
         if name not in row:
             raise ValueError(f"a record has no {name}, which this model was trained on")
@@ -91,17 +91,17 @@ def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
         value = row[columns.index(column)]
     else:
         raise ValueError(f"a record has {len(row)} values, and this model takes {len(columns)}")
-    if told.get("levels"):
-        return [float(_level(value) == _level(level)) for level in told["levels"]]
+    if spec.get("levels"):
+        return [float(_level(value) == _level(level)) for level in spec["levels"]]
     blank = value is None or str(value).strip().lower() in ("", "nan", "<na>")
-    absent = "missing" in told and blank
-    number = float(told["missing"] if absent else value)
+    absent = "missing" in spec and blank
+    number = float(spec["missing"] if absent else value)
     if number != number:
         raise ValueError(f"a record has no number in {name}, which this model was trained on")
-    if told.get("range"):
-        low, high = told["range"]
+    if spec.get("range"):
+        low, high = spec["range"]
         number = 2.0 * (min(max(number, low), high) - low) / (high - low) - 1.0
-    return [number, float(absent)] if told.get("mark_missing") else [number]
+    return [number, float(absent)] if spec.get("mark_missing") else [number]
 
 
 def _level(value: Any) -> str:
@@ -125,13 +125,13 @@ def pixels(
     from PIL import Image, ImageOps
 
     opened = Image.open(image, formats=FORMATS) if isinstance(image, str | Path) else image
-    found = ImageOps.exif_transpose(opened).convert("RGB")
-    short = min(found.size)
-    wide, high = (resize if side == short else int(resize * side / short) for side in found.size)
-    found = found.resize((wide, high), Image.Resampling[filter.upper()])
+    upright = ImageOps.exif_transpose(opened).convert("RGB")
+    short = min(upright.size)
+    wide, high = (resize if side == short else int(resize * side / short) for side in upright.size)
+    upright = upright.resize((wide, high), Image.Resampling[filter.upper()])
     left, top = round((wide - crop[1]) / 2), round((high - crop[0]) / 2)
-    found = found.crop((left, top, left + crop[1], top + crop[0]))
-    scaled = np.asarray(found, np.float32) / np.float32(255)
+    upright = upright.crop((left, top, left + crop[1], top + crop[0]))
+    scaled = np.asarray(upright, np.float32) / np.float32(255)
     moved = (scaled - np.asarray(mean, np.float32)) / np.asarray(std, np.float32)
     return np.ascontiguousarray(moved.transpose(2, 0, 1))
 
@@ -140,14 +140,14 @@ def _texts(place: Path, _: dict[str, Any], records: Sequence[Any]) -> dict[str, 
     from tokenizers import Tokenizer
 
     cut = Tokenizer.from_file(str(place / "network" / "tokenizer.json"))
-    found = cut.encode_batch([*records])
-    for at, text in enumerate(found):
+    encodings = cut.encode_batch([*records])
+    for at, text in enumerate(encodings):
         each = zip(text.special_tokens_mask, text.attention_mask, strict=True)
         if all(special or not seen for special, seen in each):
             raise ValueError(f"text {at} holds no token that this model knows")
     return {
-        "input_ids": np.array([text.ids for text in found], np.int64),
-        "attention_mask": np.array([text.attention_mask for text in found], np.int64),
+        "input_ids": np.array([text.ids for text in encodings], np.int64),
+        "attention_mask": np.array([text.attention_mask for text in encodings], np.int64),
     }
 
 

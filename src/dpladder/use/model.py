@@ -24,12 +24,12 @@ from dpladder.config.features_sections import FOLDER, Features
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import Tuning
 from dpladder.config.learners import learner_of
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.data.backbones import encoder
-from dpladder.data.cache import network_behind
+from dpladder.data.cache import public_network_of
 from dpladder.data.centre import Map
 from dpladder.data.columns import matrix_of, name_of, restored_columns
-from dpladder.data.depths import known_of, of_names
+from dpladder.data.depths import depths_by_name, stored_depths
 from dpladder.data.encoders import Encoder
 from dpladder.data.extract import WORDS, Check, encode, load_content
 from dpladder.data.inputs import open_inputs
@@ -45,10 +45,10 @@ from dpladder.learn.interface import Constants, Weights, sigmoid_bias
 from dpladder.learn.trainings import weights_of
 from dpladder.network.facts import INPUT
 from dpladder.network.public import digest
-from dpladder.privacy.statement.build import told_of
+from dpladder.privacy.statement.build import notes_on_releases
 from dpladder.privacy.statement.check import is_sealed, read_statement
 from dpladder.privacy.statement.documents import SealedStatement, Stated, StatedModel, Statement
-from dpladder.privacy.statement.page import first_line, modified
+from dpladder.privacy.statement.page import first_line, modified_code_warning
 from dpladder.privacy.statement.records import file_digest
 from dpladder.progress import progress
 
@@ -75,12 +75,12 @@ class Predictions:
         probable than not."""
         if self.findings:
             said = zip(np.nan_to_num(self.probabilities) > 0.5, self.problems, strict=True)
-            return [None if wrong else self._named(present) for present, wrong in said]
+            return [None if wrong else self._class_names(present) for present, wrong in said]
         best = np.nan_to_num(self.probabilities).argmax(axis=1)
-        found = zip(best, self.problems, strict=True)
-        return [None if problem else self.classes[place] for place, problem in found]
+        pairs = zip(best, self.problems, strict=True)
+        return [None if problem else self.classes[place] for place, problem in pairs]
 
-    def _named(self, present: NDArray[np.bool_]) -> str:
+    def _class_names(self, present: NDArray[np.bool_]) -> str:
         return "|".join(self.classes[place] for place in np.flatnonzero(present))
 
 
@@ -101,8 +101,8 @@ class Model:
     @property
     def network(self) -> Mapping[str, Any]:
         """The public network, by the facts that its outputs follow from."""
-        found: Mapping[str, Any] = self.facts["inference"]["network"]
-        return found
+        public_network: Mapping[str, Any] = self.facts["inference"]["network"]
+        return public_network
 
     @property
     def speaks(self) -> bool:
@@ -135,8 +135,11 @@ class Model:
         from dpladder.network.language import language_model_of, tokenizer_digest
 
         network, tokenizer = language_model_of(self.features)
-        found = {"weights": digest(network.state_dict()), "tokenizer": tokenizer_digest(tokenizer)}
-        for what, sha256 in found.items():
+        digests = {
+            "weights": digest(network.state_dict()),
+            "tokenizer": tokenizer_digest(tokenizer),
+        }
+        for what, sha256 in digests.items():
             if sha256 != self.network[f"{what}_sha256"]:
                 raise BadInput(
                     f"the {what} of {self.features.model} at hand are not those that this model "
@@ -148,43 +151,45 @@ class Model:
         """The probability of each class, for each record; of a model that takes a user's records
         as one, for each user. `users`: whose the records are, unless the inputs say so."""
         if self.speaks or self.answers:
-            told = (
+            notes = (
                 "is a language model, which names no classes. Use dpladder generate"
                 if self.speaks
                 else "finds answers, and names no classes. Use answer in Python"
             )
-            raise BadInput(f"{self.path} {told}.")
+            raise BadInput(f"{self.path} {notes}.")
         source = self._source(inputs)
         rows, problems = self._rows(source)
         ids = None if source.ids is None else tuple(map(text, source.ids))
         names: tuple[str, ...] | None = None
         if self.pooled and (users or source.users) is not None:
             owners = _owners(source, users or source.users or ())
-            rows, problems = _together(rows, problems, [*owners.values()])
+            rows, problems = _mean_by_user(rows, problems, [*owners.values()])
             ids = None
-            names = tuple(one if isinstance(one, str) else _nobodys(source, one) for one in owners)
+            names = tuple(
+                one if isinstance(one, str) else _placeholder_user(source, one) for one in owners
+            )
         logits = self.logits(rows)
         odds = score.odds(logits) if self.findings else score.softmax(logits)
         odds[[place for place, problem in enumerate(problems) if problem]] = np.nan
         return Predictions(self.classes, odds, tuple(problems), self.findings, ids, names)
 
-    def answer(self, asked: Sequence[tuple[str, str]]) -> list[str | None]:
+    def answer(self, questions: Sequence[tuple[str, str]]) -> list[str | None]:
         """Of each question and its context, the part of the context that answers it, as it stands
         there. Empty where the model finds none; None where it cannot read the two."""
         if self.tuned is None or not self.answers:
             raise BadInput(
                 f"{self.path} finds no answers. Train a model with task: question_answering."
             )
-        from dpladder.learn.finetune.predict import answered
+        from dpladder.learn.finetune.predict import best_answers
 
-        contents = [content_of(question, context) for question, context in asked]
-        rows, problems = self._rows(Source("texts", contents.__getitem__, [None] * len(asked)))
-        places = answered(*self.tuned, self.weights, rows).tolist()
+        contents = [content_of(question, context) for question, context in questions]
+        rows, problems = self._rows(Source("texts", contents.__getitem__, [None] * len(questions)))
+        places = best_answers(*self.tuned, self.weights, rows).tolist()
         _, tokenizer = self.public_language_model()
-        given = zip(asked, places, problems, strict=True)
+        question_rows = zip(questions, places, problems, strict=True)
         return [
             None if problem else words_of(tokenizer, *both, first, last)
-            for both, (first, last), problem in given
+            for both, (first, last), problem in question_rows
         ]
 
     def predict_proba(self, inputs: Inputs) -> NDArray[np.float64]:
@@ -193,14 +198,14 @@ class Model:
 
     def logits(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """Of features as they are stored."""
-        own = None if self.tuned is None else weights_of(self.tuned[0]).logits(*self.tuned)
-        return (own or score.logits)(self.weights, self.map(rows)) + self.bias
+        logits_of = None if self.tuned is None else weights_of(self.tuned[0]).logits(*self.tuned)
+        return (logits_of or score.logits)(self.weights, self.map(rows)) + self.bias
 
     @cached_property
     def tuned(self) -> tuple[Tuning, Constants] | None:
         """How a part of the network itself was trained, if one was: its weights are told as
         differences then."""
-        cut = network_behind(self.network, self.features.weights)
+        cut = public_network_of(self.network, self.features.weights)
         if cut is None:
             return None
         learner = learner_of(self.facts["config"]["learner"])
@@ -234,49 +239,49 @@ class Model:
 
         encoded = encode(network, self.features, load, batches, self.threads)
         with progress("predicting", count) as advance:
-            for batch, (found, check) in zip(batches, encoded, strict=True):
-                rows.append(found[: len(batch)])
+            for batch, (encoded_rows, check) in zip(batches, encoded, strict=True):
+                rows.append(encoded_rows[: len(batch)])
                 checks.append(check[: len(batch)])
                 advance(len(batch))
         return np.concatenate(rows), [WORDS.get(Check(check)) for check in np.concatenate(checks)]
 
     def _encoder(self, source: Source) -> Encoder:
         if self.features.model != "none":
-            held = source.kind if source.kind in ("features", "texts") else "images"
-            if held != self.features.takes:
+            source_kind = source.kind if source.kind in ("features", "texts") else "images"
+            if source_kind != self.features.takes:
                 raise BadInput(
                     f"this model takes {self.features.takes}, which {self.features.model} reads; "
-                    f"given were {held}."
+                    f"given were {source_kind}."
                 )
             return self._network
         what, width = self.network["transform"], self.network["width"]
         wanted = "features" if what == "bags" else what, width
         if (source.kind, source.width) != wanted:
             loose = {"files": "image files", "texts": "texts"}
-            given = loose.get(source.kind, f"{source.kind} of {source.width}")
+            offered = loose.get(source.kind, f"{source.kind} of {source.width}")
             raise BadInput(
                 f"this model takes {wanted[0]} of {wanted[1]} numbers for each record; given were "
-                f"{given}."
+                f"{offered}."
             )
         return encoder(self.features, source, self.threads)
 
     @cached_property
     def _network(self) -> Encoder:
         kind: Files = "texts" if self.features.takes == "texts" else "files"
-        found = encoder(self.features, Source(kind, bytes, ()), self.threads)
+        network = encoder(self.features, Source(kind, bytes, ()), self.threads)
         for what in ("weights", "tokenizer"):
-            if found.facts.get(f"{what}_sha256") != self.network.get(f"{what}_sha256"):
+            if network.facts.get(f"{what}_sha256") != self.network.get(f"{what}_sha256"):
                 raise BadInput(
                     f"the {what} of {self.features.model} at hand are not those that this model "
                     "was trained with. Give the checkpoint that the config named as "
                     "features.weights, or the model's own version."
                 )
-        if known_of(found.facts) != known_of(self.network):
+        if stored_depths(network.facts) != stored_depths(self.network):
             raise BadInput(
                 f"this version of dpladder or timm keeps other depths of {self.features.model} "
                 "than the one that this model was trained with. Use that version."
             )
-        return found
+        return network
 
     def _matrix(self, frame: Any) -> NDArray[np.float64]:
         """A DataFrame's rows as features, by the columns that training read."""
@@ -335,20 +340,20 @@ def _owners(source: Source, users: Sequence[Any]) -> dict[str | int, list[int]]:
     return owners
 
 
-def _nobodys(source: Source, index: int) -> str:
+def _placeholder_user(source: Source, index: int) -> str:
     """What a record without a user is called among users; no name that one of them may bear."""
     place = place_of(source, index)
     return place if isinstance(place, str) else f"record {place}"
 
 
-def _together(
+def _mean_by_user(
     rows: NDArray[Any], problems: Sequence[str | None], owners: Sequence[Sequence[int]]
 ) -> tuple[NDArray[Any], list[str | None]]:
     """Of each user the mean of the records that can be read, at the precision they are kept at."""
-    readable = [[one for one in own if problems[one] is None] or own[:1] for own in owners]
-    means = [rows[own].mean(axis=0, dtype=np.float64) for own in readable]
-    found = np.array(means).reshape(len(owners), *rows.shape[1:]).astype(rows.dtype)
-    return found, [problems[own[0]] for own in readable]
+    readable = [[one for one in places if problems[one] is None] or places[:1] for places in owners]
+    means = [rows[places].mean(axis=0, dtype=np.float64) for places in readable]
+    means_ = np.array(means).reshape(len(owners), *rows.shape[1:]).astype(rows.dtype)
+    return means_, [problems[places[0]] for places in readable]
 
 
 def _content(image: Any) -> Any:
@@ -356,14 +361,14 @@ def _content(image: Any) -> Any:
     return bytes_of(Path(image)) if isinstance(image, str | Path) else image
 
 
-def _text(given: Any) -> Any:
+def _text(value: Any) -> Any:
     """A text itself, or a file's by its `Path`."""
-    return bytes_of(given) if isinstance(given, Path) else text_bytes(given)
+    return bytes_of(value) if isinstance(value, Path) else text_bytes(value)
 
 
-def _network_at(told: Mapping[str, Any], network: str | Path | None) -> tuple[str, str]:
+def _network_at(facts: Mapping[str, Any], network: str | Path | None) -> tuple[str, str]:
     """The public network and its weights, as a config would name them here."""
-    name, weights = str(told["model"]), str(told["weights"])
+    name, weights = str(facts["model"]), str(facts["weights"])
     if not name.startswith(FOLDER):
         return name, weights if network is None else str(network)
     folder = Path(name.removeprefix(FOLDER) if network is None else network).expanduser()
@@ -387,28 +392,32 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
             f"{file} holds weights that are no numbers, so it predicts nothing: its training ran "
             "away. Train again, at a smaller step size."
         )
-    told, mapped = facts["inference"]["network"], facts["inference"]["map"]
-    name, own = _network_at(told, network)
-    if told["weights"] == "local" and network is None:
+    network_facts, mapped = facts["inference"]["network"], facts["inference"]["map"]
+    name, network_tensors = _network_at(network_facts, network)
+    if network_facts["weights"] == "local" and network is None:
         raise BadInput(
             f"{file} was trained on {name} with a checkpoint of your own: give its path as the "
             "network."
         )
     known = {
-        "batch_size": told["batch_size"],
+        "batch_size": network_facts["batch_size"],
         "model": name,
-        "weights": own,
-        "until": told.get("until") or None,
-        "normalize": bool(told["normalize"]),
-        "image_size": told["image_size"] or None,
-        **{key: told[key] for key in ("largest_image", "tokens", "pooling") if key in told},
+        "weights": network_tensors,
+        "until": network_facts.get("until") or None,
+        "normalize": bool(network_facts["normalize"]),
+        "image_size": network_facts["image_size"] or None,
+        **{
+            key: network_facts[key]
+            for key in ("largest_image", "tokens", "pooling")
+            if key in network_facts
+        },
     }
     seen = mapped["depths"]
-    depths = seen and of_names(seen["layers"], known_of(told), seen["length"])
+    depths = seen and depths_by_name(seen["layers"], stored_depths(network_facts), seen["length"])
     if seen:
         known["layers"] = seen["layers"]
     if known["until"] != INPUT:  # pixels and tokens are kept as they are, whatever the config says
-        known["dtype"] = told["dtype"]
+        known["dtype"] = network_facts["dtype"]
     features = Features.model_validate_json(json.dumps(known))
     return Model(
         file,
@@ -434,17 +443,17 @@ def _stated(file: Path) -> Mapping[str, Any] | None:
                     "said of the models beside it. `dpladder verify` names what is wrong; delete "
                     "it, and dpladder run makes it again, free."
                 )
-            return next(_models(restored(SealedStatement, document), results, file), None)
+            return next(_models(from_document(SealedStatement, document), results, file), None)
     return None
 
 
-def _told(model: StatedModel, dataset: Stated) -> Iterator[str]:
+def _notes_on_making(model: StatedModel, dataset: Stated) -> Iterator[str]:
     """How what it stands on was made, where the dpladder that stated it would make it otherwise."""
-    jobs = {named.job for named in model.jobs}
-    for told in told_of(
+    jobs = {job_named.job for job_named in model.jobs}
+    for note in notes_on_releases(
         line for line in dataset.spends if line.job in jobs and not line.superseded
     ):
-        yield f"Releases of {told}."
+        yield f"Releases of {note}."
 
 
 def _models(statement: Statement, results: Path, file: Path) -> Iterator[Mapping[str, Any]]:
@@ -457,13 +466,13 @@ def _models(statement: Statement, results: Path, file: Path) -> Iterator[Mapping
                         "and dpladder run restores what was released, free; or move it out of "
                         "results/, where no statement speaks for it."
                     )
-                told = {
+                names = {
                     "lineage": lineage,
                     "mode": statement.mode,
                     "delta": dataset.delta,
                     "statement": first_line(statement, lineage),
                     "joint_epsilon": dataset.lifetime_spent,
                     "chosen": dataset.chosen and dataset.chosen.epsilon,
-                    "told": (*_told(model, dataset), *modified(statement)),
+                    "told": (*_notes_on_making(model, dataset), *modified_code_warning(statement)),
                 }
-                yield {**told, **asdict(model)}
+                yield {**names, **asdict(model)}

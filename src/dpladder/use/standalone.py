@@ -40,7 +40,7 @@ class Classifier(nn.Module):
         self.seen: dict[str, Tensor] = {}  # what depths of the network put out in a pass
         self._build(folder)
         if config["until"] not in (None, "input"):
-            self.network.get_submodule(config["until"]).register_forward_hook(self._kept)
+            self.network.get_submodule(config["until"]).register_forward_hook(self._round_as_stored)
         self.register_buffer("mean", torch.zeros(config["width"], dtype=torch.float64))
         self.head = nn.ParameterList([nn.Parameter(torch.zeros(shape)) for shape in shapes])
 
@@ -50,9 +50,9 @@ class Classifier(nn.Module):
     def forward(self, *inputs: Tensor) -> Tensor:
         """Logits of what `read` makes of records."""
         x = self.features(*inputs).double()
-        return self._told(x if self.config["until"] else self._mapped(self._stored(x)))
+        return self._add_bias(x if self.config["until"] else self._mapped(self._round_features(x)))
 
-    def _told(self, x: Tensor) -> Tensor:
+    def _add_bias(self, x: Tensor) -> Tensor:
         for depth, layer in enumerate(self.head):
             x = x.relu() if depth else x
             width = x.shape[-1]
@@ -61,22 +61,22 @@ class Classifier(nn.Module):
         return x + self.config["bias"]
 
     def features(self, *inputs: Tensor) -> Tensor:
-        found: Tensor = self.network(*inputs)
-        return found
+        values: Tensor = self.network(*inputs)
+        return values
 
-    def _kept(self, layer: nn.Module, inputs: Any, found: Any) -> Any:
+    def _round_as_stored(self, layer: nn.Module, inputs: Any, output: Any) -> Any:
         """What lies above this layer was trained on its outputs at this precision."""
-        if isinstance(found, tuple):
-            return (self._kept(layer, inputs, found[0]), *found[1:])
-        return found.to(getattr(torch, self.config["dtype"])).to(found.dtype)
+        if isinstance(output, tuple):
+            return (self._round_as_stored(layer, inputs, output[0]), *output[1:])
+        return output.to(getattr(torch, self.config["dtype"])).to(output.dtype)
 
-    def _stored(self, x: Tensor) -> Tensor:
+    def _round_features(self, x: Tensor) -> Tensor:
         """Features were kept at this precision when the head was trained."""
         if self.config["normalize"]:
-            x = self._each(x, 1.0)
+            x = self._scale_depths(x, 1.0)
         return x.to(getattr(torch, self.config["dtype"])).double()
 
-    def _each(self, x: Tensor, length: float) -> Tensor:
+    def _scale_depths(self, x: Tensor, length: float) -> Tensor:
         """Each depth of the network at one length."""
         parts = torch.split(x, self.config["widths"], dim=-1)
         scaled = [
@@ -87,7 +87,7 @@ class Classifier(nn.Module):
     def _mapped(self, x: Tensor) -> Tensor:
         config = self.config
         if config["each"] is not None:
-            x = self._each(x, config["each"])
+            x = self._scale_depths(x, config["each"])
         if config["radius"] is not None:
             scale = config["radius"] / x.norm(dim=-1, keepdim=True).clamp_min(1e-12)
             x = x * (scale if config["exact"] else scale.clamp_max(1.0))
@@ -114,9 +114,9 @@ class Classifier(nn.Module):
 
     def person(self, *inputs: Tensor) -> Tensor:
         """Logits of the mean of the features of all that is given, as a row."""
-        kept = self._stored(self.features(*inputs).double())
-        mean = kept.mean(dim=0, keepdim=True).to(getattr(torch, self.config["dtype"]))
-        return self._told(self._mapped(mean.double()))
+        features = self._round_features(self.features(*inputs).double())
+        mean = features.mean(dim=0, keepdim=True).to(getattr(torch, self.config["dtype"]))
+        return self._add_bias(self._mapped(mean.double()))
 
     def _odds(self, logits: Tensor) -> list[dict[str, float]]:
         odds = logits.sigmoid() if self.config["findings"] else logits.softmax(dim=-1)
@@ -148,8 +148,8 @@ def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
 
 
 def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
-    told: dict[str, Any] = {"name": column} if isinstance(column, str) else column
-    name = told["name"]
+    spec: dict[str, Any] = {"name": column} if isinstance(column, str) else column
+    name = spec["name"]
     if isinstance(row, Mapping):
         if name not in row:
             raise ValueError(f"a record has no {name}, which this model was trained on")
@@ -158,17 +158,17 @@ def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
         value = row[columns.index(column)]
     else:
         raise ValueError(f"a record has {len(row)} values, and this model takes {len(columns)}")
-    if told.get("levels"):
-        return [float(_level(value) == _level(level)) for level in told["levels"]]
+    if spec.get("levels"):
+        return [float(_level(value) == _level(level)) for level in spec["levels"]]
     blank = value is None or str(value).strip().lower() in ("", "nan", "<na>")
-    absent = "missing" in told and blank
-    number = float(told["missing"] if absent else value)
+    absent = "missing" in spec and blank
+    number = float(spec["missing"] if absent else value)
     if number != number:
         raise ValueError(f"a record has no number in {name}, which this model was trained on")
-    if told.get("range"):
-        low, high = told["range"]
+    if spec.get("range"):
+        low, high = spec["range"]
         number = 2.0 * (min(max(number, low), high) - low) / (high - low) - 1.0
-    return [number, float(absent)] if told.get("mark_missing") else [number]
+    return [number, float(absent)] if spec.get("mark_missing") else [number]
 
 
 def _level(value: Any) -> str:
@@ -190,21 +190,21 @@ class Images(Classifier):
         resize: Any = getattr(self.network, "set_input_size", None)
         if size and resize is not None:
             resize(img_size=size)
-        given = {"input_size": (3, size, size)} if size else {}
-        settings = timm.data.resolve_data_config(given, model=self.network)
+        options = {"input_size": (3, size, size)} if size else {}
+        settings = timm.data.resolve_data_config(options, model=self.network)
         self.transform = timm.data.create_transform(**settings, is_training=False)
         for name in self.config["layers"]:
             if name != "last":
-                self.network.get_submodule(name).register_forward_hook(self._seeing(name))
+                self.network.get_submodule(name).register_forward_hook(self._keep_stage(name))
 
-    def _seeing(self, name: str) -> Callable[..., None]:
+    def _keep_stage(self, name: str) -> Callable[..., None]:
         """Keeps what a stage puts out: its mean over places, or over the tokens that stand for
         one."""
         places = (1, 2) if getattr(self.network, "output_fmt", "NCHW") == "NHWC" else (2, 3)
         first = int(getattr(self.network, "num_prefix_tokens", 0) or 0)
 
-        def see(layer: nn.Module, inputs: Any, found: Tensor) -> None:
-            self.seen[name] = found.mean(places) if found.ndim == 4 else found[:, first:].mean(1)
+        def see(layer: nn.Module, inputs: Any, output: Tensor) -> None:
+            self.seen[name] = output.mean(places) if output.ndim == 4 else output[:, first:].mean(1)
 
         return see
 
@@ -212,9 +212,9 @@ class Images(Classifier):
         if self.config["until"]:
             return super().features(*inputs)
         last = self.network(*inputs).flatten(1)
-        found = {**self.seen, "last": last}
+        stages = {**self.seen, "last": last}
         self.seen.clear()
-        return torch.cat([found[name] for name in self.config["layers"]], dim=1)
+        return torch.cat([stages[name] for name in self.config["layers"]], dim=1)
 
     def read(self, records: Sequence[Any]) -> tuple[Tensor, ...]:
         return (torch.stack([self._pixels(image) for image in records]),)
@@ -223,8 +223,8 @@ class Images(Classifier):
         from PIL import Image, ImageOps
 
         opened = Image.open(image, formats=FORMATS) if isinstance(image, str | Path) else image
-        found: Tensor = self.transform(ImageOps.exif_transpose(opened).convert("RGB"))
-        return found
+        pixels: Tensor = self.transform(ImageOps.exif_transpose(opened).convert("RGB"))
+        return pixels
 
 
 class Texts(Classifier):
@@ -245,38 +245,38 @@ class Texts(Classifier):
 
     def features(self, *inputs: Tensor) -> Tensor:
         tokens, mask = inputs
-        asked = {"input_ids": tokens, "attention_mask": mask}
+        arguments = {"input_ids": tokens, "attention_mask": mask}
         if self.config["until"]:
-            return POOLS[self.config["pooling"]](self.network(**asked).last_hidden_state, mask)
-        told = self.network(**asked, output_hidden_states=True)
+            return POOLS[self.config["pooling"]](self.network(**arguments).last_hidden_state, mask)
+        output = self.network(**arguments, output_hidden_states=True)
         parts = [
-            POOLS[self.config["pooling"]](told.last_hidden_state, mask)
+            POOLS[self.config["pooling"]](output.last_hidden_state, mask)
             if name == "last"
-            else _mean(told.hidden_states[_place_of(name)], mask)
+            else _mean(output.hidden_states[_place_of(name)], mask)
             for name in self.config["layers"]
         ]
         return torch.cat(parts, dim=1)
 
     def read(self, records: Sequence[str]) -> tuple[Tensor, ...]:
-        found = self.tokenizer.encode_batch([*records])
-        for place, text in enumerate(found):
+        encodings = self.tokenizer.encode_batch([*records])
+        for place, text in enumerate(encodings):
             each = zip(text.special_tokens_mask, text.attention_mask, strict=True)
             if all(special or not seen for special, seen in each):
                 raise ValueError(f"text {place} holds no token that this model knows")
-        return torch.tensor([text.ids for text in found]), torch.tensor(
-            [text.attention_mask for text in found]
+        return torch.tensor([text.ids for text in encodings]), torch.tensor(
+            [text.attention_mask for text in encodings]
         )
 
     def logits(self, records: Sequence[str]) -> Tensor:
         """In batches of one shape, as the features were made that the head was trained on: rounding
         may depend on it."""
         size = self.config["batch"]
-        found = [torch.zeros(0, len(self.config["classes"]), dtype=torch.float64)]
+        batches = [torch.zeros(0, len(self.config["classes"]), dtype=torch.float64)]
         for start in range(0, len(records), size):
             batch = [*records[start : start + size]]
             filled = batch + batch[:1] * (size - len(batch))
-            found.append(self(*self.read(filled))[: len(batch)])
-        return torch.cat(found)
+            batches.append(self(*self.read(filled))[: len(batch)])
+        return torch.cat(batches)
 
 
 def _place_of(depth: str) -> int:
@@ -289,7 +289,7 @@ def _mean(last: Tensor, mask: Tensor) -> Tensor:
     return (last * counted).sum(dim=1) / counted.sum(dim=1)
 
 
-def _first(last: Tensor, mask: Tensor) -> Tensor:
+def _first_token(last: Tensor, mask: Tensor) -> Tensor:
     return last[:, 0]
 
 
@@ -300,7 +300,7 @@ def _last(last: Tensor, mask: Tensor) -> Tensor:
 
 POOLS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
     "mean": _mean,
-    "cls": _first,
+    "cls": _first_token,
     "last": _last,
 }
 KINDS: Mapping[str, type[Classifier]] = {"features": Classifier, "images": Images, "texts": Texts}
@@ -315,11 +315,14 @@ def load(folder: str | Path) -> Classifier:
     state = load_file(place / "model.safetensors")
     depth = sum(name.startswith("head.") for name in state)
     shapes = [tuple(state[f"head.{layer}"].shape) for layer in range(depth)]
-    found = KINDS[config["takes"]](config, shapes, place)
+    classifier = KINDS[config["takes"]](config, shapes, place)
     if config["takes"] == "texts":  # transformers has loaded its network already
         state = {
-            **{f"network.{name}": tensor for name, tensor in found.network.state_dict().items()},
+            **{
+                f"network.{name}": tensor
+                for name, tensor in classifier.network.state_dict().items()
+            },
             **state,
         }
-    found.load_state_dict(state)
-    return found.eval()
+    classifier.load_state_dict(state)
+    return classifier.eval()

@@ -47,7 +47,7 @@ class Node:
 
 
 def within_the_filter(entries: list[Entry]) -> bool:
-    return booking.total(entries).within(caps(TERMS))
+    return booking.total(entries).costs_no_more_than(caps(TERMS))
 
 
 def delta_of(choose: Choose, admitted: Admitted, seed: int) -> float:
@@ -103,11 +103,11 @@ def test_a_greedy_history_comes_near_the_limit() -> None:
 
 
 def spends_twice(entries: list[Entry]) -> bool:
-    return booking.total(entries[:-1]).within(caps(TERMS))
+    return booking.total(entries[:-1]).costs_no_more_than(caps(TERMS))
 
 
 def forgets_what_is_revealed(entries: list[Entry]) -> bool:
-    return booking.total(Entry(entry.mu) for entry in entries).within(caps(TERMS))
+    return booking.total(Entry(entry.mu) for entry in entries).costs_no_more_than(caps(TERMS))
 
 
 def stubborn(choose: random.Random, loss: float, spent: list[Entry]) -> Entry:

@@ -194,7 +194,7 @@ def test_releases_on_one_sample_cost_what_the_library_says_of_one_kind(
     plain = loss_distribution((Counted(Sampled(q, noise), steps),), "add_remove")
     step = plain._pmf_remove._discretization
     inner = together.event.events  # type: ignore[union-attr]
-    found = booking._on_a_sample(q, inner, step).self_compose(steps)
+    found = booking._sampled_loss_distribution(q, inner, step).self_compose(steps)
     for one, other in ((found._pmf_remove, plain._pmf_remove), (found._pmf_add, plain._pmf_add)):
         for at in (0.0, 0.3, 1.0, 2.0):
             known = other.get_delta_for_epsilon(at)
@@ -241,7 +241,7 @@ def test_sampling_everybody_costs_what_the_gaussian_costs() -> None:
 
 
 def test_gaussians_are_exact() -> None:
-    assert price(Gaussian(5.0), "add_remove", 25) == Entry(gdp.mu_of(5.0, 25))
+    assert price(Gaussian(5.0), "add_remove", 25) == Entry(gdp.mu_from_sigma(5.0, 25))
     nested = Composed(
         (Counted(Gaussian(10.0), 9), Counted(Gaussian(5.0), 4), Counted(Nothing("free")))
     )
@@ -318,7 +318,7 @@ def test_a_delta0_below_what_is_revealed_anyway_is_refused() -> None:
 
 # --- private selections ---------------------------------------------------------------------------
 
-RUN = Gaussian(gdp.sigma(gdp.mu(1.0, DELTA), 1))
+RUN = Gaussian(gdp.sigma(gdp.mu_from_epsilon(1.0, DELTA), 1))
 
 
 @pytest.mark.parametrize(("shape", "expected"), [(1.0, 1.6255), (0.0, 1.5128), (math.inf, 2.210)])
@@ -327,7 +327,7 @@ def test_the_best_of_a_secret_number_of_runs_keeps_its_own_figure(
 ) -> None:
     found = price(RepeatAndSelect(RUN, 10.0, shape, 100), "add_remove")
     assert epsilon(found, DELTA) == pytest.approx(expected, abs=1e-3)
-    assert not found.plain
+    assert not found.is_gaussian
 
 
 SUBSET = SubsetSelect(0.2, RepeatAndSelect(RUN, 10.0, 1.0, 100), RUN, True, 1e-7)
@@ -415,7 +415,7 @@ def test_a_history_that_stays_within_its_filter_stays_within_its_figure(
     caps = Entry(1.5, delta0=3e-6)
     spent: list[Entry] = []
     for entry in entries:
-        if total([*spent, entry]).within(caps):
+        if total([*spent, entry]).costs_no_more_than(caps):
             spent.append(entry)
     assert epsilon(total(spent), DELTA) <= epsilon(caps, DELTA) * (1 + 1e-9)
 
@@ -510,26 +510,26 @@ def test_a_figure_is_computed_once_and_damaged_memories_are_computed_again(
         return 0.1 + 0.2
 
     for _ in range(2):
-        assert memo.remembered("x", {"a": 1.5}, compute) == 0.1 + 0.2
+        assert memo.memoized_figure("x", {"a": 1.5}, compute) == 0.1 + 0.2
     assert len(calls) == 1
-    assert memo.remembered("x", {"a": 1.6}, compute) == 0.1 + 0.2
+    assert memo.memoized_figure("x", {"a": 1.6}, compute) == 0.1 + 0.2
     for file in (tmp_path / "dpladder" / "prices").iterdir():
         file.write_text("{not json")
-    memo.remembered("x", {"a": 1.5}, compute)
+    memo.memoized_figure("x", {"a": 1.5}, compute)
     assert len(calls) == 3
 
 
 def test_no_figure_outlives_its_formula(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert memo.remembered("x", {}, lambda: 2.0) == 2.0
+    assert memo.memoized_figure("x", {}, lambda: 2.0) == 2.0
     monkeypatch.setattr(memo, "_formulas", lambda: "another digest")
-    assert memo.remembered("x", {}, lambda: 3.0) == 3.0
+    assert memo.memoized_figure("x", {}, lambda: 3.0) == 3.0
 
 
 def test_a_memory_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypatch: Any) -> None:
     (tmp_path / "dpladder").write_text("a file where the folder should be")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert memo.remembered("x", {}, lambda: 2.0) == 2.0
+    assert memo.memoized_figure("x", {}, lambda: 2.0) == 2.0
 
 
 def test_dominating_is_the_smallest_to_its_tolerance() -> None:

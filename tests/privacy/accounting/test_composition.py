@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dpladder.errors import Refused
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.privacy.accounting.composition import compose, most
+from dpladder.privacy.accounting.composition import compose, largest_entry
 from dpladder.privacy.accounting.events import (
     Booked,
     Composed,
@@ -47,7 +47,10 @@ def trials(*epsilons: float, relation: Any = "add_remove") -> list[Spend]:
     """One spend each, sigma calibrated under add_remove: replace_one doubles the sums'
     sensitivity."""
     doubled = 2 if relation == "replace_one" else 1
-    return [spend_mu(doubled * gdp.mu(epsilon, DELTA), relation=relation) for epsilon in epsilons]
+    return [
+        spend_mu(doubled * gdp.mu_from_epsilon(epsilon, DELTA), relation=relation)
+        for epsilon in epsilons
+    ]
 
 
 def ladder(one: float, two: float, final: float, **where: Any) -> list[Spend]:
@@ -251,7 +254,10 @@ def test_one_more_mixed_spend_never_lowers_epsilon(spends: list[Spend], more: Sp
 
 def test_parts_of_two_versions_add_where_a_record_is_its_content() -> None:
     """The first version lay in train, its edit lies in test: one person bears both."""
-    first, second = spend_mu(gdp.mu(1.0, DELTA), "train"), spend_mu(gdp.mu(1.0, DELTA), "test")
+    first, second = (
+        spend_mu(gdp.mu_from_epsilon(1.0, DELTA), "train"),
+        spend_mu(gdp.mu_from_epsilon(1.0, DELTA), "test"),
+    )
     one = [replace(s, partition=replace(s.partition, version="v1")) for s in (first, second)]
     assert compose(one, DELTA).epsilon == pytest.approx(1.0, abs=1e-6)
     edited = [one[0], replace(second, partition=replace(second.partition, version="v2"))]
@@ -265,7 +271,7 @@ def test_the_worst_part_may_change_with_delta_when_components_differ() -> None:
     composed = compose([selection, spend_mu(0.2, "test")], DELTA)
     assert composed.epsilon == max(figure.epsilon for figure in composed.parts.values())
     assert composed.mu is None
-    assert composed.parts["hash", "test"].entry.within(Entry(0.2 * (1 + 1e-12)))
+    assert composed.parts["hash", "test"].entry.costs_no_more_than(Entry(0.2 * (1 + 1e-12)))
 
 
 def on(version: str, spend: Spend) -> Spend:
@@ -297,5 +303,5 @@ def test_the_most_of_each_component_may_be_a_unit_that_is_no_parts_dearest() -> 
         for part, event in (("train", booked), ("test", Gaussian(1 / 0.51)))
     ]
     assert max(figure.entry.mu for figure in compose(spends, DELTA).parts.values()) < 0.72
-    assert most(spends).mu == pytest.approx(math.hypot(0.51, 0.51))
-    assert most(spends).delta0 == pytest.approx(8e-6)
+    assert largest_entry(spends).mu == pytest.approx(math.hypot(0.51, 0.51))
+    assert largest_entry(spends).delta0 == pytest.approx(8e-6)

@@ -11,7 +11,14 @@ import pytest
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.draws import Draw, cost, gaussian, in_sample, tie, to_json
+from dpladder.privacy.accounting.draws import (
+    Draw,
+    check_charge_matches_noise,
+    cost,
+    gaussian,
+    sampled_sensitivity,
+    to_json,
+)
 from dpladder.privacy.accounting.events import (
     Booked,
     Composed,
@@ -84,7 +91,7 @@ NOISY = [name for name in PAIRS if name != "nothing"]
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_charge_and_its_own_noise_go_together(name):
     event, draws = PAIRS[name]
-    tie([Counted(event)], draws, "add_remove")
+    check_charge_matches_noise([Counted(event)], draws, "add_remove")
 
 
 def noises(draws: tuple[Draw, ...]) -> list[int]:
@@ -98,7 +105,9 @@ def test_no_noise_may_hide_more_or_less_than_is_charged(name, factor):
     for place in noises(draws):
         other = replace(draws[place], sensitivity=factor * draws[place].sensitivity)
         with pytest.raises(Refused, match="is not what the declared noise costs"):
-            tie([Counted(event)], (*draws[:place], other, *draws[place + 1 :]), "add_remove")
+            check_charge_matches_noise(
+                [Counted(event)], (*draws[:place], other, *draws[place + 1 :]), "add_remove"
+            )
 
 
 @pytest.mark.parametrize("name", NOISY)
@@ -106,29 +115,35 @@ def test_no_noise_may_be_drawn_that_is_not_charged_nor_charged_that_is_not_drawn
     event, draws = PAIRS[name]
     for place in noises(draws):
         with pytest.raises(Refused):
-            tie([Counted(event)], (*draws[:place], *draws[place + 1 :]), "add_remove")
+            check_charge_matches_noise(
+                [Counted(event)], (*draws[:place], *draws[place + 1 :]), "add_remove"
+            )
     with pytest.raises(Refused):
-        tie([Counted(event)], (*draws, gaussian("another", 100.0, 1.0)), "add_remove")
+        check_charge_matches_noise(
+            [Counted(event)], (*draws, gaussian("another", 100.0, 1.0)), "add_remove"
+        )
     with pytest.raises(Refused):
-        tie([Counted(event), Counted(Gaussian(100.0))], draws, "add_remove")
+        check_charge_matches_noise([Counted(event), Counted(Gaussian(100.0))], draws, "add_remove")
     with pytest.raises(Refused):
-        tie([], draws, "add_remove")
+        check_charge_matches_noise([], draws, "add_remove")
 
 
 def test_several_numbers_with_laplace_noise_on_a_sample_are_not_one():
     event, (sample, step, loss, _) = PAIRS["sampled steps, some of which look at losses"]
     both = replace(loss, shape=(2,), scale=loss.scale, sensitivity=2.0)
     with pytest.raises(Refused, match="is not what the declared noise costs"):
-        tie([Counted(event)], (sample, step, both), "add_remove")
+        check_charge_matches_noise([Counted(event)], (sample, step, both), "add_remove")
     single = Booked((Counted(Sampled(0.1, Laplace(1.5)), 2),), 1e-7)
     with pytest.raises(Refused, match="is not what the declared noise costs"):
-        tie([Counted(single)], (sample, both), "add_remove")
+        check_charge_matches_noise([Counted(single)], (sample, both), "add_remove")
 
 
 def test_samples_are_charged_at_the_probability_that_is_drawn():
     event, (sample, step) = PAIRS["sampled steps"]
     with pytest.raises(Refused):
-        tie([Counted(event)], (replace(sample, scale=0.2), step), "add_remove")
+        check_charge_matches_noise(
+            [Counted(event)], (replace(sample, scale=0.2), step), "add_remove"
+        )
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
@@ -136,17 +151,17 @@ def test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled
     """Under replace_one a unit's bounds are right on full batches, for counts, and too little
     inside a sample."""
     event = Booked((Counted(Sampled(0.1, Gaussian(2.0)), 5),), 1e-7)
-    enough = in_sample(0.7, relation)
+    enough = sampled_sensitivity(0.7, relation)
 
     def declared(sensitivity, entering=0.7):
         step = gaussian("step", 2.0, sensitivity, (3,), 5, under="sample", entering=entering)
         return [Counted(event)], (SAMPLE, step), relation
 
     assert enough == (1.4 if relation == "replace_one" else 0.7)
-    tie(*declared(enough))
+    check_charge_matches_noise(*declared(enough))
     for wrong in (declared(0.99 * enough), declared(0.5 * enough), declared(enough, entering=0.0)):
         with pytest.raises(Refused, match=f"Under {relation} the sensitivity must be at least"):
-            tie(*wrong)
+            check_charge_matches_noise(*wrong)
 
 
 def test_how_far_a_unit_that_enters_moves_a_sum_is_a_number():
@@ -157,20 +172,24 @@ def test_how_far_a_unit_that_enters_moves_a_sum_is_a_number():
 def test_a_subset_is_drawn_at_the_probability_that_is_charged():
     event, (subset, *others) = PAIRS["tuning on a subset"]
     with pytest.raises(Refused, match="is not what the declared noise costs"):
-        tie([Counted(event)], (replace(subset, scale=0.3), *others), "add_remove")
+        check_charge_matches_noise(
+            [Counted(event)], (replace(subset, scale=0.3), *others), "add_remove"
+        )
 
 
 def test_rounds_and_steps_are_counted():
     event, draws = PAIRS["rounds of tests"]
     with pytest.raises(Refused):
-        tie(
+        check_charge_matches_noise(
             [Counted(event)],
             tuple(replace(draw, shape=(8, *draw.shape[1:])) for draw in draws),
             "add_remove",
         )
     event, (sample, step) = PAIRS["sampled steps"]
     with pytest.raises(Refused):
-        tie([Counted(event)], (replace(sample, count=6), replace(step, count=6)), "add_remove")
+        check_charge_matches_noise(
+            [Counted(event)], (replace(sample, count=6), replace(step, count=6)), "add_remove"
+        )
 
 
 @pytest.mark.parametrize("law", [(30.0, 1.0, 20), (3.0, 0.0, 20), (3.0, 1.0, 200), None], ids=str)
@@ -180,9 +199,9 @@ def test_rounds_and_steps_are_counted():
 def test_a_secret_number_of_runs_is_drawn_by_the_law_that_is_charged(kind: str, law: Any) -> None:
     event, draws = PAIRS[kind]
     other = tuple(replace(draw, law=law) if draw.name == "runs" else draw for draw in draws)
-    tie([Counted(event)], draws, "add_remove")
+    check_charge_matches_noise([Counted(event)], draws, "add_remove")
     with pytest.raises(Refused):
-        tie([Counted(event)], other, "add_remove")
+        check_charge_matches_noise([Counted(event)], other, "add_remove")
 
 
 def test_a_journal_holds_draws_as_before_there_were_laws() -> None:
@@ -281,12 +300,12 @@ HIDDEN: dict[str, tuple[tuple[Counted, ...], tuple[Draw, ...]]] = {
 @pytest.mark.parametrize("name", HIDDEN)
 def test_no_noise_escapes_the_count_by_where_it_lies(name: str) -> None:
     with pytest.raises(Refused, match="the declaration of this mechanism is wrong"):
-        tie(*HIDDEN[name], "add_remove")
+        check_charge_matches_noise(*HIDDEN[name], "add_remove")
 
 
 def test_trainings_may_be_free_beside_what_keeps_their_answers() -> None:
     rounds = Draw("level", "laplace", 1.0, (3,), 1, 1.0, under="rounds")
-    tie((Counted(Exponential(1.0), 3),), (rounds, NONE), "add_remove")
+    check_charge_matches_noise((Counted(Exponential(1.0), 3),), (rounds, NONE), "add_remove")
 
 
 def test_mus_add_in_squares():

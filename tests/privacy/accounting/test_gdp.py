@@ -33,7 +33,7 @@ def reference_delta(epsilon: float, mu: float) -> mpmath.mpf:
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_figures_are_safe_and_within_1e_9_of_the_exact_ones(epsilon: float, delta: float) -> None:
-    mu = gdp.mu(epsilon, delta)
+    mu = gdp.mu_from_epsilon(epsilon, delta)
     assert reference_delta(epsilon, mu) <= delta < reference_delta(epsilon, mu * (1 + 1e-9))
     spent = gdp.epsilon(mu, delta)
     assert reference_delta(spent, mu) <= delta < reference_delta(spent * (1 - 1e-9), mu)
@@ -89,16 +89,16 @@ def test_delta_below_the_smallest_double_is_rounded_up_to_it() -> None:
     ],
 )
 def test_mu_at_delta_1e_5_is_the_published_one(epsilon: float, mu: float) -> None:
-    assert gdp.mu(epsilon, 1e-5) == pytest.approx(mu, abs=5.01e-7)
+    assert gdp.mu_from_epsilon(epsilon, 1e-5) == pytest.approx(mu, abs=5.01e-7)
 
 
 def test_a_hundred_steps_at_epsilon_001_need_sigma_2438() -> None:
-    assert gdp.sigma(gdp.mu(0.01, 1e-5), 100) == pytest.approx(2437.85, abs=0.005)
+    assert gdp.sigma(gdp.mu_from_epsilon(0.01, 1e-5), 100) == pytest.approx(2437.85, abs=0.005)
 
 
 @given(epsilons, deltas)
 def test_epsilon_of_an_affordable_mu_is_affordable(epsilon: float, delta: float) -> None:
-    mu = gdp.mu(epsilon, delta)
+    mu = gdp.mu_from_epsilon(epsilon, delta)
     assert epsilon * (1 - 1e-9) <= gdp.epsilon(mu, delta) <= epsilon
     assert delta * (1 - 1e-11) <= gdp.delta(epsilon, mu) <= delta
 
@@ -110,13 +110,13 @@ def test_delta_of_a_stated_epsilon_is_the_stated_one(mu: float, delta: float) ->
 
 @given(st.floats(1e-6, 1e6), steps)
 def test_calibrated_sigma_spends_no_more_than_asked(mu: float, steps: int) -> None:
-    assert mu * (1 - 1e-9) <= gdp.mu_of(gdp.sigma(mu, steps), steps) <= mu
+    assert mu * (1 - 1e-9) <= gdp.mu_from_sigma(gdp.sigma(mu, steps), steps) <= mu
 
 
 @given(epsilons, epsilons, deltas)
 def test_mu_grows_with_epsilon(one: float, other: float, delta: float) -> None:
     low, high = sorted((one, other))
-    assert gdp.mu(low, delta) <= gdp.mu(high, delta) * (1 + 1e-11)
+    assert gdp.mu_from_epsilon(low, delta) <= gdp.mu_from_epsilon(high, delta) * (1 + 1e-11)
 
 
 @given(mus, mus, deltas)
@@ -128,8 +128,8 @@ def test_epsilon_grows_with_mu(one: float, other: float, delta: float) -> None:
 @given(st.floats(0.1, 1e4), steps, steps)
 def test_mu_grows_with_steps_and_falls_with_sigma(sigma: float, one: int, other: int) -> None:
     low, high = sorted((one, other))
-    assert gdp.mu_of(sigma, low) <= gdp.mu_of(sigma, high)
-    assert gdp.mu_of(sigma * 1.01, low) < gdp.mu_of(sigma, low)
+    assert gdp.mu_from_sigma(sigma, low) <= gdp.mu_from_sigma(sigma, high)
+    assert gdp.mu_from_sigma(sigma * 1.01, low) < gdp.mu_from_sigma(sigma, low)
 
 
 @given(st.lists(mus, max_size=30), st.randoms())
@@ -143,7 +143,7 @@ def test_mus_compose_as_the_root_of_their_squares() -> None:
     assert gdp.compose([0.3, 0.4]) == pytest.approx(0.5, rel=1e-14)
     assert gdp.compose([0.3, 0.4]) >= 0.5
     assert gdp.compose([]) == 0
-    assert gdp.compose([0.1] * 100) == pytest.approx(gdp.mu_of(10, 100), rel=1e-14)
+    assert gdp.compose([0.1] * 100) == pytest.approx(gdp.mu_from_sigma(10, 100), rel=1e-14)
 
 
 @given(st.floats(1e-6, 1e6), steps, st.lists(mus, min_size=1, max_size=20))
@@ -151,7 +151,7 @@ def test_short_formulas_round_up_to_the_last_bit(
     number: float, steps: int, spent: list[float]
 ) -> None:
     """In exact fractions, squared: doubles alone fall below about half the time."""
-    assert (Fraction(gdp.mu_of(number, steps)) * Fraction(number)) ** 2 >= steps
+    assert (Fraction(gdp.mu_from_sigma(number, steps)) * Fraction(number)) ** 2 >= steps
     assert (Fraction(gdp.sigma(number, steps)) * Fraction(number)) ** 2 >= steps
     assert Fraction(gdp.compose(spent)) ** 2 >= sum(Fraction(mu) ** 2 for mu in spent)
 
@@ -204,12 +204,12 @@ def test_mu_of_pure_dp_beyond_the_floats_is_still_a_bound() -> None:
         lambda bad: gdp.delta(1, bad),
         lambda bad: gdp.epsilon(bad, 1e-5),
         lambda bad: gdp.epsilon(1, bad),
-        lambda bad: gdp.mu(bad, 1e-5),
-        lambda bad: gdp.mu(1, bad),
+        lambda bad: gdp.mu_from_epsilon(bad, 1e-5),
+        lambda bad: gdp.mu_from_epsilon(1, bad),
         lambda bad: gdp.sigma(bad, 1),
         lambda bad: gdp.sigma(1, bad),
-        lambda bad: gdp.mu_of(bad, 1),
-        lambda bad: gdp.mu_of(1, bad),
+        lambda bad: gdp.mu_from_sigma(bad, 1),
+        lambda bad: gdp.mu_from_sigma(1, bad),
         lambda bad: gdp.compose([1, bad]),
         lambda bad: gdp.remaining(bad, [1]),
         lambda bad: gdp.remaining(1, [bad]),
@@ -225,4 +225,4 @@ def test_impossible_numbers_are_refused(function: object, bad: float) -> None:
 @pytest.mark.parametrize(("epsilon", "delta"), [(0, 1e-5), (1, 0), (1, 1)])
 def test_a_budget_is_positive_and_delta_below_one(epsilon: float, delta: float) -> None:
     with pytest.raises(BadInput):
-        gdp.mu(epsilon, delta)
+        gdp.mu_from_epsilon(epsilon, delta)

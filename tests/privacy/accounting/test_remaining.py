@@ -28,7 +28,7 @@ from dpladder.privacy.accounting.remaining import (
     remaining_mu,
     sentence,
 )
-from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.accounting.shown import round_up
 
 DELTA = 1e-5
 EVERYONE = Partition("hash")
@@ -40,7 +40,8 @@ def spend(event: Event, partition: Partition = EVERYONE, relation: Any = "add_re
 
 def sweep(factor: float = 1.0) -> list[Spend]:
     return [
-        spend(Gaussian(1 / gdp.mu(factor * epsilon, DELTA))) for epsilon in [0.1] * 3 + [0.2] * 3
+        spend(Gaussian(1 / gdp.mu_from_epsilon(factor * epsilon, DELTA)))
+        for epsilon in [0.1] * 3 + [0.2] * 3
     ]
 
 
@@ -52,13 +53,18 @@ def test_the_rest_of_a_total_is_spent_to_the_last_digit(total: float) -> None:
 
 
 def test_the_whole_total_is_left_before_any_spend() -> None:
-    assert remaining_mu(1.0, DELTA, [], EVERYONE) == pytest.approx(gdp.mu(1.0, DELTA), rel=1e-12)
+    assert remaining_mu(1.0, DELTA, [], EVERYONE) == pytest.approx(
+        gdp.mu_from_epsilon(1.0, DELTA), rel=1e-12
+    )
 
 
 def test_only_spends_on_the_same_part_are_deducted() -> None:
     train, test = Partition("hash", ("train",)), Partition("hash", ("test",))
     scores = [spend(Gaussian(5.0), test)]
-    whole, rest = gdp.mu(1.0, DELTA), gdp.remaining(gdp.mu(1.0, DELTA), [0.2])
+    whole, rest = (
+        gdp.mu_from_epsilon(1.0, DELTA),
+        gdp.remaining(gdp.mu_from_epsilon(1.0, DELTA), [0.2]),
+    )
     assert remaining_mu(1.0, DELTA, scores, train) == pytest.approx(whole, rel=1e-12)
     assert remaining_mu(1.0, DELTA, scores, test) == pytest.approx(rest, rel=1e-12)
     assert remaining_mu(1.0, DELTA, scores, EVERYONE) == pytest.approx(rest, rel=1e-12)
@@ -73,7 +79,7 @@ def test_what_is_left_for_everyone_is_what_the_worst_part_has() -> None:
         spend(Gaussian(2.0), Partition("hash", ("train",))),
     ]
     left = remaining_mu(3.0, DELTA, spends, EVERYONE)
-    assert left == pytest.approx(gdp.remaining(gdp.mu(3.0, DELTA), [0.5]), rel=1e-12)
+    assert left == pytest.approx(gdp.remaining(gdp.mu_from_epsilon(3.0, DELTA), [0.5]), rel=1e-12)
 
 
 def test_a_part_of_the_same_name_under_another_rule_is_not_the_same_part() -> None:
@@ -82,14 +88,14 @@ def test_a_part_of_the_same_name_under_another_rule_is_not_the_same_part() -> No
         spend(Gaussian(10.0), Partition("other", ("train",))),
     ]
     left = remaining_mu(1.0, DELTA, spends, Partition("hash", ("train",)))
-    assert left == pytest.approx(gdp.remaining(gdp.mu(1.0, DELTA), [0.1]), rel=1e-12)
+    assert left == pytest.approx(gdp.remaining(gdp.mu_from_epsilon(1.0, DELTA), [0.1]), rel=1e-12)
 
 
 def test_under_replace_one_another_parts_spends_are_deducted_too() -> None:
     train, test = Partition("hash", ("train",)), Partition("hash", ("test",))
     scores = [spend(Gaussian(5.0), test, "replace_one")]
     left = remaining_mu(1.0, DELTA, scores, train)
-    assert left == pytest.approx(gdp.remaining(gdp.mu(1.0, DELTA), [0.2]), rel=1e-12)
+    assert left == pytest.approx(gdp.remaining(gdp.mu_from_epsilon(1.0, DELTA), [0.2]), rel=1e-12)
     final = spend(Gaussian(1 / left), train, "replace_one")
     assert compose([*scores, final], DELTA).epsilon == pytest.approx(1.0, rel=1e-9)
 
@@ -102,7 +108,8 @@ def test_an_exhausted_total_is_refused_with_its_price() -> None:
 def test_pure_spends_are_deducted_as_the_gaussians_that_bound_them() -> None:
     left = remaining_mu(1.0, DELTA, [spend(Laplace(10.0))], EVERYONE)
     assert left == pytest.approx(
-        gdp.remaining(gdp.mu(1.0, DELTA), [price(Laplace(10.0), "add_remove").mu]), rel=1e-12
+        gdp.remaining(gdp.mu_from_epsilon(1.0, DELTA), [price(Laplace(10.0), "add_remove").mu]),
+        rel=1e-12,
     )
 
 
@@ -113,7 +120,7 @@ def test_proposals_fit_and_are_nearest(total: float, share: float) -> None:
 
     def search_share(epsilon: float, factor: float) -> float:
         composed = compose(sweep(factor), DELTA).mu or 0
-        return (composed / gdp.mu(epsilon, DELTA)) ** 2
+        return (composed / gdp.mu_from_epsilon(epsilon, DELTA)) ** 2
 
     assert search_share(nearest.total_epsilon, 1) <= (1 - share) * (1 + 1e-9)
     assert search_share(nearest.total_epsilon * 0.98, 1) > 1 - share
@@ -144,21 +151,21 @@ def test_the_final_run_has_a_share_between_none_and_all(share: float) -> None:
 
 @given(st.floats(1e-4, 1e3))
 def test_a_shown_epsilon_is_never_below_the_real_one(epsilon: float) -> None:
-    shown = float(up(epsilon))
+    shown = float(round_up(epsilon))
     assert epsilon - 1e-12 <= shown <= epsilon + 1.01e-4
 
 
 def test_what_a_training_is_booked_at_is_taken_from_delta_first() -> None:
     left = remaining_mu(1.0, DELTA, [], EVERYONE, delta0=2e-6)
-    assert left == pytest.approx(gdp.mu(1.0, 8e-6), rel=1e-9)
+    assert left == pytest.approx(gdp.mu_from_epsilon(1.0, 8e-6), rel=1e-9)
     before = [spend(Booked((Counted(Gaussian(20.0)),), 1e-6))]
     left = remaining_mu(1.0, DELTA, before, EVERYONE, delta0=2e-6)
-    assert left == pytest.approx(gdp.remaining(gdp.mu(1.0, 7e-6), [1 / 20]), rel=1e-9)
+    assert left == pytest.approx(gdp.remaining(gdp.mu_from_epsilon(1.0, 7e-6), [1 / 20]), rel=1e-9)
 
 
 def test_beside_a_selection_its_loss_and_weight_are_taken_off() -> None:
     selection = spend(RepeatAndSelect(Gaussian(10.0), 5.0, 1.0, 50))
     entry = price(selection.event, "add_remove")
     left = remaining_mu(2.0, DELTA, [selection], EVERYONE)
-    whole = gdp.mu(2.0 - entry.loss, DELTA / math.exp(entry.weight))
+    whole = gdp.mu_from_epsilon(2.0 - entry.loss, DELTA / math.exp(entry.weight))
     assert left == pytest.approx(gdp.remaining(whole, [entry.mu]), rel=1e-9)

@@ -20,12 +20,12 @@ from dpladder.privacy.accounting.events import Gaussian, RepeatAndSelect
 from dpladder.privacy.accounting.selection import Lean, Runs
 
 DELTA = 1e-5
-BASE = gdp.mu(1.0, DELTA)
+BASE = gdp.mu_from_epsilon(1.0, DELTA)
 SHAPES = (0.0, 0.5, 1.0, 3.0, math.inf)
 
 
 def stopping(runs):
-    return 1 / (1 + selection.going_on(runs))
+    return 1 / (1 + selection.continuation_odds(runs))
 
 
 def weight(runs, x):
@@ -62,7 +62,7 @@ def epsilon_of_profile(profile, inner, runs, delta, lean=selection.STRAIGHT):
     directions, and K is a truncated negative binomial (Koskela, Redberg & Wang 2024). In (2), g(u)
     <= e^inner u + profile(inner) for every `inner`: any will do, and the caller looks for a good
     one. The smallest e1 is bisected."""
-    after = selection.going_on(runs)
+    after = selection.continuation_odds(runs)
     moved = math.exp(inner) * lean.high / lean.low + after * lean.high * profile(inner)
     low, high = 0.0, 64.0
     while high - low > 1e-10 * high:
@@ -112,7 +112,7 @@ def test_the_exact_law_of_the_winner_beside_other_releases_respects_the_bound(sh
 @pytest.mark.parametrize("run", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize(("shape", "gap"), [(0.0, 1.06), (1.0, 1.08), (math.inf, 1.2)])
 def test_the_bound_is_hardly_above_what_the_worst_known_ranking_costs(shape, gap, run):
-    runs, mu = Runs(10.0, shape), gdp.mu(run, DELTA)
+    runs, mu = Runs(10.0, shape), gdp.mu_from_epsilon(run, DELTA)
     folded, _, _ = worst_folded(mu, runs, DELTA)
     assert by_value(mu, runs, DELTA) < folded <= selection.epsilon(mu, runs, DELTA) <= gap * folded
 
@@ -225,7 +225,7 @@ def test_laws_near_the_logarithmic_and_the_poisson_one_cost_what_they_do(mu, mea
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_number_has_its_mean_and_its_tail_is_paid_for(shape):
     runs = Runs(10.0, shape)
-    limit = selection.most(runs)
+    limit = selection.largest_count(runs)
     law = np.array([p for k, p in islice(selection._law(runs), 20 * limit)])
     first = 0 if shape == math.inf else 1
     assert law @ np.arange(first, first + len(law)) == pytest.approx(10.0)
@@ -281,7 +281,7 @@ def test_the_largest_affordable_run_uses_the_whole_total(epsilon, shape):
     def cost(mu):
         return selection.epsilon(mu, Runs(10, shape), DELTA)
 
-    mu = selection.largest(cost, epsilon, gdp.mu(epsilon, DELTA))
+    mu = selection.largest(cost, epsilon, gdp.mu_from_epsilon(epsilon, DELTA))
     assert cost(mu) <= epsilon < cost(1.0001 * mu)
 
 

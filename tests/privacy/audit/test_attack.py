@@ -44,8 +44,12 @@ def measured(report: Report, check: str) -> Finding:
 def test_proportions_are_bounded_as_clopper_and_pearson_do(runs, data, chance):
     hits = data.draw(st.integers(0, runs))
     interval = stats.binomtest(hits, runs).proportion_ci(1 - 2 * chance, method="exact")
-    assert bounds.at_least(hits, runs, chance) == pytest.approx(interval.low, rel=1e-6, abs=1e-12)
-    assert bounds.at_most(hits, runs, chance) == pytest.approx(interval.high, rel=1e-6, abs=1e-12)
+    assert bounds.hit_rate_lower_bound(hits, runs, chance) == pytest.approx(
+        interval.low, rel=1e-6, abs=1e-12
+    )
+    assert bounds.hit_rate_upper_bound(hits, runs, chance) == pytest.approx(
+        interval.high, rel=1e-6, abs=1e-12
+    )
 
 
 @given(st.floats(0, 5), st.floats(0, 4))
@@ -83,7 +87,7 @@ def test_an_honest_mechanism_passes_every_check():
     assert len(report.findings) == 9
     assert measured(report, "sensitivity").measured == pytest.approx(2.0)
     bound = measured(report, "epsilon")
-    assert bound.claimed == gdp.epsilon(gdp.mu_of(gdp.sigma(2.0, 1), 1), 1e-5)
+    assert bound.claimed == gdp.epsilon(gdp.mu_from_sigma(gdp.sigma(2.0, 1), 1), 1e-5)
     assert bound.claimed / 2 < bound.measured < bound.claimed
 
 

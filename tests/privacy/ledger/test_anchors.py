@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpladder.errors import BadInput, Refused
-from dpladder.privacy.ledger.anchors import check, keep, read
+from dpladder.privacy.ledger.anchors import check, read, save_anchors
 from dpladder.privacy.ledger.book import Ledger, head, load, open_ledger, verify
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.state import Anchor, Terms
@@ -31,21 +31,21 @@ def opened(home: Path) -> Ledger:
 def test_what_is_kept_is_read_and_nothing_is_without(results: Path) -> None:
     assert read(results) == []
     toy, other = Anchor("toy", 3, "a" * 64), Anchor("other", 1, "b" * 64)
-    keep(results, [toy])
-    keep(results, [other])
+    save_anchors(results, [toy])
+    save_anchors(results, [other])
     assert sorted(read(results), key=str) == [other, toy]
 
 
 def test_an_anchor_never_goes_back(results: Path) -> None:
     late, early = Anchor("toy", 3, "a" * 64), Anchor("toy", 2, "b" * 64)
-    keep(results, [late])
-    keep(results, [early])
+    save_anchors(results, [late])
+    save_anchors(results, [early])
     assert read(results) == [late]
 
 
 def test_a_ledger_that_holds_its_anchor_may_have_grown(tmp_path: Path, results: Path) -> None:
     ledger = opened(tmp_path / "home")
-    keep(results, [head(ledger)])
+    save_anchors(results, [head(ledger)])
     check(ledger.home, read(results), {"toy": load(ledger)})
     check(ledger.home, read(results))
 
@@ -72,7 +72,7 @@ def test_a_ledger_without_its_anchor_is_refused_and_nothing_is_called_free(
 def test_another_home_with_a_ledger_of_the_same_name_is_refused(
     tmp_path: Path, results: Path
 ) -> None:
-    keep(results, [head(opened(tmp_path / "first"))])
+    save_anchors(results, [head(opened(tmp_path / "first"))])
     with pytest.raises(Refused, match="another home"):
         check(opened(tmp_path / "second").home, read(results))
 
@@ -80,7 +80,7 @@ def test_another_home_with_a_ledger_of_the_same_name_is_refused(
 def test_a_home_restored_whole_is_refused(tmp_path: Path, results: Path) -> None:
     open_home(tmp_path / "home")
     shutil.copytree(tmp_path / "home", tmp_path / "backup")
-    keep(results, [head(opened(tmp_path / "home"))])
+    save_anchors(results, [head(opened(tmp_path / "home"))])
     shutil.rmtree(tmp_path / "home")
     shutil.copytree(tmp_path / "backup", tmp_path / "home")
     with pytest.raises(Refused, match="lineage toy: no ledger in"):
@@ -103,7 +103,7 @@ def test_anchors_that_cannot_be_written_are_an_error(
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(Refused, match=r"No space left on device.*nothing is charged twice"):
-        keep(results, [Anchor("toy", 1, "a" * 64)])
+        save_anchors(results, [Anchor("toy", 1, "a" * 64)])
 
 
 def test_an_entry_that_was_whole_and_is_cut_short_has_to_be_restored_and_both_say_so(
@@ -111,7 +111,7 @@ def test_an_entry_that_was_whole_and_is_cut_short_has_to_be_restored_and_both_sa
 ) -> None:
     """Nobody promises a repair that the next run refuses."""
     ledger = opened(tmp_path / "home")
-    keep(results, [head(ledger)])
+    save_anchors(results, [head(ledger)])
     [entry] = ledger.folder.glob("*.json")
     whole = entry.read_bytes()
     entry.chmod(0o600)

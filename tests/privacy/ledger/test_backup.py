@@ -11,7 +11,7 @@ from privacy.ledger.test_book import TERMS, item
 from dpladder.cli import main
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.ledger import backup as backups
-from dpladder.privacy.ledger.anchors import keep, read
+from dpladder.privacy.ledger.anchors import read, save_anchors
 from dpladder.privacy.ledger.backup import BLOCK, MAGIC, backup, restore
 from dpladder.privacy.ledger.book import Ledger, head, load, open_ledger, reserve, verify
 from dpladder.privacy.ledger.home import Home, open_home
@@ -89,7 +89,7 @@ def test_a_backup_is_never_restored_over_a_home_nor_beside_later_results(
     assert contents(home.path) == before
     ledger = Ledger(home, TERMS.lineage)
     reserve(ledger, [item(1)])
-    keep(tmp_path / "results", [head(ledger)])
+    save_anchors(tmp_path / "results", [head(ledger)])
     with pytest.raises(Refused, match="older than the results"):
         restore(tmp_path / "b", tmp_path / "again", SECRET, read(tmp_path / "results"))
     assert not (tmp_path / "again").exists()
@@ -156,9 +156,9 @@ def test_the_commands_ask_for_a_file_with_the_passphrase(
     assert main(["home", "restore", "b", "--passphrase-file", "secret"]) == 0
     assert f"lineages {TERMS.lineage}" in capsys.readouterr().out
     assert contents(tmp_path / "again") == contents(home.path)
-    keep(tmp_path / "results", [head(Ledger(home, TERMS.lineage))])
+    save_anchors(tmp_path / "results", [head(Ledger(home, TERMS.lineage))])
     reserve(Ledger(home, TERMS.lineage), [item(1)])
-    keep(tmp_path / "results", [head(Ledger(home, TERMS.lineage))])
+    save_anchors(tmp_path / "results", [head(Ledger(home, TERMS.lineage))])
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "third"))
     assert main(["home", "restore", "b", "--passphrase-file", "secret"]) == 1
     assert "older than the results" in capsys.readouterr().err

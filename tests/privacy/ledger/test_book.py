@@ -42,6 +42,7 @@ from dpladder.privacy.ledger import book, home, journal, unsound
 from dpladder.privacy.ledger.book import (
     Ledger,
     admit,
+    cost_so_far,
     finish,
     head,
     lineages,
@@ -49,15 +50,14 @@ from dpladder.privacy.ledger.book import (
     open_ledger,
     refund,
     reserve,
-    spent,
     verify,
 )
 from dpladder.privacy.ledger.home import Home, open_home
 from dpladder.privacy.ledger.room import caps
-from dpladder.privacy.ledger.state import Anchor, Held, Item, Terms
+from dpladder.privacy.ledger.state import Anchor, Item, LedgerCharge, Terms
 
 TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)
-MU = gdp.mu(0.1, 1e-5)
+MU = gdp.mu_from_epsilon(0.1, 1e-5)
 
 
 @pytest.fixture
@@ -81,11 +81,11 @@ def item(trial: int, question: str = "", **facts: Any) -> Item:
     return Item(job(trial), question or f"trial {trial}", spends(trial, **facts))
 
 
-def reserve_one(ledger: Ledger, trial: int = 0, **facts: Any) -> Held:
+def reserve_one(ledger: Ledger, trial: int = 0, **facts: Any) -> LedgerCharge:
     return reserve(ledger, [item(trial, **facts)])[0]
 
 
-def finish_one(ledger: Ledger, trial: int = 0, query: str = "query", **facts: Any) -> Held:
+def finish_one(ledger: Ledger, trial: int = 0, query: str = "query", **facts: Any) -> LedgerCharge:
     held = reserve_one(ledger, trial, **facts)
     held = commit(ledger, held.token, query, held.spends)
     return finish(ledger, held.token, "output")
@@ -106,7 +106,7 @@ def entries(ledger: Ledger) -> list[Path]:
 def test_an_item_is_charged_from_reservation_on(ledger: Ledger) -> None:
     held = reserve_one(ledger)
     assert held.status == "RESERVED"
-    assert spent(ledger, load(ledger)).epsilon == pytest.approx(0.1)
+    assert cost_so_far(ledger, load(ledger)).epsilon == pytest.approx(0.1)
     held = commit(ledger, held.token, "query", held.spends)
     assert (held.status, held.query, held.draws) == (
         "COMMITTED",
@@ -116,20 +116,20 @@ def test_an_item_is_charged_from_reservation_on(ledger: Ledger) -> None:
     assert {spend.query for spend in held.spends} == {"query"}
     held = finish(ledger, held.token, "output")
     assert (held.status, held.output) == ("DONE", "output")
-    assert spent(ledger, load(ledger)).epsilon == pytest.approx(0.1)
+    assert cost_so_far(ledger, load(ledger)).epsilon == pytest.approx(0.1)
     assert load(fresh(ledger)) == load(ledger)
-    assert load(ledger).done("query") == held
+    assert load(ledger).finished_charge("query") == held
     assert verify(ledger) == []
 
 
 def test_trials_add_up_as_gaussians(ledger: Ledger) -> None:
     reserve(ledger, [item(trial) for trial in range(3)])
-    assert spent(ledger, load(ledger)).mu == pytest.approx(math.sqrt(3) * MU)
+    assert cost_so_far(ledger, load(ledger)).mu == pytest.approx(math.sqrt(3) * MU)
 
 
 def test_a_job_that_spends_the_same_twice_is_charged_twice(ledger: Ledger) -> None:
     reserve(ledger, [Item(job(0), "trial 0", spends(0) + spends(0))])
-    assert spent(ledger, load(ledger)).mu == pytest.approx(math.sqrt(2) * MU)
+    assert cost_so_far(ledger, load(ledger)).mu == pytest.approx(math.sqrt(2) * MU)
 
 
 def test_what_is_known_is_not_reserved_again(ledger: Ledger) -> None:
@@ -195,7 +195,7 @@ def test_a_price_that_changed_takes_back_the_unused_reservation(ledger: Ledger) 
     first = reserve_one(ledger)
     second = reserve_one(ledger, mu=2 * MU)
     assert load(ledger).items[first.token].status == "REFUNDED"
-    assert spent(ledger, load(ledger)).mu == pytest.approx(2 * MU)
+    assert cost_so_far(ledger, load(ledger)).mu == pytest.approx(2 * MU)
     with pytest.raises(Refused, match="REFUNDED"):
         commit(ledger, first.token, "query", first.spends)
     commit(ledger, second.token, "query", second.spends)
@@ -207,7 +207,7 @@ def test_a_question_has_one_answer_under_every_name(ledger: Ledger) -> None:
     renamed = dataclasses.replace(item(0), job=Job("another", "run_trial"))
     assert reserve(ledger, [renamed]) == (done,)
     assert load(ledger).answer(renamed.question) == done
-    assert len(load(ledger).charged()) == 1
+    assert len(load(ledger).charged_spends()) == 1
 
 
 def test_a_refusal_names_the_job_by_its_name_of_today(ledger: Ledger) -> None:
@@ -248,10 +248,10 @@ def test_admission_says_what_would_be_new_and_writes_nothing(ledger: Ledger) -> 
 
 def test_the_lifetime_can_be_used_to_the_last_bit_and_no_further(ledger: Ledger) -> None:
     reserve_one(ledger)
-    left = gdp.remaining(gdp.mu(1.0, 1e-5), [gdp.mu_of(gdp.sigma(MU, 1), 1)])
+    left = gdp.remaining(gdp.mu_from_epsilon(1.0, 1e-5), [gdp.mu_from_sigma(gdp.sigma(MU, 1), 1)])
     full = reserve_one(ledger, 1, mu=left)
-    assert spent(ledger, load(ledger)).epsilon <= 1.0
-    assert spent(ledger, load(ledger)).epsilon == pytest.approx(1.0, abs=1e-9)
+    assert cost_so_far(ledger, load(ledger)).epsilon <= 1.0
+    assert cost_so_far(ledger, load(ledger)).epsilon == pytest.approx(1.0, abs=1e-9)
     with pytest.raises(Refused, match=r"epsilon = 1 at delta = 1e-05.*so far: 1\.0000"):
         reserve_one(ledger, 2, mu=1e-5)
     concrete = (dataclasses.replace(full.spends[0], event=Gaussian(gdp.sigma(left, 70)), count=70),)
@@ -259,15 +259,15 @@ def test_the_lifetime_can_be_used_to_the_last_bit_and_no_further(ledger: Ledger)
 
 
 def test_a_refusal_names_what_remains(ledger: Ledger) -> None:
-    reserve_one(ledger, mu=gdp.mu(0.5, 1e-5))
+    reserve_one(ledger, mu=gdp.mu_from_epsilon(0.5, 1e-5))
     with pytest.raises(
         Refused, match=r"so far: 0\.5000, which leaves epsilon = 0\.8342\. Asked for: 0\.9000"
     ):
-        reserve_one(ledger, 1, mu=gdp.mu(0.9, 1e-5))
+        reserve_one(ledger, 1, mu=gdp.mu_from_epsilon(0.9, 1e-5))
 
 
 def test_a_refund_makes_room(ledger: Ledger) -> None:
-    full = gdp.mu(1.0, 1e-5)
+    full = gdp.mu_from_epsilon(1.0, 1e-5)
     first = reserve_one(ledger, mu=full)
     with pytest.raises(Refused, match="lifetime"):
         reserve_one(ledger, 1, mu=full)
@@ -311,7 +311,7 @@ def test_selections_share_a_limit_only_where_room_was_declared_for_them(tmp_path
     )
     shared = open_ledger(home, terms)
     reserve(shared, [relabelled(item(0, event=SELECTION), "shared")])
-    assert caps(terms).mu == pytest.approx(gdp.mu(7.0, 0.9 * terms.delta / 100))
+    assert caps(terms).mu == pytest.approx(gdp.mu_from_epsilon(7.0, 0.9 * terms.delta / 100))
     assert booking.epsilon(caps(terms), terms.delta) == pytest.approx(8.0, rel=1e-6)
 
 
@@ -341,7 +341,9 @@ def test_a_dearer_part_hides_no_selection_on_another(tmp_path: Path) -> None:
         (spend,) = spends(trial, event=event, partition=Partition("hash", (part,)), lineage="plain")
         return Item(job(trial), f"{trial}", (spend,))
 
-    reserve(undeclared, [on("test", 0, Gaussian(1 / (0.999 * gdp.mu(8.0, terms.delta))))])
+    reserve(
+        undeclared, [on("test", 0, Gaussian(1 / (0.999 * gdp.mu_from_epsilon(8.0, terms.delta))))]
+    )
     with pytest.raises(Refused, match="private selections"):
         reserve(undeclared, [on("train", 1, SELECTION)])
 
@@ -371,12 +373,14 @@ def test_parts_of_versions_that_follow_each_other_add_up(ledger: Ledger) -> None
     )
     commit(ledger, first.token, "one", on("train", 0, ""))
     commit(ledger, second.token, "two", on("test", 1, ""))
-    together = compose(load(ledger).charged(third.token), TERMS.delta)
+    together = compose(load(ledger).charged_spends(third.token), TERMS.delta)
     assert together.mu == pytest.approx(MU)  # in parallel
     with pytest.raises(Refused, match="would spend more than it reserved, or something else"):
         commit(ledger, third.token, "three", on("test", 2, ""))
     commit(ledger, third.token, "three", on("test", 2, "2"))
-    assert compose(load(ledger).charged(), TERMS.delta).mu == pytest.approx(math.sqrt(2) * MU)
+    assert compose(load(ledger).charged_spends(), TERMS.delta).mu == pytest.approx(
+        math.sqrt(2) * MU
+    )
 
 
 def test_the_first_commit_on_a_version_says_who_belongs_to_it(ledger: Ledger) -> None:
@@ -441,7 +445,9 @@ def test_another_version_may_know_its_units_by_another_column_and_adds(ledger: L
         reserve(ledger, [Item(job(1), "after", on("test", 1))], units=ids)
     (held,) = reserve(ledger, [Item(job(1), "after", on("test", 1, "2"))], units=ids)
     commit(ledger, held.token, "after", on("test", 1, "2"))
-    assert compose(load(ledger).charged(), TERMS.delta).mu == pytest.approx(math.sqrt(2) * MU)
+    assert compose(load(ledger).charged_spends(), TERMS.delta).mu == pytest.approx(
+        math.sqrt(2) * MU
+    )
     with pytest.raises(Refused, match="case, and the config says alt"):
         reserve(ledger, [Item(job(2), "2", on("test", 2, "2"))], units={"dataset.id": "alt"})
     with pytest.raises(Refused, match="empty, and the config says case"):
@@ -476,7 +482,7 @@ def test_a_reservation_whose_price_has_changed_is_replaced(ledger: Ledger) -> No
     assert again.token == first.token
     (held,) = reserve(ledger, [cheap])
     assert held.declared == cheap.spends
-    assert load(ledger).charged() == cheap.spends
+    assert load(ledger).charged_spends() == cheap.spends
     with pytest.raises(Refused, match="REFUNDED"):
         commit(ledger, first.token, "query", dear.spends)
 
@@ -509,7 +515,7 @@ def test_whatever_happens_charges_fall_only_by_refunds_and_the_limit_holds(
     ledger = open_ledger(open_home(tmp_path / secrets.token_hex(8)), terms)
     tokens: dict[int, str] = {}
     for action, trial in steps:
-        before = len(load(ledger).charged())
+        before = len(load(ledger).charged_spends())
         try:
             if action == "reserve":
                 tokens[trial] = reserve_one(ledger, trial, mu=1.5 * MU).token
@@ -520,10 +526,10 @@ def test_whatever_happens_charges_fall_only_by_refunds_and_the_limit_holds(
                     ledger, tokens[trial], "output"
                 )
         except Refused:
-            assert len(load(ledger).charged()) == before
+            assert len(load(ledger).charged_spends()) == before
         state = load(ledger)
-        assert action == "refund" or len(state.charged()) >= before
-        assert spent(ledger, state).epsilon <= 0.3
+        assert action == "refund" or len(state.charged_spends()) >= before
+        assert cost_so_far(ledger, state).epsilon <= 0.3
     assert load(fresh(ledger)) == load(ledger)
     assert verify(ledger) == []
 
@@ -611,7 +617,7 @@ def test_the_concrete_spend_may_not_exceed_the_reserved(
 @pytest.mark.parametrize("steps", [1, 3, 7, 100, 12345])
 def test_any_number_of_steps_fits_the_reserved_mu(ledger: Ledger, steps: int) -> None:
     held = reserve_one(ledger)
-    reserved = gdp.mu_of(held.spends[0].event.sigma, 1)  # type: ignore[union-attr]
+    reserved = gdp.mu_from_sigma(held.spends[0].event.sigma, 1)  # type: ignore[union-attr]
     concrete = spends(0, event=Gaussian(gdp.sigma(reserved, steps)), count=steps)
     assert commit(ledger, held.token, "query", concrete).spends[0].count == steps
 
@@ -649,7 +655,7 @@ def test_only_an_unused_reservation_is_refunded_and_then_it_is_gone(ledger: Ledg
     refund(ledger, [unused.token])
     with pytest.raises(Refused, match="REFUNDED"):
         commit(ledger, unused.token, "query", unused.spends)
-    assert load(ledger).charged() == load(ledger).items[used.token].spends
+    assert load(ledger).charged_spends() == load(ledger).items[used.token].spends
     assert verify(ledger) == []
 
 
@@ -738,16 +744,16 @@ def test_a_question_is_declared_once(ledger: Ledger) -> None:
 
 def test_a_new_version_of_the_data_gets_no_new_budget(ledger: Ledger) -> None:
     """The version is part of the query and the question, never of the lineage."""
-    finish_one(ledger, query="version 1", mu=gdp.mu(0.9, 1e-5))
+    finish_one(ledger, query="version 1", mu=gdp.mu_from_epsilon(0.9, 1e-5))
     again = open_ledger(ledger.home, TERMS)
     with pytest.raises(Refused, match="lifetime"):
-        reserve(again, [item(0, "version 2", mu=gdp.mu(0.9, 1e-5))])
+        reserve(again, [item(0, "version 2", mu=gdp.mu_from_epsilon(0.9, 1e-5))])
 
 
 def test_two_lineages_have_two_ledgers(ledger: Ledger) -> None:
     other = open_ledger(ledger.home, dataclasses.replace(TERMS, lineage="other"))
     reserve_one(ledger)
-    assert spent(other, load(other)).epsilon == 0.0
+    assert cost_so_far(other, load(other)).epsilon == 0.0
     assert lineages(ledger.home) == ["other", "toy"]
 
 
@@ -782,7 +788,7 @@ def test_releases_that_a_ledger_cut_short_does_not_know_stop_everything(
     for entry in entries(ledger)[-cut:]:
         entry.unlink()
     if cut == 1:  # COMMITTED knows its query, and its kept bytes are the answer
-        assert load(fresh(ledger)).charged() == load(fresh(ledger)).items.popitem()[1].spends
+        assert load(fresh(ledger)).charged_spends() == load(fresh(ledger)).items.popitem()[1].spends
         return
     assert verify(ledger) == ["releases are kept that it does not know: rolled back or truncated"]
     for use in (lambda: load(fresh(ledger)), lambda: open_ledger(ledger.home, TERMS)):
@@ -836,7 +842,7 @@ def test_a_clock_moved_back_changes_nothing(
     finish(ledger, held.token, "output")
     assert "1970" in entries(ledger)[-1].read_text()
     assert verify(ledger) == []
-    assert load(fresh(ledger)).done("query")
+    assert load(fresh(ledger)).finished_charge("query")
 
 
 # Tampering, by name
@@ -1045,13 +1051,13 @@ def test_an_entry_cut_at_any_byte_is_repaired_and_no_charge_is_lost(
     whole = path.read_bytes()
     assert f'"type": "{last}"'.encode() in whole
     path.write_bytes(b"")
-    charged = load(fresh(ledger)).charged()
+    charged = load(fresh(ledger)).charged_spends()
     assert len(charged) == (2 if last in ("COMMITTED", "DONE", "REFUNDED") else 0)
     for cut in (*range(0, len(whole), step), len(whole) - 1):
         path.write_bytes(whole[:cut])
         torn = fresh(ledger)
         assert verify(torn) == [f"entry {int(path.stem)} is half-written; the next run repairs it"]
-        assert load(torn).charged() == charged
+        assert load(torn).charged_spends() == charged
         if cut % (97 * step) and cut < len(whole) - 1:
             continue
         if load(torn).terms is None:
@@ -1059,7 +1065,7 @@ def test_an_entry_cut_at_any_byte_is_repaired_and_no_charge_is_lost(
         reserve_one(torn, 3)
         assert '"type": "REPAIRED"' in entries(torn)[int(path.stem)].read_text()
         assert verify(torn) == []
-        assert load(fresh(torn)).charged() == charged + spends(3)
+        assert load(fresh(torn)).charged_spends() == charged + spends(3)
         for later in entries(ledger)[int(path.stem) :]:
             later.unlink()
 
@@ -1109,7 +1115,7 @@ def test_a_full_disk_charges_nothing_and_says_so(
             r"twice",
         ):
             reserve_one(ledger)
-    assert load(fresh(ledger)).charged() == ()
+    assert load(fresh(ledger)).charged_spends() == ()
     assert [path.name for path in ledger.folder.iterdir()] == ["00000001.json"]
     assert reserve_one(ledger).status == "RESERVED"
 
@@ -1147,7 +1153,7 @@ def test_locks_that_do_not_work_or_never_come_free_stop_nobody(
             patch.setattr(journal.fcntl, "flock", broken)
             patch.setattr(journal, "TURN", 0.05)
             reserve_one(ledger, len(entries(ledger)))
-    assert len(load(ledger).charged()) == 2
+    assert len(load(ledger).charged_spends()) == 2
 
 
 @pytest.mark.ci
@@ -1182,7 +1188,7 @@ def test_an_append_gives_up_when_others_always_win(
 
 def test_free_work_is_held_without_cost(ledger: Ledger) -> None:
     finish_one(ledger, event=Nothing("a map of public data"))
-    assert spent(ledger, load(ledger)).epsilon == 0.0
+    assert cost_so_far(ledger, load(ledger)).epsilon == 0.0
 
 
 def test_no_home_is_named_by_accident() -> None:
@@ -1204,7 +1210,9 @@ def test_a_version_that_adds_to_an_earlier_one_is_refused_where_there_is_no_room
     ledger: Ledger,
 ) -> None:
     def on(part: str, trial: int, version: str = "") -> tuple[Spend, ...]:
-        return spends(trial, gdp.mu(0.9, 1e-5), partition=Partition("hash", (part,), version))
+        return spends(
+            trial, gdp.mu_from_epsilon(0.9, 1e-5), partition=Partition("hash", (part,), version)
+        )
 
     (train,) = reserve(ledger, [Item(job(0), "trial 0", on("train", 0))])
     commit(ledger, train.token, "train", on("train", 0))
@@ -1217,7 +1225,7 @@ def test_commit_asks_the_lifetime_once_more(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of what was reserved together, by whatever bug."""
-    own = [spends(trial, gdp.mu(0.9, 1e-5)) for trial in range(2)]
+    own = [spends(trial, gdp.mu_from_epsilon(0.9, 1e-5)) for trial in range(2)]
     with monkeypatch.context() as broken:
         broken.setattr(book, "check_lifetime", lambda *_: None)
         held = reserve(ledger, [Item(job(t), f"{t}", own[t]) for t in range(2)])

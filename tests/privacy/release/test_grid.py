@@ -26,7 +26,7 @@ from dpladder.learn.second_order import covariance
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.arrays import Floats
-from dpladder.privacy.release.grid import MOST, grid, on_grid, slack
+from dpladder.privacy.release.grid import MOST, add_noise_on_grid, grid, slack
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.statement.page import MANY, _slack
 
@@ -69,7 +69,7 @@ def excluded(
     meter_of: type[Meter], draw: Draw, release: Callable[[Meter], Floats], *others: Floats
 ) -> list[int]:
     """In how many runs each neighbour's total cannot have made the release."""
-    add = plainly if meter_of is SmoothMeter else on_grid
+    add = plainly if meter_of is SmoothMeter else add_noise_on_grid
     released = [release(meter_of([draw], Seeded(run))) for run in range(RUNS)]
     return [sum(not possible(one, other, draw.scale, add) for one in released) for other in others]
 
@@ -79,7 +79,7 @@ def excluded(
 def test_no_neighbour_is_excluded_by_the_low_bits_of_a_mean(epsilon: float) -> None:
     rows = np.random.default_rng(0).normal(size=(4000, 1280)).astype(np.float16)
     labels, radius = np.zeros(4000, np.int64), 30.0
-    draw = gaussian("mean", gdp.sigma(gdp.mu(epsilon, DELTA), 1), radius, (1280,))
+    draw = gaussian("mean", gdp.sigma(gdp.mu_from_epsilon(epsilon, DELTA), 1), radius, (1280,))
     total, without = clip_rows(rows, radius).sum(axis=0), clip_rows(rows[1:], radius).sum(axis=0)
 
     def release(meter: Meter) -> Floats:
@@ -95,7 +95,7 @@ def test_no_neighbour_is_excluded_by_the_low_bits_of_a_mean(epsilon: float) -> N
 def test_no_neighbour_is_excluded_by_the_low_bits_of_a_covariance(epsilon: float) -> None:
     rows = np.random.default_rng(0).normal(size=(2000, 32)).astype(np.float16).astype(np.float32)
     constants = Constants(SIZE, 2, 32)
-    query = covariance(gdp.sigma(gdp.mu(epsilon, DELTA), 1), 2.0)
+    query = covariance(gdp.sigma(gdp.mu_from_epsilon(epsilon, DELTA), 1), 2.0)
     draw = query.draw(constants)
 
     def asked(records: Any, meter: Any) -> Floats:
@@ -138,7 +138,7 @@ def test_a_release_is_the_multiple_of_the_step_nearest_to_the_noised_total(
     assert scale / 16 < step <= scale / 8
     if abs(total) / step > 2.0**50:
         return
-    released = float(on_grid(np.float64(total), np.float64(noise), scale))
+    released = float(add_noise_on_grid(np.float64(total), np.float64(noise), scale))
     assert (released / step).is_integer()
     assert abs(released - (total + noise * scale)) <= step / 2 * (1 + 1e-9) + 1e-15 * abs(total)
 
@@ -148,7 +148,7 @@ def test_whatever_the_total_is_every_multiple_near_it_can_be_released() -> None:
     random, scale = np.random.default_rng(0), 3.0
     noise = random.normal(size=20_000)
     for total in (0.0, 1.0, 1.0 + 2.0**-30, float(np.float16(0.1)), 1e6 + 1 / 3):
-        cells = on_grid(np.full(20_000, total), noise, scale) / grid(scale)
+        cells = add_noise_on_grid(np.full(20_000, total), noise, scale) / grid(scale)
         near = cells - round(total / grid(scale))
         assert set(range(-20, 21)) <= set(near.astype(int))
 
@@ -156,25 +156,27 @@ def test_whatever_the_total_is_every_multiple_near_it_can_be_released() -> None:
 def test_tensors_and_arrays_are_rounded_alike() -> None:
     random = np.random.default_rng(0)
     total, noise = random.normal(size=(50, 3)) * 1e3, random.normal(size=(50, 3))
-    there = on_grid(torch.from_numpy(total), torch.from_numpy(noise), 0.7).numpy()
-    assert np.array_equal(there, on_grid(total, noise, 0.7))
+    there = add_noise_on_grid(torch.from_numpy(total), torch.from_numpy(noise), 0.7).numpy()
+    assert np.array_equal(there, add_noise_on_grid(total, noise, 0.7))
 
 
 def test_a_total_far_beyond_its_noise_is_cut_at_the_last_cell_and_stays_finite() -> None:
     for far in (1e300, math.inf):
-        ends = on_grid(np.array([far, -far]), np.array([5.0, 5.0]), 1.0) / grid(1.0)
+        ends = add_noise_on_grid(np.array([far, -far]), np.array([5.0, 5.0]), 1.0) / grid(1.0)
         assert ends.tolist() == [MOST, 40.0 - MOST]
-        there = on_grid(torch.tensor([far, -far]).double(), torch.tensor([5.0, 5.0]).double(), 1.0)
+        there = add_noise_on_grid(
+            torch.tensor([far, -far]).double(), torch.tensor([5.0, 5.0]).double(), 1.0
+        )
         assert (there / grid(1.0)).tolist() == ends.tolist()
 
 
 def test_a_total_that_is_no_number_is_released_as_0_is() -> None:
     total, noise = np.array([math.nan, 0.0, 7.0]), np.array([1.5, 1.5, -2.0])
-    released = on_grid(total, noise, 3.0)
-    assert np.array_equal(released, on_grid(np.array([0.0, 0.0, 7.0]), noise, 3.0))
-    there = on_grid(torch.from_numpy(total), torch.from_numpy(noise), 3.0)
+    released = add_noise_on_grid(total, noise, 3.0)
+    assert np.array_equal(released, add_noise_on_grid(np.array([0.0, 0.0, 7.0]), noise, 3.0))
+    there = add_noise_on_grid(torch.from_numpy(total), torch.from_numpy(noise), 3.0)
     assert there.tolist() == released.tolist()
-    assert float(on_grid(np.float64(math.nan), np.float64(1.5), 3.0)) == released[0]
+    assert float(add_noise_on_grid(np.float64(math.nan), np.float64(1.5), 3.0)) == released[0]
 
 
 U = 2.0**-50  # what noise.py tells distances in

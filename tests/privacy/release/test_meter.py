@@ -14,7 +14,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import selection
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.release import noise
-from dpladder.privacy.release.grid import on_grid
+from dpladder.privacy.release.grid import add_noise_on_grid
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 
@@ -33,7 +33,7 @@ ALL: tuple[Callable[[Meter], Any], ...] = (
     lambda meter: meter.publish("vote", np.zeros(6)),
     lambda meter: meter.uniform("pick"),
     lambda meter: meter.mask("batch", IDS),
-    lambda meter: meter.within("runs"),
+    lambda meter: meter.inner_meters("runs"),
 )
 
 
@@ -46,10 +46,10 @@ def test_declared_draws_pass_and_are_what_the_streams_say() -> None:
     first, second, vote, pick, batch, _ = draw_all(meter)
     meter.close()
     steps = [noise.gaussian(SOURCE.stream("step", index), (4, 5)) for index in range(2)]
-    np.testing.assert_array_equal(first, on_grid(np.zeros((4, 5)), steps[0], 3.0))
-    np.testing.assert_array_equal(second, on_grid(np.ones((4, 5)), steps[1], 3.0))
+    np.testing.assert_array_equal(first, add_noise_on_grid(np.zeros((4, 5)), steps[0], 3.0))
+    np.testing.assert_array_equal(second, add_noise_on_grid(np.ones((4, 5)), steps[1], 3.0))
     votes = noise.laplace(SOURCE.stream("vote", 0), (6,))
-    np.testing.assert_array_equal(vote, on_grid(np.zeros(6), votes, 2.0))
+    np.testing.assert_array_equal(vote, add_noise_on_grid(np.zeros(6), votes, 2.0))
     np.testing.assert_array_equal(pick, noise.uniform(SOURCE.stream("pick", 0), (2,)))
     np.testing.assert_array_equal(batch, noise.mask(SOURCE.stream("batch", 0), 0.25, IDS))
 
@@ -64,8 +64,8 @@ def test_declared_draws_pass_and_are_what_the_streams_say() -> None:
         lambda meter: meter.publish("pick", np.zeros(2)),
         lambda meter: meter.uniform("vote"),
         lambda meter: meter.mask("pick", IDS),
-        lambda meter: meter.within("batch"),
-        lambda meter: [meter.within("runs"), meter.within("runs")],
+        lambda meter: meter.inner_meters("batch"),
+        lambda meter: [meter.inner_meters("runs"), meter.inner_meters("runs")],
     ],
 )
 def test_any_other_draw_is_refused_and_the_meter_never_closes_well_again(
@@ -92,7 +92,7 @@ def test_one_draw_fewer_is_refused_at_close(missing: int) -> None:
 
 @pytest.mark.parametrize("mu", [0.25, 0.4999, 0.5001, 2.0])
 def test_a_training_inside_a_search_draws_for_the_mu_that_the_search_declared(mu: float) -> None:
-    within = Meter(DRAWS, SOURCE).within("runs")
+    within = Meter(DRAWS, SOURCE).inner_meters("runs")
     assert within.meter("a", [gaussian("noise", 2.0, 1.0)])
     beside = gaussian("more", 0.01, 1.0, under="sample", entering=1.0)
     hidden = [gaussian("noise", 2.0, 1.0), Draw("sample", "mask", 0.1), beside]
@@ -104,7 +104,7 @@ def test_a_training_inside_a_search_draws_for_the_mu_that_the_search_declared(mu
 
 def test_trainings_inside_a_search_have_streams_of_their_own() -> None:
     three = Draw("runs", "within", shape=(3,), sensitivity=0.5 * math.sqrt(3))
-    within = Meter([three], SOURCE).within("runs")
+    within = Meter([three], SOURCE).inner_meters("runs")
     draws = [gaussian("noise", 2.0, 1.0, (50,))]
     one, again, other = (within.meter(name, draws).noise("noise", (50,)).values for name in "aab")
     assert np.array_equal(one, again)
@@ -126,7 +126,7 @@ def test_trainings_inside_a_search_have_streams_of_their_own() -> None:
     ids=["a public number", "a secret number"],
 )
 def test_a_search_makes_no_more_trainings_than_are_charged(declared: list[Draw], most: int) -> None:
-    within = Meter(declared, SOURCE).within("all")
+    within = Meter(declared, SOURCE).inner_meters("all")
     draws = [gaussian("noise", 2.0, 1.0)]
     for training in range(most):
         within.meter(str(training), draws)
@@ -135,7 +135,7 @@ def test_a_search_makes_no_more_trainings_than_are_charged(declared: list[Draw],
 
 
 def test_trainings_that_cost_nothing_by_themselves_are_not_counted() -> None:
-    within = Meter([Draw("parts", "within")], SOURCE).within("parts")
+    within = Meter([Draw("parts", "within")], SOURCE).inner_meters("parts")
     assert [within.meter(str(training), [gaussian("noise", 2.0, 1.0)]) for training in range(9)]
 
 

@@ -183,7 +183,7 @@ def test_v_is_what_its_bits_say_however_a_float_would_round(bits: int) -> None:
     places = [0, 1, 2, 2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1]
     words = np.full(len(places), bits, np.uint64), np.array(places, np.uint64)
     mantissa = 1 + Fraction(2 * (bits >> 13) + 1, 2**52)
-    assert [Fraction(v) for v in noise._below_half(*words).tolist()] == [
+    assert [Fraction(v) for v in noise._normal_tail_uniforms(*words).tolist()] == [
         mantissa / 2 ** (66 - word.bit_length()) for word in places
     ]
 
@@ -246,7 +246,7 @@ def test_cosine_and_sine_are_exact_where_the_tangent_between_them_is_largest() -
     angles = np.r_[near, 2.0 * math.pi * np.random.default_rng(3).uniform(size=200), math.tau]
     u = mpf(2) ** -50
     with workdps(60):
-        for angle, c, s in zip(angles, *noise._on_circle(angles), strict=True):
+        for angle, c, s in zip(angles, *noise._cosine_and_sine(angles), strict=True):
             x, y = cos(mpf(float(angle))), sin(mpf(float(angle)))
             assert abs(mpf(float(c)) - x) < (1.07 * y * y + 0.38 * abs(x)) * u
             assert abs(mpf(float(s)) - y) < (abs(x) + 0.38) * abs(y) * u

@@ -142,7 +142,7 @@ def test_questions_committed_together_have_each_its_own_noise(
     store.release_together(ledger, both, noise_alone)
     key = store.subkey(ledger.home, "noise")
     for question in both:
-        (held,) = load(ledger).of(question.question)
+        (held,) = load(ledger).charges_for(question.question)
         source = store.SecretNoise(key, question.query, str(held.nonce))
         np.testing.assert_array_equal(
             np.frombuffer(question.outputs["weights"].read_bytes()),
@@ -155,15 +155,17 @@ def test_an_answer_with_the_noise_of_another_is_not_kept(
 ) -> None:
     made: list[store.Work] = []
 
-    def with_the_first_ones_noise(*facts: Any, work: Any = store._work) -> store.Work:
+    def with_the_first_ones_noise(*facts: Any, work: Any = store._work_of_question) -> store.Work:
         made.append(work(*facts))
         made[-1].meter.source = made[0].meter.source
         return made[-1]
 
-    monkeypatch.setattr(store, "_work", with_the_first_ones_noise)
+    monkeypatch.setattr(store, "_work_of_question", with_the_first_ones_noise)
     with pytest.raises(Refused, match="noise of another"):
         store.release_together(ledger, both, noise_alone)
-    found = [held.status for question in both for held in load(ledger).of(question.question)]
+    found = [
+        held.status for question in both for held in load(ledger).charges_for(question.question)
+    ]
     assert found == ["COMMITTED", "COMMITTED"]
     assert not any(question.outputs["weights"].exists() for question in both)
 
@@ -175,7 +177,7 @@ def test_what_was_released_is_restored_byte_by_byte_and_free(
     ledger: Ledger, ask: Ask, outputs: dict[str, Path], loss: str
 ) -> None:
     first = ask()
-    published, charged = read(outputs), load(ledger).charged()
+    published, charged = read(outputs), load(ledger).charged_spends()
     if loss == "one output":
         outputs["weights"].unlink()
     if loss == "all results":
@@ -185,7 +187,7 @@ def test_what_was_released_is_restored_byte_by_byte_and_free(
     again = ask(produce=never)
     assert again == dataclasses.replace(first, restored=True)
     assert read(outputs) == published
-    assert load(ledger).charged() == charged
+    assert load(ledger).charged_spends() == charged
 
 
 def test_another_clone_is_given_the_same_bytes(
@@ -215,7 +217,7 @@ def test_new_data_is_a_new_query_and_needs_a_new_reservation(
     assert read(outputs) == published
     reserve(ledger, [Item(JOB, "static", SPENDS)], {"static"})
     assert not ask(query=changed).restored
-    assert len(load(ledger).charged()) == 2
+    assert len(load(ledger).charged_spends()) == 2
     assert read(outputs)["weights"][:32] != published["weights"][:32]
     assert ask(produce=never).restored
 
@@ -297,9 +299,9 @@ def test_a_job_publishes_nothing_when_it_was(
     assert not any(path.exists() for path in outputs.values())
     assert not list(ledger.home.staging.iterdir())
     assert not (ledger.home.releases / "toy").exists()
-    assert len(load(ledger).charged()) == 1
+    assert len(load(ledger).charged_spends()) == 1
     assert not ask().restored  # the defect mended: same query, same nonce, no new charge
-    assert len(load(ledger).charged()) == 1
+    assert len(load(ledger).charged_spends()) == 1
 
 
 def test_an_attempt_complete_but_for_done_is_finished_not_computed_again(
@@ -338,13 +340,13 @@ def test_of_two_attempts_at_once_the_first_to_finish_is_published_by_both(
     if moment == "before it commits":
         monkeypatch.setattr(store.ledgers, "commit", overtaken(store.ledgers.commit))
     if moment == "before it keeps its answer":
-        monkeypatch.setattr(store, "_keep", overtaken(store._keep))
+        monkeypatch.setattr(store, "_move_into_store", overtaken(store._move_into_store))
     outcome = ask(produce=overtaken(produce) if moment == "while it computes" else produce)
     assert outcome.restored
     assert read(outputs) == inner[0]
     assert len(list((ledger.home.releases / "toy" / QUERY).iterdir())) == 1
     assert not list(ledger.home.staging.iterdir())
-    assert len(load(ledger).charged()) == 1
+    assert len(load(ledger).charged_spends()) == 1
     assert verify(ledger) == []
 
 
@@ -443,7 +445,7 @@ def test_a_disk_that_is_full_at_any_moment_costs_nothing_more_and_the_next_run_c
         assert "No space left" in refusal
         published = {name: path.read_bytes() for name, path in outputs.items() if path.exists()}
         ask(ledger=ledger)
-        assert len(load(ledger).charged()) == 1
+        assert len(load(ledger).charged_spends()) == 1
         assert published.items() <= read(outputs).items()
         assert verify(ledger) == []
         shutil.rmtree(outputs["score"].parent)
@@ -487,7 +489,7 @@ def test_a_really_full_disk(tiny_disk: Path, ask: Ask, outputs: dict[str, Path])
         ballast.write_bytes(bytes(1 << 17))
     with pytest.raises(Refused, match="No space left"):
         ask(ledger=ledger)
-    assert load(ledger).charged() == SPENDS
+    assert load(ledger).charged_spends() == SPENDS
     ballast.unlink()
     assert not ask(ledger=ledger).restored
     assert verify(ledger) == []
@@ -513,14 +515,14 @@ def test_results_that_cannot_be_written_are_published_by_the_next_run(
         ask()
     outputs["score"].parent.unlink()
     assert ask(produce=never).restored
-    assert len(load(ledger).charged()) == 1
+    assert len(load(ledger).charged_spends()) == 1
 
 
 def test_an_answer_that_is_gone_before_it_is_noted_is_never_done(
     ledger: Ledger, ask: Ask, outputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as swept:
-        swept.setattr(store, "_kept", lambda *_: None)
+        swept.setattr(store, "_complete_answer", lambda *_: None)
         with pytest.raises(Refused, match=r"is gone from .* the next run computes it again"):
             ask()
     (held,) = load(ledger).items.values()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpladder.privacy.accounting.shown import down, mu_up, up, up_short
+from dpladder.privacy.accounting.shown import mu_up, round_down, round_up, round_up_short
 from dpladder.privacy.ledger.state import State, Terms
 from dpladder.privacy.statement.page import closing_line
 
@@ -82,7 +82,7 @@ def _is_measured(tree: ast.AST, line: int) -> bool:
 
 
 def test_what_no_figure_bounds_is_infinite() -> None:
-    assert (up(math.inf), mu_up(math.inf), up_short(math.inf)) == ("inf", "inf", "inf")
+    assert (round_up(math.inf), mu_up(math.inf), round_up_short(math.inf)) == ("inf", "inf", "inf")
 
 
 @pytest.mark.parametrize("path", sorted({*STATED, *MIXED}), ids=lambda path: path.stem)
@@ -130,7 +130,7 @@ def test_every_other_way_to_write_a_figure_is_seen() -> None:
     ],
 )
 def test_a_limit_is_shown_as_it_was_declared_or_rounded_up(value: float, shown: str) -> None:
-    assert up_short(value) == shown
+    assert round_up_short(value) == shown
 
 
 @given(st.floats(1e-12, 1e12), st.integers(0, 6))
@@ -138,14 +138,14 @@ def test_no_figure_is_below_what_it_is_of(value: float, places: int) -> None:
     """But by far less than its last digit; nor is it a whole digit above."""
     true = Decimal(repr(value))
     for shown, step in (
-        (up(value, places), Decimal(10) ** -places),
-        (up_short(value), Decimal(10) ** (true.adjusted() - 5)),
+        (round_up(value, places), Decimal(10) ** -places),
+        (round_up_short(value), Decimal(10) ** (true.adjusted() - 5)),
         (mu_up(value), min(Decimal(10) ** (true.adjusted() - 2), Decimal(1))),
     ):
         room = step / 10**9 + true * Decimal(2) ** -51
         assert -room <= Decimal(shown) - true <= step + room
     room = Decimal(10) ** -places / 10**9 + true * Decimal(2) ** -51
-    assert Decimal(down(value, places)) <= true + room
+    assert Decimal(round_down(value, places)) <= true + room
 
 
 def test_the_guarantees_own_sentence_never_states_less_than_the_limit() -> None:

@@ -17,11 +17,11 @@ from statements import CHANGES, DEPLOYED, UNLIMITED, Finished
 from dpladder.cli import main
 from dpladder.commands.register import HAZARDS
 from dpladder.config.model import Deployment
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import facts_of, filled
 from dpladder.privacy.statement.page import page
-from dpladder.privacy.statement.registry import slug, typed
+from dpladder.privacy.statement.registry import entry_slug, required_keys
 
 FIELDS = {
     "basic": "name data_curators intended_use data_product_type data_product_region description "
@@ -77,12 +77,14 @@ def test_the_entry_states_the_guarantee_and_nothing_stronger(
 
 
 def test_no_more_than_eight_things_are_typed() -> None:
-    assert len([*typed(Deployment)]) <= 8
+    assert len([*required_keys(Deployment)]) <= 8
 
 
 def test_a_slug_is_the_registrys_own() -> None:
-    told = restored(Deployment, DEPLOYED | {"name": "Eyes_of (2024)", "curators": ["A & B", "C"]})
-    assert slug(told, "2026-01-31") == "eyes-of-2024--a-b-c-2026"
+    told = from_document(
+        Deployment, DEPLOYED | {"name": "Eyes_of (2024)", "curators": ["A & B", "C"]}
+    )
+    assert entry_slug(told, "2026-01-31") == "eyes-of-2024--a-b-c-2026"
 
 
 def test_each_hazard_is_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,7 +218,7 @@ def test_what_people_say_of_a_deployment_stands_on_no_page_as_html(
     }
     run = Finished(tmp_path, CHANGES | {"deployment": said})
     registered(run, capsys)
-    statement = restored(SealedStatement, run.state())
+    statement = from_document(SealedStatement, run.state())
     [assessment] = (run.folder / "filed").glob("dpia-*.md")
     shown = assessment.with_suffix(".html").read_text("utf-8")
     assert "retina &lt;script&gt;" in shown
@@ -295,7 +297,9 @@ def test_a_text_needs_no_other_facts_than_there_are(choice: tuple[bool, ...]) ->
 def test_the_facts_are_those_that_texts_may_name(tmp_path: Path) -> None:
     run = Finished(tmp_path, FILED)
     run.state()
-    statement = restored(SealedStatement, json.loads((run.results / "privacy.json").read_text()))
-    told = restored(Deployment, statement.deployment)
+    statement = from_document(
+        SealedStatement, json.loads((run.results / "privacy.json").read_text())
+    )
+    told = from_document(Deployment, statement.deployment)
     known = facts_of(statement, next(iter(statement.datasets)), told)
     assert known.keys() == {*FACTS, *CHOICES}

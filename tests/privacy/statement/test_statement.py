@@ -16,19 +16,19 @@ from support import commit
 
 from dpladder.config.docs import DEMO
 from dpladder.config.load import overlay, resolve
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.errors import Refused
 from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
-from dpladder.privacy.accounting.shown import mu_up, up
+from dpladder.privacy.accounting.shown import mu_up, round_up
 from dpladder.privacy.ledger.book import open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.ledger.state import Item
 from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.check import check, read_statement
 from dpladder.privacy.statement.documents import Cost, SealedStatement
-from dpladder.privacy.statement.page import found_at_most, page
+from dpladder.privacy.statement.page import detection_rate_text, page
 from dpladder.privacy.statement.records import file_digest
 
 
@@ -38,7 +38,7 @@ def run(tmp_path: Path) -> Finished:
 
 
 def page_of(run: Finished) -> str:
-    return page(restored(SealedStatement, run.state()))
+    return page(from_document(SealedStatement, run.state()))
 
 
 def test_a_finished_run_is_stated_and_verified(
@@ -213,7 +213,7 @@ def test_a_person_with_several_records_is_told_whose_figures_are_theirs(
     ],
 )
 def test_what_an_attack_finds_is_bounded(bound: Cost, wanted: str) -> None:
-    assert found_at_most(bound, 1e-5) == wanted
+    assert detection_rate_text(bound, 1e-5) == wanted
 
 
 def test_without_a_guarantee_nobody_is_promised_a_figure(tmp_path: Path) -> None:
@@ -251,15 +251,15 @@ def test_what_was_planned_after_results_is_stated_with_them(tmp_path: Path) -> N
     assert figures[-1] == pytest.approx(dataset["epsilon"])
     page = page_of(run)
     last = steered[-1]
-    own = f"{up(last['epsilon'])} (mu = {mu_up(last['mu'])})"
-    assert f"| {up(figures[-1])} | {mu_up(last['with_earlier']['mu'])} | {own} |" in page
+    own = f"{round_up(last['epsilon'])} (mu = {mu_up(last['mu'])})"
+    assert f"| {round_up(figures[-1])} | {mu_up(last['with_earlier']['mu'])} | {own} |" in page
     assert dataset["chosen"]["epsilon"] == pytest.approx(figures[-1])
     whole = (
         "Everything ever released about lineage mnist5k: epsilon = "
-        f"{up(dataset['lifetime_spent'])}."
+        f"{round_up(dataset['lifetime_spent'])}."
     )
     assert page.index(whole) < page.index("| final model |") < page.index("was chosen among these")
-    stated = restored(SealedStatement, run.state()).datasets["mnist5k"].artifacts.values()
+    stated = from_document(SealedStatement, run.state()).datasets["mnist5k"].artifacts.values()
     assert [model.stated.epsilon for model in stated] == [first["epsilon"], *figures]
     assert check(run.state(), run.results) == []
 
@@ -282,7 +282,7 @@ def test_a_choice_among_models_costs_what_all_of_them_do(tmp_path: Path) -> None
     assert again["chosen"] == both["chosen"]
     assert (
         "retired ones included, because of anything that was released: epsilon = "
-        f"{up(again['chosen']['epsilon'])}" in page_of(run)
+        f"{round_up(again['chosen']['epsilon'])}" in page_of(run)
     )
     assert check(run.state(), run.results) == []
 
@@ -391,7 +391,7 @@ def test_editing_any_number_of_the_statement_is_found(
         assert any("privacy.json" in problem for problem in check(forged, run.results)), place
     # A forger who recomputes the digest and the page but has no key is found by the seal alone.
     forged = seal(edited(statement, ("target_epsilon",)), b"another key")
-    (run.results / "privacy.md").write_text(page(restored(SealedStatement, forged)))
+    (run.results / "privacy.md").write_text(page(from_document(SealedStatement, forged)))
     assert check(forged, run.results, subkey(run.home, "ledger")) == [
         "privacy.json: changed since it was written"
     ]

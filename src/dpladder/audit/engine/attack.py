@@ -22,7 +22,12 @@ from typing import Any
 import numpy as np
 
 from dpladder.audit.engine.bare import Bare, Still, release, releases
-from dpladder.audit.engine.bounds import at_least, at_most, epsilon_bound, mu_bound
+from dpladder.audit.engine.bounds import (
+    epsilon_bound,
+    hit_rate_lower_bound,
+    hit_rate_upper_bound,
+    mu_bound,
+)
 from dpladder.audit.engine.findings import FAMILY_ERROR, Finding, Report
 from dpladder.audit.engine.mechanism import (
     Mechanism,
@@ -33,7 +38,7 @@ from dpladder.audit.engine.mechanism import (
 )
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import booking, events, gdp
-from dpladder.privacy.accounting.draws import in_sample
+from dpladder.privacy.accounting.draws import sampled_sensitivity
 from dpladder.privacy.accounting.events import (
     Counted,
     Event,
@@ -90,16 +95,16 @@ def _audit(
     worst = int(np.argmax(norms))  # the first NaN if there is one, and it fails
     return [
         Finding(name, "runs that the meter refused", 0, 0, 0, 0),
-        Finding(name, "draws made twice", 0, _repeated(mechanism, used), 0, 0),
-        _outside(mechanism, streams(f"{name} outside", "0")),
+        Finding(name, "draws made twice", 0, _count_repeated_draws(mechanism, used), 0, 0),
+        _find_randomness_outside_meter(mechanism, streams(f"{name} outside", "0")),
         _independence(name, scores, chance),
         _scale(name, scores, chance),
         _distribution(name, scores, chance),
         _sensitivity(mechanism, norms[worst]),
-        _declared(mechanism, still),
-        *_entering(mechanism, still),
+        _check_declared_sensitivity(mechanism, still),
+        *_check_sampled_sensitivity(mechanism, still),
         _epsilon(mechanism, streams, mechanism.neighbours[worst], shifts[worst], delta, chance)
-        if (rate := _sampled_once(mechanism)) is None
+        if (rate := _single_sample_rate(mechanism)) is None
         else _epsilon_of_sample(mechanism, streams, still, rate, delta, chance),
     ]
 
@@ -117,8 +122,8 @@ def _noise(mechanism: Mechanism, streams: SourceOfQuery) -> tuple[Floats, list[U
     noised = releases(mechanism, data, meters)
     # A bare meter keeps noise and masks to itself: where nothing else is drawn, one run without
     # noise is all of them.
-    told = any(draw.distribution in ("uniform", "within") for draw in mechanism.draws)
-    bare = [Bare(mechanism.draws, source) for source in (sources if told else sources[:1])]
+    is_declared = any(draw.distribution in ("uniform", "within") for draw in mechanism.draws)
+    bare = [Bare(mechanism.draws, source) for source in (sources if is_declared else sources[:1])]
     still = np.array(releases(mechanism, data, bare))
     used = [use for meter in meters for use in meter.used]
     return _normal_scores(mechanism, (np.array(noised) - still).reshape(rounds, -1)), used
@@ -133,14 +138,14 @@ def _normal_scores(mechanism: Mechanism, noise: Floats) -> Floats:
     return -np.sign(noise) * ndtri_exp(math.log(0.5) - np.abs(noise))
 
 
-def _repeated(mechanism: Mechanism, used: Sequence[Used]) -> int:
+def _count_repeated_draws(mechanism: Mechanism, used: Sequence[Used]) -> int:
     """How many draws were equal to another. Masks may be: few records make few of them."""
     masks = {draw.name for draw in mechanism.draws if draw.distribution == "mask"}
     counts = Counter(use.sha256 for use in used if use.name not in masks)
     return sum(count - 1 for count in counts.values())
 
 
-def _outside(mechanism: Mechanism, stream: Streams) -> Finding:
+def _find_randomness_outside_meter(mechanism: Mechanism, stream: Streams) -> Finding:
     """Two runs on the same streams differ only by randomness that did not come through the
     meter."""
     data = mechanism.neighbours[0][0]
@@ -204,7 +209,7 @@ def _sensitivity(mechanism: Mechanism, measured: float) -> Finding:
     )
 
 
-def _declared(mechanism: Mechanism, still: Still) -> Finding:
+def _check_declared_sensitivity(mechanism: Mechanism, still: Still) -> Finding:
     """How far a unit moves what a single draw hides, over what that draw declares: a mechanism of
     several draws may hide in the others' slack what one of them forgot.
 
@@ -226,7 +231,7 @@ def _declared(mechanism: Mechanism, still: Still) -> Finding:
         if len(first) == fewest
         for one, other in [(still.totals(first), still.totals(second))]
         for draw in noises
-        for moved in _moved(draw, one[draw.name], other[draw.name])
+        for moved in _release_differences(draw, one[draw.name], other[draw.name])
     ]
     # Declared sensitivities are as they are; only rounding inside a chunk may add to them.
     return Finding(
@@ -239,7 +244,7 @@ def _declared(mechanism: Mechanism, still: Still) -> Finding:
     )
 
 
-def _entering(mechanism: Mechanism, still: Still) -> list[Finding]:
+def _check_sampled_sensitivity(mechanism: Mechanism, still: Still) -> list[Finding]:
     """How far the last unit moves each sum by being in the sample, over what neighbours in a sample
     may: half of the declared sensitivity under replace_one (draws.in_sample). Two neighbours that
     are both sampled tell nothing of it. Nothing is drawn by chance here."""
@@ -256,16 +261,18 @@ def _entering(mechanism: Mechanism, still: Still) -> list[Finding]:
         float(np.linalg.norm(left)) / draw.scale
         for units in data.values()
         if len(units) > 1
-        for out, others in [(still.totals(units, without_last=True), still.totals(units[:-1]))]
+        for out, without in [(still.totals(units, without_last=True), still.totals(units[:-1]))]
         for draw in noises
-        for left in _moved(draw, others[draw.name], out[draw.name])
+        for left in _release_differences(draw, without[draw.name], out[draw.name])
     ]
     ratios = [
-        float(np.linalg.norm(moved)) * in_sample(1.0, mechanism.relation) / draw.sensitivity
+        float(np.linalg.norm(moved))
+        * sampled_sensitivity(1.0, mechanism.relation)
+        / draw.sensitivity
         for units in data.values()
         for out, inside in [(still.totals(units, without_last=True), still.totals(units))]
         for draw in noises
-        for moved in _moved(draw, out[draw.name], inside[draw.name])
+        for moved in _release_differences(draw, out[draw.name], inside[draw.name])
     ]
     return [
         Finding(
@@ -275,7 +282,9 @@ def _entering(mechanism: Mechanism, still: Still) -> list[Finding]:
     ]
 
 
-def _moved(draw: Draw, one: Sequence[Floats], other: Sequence[Floats]) -> list[Floats]:
+def _release_differences(
+    draw: Draw, one: Sequence[Floats], other: Sequence[Floats]
+) -> list[Floats]:
     """The difference that a unit makes to each release of a draw, of which a stack is one."""
     steps = [np.ravel(b) - np.ravel(a) for a, b in zip(one, other, strict=True)]
     stacks = range(0, len(steps), draw.stack)
@@ -308,14 +317,14 @@ def _epsilon(
             bool(released @ direction > middle) for released in releases(mechanism, data, meters)
         )
 
-    right = at_least(guessed_second(pair[1], "second"), runs, chance / 2)
-    wrong = at_most(guessed_second(pair[0], "first"), runs, chance / 2)
-    claimed, measured = _claimed_and_bound(mechanism, right, wrong, delta)
+    right = hit_rate_lower_bound(guessed_second(pair[1], "second"), runs, chance / 2)
+    wrong = hit_rate_upper_bound(guessed_second(pair[0], "first"), runs, chance / 2)
+    claimed, measured = _epsilon_charged_and_bound(mechanism, right, wrong, delta)
     low = claimed / 2 if mechanism.tight else 0.0
     return Finding(mechanism.name, "lower bound on epsilon", claimed, measured, low, claimed)
 
 
-def _sampled_once(mechanism: Mechanism) -> float | None:
+def _single_sample_rate(mechanism: Mechanism) -> float | None:
     """The probability of the one sample that all the noise lies on; nothing where there are more,
     or none."""
     masks = [draw for draw in mechanism.draws if draw.distribution == "mask"]
@@ -361,15 +370,16 @@ def _epsilon_of_sample(
         released = np.array(releases(mechanism, data, meters))
         ratios = np.sort(likelihood(data, released) - likelihood(other, released))
         shares = [share for share in (2, 4, 10, 20, 40) if runs > share]
-        found = [
+        bounds = [
             float(ratios[-1 - runs // share]) + math.log1p(-delta / above)
             for share in shares
-            if (above := at_least(runs // share, runs, chance / (2 * len(shares)))) > delta
+            if (above := hit_rate_lower_bound(runs // share, runs, chance / (2 * len(shares))))
+            > delta
         ]
-        return max([0.0, *found])
+        return max([0.0, *bounds])
 
     measured = max(bound(*pair, "first"), bound(*pair[::-1], "second"))
-    claimed = _claimed(mechanism.event, mechanism.relation, delta)
+    claimed = _charged_epsilon(mechanism.event, mechanism.relation, delta)
     return Finding(mechanism.name, "lower bound on epsilon", claimed, measured, 0.0, claimed)
 
 
@@ -378,7 +388,7 @@ def _half_squares(away: Floats) -> Floats:
     return np.square(away) / 2
 
 
-def _claimed_and_bound(
+def _epsilon_charged_and_bound(
     mechanism: Mechanism, right: float, wrong: float, delta: float
 ) -> tuple[float, float]:
     mu = events.mu(mechanism.event)
@@ -387,11 +397,13 @@ def _claimed_and_bound(
     if mechanism.winner is not None:
         claimed = booking.epsilon(booking.price(mechanism.event, mechanism.relation), delta)
         return claimed, epsilon_bound(right, wrong, delta)
-    return _claimed(mechanism.event, mechanism.relation, delta), epsilon_bound(right, wrong, delta)
+    return _charged_epsilon(mechanism.event, mechanism.relation, delta), epsilon_bound(
+        right, wrong, delta
+    )
 
 
 @lru_cache(maxsize=1024)
-def _claimed(event: Event, relation: Relation, delta: float) -> float:
+def _charged_epsilon(event: Event, relation: Relation, delta: float) -> float:
     """What sampled or Laplace noise is charged: it takes a second, and many mechanisms are charged
     alike."""
     return float(

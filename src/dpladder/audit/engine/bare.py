@@ -28,7 +28,7 @@ class _None(Noise):
 
     seen: list[Floats]
 
-    def onto(self, total: Any, values: Any = None) -> Any:
+    def add_to(self, total: Any, values: Any = None) -> Any:
         on_host = total.cpu() if hasattr(total, "cpu") else total
         self.seen.append(np.array(on_host, np.float64))
         return total
@@ -49,12 +49,12 @@ class Bare(Meter):
 
     def mask(self, name: str, ids: NDArray[np.uint8]) -> NDArray[np.bool_]:
         super().mask(name, ids)
-        others = np.ones(len(ids), dtype=np.bool_)
-        return (ids != ids[-1:]).any(axis=1) if self._without_last else others
+        in_sample = np.ones(len(ids), dtype=np.bool_)
+        return (ids != ids[-1:]).any(axis=1) if self._without_last else in_sample
 
-    def within(self, name: str) -> Within:
-        found = super().within(name)
-        return _BareWithin(found.source, found.mu, found.most)
+    def inner_meters(self, name: str) -> Within:
+        inner = super().inner_meters(name)
+        return _BareWithin(inner.source, inner.mu, inner.most)
 
 
 class _BareWithin(Within):
@@ -74,8 +74,8 @@ def releases(mechanism: Mechanism, data: Any, meters: Sequence[Meter]) -> list[F
     if many is None:
         return [release(mechanism, data, meter) for meter in meters]
     parts = [meters[start : start + TOGETHER] for start in range(0, len(meters), TOGETHER)]
-    made = (pair for part in parts for pair in zip(many(data, part), part, strict=True))
-    return [_in_units(mechanism, released, meter) for released, meter in made]
+    pairs = (pair for part in parts for pair in zip(many(data, part), part, strict=True))
+    return [_in_units(mechanism, released, meter) for released, meter in pairs]
 
 
 def _in_units(mechanism: Mechanism, published: ArrayLike, meter: Meter) -> Floats:
@@ -89,7 +89,7 @@ def _in_units(mechanism: Mechanism, published: ArrayLike, meter: Meter) -> Float
     return released
 
 
-Told = tuple[Floats, dict[str, list[Floats]]]
+NoiselessRun = tuple[Floats, dict[str, list[Floats]]]
 """What a run without noise releases, and what noise was asked for, by the name of its draw."""
 
 
@@ -99,7 +99,7 @@ class Still:
 
     def __init__(self, mechanism: Mechanism, stream: Streams) -> None:
         self._mechanism, self._stream = mechanism, stream
-        self._told: dict[tuple[Any, ...], Told] = {}
+        self._told: dict[tuple[Any, ...], NoiselessRun] = {}
 
     def released(self, data: Any, without_last: bool = False) -> Floats:
         return self._of(data, without_last)[0]
@@ -113,7 +113,7 @@ class Still:
         first, second = map(self.released, pair)
         return first, second - first
 
-    def _of(self, data: Any, without_last: bool = False) -> Told:
+    def _of(self, data: Any, without_last: bool = False) -> NoiselessRun:
         # units may be arrays, and live as long as their neighbours
         which = (without_last, *map(id, data))
         if which not in self._told:

@@ -29,7 +29,7 @@ def epsilon_bound(right: float, wrong: float, delta: float) -> float:
     return math.log(max(1.0, *odds))
 
 
-def at_least(hits: int, runs: int, chance: float) -> float:
+def hit_rate_lower_bound(hits: int, runs: int, chance: float) -> float:
     """The probability below which `hits` or more of `runs` would have chance at most `chance`
     (Clopper & Pearson 1934)."""
     from scipy import stats
@@ -37,6 +37,6 @@ def at_least(hits: int, runs: int, chance: float) -> float:
     return float(stats.beta.ppf(chance, hits, runs - hits + 1)) if hits else 0.0
 
 
-def at_most(hits: int, runs: int, chance: float) -> float:
+def hit_rate_upper_bound(hits: int, runs: int, chance: float) -> float:
     """The probability above which `hits` or fewer of `runs` would have chance at most `chance`."""
-    return 1.0 - at_least(runs - hits, runs, chance)
+    return 1.0 - hit_rate_lower_bound(runs - hits, runs, chance)

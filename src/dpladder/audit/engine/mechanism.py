@@ -72,7 +72,7 @@ def neighbours(
 def claimed_shift(mechanism: Mechanism) -> float:
     """By how much one unit may move a release, in units of the noise: what the event says, sample
     or no sample."""
-    event = mechanism.winner or _unsampled(mechanism.event)
+    event = mechanism.winner or _without_sampling(mechanism.event)
     claimed = (
         _pure_epsilon(event)
         if kind_of_noise(mechanism) == "laplace"
@@ -87,12 +87,14 @@ def claimed_shift(mechanism: Mechanism) -> float:
     return claimed
 
 
-def _unsampled(event: Event) -> Event:
+def _without_sampling(event: Event) -> Event:
     match event:
         case Sampled(_, inner):
-            return _unsampled(inner)
+            return _without_sampling(inner)
         case Composed(events) | Booked(events):
-            return Composed(tuple(Counted(_unsampled(part.event), part.count) for part in events))
+            return Composed(
+                tuple(Counted(_without_sampling(part.event), part.count) for part in events)
+            )
     return event
 
 

@@ -58,15 +58,15 @@ def refutes(mu: float, correct: int, guesses: int, canaries: int, chance: float)
         return False
     a, b = chance * correct / canaries, chance * (guesses - correct) / canaries
     for count in range(correct - 1, -1, -1):
-        asked = max(b, _least(a, mu))
-        a += count / (guesses - count) * (asked - b)
-        b = asked
+        fraction = max(b, _smallest_fraction(a, mu))
+        a += count / (guesses - count) * (fraction - b)
+        b = fraction
         if (a + b) * canaries > guesses:
             return True
     return False
 
 
-def _least(right: float, mu: float) -> float:
+def _smallest_fraction(right: float, mu: float) -> float:
     """The x at which f-bar(x) = Phi(Phi^-1(x) + mu) is `right` (Dong, Roth & Su 2019, Definition
     2.6)."""
     if right >= 1.0:

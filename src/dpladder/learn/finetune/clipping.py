@@ -23,7 +23,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import batch_norm, layer_norm
 
 from dpladder.learn.bounds import Scale, clip
-from dpladder.learn.finetune.forms import LayerGradients, Looked, Made, Product
+from dpladder.learn.finetune.forms import LayerGradients, Looked, Product, SummedGradients
 from dpladder.learn.finetune.owners import Layer, Ownership
 from dpladder.learn.finetune.parts import Tuned
 from dpladder.learn.records import Bounded, Records, Rows
@@ -53,15 +53,15 @@ def clipped_sum(
     """Sum of the records' gradients, each kept within `bound`, for weights of shape (trainings,
     numbers), one training after the other."""
     total = torch.zeros_like(weights)
-    for own, one in zip(total, weights, strict=True):
-        owners.tuned.put(one.float())
+    for total_of_tensor, one in zip(total, weights, strict=True):
+        owners.tuned.set_difference(one.float())
         for chunk in rows:
             x, labels = records.block(chunk), records.labels[chunk]
             parts = gradients(owners, x, labels)
             factor = factors(parts, bound, scale) * records.counted[chunk]
             for layer, part in parts:
-                for place, found in zip(layer.places, part.sums(factor), strict=True):
-                    own[place] += found
+                for place, part_sum in zip(layer.places, part.sums(factor), strict=True):
+                    total_of_tensor[place] += part_sum
     return total
 
 
@@ -84,14 +84,14 @@ def summed_losses(
 
 def _losses(tuned: Tuned, records: Records, weights: Tensor, rows: Sequence[Rows]) -> Tensor:
     """Of all records, each the mean over its views."""
-    tuned.put(weights.float())
-    found = [weights.new_empty(0)]
+    tuned.set_difference(weights.float())
+    chunks = [weights.new_empty(0)]
     for chunk in rows:
         x, labels = records.block(chunk), records.labels[chunk]
         put_out = tuned.module(x.flatten(0, 1)).double()
         losses = tuned.module.losses(put_out, labels.repeat_interleave(x.shape[1]))
-        found.append(losses.view(len(x), -1).mean(dim=1))
-    return torch.cat(found)
+        chunks.append(losses.view(len(x), -1).mean(dim=1))
+    return torch.cat(chunks)
 
 
 def factors(
@@ -110,21 +110,21 @@ def gradients(owners: Ownership, x: Tensor, labels: Tensor) -> list[tuple[Layer,
     """Records' gradients, each the mean over the record's views."""
     views = x.shape[1]
     x, labels = x.flatten(0, 1), labels.repeat_interleave(views)
-    with _watched(owners.layers) as seen:
+    with _record_activations(owners.layers) as seen:
         model = owners.tuned.module
         loss = model.losses(model(x), labels).sum() / views
     outputs = torch.autograd.grad(loss, [put_out for _, put_out in seen])
-    found: list[tuple[Layer, LayerGradients]] = [
-        (layer, _of_layer(layer, taken, gradient, views))
+    by_layer: list[tuple[Layer, LayerGradients]] = [
+        (layer, _layer_gradients(layer, taken, gradient, views))
         for layer, (taken, _), gradient in zip(owners.layers, seen, outputs, strict=True)
     ]
     if owners.rest.names:
-        found.append((owners.rest, _of_whole(owners.rest, x, labels, views)))
-    return found
+        by_layer.append((owners.rest, _remaining_gradients(owners.rest, x, labels, views)))
+    return by_layer
 
 
 @contextmanager
-def _watched(layers: Sequence[Layer]) -> Iterator[list[Any]]:
+def _record_activations(layers: Sequence[Layer]) -> Iterator[list[Any]]:
     """What each layer takes in and puts out, in the order of `layers`. Weights need no gradients of
     their own, so the first outputs begin the graph."""
     seen: list[Any] = [None] * len(layers)
@@ -140,7 +140,7 @@ def _watched(layers: Sequence[Layer]) -> Iterator[list[Any]]:
         yield seen
 
 
-def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> LayerGradients:
+def _layer_gradients(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> LayerGradients:
     """What each record's gradient of one layer is, in the cheapest form that its norm and its
     clipped sum can be made of.
 
@@ -158,9 +158,9 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Laye
     if _is_product(module):
         a, g = _positions(taken, module, views), _positions(gradient, module, views)
         if "weight" not in names:
-            return Made([g.sum(1)])
+            return SummedGradients([g.sum(1)])
         product = Product(g, a, "bias" in names, is_turned(module))
-        return product if product.is_cheap else product.made()
+        return product if product.is_cheap else product.as_matrices()
 
     if _is_table(module):
         rows = taken.reshape(-1, views * taken.shape[1])
@@ -170,15 +170,15 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Laye
         return Looked(g.masked_fill((rows == padding)[..., None], 0.0), rows, module.num_embeddings)
 
     if is_layer_norm(module) or is_frozen_norm(module):
-        return _summed(_of_norm(module, taken, gradient), layer, views)
+        return _sum_views(_norm_layer_gradients(module, taken, gradient), layer, views)
 
     def along(weights: dict[str, Tensor], one: Tensor, its: Tensor) -> Tensor:
         return (functional_call(module, weights, (one[None],))[0] * its).sum()
 
-    return _summed(vmap(grad(along), (None, 0, 0))(layer.weights, taken, gradient), layer, views)
+    return _sum_views(vmap(grad(along), (None, 0, 0))(layer.weights, taken, gradient), layer, views)
 
 
-def _of_norm(
+def _norm_layer_gradients(
     module: nn.LayerNorm | nn.BatchNorm2d, taken: Tensor, gradient: Tensor
 ) -> dict[str, Tensor]:
     """Gradients of y = w n + b for what is normed to n, of each record by itself."""
@@ -199,26 +199,29 @@ def _of_norm(
     return {"weight": (gradient * normed).sum((2, 3)), "bias": gradient.sum((2, 3))}
 
 
-def _of_whole(rest: Layer, x: Tensor, labels: Tensor, views: int) -> Made:
+def _remaining_gradients(rest: Layer, x: Tensor, labels: Tensor, views: int) -> SummedGradients:
     """Each record's gradient of all that is no layer of its own, by differentiating the rest of the
     network record by record: a record's loss is the mean over its views, which is what is
     clipped."""
-    told: Any = rest.module.losses
+    losses: Any = rest.module.losses
 
     def loss(weights: dict[str, Tensor], one: Tensor, label: Tensor) -> Tensor:
         put_out = functional_call(rest.module, weights, (one[None],))
-        found: Tensor = told(put_out, label[None]).sum() / views
-        return found
+        mean_loss: Tensor = losses(put_out, label[None]).sum() / views
+        return mean_loss
 
     with warnings.catch_warnings():
         # in attention, which is batched by hand
         warnings.filterwarnings("ignore", "There is a performance drop", UserWarning)
-        return _summed(vmap(grad(loss), (None, 0, 0))(rest.weights, x, labels), rest, views)
+        return _sum_views(vmap(grad(loss), (None, 0, 0))(rest.weights, x, labels), rest, views)
 
 
-def _summed(found: Mapping[str, Tensor], layer: Layer, views: int) -> Made:
-    return Made(
-        [found[name].reshape(-1, views, found[name][0].numel()).sum(1) for name in layer.names]
+def _sum_views(gradients: Mapping[str, Tensor], layer: Layer, views: int) -> SummedGradients:
+    return SummedGradients(
+        [
+            gradients[name].reshape(-1, views, gradients[name][0].numel()).sum(1)
+            for name in layer.names
+        ]
     )
 
 

@@ -30,21 +30,21 @@ class Product:
     turned: bool
 
     @property
-    def shown(self) -> list[Tensor]:
+    def tensors(self) -> list[Tensor]:
         return [self.gradients, self.inputs]
 
     def squares(self) -> Tensor:
         """|sum_p g_p a_p^T|^2 = sum_(p, q) (a_p . a_q)(g_p . g_q), of each record."""
         a, g = self.inputs.double(), self.gradients.double()
-        found = ((a @ a.mT) * (g @ g.mT)).sum((1, 2))
-        return found + g.sum(1).square().sum(1) if self.bias else found
+        products = ((a @ a.mT) * (g @ g.mT)).sum((1, 2))
+        return products + g.sum(1).square().sum(1) if self.bias else products
 
     def terms(self) -> Tensor:
         """The square of the sum of the terms' norms: what the norm would be if nothing cancelled
         (LOOSE)."""
         a, g = self.inputs.double().norm(dim=2), self.gradients.double().norm(dim=2)
-        found = (a * g).sum(1).square()
-        return found + g.sum(1).square() if self.bias else found
+        squares = (a * g).sum(1).square()
+        return squares + g.sum(1).square() if self.bias else squares
 
     @property
     def is_cheap(self) -> bool:
@@ -56,10 +56,10 @@ class Product:
         is to weigh memory alone, and a chunk has room for either.
         """
         positions, rows, columns = *self.gradients.shape[1:], self.inputs.shape[2]
-        held = positions * (rows + columns) / (rows * columns)
-        return positions + (2 * positions + COPIES) * held <= PASSES
+        share = positions * (rows + columns) / (rows * columns)
+        return positions + (2 * positions + COPIES) * share <= PASSES
 
-    def made(self) -> Made:
+    def as_matrices(self) -> SummedGradients:
         """The same as gradients, in the order of `sums`. A record's terms may overflow: then it
         counts as nothing."""
         a, g = self.inputs, self.gradients
@@ -67,15 +67,15 @@ class Product:
         lengths = a.norm(dim=2).double(), g.norm(dim=2).double()
         terms = (lengths[0] * lengths[1]).sum(1).square()
         if not self.bias:
-            return Made([matrices.flatten(1)], terms)
-        return Made([matrices.flatten(1), g.sum(1)], terms + lengths[1].sum(1).square())
+            return SummedGradients([matrices.flatten(1)], terms)
+        return SummedGradients([matrices.flatten(1), g.sum(1)], terms + lengths[1].sum(1).square())
 
     def sums(self, factor: Tensor) -> list[Tensor]:
         dead = (factor == 0)[:, None, None]  # what is not finite is no number times zero
         g = (self.gradients * factor[:, None, None]).masked_fill(dead, 0.0).flatten(0, 1)
         a = self.inputs.masked_fill(dead, 0.0).flatten(0, 1).double()
-        found = a.mT @ g if self.turned else g.mT @ a
-        return [found.flatten(), g.sum(0)] if self.bias else [found.flatten()]
+        matrix = a.mT @ g if self.turned else g.mT @ a
+        return [matrix.flatten(), g.sum(0)] if self.bias else [matrix.flatten()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class Looked:
     count: int
 
     @property
-    def shown(self) -> list[Tensor]:
+    def tensors(self) -> list[Tensor]:
         return [self.gradients, self.rows]
 
     def squares(self) -> Tensor:
@@ -101,12 +101,12 @@ class Looked:
 
     def sums(self, factor: Tensor) -> list[Tensor]:
         g = (self.gradients * factor[:, None, None]).masked_fill((factor == 0)[:, None, None], 0.0)
-        found = g.new_zeros(self.count, g.shape[2])
-        return [found.index_add_(0, self.rows.flatten(), g.flatten(0, 1)).flatten()]
+        table = g.new_zeros(self.count, g.shape[2])
+        return [table.index_add_(0, self.rows.flatten(), g.flatten(0, 1)).flatten()]
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class SummedGradients:
     """Records' gradients of some tensors, as (records, numbers) each. `added`: the squared sum of
     what each was added up from, where that is known."""
 
@@ -114,12 +114,13 @@ class Made:
     added: Tensor | None = None
 
     @property
-    def shown(self) -> list[Tensor]:
+    def tensors(self) -> list[Tensor]:
         return [*self.gradients]
 
     def squares(self) -> Tensor:
         norms = [
-            torch.linalg.vector_norm(found, dim=1, dtype=torch.float64) for found in self.gradients
+            torch.linalg.vector_norm(gradient, dim=1, dtype=torch.float64)
+            for gradient in self.gradients
         ]
         return torch.stack(norms).square().sum(0)
 
@@ -128,8 +129,9 @@ class Made:
 
     def sums(self, factor: Tensor) -> list[Tensor]:
         return [
-            factor.double() @ found.nan_to_num(0.0, 0.0, 0.0).double() for found in self.gradients
+            factor.double() @ gradient.nan_to_num(0.0, 0.0, 0.0).double()
+            for gradient in self.gradients
         ]
 
 
-LayerGradients = Product | Looked | Made
+LayerGradients = Product | Looked | SummedGradients

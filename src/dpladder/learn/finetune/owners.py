@@ -59,9 +59,9 @@ def owners_of(tuned: Tuned, width: int) -> Ownership:
     tuned.module.to(memory_format=torch.channels_last)
     x = torch.zeros(2, width, device=tuned.base.device, dtype=tuned.base.dtype)
     try:
-        uses, overwritten, floats = _probed(tuned.module, x)
+        uses, overwritten, floats = _probe_layers(tuned.module, x)
     except Exception as error:  # a network that reaches into its layers finds adapters there
-        raise untrainable(tuple(tuned.trained), "cannot be computed") from error
+        raise untrainable_error(tuple(tuned.trained), "cannot be computed") from error
     ends = torch.tensor([weight.numel() for weight in tuned.trained.values()]).cumsum(0).tolist()
     places = {
         name: slice(end - weight.numel(), end)
@@ -70,32 +70,34 @@ def owners_of(tuned: Tuned, width: int) -> Ownership:
     known = {id(weight): name for name, weight in tuned.trained.items()}
     owners: dict[str, list[tuple[nn.Module, str]]] = {}
     for module in tuned.module.modules():
-        for own, weight in module.named_parameters(recurse=False):
+        for weight_name, weight in module.named_parameters(recurse=False):
             if id(weight) in known:
-                owners.setdefault(known[id(weight)], []).append((module, own))
+                owners.setdefault(known[id(weight)], []).append((module, weight_name))
     own_of: dict[nn.Module, list[tuple[str, str]]] = {}
     rest = []
     for name, owned in owners.items():
-        module, own = owned[0]
+        module, weight_name = owned[0]
         if len(owned) == 1 and uses[module] == 1:
-            own_of.setdefault(module, []).append((own, name))
+            own_of.setdefault(module, []).append((weight_name, name))
         else:
             rest.append(name)
     layers = tuple(
         Layer(
             module,
-            tuple(own for own, _ in names),
+            tuple(weight_name for weight_name, _ in names),
             tuple(places[name] for _, name in names),
             module in overwritten,
         )
         for module, names in own_of.items()
     )
     whole = Layer(tuned.module, tuple(rest), tuple(places[name] for name in rest))
-    made = sum(slot.stop - slot.start for layer in (*layers, whole) for slot in layer.places)
-    return Ownership(tuned, layers, whole, 4 * floats + 3 * made)
+    count = sum(slot.stop - slot.start for layer in (*layers, whole) for slot in layer.places)
+    return Ownership(tuned, layers, whole, 4 * floats + 3 * count)
 
 
-def _probed(model: nn.Module, x: Tensor) -> tuple[Counter[nn.Module], frozenset[nn.Module], int]:
+def _probe_layers(
+    model: nn.Module, x: Tensor
+) -> tuple[Counter[nn.Module], frozenset[nn.Module], int]:
     """How often each layer is used on one tensor of a row per record, whose outputs are written
     over, and the numbers that a record fills on its way."""
     uses: Counter[nn.Module] = Counter()
@@ -124,15 +126,15 @@ def _probed(model: nn.Module, x: Tensor) -> tuple[Counter[nn.Module], frozenset[
             ):
                 stack.enter_context(module.register_forward_hook(hook, with_kwargs=True))
         model(x)
-    overwritten = frozenset(module for module, one, found in put_out if one._version > found)
+    overwritten = frozenset(module for module, one, version in put_out if one._version > version)
     return uses, overwritten, floats
 
 
-def untrainable(names: Sequence[str], why: str) -> Refused:
-    shown = names[0].removeprefix("network.")
+def untrainable_error(names: Sequence[str], why: str) -> Refused:
+    first = names[0].removeprefix("network.")
     more = f" and of {len(names) - 1} more tensors" if len(names) > 1 else ""
     return Refused(
-        f"learner.trains: records' gradients of {shown}{more} {why}, as public random records "
+        f"learner.trains: records' gradients of {first}{more} {why}, as public random records "
         "show, so this network cannot be trained privately. Set a learner.trains that leaves these "
         "tensors out (head leaves all), or another features.model: BERT, RoBERTa, MiniLM and Llama "
         "work, and timm's ViTs, ResNets and EfficientNets."

@@ -24,7 +24,7 @@ from dpladder.learn import public_head
 from dpladder.learn.interface import Constants, Weights, public_random
 from dpladder.learn.links import Link, link_of
 from dpladder.network import answers
-from dpladder.network.cut import Upper, features_alone, upper_of
+from dpladder.network.cut import Upper, identity_network, upper_of
 from dpladder.network.facts import Network
 from dpladder.network.layers import Steady, is_linear, is_turned
 from dpladder.network.stack import vocabulary
@@ -45,12 +45,12 @@ class AboveCut(nn.Module):
         nn.init.zeros_(self.head.weight)
 
     def forward(self, activations: Tensor) -> Tensor:
-        found: Tensor = self.head(self.seen_by_head(activations))
-        return found
+        logits: Tensor = self.head(self.seen_by_head(activations))
+        return logits
 
     def seen_by_head(self, activations: Tensor) -> Tensor:
-        found = self.pooled(activations)
-        return pad(found, (0, 1), value=1.0) if self.bias else found
+        pooled = self.pooled(activations)
+        return pad(pooled, (0, 1), value=1.0) if self.bias else pooled
 
     def pooled(self, activations: Tensor) -> Tensor:
         return self.read(self.network, self.enter(activations))
@@ -60,9 +60,9 @@ class AboveCut(nn.Module):
         return self.link.losses(put_out, labels[:, None], dim=1)
 
     @property
-    def knowing_nothing(self) -> float:
+    def initial_loss(self) -> float:
         """The loss of a head of zeros."""
-        return self.link.first
+        return self.link.loss_at_zero
 
 
 class Adapted(nn.Module):
@@ -82,15 +82,15 @@ class Adapted(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         thin = self.scale * self.down(x)  # scaled where it is thin
-        found: Tensor = self.base(x) + self.up(thin)
-        return found
+        output: Tensor = self.base(x) + self.up(thin)
+        return output
 
-    def merged(self) -> Tensor:
+    def merged_weight(self) -> Tensor:
         """The one matrix or kernel that does the same."""
         product = torch.einsum("or,r...->o...", self.up.weight.flatten(1), self.down.weight)
         beside = product.T if is_turned(self.base) else product
-        found: Tensor = self.base.weight + self.scale * beside
-        return found
+        weight: Tensor = self.base.weight + self.scale * beside
+        return weight
 
 
 def _thin(base: Any, rank: int) -> nn.Linear | nn.Conv2d:
@@ -118,14 +118,14 @@ class Speaking(nn.Module):
         self.network, self.read, self.draw = upper.network, upper.read, upper.draw
 
     def forward(self, tokens: Tensor) -> Tensor:
-        found: Tensor = self.read(self.network, tokens)
-        return found
+        logits: Tensor = self.read(self.network, tokens)
+        return logits
 
     def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
         return put_out
 
     @property
-    def knowing_nothing(self) -> float:
+    def initial_loss(self) -> float:
         """The loss of who takes every word for equally likely."""
         return math.log(vocabulary(self.network))
 
@@ -144,14 +144,14 @@ class Answering(AboveCut):
     def right(self, rows: Tensor) -> Tensor:
         return answers.right(super().forward(rows), rows)
 
-    def answered(self, rows: Tensor) -> Tensor:
+    def best_answers(self, rows: Tensor) -> Tensor:
         return answers.best(super().forward(rows), rows)
 
     def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
         return put_out
 
     @property
-    def knowing_nothing(self) -> float:
+    def initial_loss(self) -> float:
         """The loss of a head of zeros, where the context takes all tokens."""
         return math.log(self.tokens)
 
@@ -166,10 +166,10 @@ class Tuned:
     trained: Mapping[str, nn.Parameter]
     base: Tensor
 
-    def put(self, difference: Tensor) -> None:
+    def set_difference(self, difference: Tensor) -> None:
         vector_to_parameters(self.base + difference, self.trained.values())
 
-    def copied(self, device: torch.device, kind: torch.dtype = torch.float32) -> Tuned:
+    def copy_to(self, device: torch.device, kind: torch.dtype = torch.float32) -> Tuned:
         """One of its own for a training, which moves its tensors."""
         module = copy.deepcopy(self.module).to(device, kind)
         weights = dict(module.named_parameters())
@@ -178,8 +178,8 @@ class Tuned:
         )
 
 
-def tuned_of(learner: Tuning, constants: Constants) -> Tuned:
-    return _tuned(
+def tuned_model(learner: Tuning, constants: Constants) -> Tuned:
+    return _build_tuned_model(
         learner.trains,
         learner.lora,
         learner.bias,
@@ -191,7 +191,7 @@ def tuned_of(learner: Tuning, constants: Constants) -> Tuned:
 
 
 @cache
-def _tuned(
+def _build_tuned_model(
     trains: str | tuple[str, ...],
     lora: Lora,
     bias: bool,
@@ -201,7 +201,7 @@ def _tuned(
     dimension: int,
 ) -> Tuned:
     """Built once in a process, and never changed."""
-    upper = features_alone(dimension) if network is None else upper_of(network)
+    upper = identity_network(dimension) if network is None else upper_of(network)
     speaks = network is not None and network.speaks
     if speaks:
         module: AboveCut | Speaking = Speaking(upper)
@@ -217,7 +217,7 @@ def _tuned(
         _adapt(module.network, lora)
     module.eval().requires_grad_(False)
     weights = dict(module.named_parameters())
-    names = [f"network.{name}" for name in _chosen(trains, module.network, upper.last_block)]
+    names = [f"network.{name}" for name in _trained_names(trains, module.network, upper.last_block)]
     trained = {name: weights[name] for name in (*names, *(() if speaks else (HEAD,)))}
     return Tuned(module, trained, parameters_to_vector(trained.values()).clone())
 
@@ -226,11 +226,11 @@ def _adapt(network: nn.Module, lora: Lora) -> None:
     """Adapters beside every layer that the targets name."""
     for name, layer in [*network.named_modules()]:
         able = is_linear(layer) and getattr(layer, "groups", 1) == 1
-        if (able or is_turned(layer)) and _named(name, lora.targets):
+        if (able or is_turned(layer)) and _matches_any(name, lora.targets):
             network.set_submodule(name, Adapted(layer, lora))
 
 
-def _chosen(
+def _trained_names(
     trains: str | Sequence[str], network: nn.Module, last_block: frozenset[str]
 ) -> list[str]:
     """Names of the network's own tensors that are trained, in the network's order."""
@@ -238,42 +238,42 @@ def _chosen(
     if not weights or trains == "head":
         return []
     if trains == "all":
-        found = [*weights]
+        names = [*weights]
     elif trains == "norm_and_bias":  # BitFit (Ben Zaken et al. 2022), with the norms' scales
-        found = [name for name, weight in weights.items() if weight.ndim == 1]
+        names = [name for name, weight in weights.items() if weight.ndim == 1]
     elif trains == "last_block":
-        found = [name for name in weights if name in last_block]
-        if len(found) < len(last_block):
+        names = [name for name in weights if name in last_block]
+        if len(names) < len(last_block):
             raise BadInput(
                 "learner.trains: last_block reaches below features.until. Cut earlier, or say "
                 "trains: all."
             )
     elif trains == "lora":
         adapters = (name for name, layer in network.named_modules() if isinstance(layer, Adapted))
-        found = [f"{name}.{part}.weight" for name in adapters for part in ("down", "up")]
+        names = [f"{name}.{part}.weight" for name in adapters for part in ("down", "up")]
     else:
         _check_patterns(trains, weights)
-        found = [name for name in weights if _named(name, trains)]
-    if not found:
+        names = [name for name in weights if _matches_any(name, trains)]
+    if not names:
         raise BadInput(
             f"learner.trains: {trains} fits none of the tensors above features.until. They are "
             f"{', '.join(weights)}."
         )
-    return found
+    return names
 
 
 def _check_patterns(patterns: Sequence[str], names: Iterable[str]) -> None:
     """Each has to fit a tensor: one that fits none is a slip, and would train less than was
     meant."""
     for pattern in patterns:
-        if not any(_named(name, [pattern]) for name in names):
+        if not any(_matches_any(name, [pattern]) for name in names):
             raise BadInput(
                 f"learner.trains: {pattern!r} fits none of the tensors above features.until; "
                 f"{did_you_mean(pattern, names)}they are {', '.join(names)}."
             )
 
 
-def _named(name: str, patterns: Sequence[str]) -> bool:
+def _matches_any(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
@@ -285,9 +285,11 @@ def start(
     does the head, as `init` says."""
     parts = []
     for place, (name, weight) in enumerate(tuned.trained.items()):
-        if name == HEAD and (learner.starts_bought or learner.starts_public):
+        if name == HEAD and (learner.starts_from_private_head or learner.starts_from_public_head):
             parts.append(
-                np.ravel(public_head.started(head, tuple(weight.shape))).astype(np.float64)
+                np.ravel(public_head.initial_head_of_shape(head, tuple(weight.shape))).astype(
+                    np.float64
+                )
             )
             continue
         down = learner.trains == "lora" and name.endswith(".down.weight")
@@ -297,18 +299,20 @@ def start(
     return torch.from_numpy(np.concatenate(parts))
 
 
-def merged(learner: Tuning, constants: Constants, weights: Weights) -> dict[str, Tensor]:
+def merged_tensors(learner: Tuning, constants: Constants, weights: Weights) -> dict[str, Tensor]:
     """The public network's own tensors as they are after training, by its names, for use without
     adapters."""
-    tuned = tuned_of(learner, constants).copied(torch.device("cpu"))
-    tuned.put(torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])))
+    tuned = tuned_model(learner, constants).copy_to(torch.device("cpu"))
+    tuned.set_difference(torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])))
     layers = tuned.module.network.named_modules()
     adapted = {
-        f"{name}.weight": layer.merged() for name, layer in layers if isinstance(layer, Adapted)
+        f"{name}.weight": layer.merged_weight()
+        for name, layer in layers
+        if isinstance(layer, Adapted)
     }
-    own = {
+    tensors = {
         name.removeprefix("network."): weight
         for name, weight in tuned.trained.items()
         if name != HEAD
     }
-    return adapted or {name: weight.detach() for name, weight in own.items()}
+    return adapted or {name: weight.detach() for name, weight in tensors.items()}

@@ -15,13 +15,13 @@ from torch import Tensor
 
 from dpladder.config.learner_sections import Tuning
 from dpladder.config.model import Resources
-from dpladder.learn.finetune.parts import AboveCut, Tuned, tuned_of
+from dpladder.learn.finetune.parts import AboveCut, Tuned, tuned_model
 from dpladder.learn.finetune.shapes import shapes
-from dpladder.learn.finetune.sums import CPU, in_batches, planned
+from dpladder.learn.finetune.sums import CPU, forward_batches, plan_chunks
 from dpladder.learn.interface import Constants, Logits, Weights
 from dpladder.learn.public_head import SeenByHead
 from dpladder.learn.records import prepare
-from dpladder.learn.score import by_themselves
+from dpladder.learn.score import row_by_row_logits
 from dpladder.learn.scorers import AnswerScorer, LossScorer, Scorer
 
 ROWS = 32  # of logits computed at a time
@@ -31,7 +31,7 @@ FEW = 4  # of losses: a language model has a logit for each of its words, at eac
 def ready(learner: Tuning, constants: Constants, resources: Resources) -> None:
     """Refuse a network that cannot be trained, on public random records: before a training is
     charged."""
-    planned(learner, constants, prepare(resources), resources)
+    plan_chunks(learner, constants, prepare(resources), resources)
 
 
 def tensors(learner: Tuning, constants: Constants) -> tuple[str, ...]:
@@ -49,12 +49,12 @@ def _logits(
 ) -> NDArray[np.float64]:
     """In float64 and in batches of one size, so that rounding inside the network, which may depend
     on the other rows, tips no prediction but one that is a tie to 15 digits; the head tips none."""
-    module = _put(learner, constants, weights).module
+    module = _model_with_weights(learner, constants, weights).module
     assert isinstance(module, AboveCut), "a language model has no head of its own"
     head = module.head.weight.numpy()
-    rows = in_batches(module.seen_by_head, features, ROWS)
+    rows = forward_batches(module.seen_by_head, features, ROWS)
     seen = np.concatenate([np.empty((0, head.shape[1])), *rows])
-    return by_themselves((head,), seen)
+    return row_by_row_logits((head,), seen)
 
 
 def seen_by_head(learner: Tuning, constants: Constants) -> SeenByHead:
@@ -64,33 +64,33 @@ def seen_by_head(learner: Tuning, constants: Constants) -> SeenByHead:
 
 def _seen_by_head(learner: Tuning, constants: Constants, features: Any) -> NDArray[np.float64]:
     """Of a classifier, what the public network makes of activations at the cut."""
-    tuned = tuned_of(learner, constants).copied(CPU, torch.float64)
+    tuned = tuned_model(learner, constants).copy_to(CPU, torch.float64)
     assert isinstance(tuned.module, AboveCut), "a language model has no head of its own"
-    return np.concatenate([*in_batches(tuned.module.seen_by_head, features, ROWS)])
+    return np.concatenate([*forward_batches(tuned.module.seen_by_head, features, ROWS)])
 
 
 def scorer(learner: Tuning, constants: Constants) -> Scorer | None:
     """Of a language model, by how wrong it is about each record: knowing nothing costs the log of
     how many words there are. Of one that finds answers, by whether it is right."""
     network = constants.network
-    told = partial(_told, learner, constants, size=FEW)
+    outputs = partial(_model_outputs, learner, constants, size=FEW)
     if network is not None and network.speaks:
-        return LossScorer(told, tuned_of(learner, constants).module.knowing_nothing)
+        return LossScorer(outputs, tuned_model(learner, constants).module.initial_loss)
     answers = network is not None and network.answers
-    return AnswerScorer(partial(told, says=attrgetter("right"))) if answers else None
+    return AnswerScorer(partial(outputs, says=attrgetter("right"))) if answers else None
 
 
-def answered(
+def best_answers(
     learner: Tuning, constants: Constants, weights: Weights, features: Any
 ) -> NDArray[np.int64]:
     """Of each question with its context, the answer's first and last token; 0 where it has
     none."""
-    say = attrgetter("answered")
-    found = _told(learner, constants, weights, features, size=FEW, width=(2,), says=say)
-    return found.astype(np.int64)
+    say = attrgetter("best_answers")
+    answers = _model_outputs(learner, constants, weights, features, size=FEW, width=(2,), says=say)
+    return answers.astype(np.int64)
 
 
-def _told(
+def _model_outputs(
     learner: Tuning,
     constants: Constants,
     weights: Weights,
@@ -102,13 +102,15 @@ def _told(
 ) -> NDArray[np.float64]:
     """What the model says of each record, in float64 and in batches of one size. `says`: of its
     module, what is asked."""
-    module = _put(learner, constants, weights).module
-    rows = in_batches(says(module), features, size)
+    module = _model_with_weights(learner, constants, weights).module
+    rows = forward_batches(says(module), features, size)
     return np.concatenate([np.empty((0, *width)), *rows])
 
 
-def _put(learner: Tuning, constants: Constants, weights: Weights) -> Tuned:
+def _model_with_weights(learner: Tuning, constants: Constants, weights: Weights) -> Tuned:
     """The model with these weights, in float64."""
-    tuned = tuned_of(learner, constants).copied(CPU, torch.float64)
-    tuned.put(torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])).double())
+    tuned = tuned_model(learner, constants).copy_to(CPU, torch.float64)
+    tuned.set_difference(
+        torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])).double()
+    )
     return tuned

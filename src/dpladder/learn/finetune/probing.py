@@ -14,7 +14,7 @@ from torch import Tensor
 from dpladder.errors import Refused
 from dpladder.learn.finetune.clipping import gradients
 from dpladder.learn.finetune.forms import LayerGradients
-from dpladder.learn.finetune.owners import Layer, Ownership, untrainable
+from dpladder.learn.finetune.owners import Layer, Ownership, untrainable_error
 
 CLOSE = 1e-2  # of a gradient's norm: what float32 may round on the way through a deep network
 ROUNDED = 2.0**-14  # of a gradient, which its place may round by: what LOOSE pays for
@@ -38,8 +38,8 @@ def refuse_mixing(owners: Ownership, chunk: int, views: int, width: int, classes
     place = count // 2
     other[place], moved[place] = draw(random, views), (labels[place] + 1) % classes
     device = owners.tuned.base.device
-    one = _shown(owners, x.to(device), labels.to(device))
-    two = _shown(owners, other.to(device), moved.to(device))
+    one = _contributions(owners, x.to(device), labels.to(device))
+    two = _contributions(owners, other.to(device), moved.to(device))
     same = torch.arange(len(x), device=device) != place
     if not all(torch.equal(a[same], b[same]) for a, b in zip(one, two, strict=True)):
         raise Refused(
@@ -48,8 +48,8 @@ def refuse_mixing(owners: Ownership, chunk: int, views: int, width: int, classes
             "features.model, or cut above the layer that mixes them."
         )
     copies = (x[:1].expand_as(x).contiguous(), labels[:1].expand_as(labels).contiguous())
-    logits, *shown = _shown(owners, *(one.to(device) for one in copies))
-    parts = [part.double() for part in shown]  # tokens are whole numbers, without a norm
+    logits, *contributions = _contributions(owners, *(one.to(device) for one in copies))
+    parts = [part.double() for part in contributions]  # tokens are whole numbers, without a norm
     near = all((part - part[:1]).norm() <= ROUNDED * part.norm() for part in parts)
     if not (torch.equal(logits, logits[:1].expand_as(logits)) and near):
         raise Refused(
@@ -69,20 +69,20 @@ def refuse_untrainable(owners: Ownership, views: int, width: int, classes: int) 
     try:
         parts = gradients(owners, x, labels)
         norms = torch.stack([part.squares() for _, part in parts]).sum(0).sqrt()
-        found = _laid_out(owners, parts, factor)
+        total = _sum_in_vector_order(owners, parts, factor)
     except Exception as error:  # whatever another's layers trip over
-        raise untrainable(
+        raise untrainable_error(
             owners.rest.names or tuple(owners.tuned.trained), "cannot be computed"
         ) from error
-    wanted = _by_autograd(owners, x, labels)
-    apart, slack = (found - factor @ wanted).abs(), CLOSE * wanted.norm() + FLOOR
+    wanted = _autograd_gradients(owners, x, labels)
+    apart, slack = (total - factor @ wanted).abs(), CLOSE * wanted.norm() + FLOOR
     if not (apart.norm() <= slack and (norms - wanted.norm(dim=1)).norm() <= slack):
         worst = int(apart.nan_to_num(math.inf).argmax())
         places = torch.tensor([weight.numel() for weight in owners.tuned.trained.values()]).cumsum(
             0
         )
         name = [*owners.tuned.trained][int((places <= worst).sum())]
-        raise untrainable((name,), "are not those of plain autograd")
+        raise untrainable_error((name,), "are not those of plain autograd")
 
 
 def _probes(
@@ -93,18 +93,18 @@ def _probes(
     return x, torch.randint(0, classes, (shape[0],), generator=random)
 
 
-def _laid_out(
+def _sum_in_vector_order(
     owners: Ownership, parts: Sequence[tuple[Layer, LayerGradients]], factor: Tensor
 ) -> Tensor:
     """The records' gradients, each times its factor, added up in the vector's order."""
     total = torch.zeros_like(owners.tuned.base, dtype=torch.float64)
     for layer, part in parts:
-        for place, found in zip(layer.places, part.sums(factor), strict=True):
-            total[place] += found
+        for place, part_sum in zip(layer.places, part.sums(factor), strict=True):
+            total[place] += part_sum
     return total
 
 
-def _by_autograd(owners: Ownership, x: Tensor, labels: Tensor) -> Tensor:
+def _autograd_gradients(owners: Ownership, x: Tensor, labels: Tensor) -> Tensor:
     """Records' gradients as (records, numbers), in the plain way, which takes a backward pass for
     each."""
     views, model, trained = x.shape[1], owners.tuned.module, [*owners.tuned.trained.values()]
@@ -116,20 +116,22 @@ def _by_autograd(owners: Ownership, x: Tensor, labels: Tensor) -> Tensor:
             .view(-1, views)
             .mean(1)
         )
-        found = [
+        gradients = [
             torch.autograd.grad(loss, trained, retain_graph=True, materialize_grads=True)
             for loss in each
         ]
     finally:
         for weight in trained:
             weight.requires_grad_(False)
-    return torch.stack([torch.cat([one.flatten() for one in record]) for record in found]).double()
+    return torch.stack(
+        [torch.cat([one.flatten() for one in record]) for record in gradients]
+    ).double()
 
 
-def _shown(owners: Ownership, x: Tensor, labels: Tensor) -> list[Tensor]:
+def _contributions(owners: Ownership, x: Tensor, labels: Tensor) -> list[Tensor]:
     """All that a chunk's records add to a sum, each by itself, and their logits."""
     with torch.no_grad():
-        shown = [owners.tuned.module(x.flatten(0, 1)).reshape(*x.shape[:2], -1)]
+        contributions = [owners.tuned.module(x.flatten(0, 1)).reshape(*x.shape[:2], -1)]
     for _, part in gradients(owners, x, labels):
-        shown += part.shown
-    return shown
+        contributions += part.tensors
+    return contributions

@@ -17,8 +17,8 @@ from dpladder.config.learner_sections import Tuning
 from dpladder.config.model import Resources
 from dpladder.learn import public_head
 from dpladder.learn.data import Data
-from dpladder.learn.descent import in_shapes
-from dpladder.learn.finetune.parts import Tuned, merged, start, tuned_of
+from dpladder.learn.descent import split_into_shapes
+from dpladder.learn.finetune.parts import Tuned, merged_tensors, start, tuned_model
 from dpladder.learn.finetune.predict import seen_by_head
 from dpladder.learn.finetune.shapes import shapes
 from dpladder.learn.interface import Constants, public_random
@@ -41,17 +41,24 @@ class PublicNetwork:
     epochs: int
 
 
-def tuned(data: Data, constants: Constants, epochs: int, resources: Resources) -> PublicNetwork:
+def tune_network(
+    data: Data, constants: Constants, epochs: int, resources: Resources
+) -> PublicNetwork:
     """Trained for as many epochs as leave the least loss on held-out records, `epochs` at most and
     none at least."""
-    device, held = prepare(resources), np.arange(len(data.labels)) % FOLDS == 0
-    others, judges = _part(data, ~held), _part(data, held)
-    judged = [_judged(model, judges) for model in _trained(others, constants, epochs, device)]
+    device, held_out = prepare(resources), np.arange(len(data.labels)) % FOLDS == 0
+    training, judges = _part(data, ~held_out), _part(data, held_out)
+    judged = [
+        _evaluate_model(model, judges)
+        for model in _train_epochs(training, constants, epochs, device)
+    ]
     best = int(np.nanargmin([loss for loss, _ in judged]))
-    *_, model = _trained(data, constants, best, device)
+    *_, model = _train_epochs(data, constants, best, device)
     reached = torch.cat([weight.detach().flatten() for weight in model.trained.values()])
     moved = (reached - model.base).cpu().numpy()
-    tensors = merged(LEARNER, constants, in_shapes(moved, shapes(LEARNER, constants).values()))
+    tensors = merged_tensors(
+        LEARNER, constants, split_into_shapes(moved, shapes(LEARNER, constants).values())
+    )
     return PublicNetwork(tensors, [right for _, right in judged], best)
 
 
@@ -59,16 +66,16 @@ def _part(data: Data, rows: NDArray[np.bool_]) -> Data:
     return Data(data.features[rows], data.labels[rows])
 
 
-def _trained(
+def _train_epochs(
     data: Data, constants: Constants, epochs: int, device: torch.device
 ) -> Iterator[Tuned]:
     """One model, with the public head on the network as it is, and after each epoch. Norms keep the
     statistics that they come with, as in private trainings."""
     order = public_random(constants)
     seen = seen_by_head(LEARNER, constants)
-    head, _ = public_head.fitted(data, constants.classes, seen)
-    model = tuned_of(LEARNER, constants).copied(device)
-    model.put(start(LEARNER, constants, model, head).float().to(device))
+    head, _ = public_head.fit_public_head(data, constants.classes, seen)
+    model = tuned_model(LEARNER, constants).copy_to(device)
+    model.set_difference(start(LEARNER, constants, model, head).float().to(device))
     weights = [weight.requires_grad_() for weight in model.trained.values()]
     optimizer = torch.optim.Adam(weights, RATE)
     batches = math.ceil(len(data.labels) / BATCH)
@@ -84,11 +91,11 @@ def _trained(
 
 
 @torch.no_grad()
-def _judged(model: Tuned, data: Data) -> tuple[float, float]:
+def _evaluate_model(model: Tuned, data: Data) -> tuple[float, float]:
     """The mean loss, and the share of records that it is right about."""
     each = np.array_split(np.arange(len(data.labels)), math.ceil(len(data.labels) / BATCH))
-    found = [_losses(model, data, rows) for rows in each]
-    losses, right = (torch.cat(one).double().mean().item() for one in zip(*found, strict=True))
+    results = [_losses(model, data, rows) for rows in each]
+    losses, right = (torch.cat(one).double().mean().item() for one in zip(*results, strict=True))
     return losses, right
 
 

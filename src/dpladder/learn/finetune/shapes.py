@@ -22,8 +22,9 @@ def shapes(learner: Tuning, constants: Constants) -> dict[str, Shape]:
     # the features are the network's last, and the head is all there is
     if constants.network is None:
         return {"head.weight": LinearHead(learner.bias).shape(constants)}
-    from dpladder.learn.finetune.parts import tuned_of
+    from dpladder.learn.finetune.parts import tuned_model
 
     return {
-        name: tuple(weight.shape) for name, weight in tuned_of(learner, constants).trained.items()
+        name: tuple(weight.shape)
+        for name, weight in tuned_model(learner, constants).trained.items()
     }

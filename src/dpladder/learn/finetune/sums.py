@@ -22,7 +22,7 @@ from dpladder.learn.bounds import Scale
 from dpladder.learn.data import Data
 from dpladder.learn.finetune.clipping import clipped_sum, summed_losses
 from dpladder.learn.finetune.owners import Ownership, owners_of
-from dpladder.learn.finetune.parts import AboveCut, Tuned, start, tuned_of
+from dpladder.learn.finetune.parts import AboveCut, Tuned, start, tuned_model
 from dpladder.learn.finetune.probing import refuse_mixing, refuse_untrainable
 from dpladder.learn.interface import Constants, public_random
 from dpladder.learn.queries import Flat
@@ -60,21 +60,21 @@ class Seen:
         sound = (squares > 0).any(axis=1) & (squares <= LONGEST).all(axis=1)
         flat = np.where(sound[:, None, None], views, 0.0).reshape(-1, x.shape[-1])
         device = self.module.head.weight.device
-        batches = in_batches(self.module.pooled, flat, self.chunk, torch.float32, device)
-        found = np.concatenate([np.empty((0, self.width), np.float32), *batches]).reshape(
+        batches = forward_batches(self.module.pooled, flat, self.chunk, torch.float32, device)
+        head_rows = np.concatenate([np.empty((0, self.width), np.float32), *batches]).reshape(
             *views.shape[:2], -1
         )
-        found[~sound] = 0.0
-        return found if x.ndim == 3 else found[:, 0]
+        head_rows[~sound] = 0.0
+        return head_rows if x.ndim == 3 else head_rows[:, 0]
 
 
 def sums_of(model: Flat, data: Data, constants: Constants, resources: Resources) -> Sums:
     """The records, and how their losses and clipped gradients are summed."""
     learner: Tuning = model.options
     device = prepare(resources)
-    owners, chunk = planned(learner, constants, device, resources)
+    owners, chunk = plan_chunks(learner, constants, device, resources)
     if learner.trains == "head":
-        return _of_the_head(data, learner, constants, owners.tuned, chunk, resources)
+        return _head_only_sums(data, learner, constants, owners.tuned, chunk, resources)
     records = load(
         data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=learner.augment
     )
@@ -87,18 +87,18 @@ def guide_of(model: Flat, sample: Data, constants: Constants, resources: Resourc
     them at each step where the head alone moves, else a batch."""
     learner: Tuning = model.options.model_copy(update={"augment": 1})
     device = prepare(resources)
-    owners, chunk = planned(learner, constants, device, resources)
-    head = _of_the_head(sample, learner, constants, owners.tuned, chunk, resources)
-    units = linear.units_of(sample, _counted(head.records, sample))
-    directions = linear.directions_apart(head.records)
+    owners, chunk = plan_chunks(learner, constants, device, resources)
+    head = _head_only_sums(sample, learner, constants, owners.tuned, chunk, resources)
+    units = linear.units_of(sample, _counted_rows(head.records, sample))
+    directions = linear.effective_width_of_differences(head.records)
     if learner.trains == "head":
         return Guide(head.gradients, [head.records.chunks()], directions, units)
     records = load(sample, constants, device, chunk=chunk, memory_mb=resources.mem_mb)
-    batches = _batches(records, _counted(records, sample), constants)
+    batches = _batches(records, _counted_rows(records, sample), constants)
     return Guide(partial(clipped_sum, owners, records), batches, directions, units)
 
 
-def _counted(records: Records, data: Data) -> NDArray[np.bool_]:
+def _counted_rows(records: Records, data: Data) -> NDArray[np.bool_]:
     return records.counted[: len(data.labels)].cpu().numpy()
 
 
@@ -107,26 +107,26 @@ def _batches(
 ) -> list[list[Rows]]:
     """A sample's records in a public random order, cut into batches of nearly one size."""
     order = public_random(constants).permutation(np.flatnonzero(counted))
-    found = []
+    batches = []
     for batch in np.array_split(order, max(1, math.ceil(len(order) / guide.BATCH))):
         mask = np.zeros(len(records), bool)
         mask[batch] = True
-        found.append(records.chosen(mask))
-    return found
+        batches.append(records.select_rows(mask))
+    return batches
 
 
-def planned(
+def plan_chunks(
     learner: Tuning, constants: Constants, device: torch.device, resources: Resources
 ) -> tuple[Ownership, int]:
     """Who owns what, and how many records are computed at a time, once both are seen to work."""
     torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
-    owners = owners_of(tuned_of(learner, constants).copied(device), constants.dimension)
+    owners = owners_of(tuned_model(learner, constants).copy_to(device), constants.dimension)
     chunk = owners.chunk(resources.mem_mb, learner.augment)
     _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
     return owners, chunk
 
 
-def _of_the_head(
+def _head_only_sums(
     data: Data,
     learner: Tuning,
     constants: Constants,
@@ -169,17 +169,17 @@ def _check(
 ) -> None:
     """Once in a process: what is checked are the network and the machine."""
     constants = Constants(1, classes, dimension, network=network)
-    built = tuned_of(learner, constants)
+    built = tuned_model(learner, constants)
     # under a head of zeros no gradient gets through
     random = learner.model_copy(update={"init": "random", "head": None, "public": "none"})
-    owners = owners_of(built.copied(device), dimension)
-    owners.tuned.put(start(random, constants, built).float().to(device))
+    owners = owners_of(built.copy_to(device), dimension)
+    owners.tuned.set_difference(start(random, constants, built).float().to(device))
     refuse_untrainable(owners, learner.augment, dimension, classes)
     refuse_mixing(owners, chunk, learner.augment, dimension, classes)
 
 
 @torch.inference_mode()
-def in_batches(
+def forward_batches(
     module: Callable[[Tensor], Tensor],
     features: Any,
     size: int,

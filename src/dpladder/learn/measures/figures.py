@@ -15,11 +15,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.telling import enough
-from dpladder.privacy.accounting.shown import Shown
+from dpladder.config.telling import detectable_count
+from dpladder.privacy.accounting.shown import NoisedFigure
 
 Counts = NDArray[np.float64]
-Formula = Callable[[Counts, float], Shown | None]
+Formula = Callable[[Counts, float], NoisedFigure | None]
 
 
 @dataclass(frozen=True)
@@ -36,35 +36,37 @@ class MeasuredFigure:
 # --- right and wrong ---
 
 
-def share(right: float, wrong: float, sd: float) -> Shown | None:
+def share(right: float, wrong: float, sd: float) -> NoisedFigure | None:
     """The share that is right, of two noised counts. None where there is too little to tell."""
     total = right + wrong
-    return None if total <= enough(sd, 2) else share_of(right, total, sd)
+    return None if total <= detectable_count(sd, 2) else share_of(right, total, sd)
 
 
-def share_of(right: float, total: float, sd: float) -> Shown:
+def share_of(right: float, total: float, sd: float) -> NoisedFigure:
     """The same of any total. c / (c + w) moves by (1 - a) / total with c and by -a / total with w,
     each of which has this deviation."""
     value = float(min(max(right / total, 0.0), 1.0))
-    return Shown(value, float(sd * math.hypot(1.0 - value, value) / total))
+    return NoisedFigure(value, float(sd * math.hypot(1.0 - value, value) / total))
 
 
-def mean_of(figures: Sequence[Shown | None]) -> Shown | None:
+def mean_of(figures: Sequence[NoisedFigure | None]) -> NoisedFigure | None:
     """The mean of figures with independent noise; None where one of them cannot be told."""
     known = [one for one in figures if one is not None]
     if len(known) < len(figures) or not known:
         return None
     value = math.fsum(one.value for one in known) / len(known)
-    return Shown(value, math.hypot(*(one.sd for one in known)) / len(known))
+    return NoisedFigure(value, math.hypot(*(one.sd for one in known)) / len(known))
 
 
-def balanced(counts: Counts, sd: float) -> Shown | None:
+def balanced_accuracy(counts: Counts, sd: float) -> NoisedFigure | None:
     """The mean accuracy over the rows of a table of right and wrong."""
     return mean_of([share(float(right), float(wrong), sd) for right, wrong in counts])
 
 
 BALANCED = MeasuredFigure(
-    "balanced", "balanced accuracy", {"by_class": balanced, "by_finding": balanced}
+    "balanced",
+    "balanced accuracy",
+    {"by_class": balanced_accuracy, "by_finding": balanced_accuracy},
 )
 SENSITIVITY = MeasuredFigure(
     "sensitivity",
@@ -82,18 +84,18 @@ ELSEWHERE = MeasuredFigure("elsewhere", "accuracy on other groups", {})
 # --- ranking ---
 
 
-def auc(counts: Counts, sd: float) -> Shown | None:
+def auc(counts: Counts, sd: float) -> NoisedFigure | None:
     """How often a record of the second class scores above one of the first, half a point for the
     same bin: sum_i n1_i (sum_{j<i} n0_j + n0_i / 2) / (N0 N1), of noised counts. A count of the
     second class in bin i moves it by (F0_i - A) / N1 and one of the first by (1 - F1_i - A) / N0, F
     being the share below, half the bin included."""
     totals = counts.sum(axis=1)
-    if (totals <= enough(sd, counts.shape[1])).any():
+    if (totals <= detectable_count(sd, counts.shape[1])).any():
         return None
     below = (np.cumsum(counts, axis=1) - counts / 2) / totals[:, None]
     value = float(counts[1] @ below[0] / totals[1])
     moved = np.concatenate([(1.0 - below[1] - value) / totals[0], (below[0] - value) / totals[1]])
-    return Shown(min(max(value, 0.0), 1.0), sd * float(np.linalg.norm(moved)))
+    return NoisedFigure(min(max(value, 0.0), 1.0), sd * float(np.linalg.norm(moved)))
 
 
 AUC = MeasuredFigure("auc", "AUC", {"scores": auc, "scores_by_finding": auc}, "number")
@@ -101,28 +103,28 @@ AUC = MeasuredFigure("auc", "AUC", {"scores": auc, "scores_by_finding": auc}, "n
 # --- F1 ---
 
 
-def f1_of_answers(counts: Counts, sd: float) -> Shown | None:
+def f1_of_answers(counts: Counts, sd: float) -> NoisedFigure | None:
     """The mean over classes of 2 c_ii / (row i + column i). A count moves it by 2 (1 - F_i) / D_i
     where it is right, and by -F_i / D_i - F_j / D_j where class i is taken for j."""
     sums = counts.sum(axis=0) + counts.sum(axis=1)
-    if (sums <= enough(sd, 2 * len(counts))).any():
+    if (sums <= detectable_count(sd, 2 * len(counts))).any():
         return None
     each = 2.0 * np.diag(counts) / sums
     moved = -(each / sums)[:, None] - (each / sums)
     np.fill_diagonal(moved, 2.0 * (1.0 - each) / sums)
     value, noise = float(each.mean()), sd * float(np.linalg.norm(moved)) / len(counts)
-    return Shown(min(max(value, 0.0), 1.0), noise)
+    return NoisedFigure(min(max(value, 0.0), 1.0), noise)
 
 
-def f1_of_finding(counts: Counts, sd: float) -> Shown | None:
+def f1_of_finding(counts: Counts, sd: float) -> NoisedFigure | None:
     """The same of those that have it, from right and wrong of those that lack it and have it."""
     (_, said_only), (right, missed) = counts
     total = 2.0 * right + said_only + missed
-    if right + missed <= enough(sd, 2) or total <= enough(sd, 4):
+    if right + missed <= detectable_count(sd, 2) or total <= detectable_count(sd, 4):
         return None
     value = 2.0 * right / total
     noise = sd * math.hypot(2.0 * (1.0 - value), value, value) / total
-    return Shown(float(min(max(value, 0.0), 1.0)), float(noise))
+    return NoisedFigure(float(min(max(value, 0.0), 1.0)), float(noise))
 
 
 F1 = MeasuredFigure("f1", "F1", {"answers": f1_of_answers, "by_finding": f1_of_finding})
@@ -130,27 +132,27 @@ F1 = MeasuredFigure("f1", "F1", {"answers": f1_of_answers, "by_finding": f1_of_f
 # --- calibration ---
 
 
-def calibration_error(counts: Counts, sd: float) -> Shown | None:
+def calibration_error(counts: Counts, sd: float) -> NoisedFigure | None:
     """The expected calibration error (Guo et al. 2017, Eq. 3): how far confidence and the share
     that is right lie apart, bin by bin, weighed by the predictions in each. Noise alone makes each
     difference larger: what it adds to the square is taken off (Kumar et al. 2019, section 4)."""
     total = counts.sum()
-    if total <= enough(sd, counts.size):
+    if total <= detectable_count(sd, counts.size):
         return None
-    apart, noise = _apart(counts, sd)
+    apart, noise = _gap_of_bins(counts, sd)
     value = float(np.sqrt(np.maximum(apart**2 - noise**2, 0.0)).sum() / total)
-    return Shown(min(value, 1.0), float(np.linalg.norm(noise) / total))
+    return NoisedFigure(min(value, 1.0), float(np.linalg.norm(noise) / total))
 
 
-def overconfidence(counts: Counts, sd: float) -> Shown | None:
+def overconfidence(counts: Counts, sd: float) -> NoisedFigure | None:
     """The mean confidence, less the share that is right. A count moves it by its own difference
     less that of all, over their number."""
     total = counts.sum()
-    if total <= enough(sd, counts.size):
+    if total <= detectable_count(sd, counts.size):
         return None
     each = _differences(len(counts))
     value = float((counts * each).sum() / total)
-    return Shown(value, float(sd * np.linalg.norm(each - value) / total))
+    return NoisedFigure(value, float(sd * np.linalg.norm(each - value) / total))
 
 
 def _differences(bins: int) -> Counts:
@@ -159,7 +161,7 @@ def _differences(bins: int) -> Counts:
     return np.stack([edge - 1.0, edge], axis=1)
 
 
-def _apart(counts: Counts, sd: float) -> tuple[Counts, Counts]:
+def _gap_of_bins(counts: Counts, sd: float) -> tuple[Counts, Counts]:
     """Of each bin, the sum of confidence less what is right, and the deviation of its noise."""
     each = _differences(len(counts))
     return (counts * each).sum(axis=(1, 2)), sd * np.linalg.norm(each, axis=(1, 2))
@@ -187,11 +189,13 @@ PER_FINDING = ("by_finding", "scores_by_finding")  # tables of each class by its
 OF_FINDINGS = tuple(figure for figure in FIGURES if not {*PER_FINDING}.isdisjoint(figure.of))
 
 
-def figures_of(tables: Mapping[str, tuple[Counts, float]]) -> dict[str, Shown | None]:
+def figures_of(tables: Mapping[str, tuple[Counts, float]]) -> dict[str, NoisedFigure | None]:
     """All figures of a test, from its tables and the deviation of each one's noise."""
     each = figures_of_findings(tables)
-    found = {name: mean_of([own[name] for own in each]) for name in (each[0] if each else ())}
-    return found | {
+    means = {
+        name: mean_of([figures[name] for figures in each]) for name in (each[0] if each else ())
+    }
+    return means | {
         figure.name: formula(*tables[holds])
         for figure in FIGURES
         for holds, formula in figure.of.items()
@@ -201,7 +205,7 @@ def figures_of(tables: Mapping[str, tuple[Counts, float]]) -> dict[str, Shown | 
 
 def figures_of_findings(
     tables: Mapping[str, tuple[Counts, float]],
-) -> list[dict[str, Shown | None]]:
+) -> list[dict[str, NoisedFigure | None]]:
     """The figures of each finding by itself, class by class."""
     apart = [holds for holds in PER_FINDING if holds in tables]
     classes = len(tables[apart[0]][0]) if apart else 0

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.evaluate_sections import Measures
-from dpladder.config.label_sets import each_finding
-from dpladder.config.telling import BINS, CONFIDENCES, MORE, enough
-from dpladder.learn.data import Data, plain
+from dpladder.config.label_sets import states_by_finding
+from dpladder.config.telling import BINS, CONFIDENCES, MORE, detectable_count
+from dpladder.learn.data import Data, unaugmented
 from dpladder.learn.interface import Constants, Logits, Shape, Weights, public_random, sigmoid_bias
 from dpladder.learn.measures.figures import (
     ELSEWHERE,
@@ -43,7 +43,7 @@ from dpladder.learn.measures.tested import (
     WorstTested,
 )
 from dpladder.learn.queries import Cells
-from dpladder.learn.score import CHUNK, by_themselves
+from dpladder.learn.score import CHUNK, row_by_row_logits
 from dpladder.learn.scorers import ClassScorer, FindingScorer, LossScorer, Scorer
 from dpladder.privacy.accounting import gdp
 
@@ -84,7 +84,7 @@ class CellTable:
     def places(self, model: MeasuredModel, data: Data) -> Places:
         raise NotImplementedError
 
-    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
         """Fields of `Tested`."""
         return {}
 
@@ -114,7 +114,7 @@ def add_up(
     return table.reshape(shape)
 
 
-def once(places: NDArray[np.int64]) -> Places:
+def one_cell_each(places: NDArray[np.int64]) -> Places:
     """Each record wholly in one cell."""
     return places[:, None, None], np.ones((len(places), 1, 1))
 
@@ -138,12 +138,14 @@ class RightAndWrong(CellTable):
     def places(self, model: MeasuredModel, data: Data) -> Places:
         return _right_or_wrong(model, data, np.where(data.labels >= 0, 0, -1))
 
-    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
-        told = _accuracy(counts[None], sd) | {"brier": of.task == "findings"}
+    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+        fields = _accuracy(counts[None], sd) | {"brier": of.task == "findings"}
         if of.task == "losses":
             assert of.most is not None, "a language model's losses have a bound"
-            told["perplexity"] = perplexity(told["accuracy"], told["accuracy_sd"], of.most)
-        return told
+            fields["perplexity"] = perplexity_of_share(
+                fields["accuracy"], fields["accuracy_sd"], of.most
+            )
+        return fields
 
 
 class ByClass(CellTable):
@@ -158,7 +160,7 @@ class ByClass(CellTable):
         known = (data.labels >= 0) & (data.labels < model.constants.classes)
         return _right_or_wrong(model, data, np.where(known, data.labels, -1))
 
-    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
         return _accuracy(counts, sd) | {"classes": _rows(of.classes, counts, sd)}
 
 
@@ -175,13 +177,13 @@ class ByGroup(CellTable):
         assert data.groups is not None, "prepared with the groups that the config declares"
         return _right_or_wrong(model, data, np.where(data.labels >= 0, data.groups, -1))
 
-    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
         groups = of.groups
         assert groups is not None, "counted by groups"
         summed = np.array([name in groups.summed for name in groups.counted])
         rows = _rows(groups.counted, counts, sd)
-        others, apart = counts[~summed].sum(axis=0), int((~summed).sum())
-        elsewhere = share(others[0], others[1], sd * math.sqrt(apart)) if apart else None
+        untrained, apart = counts[~summed].sum(axis=0), int((~summed).sum())
+        elsewhere = share(untrained[0], untrained[1], sd * math.sqrt(apart)) if apart else None
         return _accuracy(counts[summed], sd) | {
             "groups": tuple(
                 GroupTested(**asdict(row), trained=row.name in groups.trained) for row in rows
@@ -206,27 +208,27 @@ class ByFinding(CellTable):
         return model.constants.classes
 
     def places(self, model: MeasuredModel, data: Data) -> Places:
-        logits = _of_findings(model).logits(model.weights, data.features)
-        each = enumerate(each_finding(data.labels, logits.shape[1]))
+        logits = _finding_scorer(model).logits(model.weights, data.features)
+        each = enumerate(states_by_finding(data.labels, logits.shape[1]))
         cells = [
             np.where(known, 2 * present + ((logits[:, place] > 0.0) != present), -1)
             for place, (present, known) in each
         ]
         return in_each_block(np.stack(cells, axis=1))
 
-    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
         """A record weighs as much in the accuracy as if it were one."""
         classes = len(counts)
         each = figures_of_findings(arrays_of(of))
         findings = [
             FindingTested(
                 name,
-                share(own[:, 0].sum(), own[:, 1].sum(), sd * math.sqrt(2.0)),
+                share(cells[:, 0].sum(), cells[:, 1].sum(), sd * math.sqrt(2.0)),
                 figures,
-                own.tolist(),
+                cells.tolist(),
                 sd,
             )
-            for name, own, figures in zip(of.classes, counts, each, strict=True)
+            for name, cells, figures in zip(of.classes, counts, each, strict=True)
         ]
         together = counts.sum(axis=(0, 1))[None] / classes
         return _accuracy(together, sd * math.sqrt(2.0 / classes)) | {"findings": tuple(findings)}
@@ -282,7 +284,7 @@ def worst(rows: tuple[ClassTested, ...]) -> WorstTested | None:
     return min(known, key=lambda row: row.value) if len(known) == len(rows) else None
 
 
-def perplexity(share: float, sd: float, most: float) -> Perplexity:
+def perplexity_of_share(share: float, sd: float, most: float) -> Perplexity:
     """Of the mean of clipped losses, which is `most` less the share of it that records count: its
     exponential, and where that lies with probability 0.95 over the noise alone."""
     loss, spread = most * (1.0 - share), most * sd
@@ -304,10 +306,10 @@ class Answers(CellTable):
     def places(self, model: MeasuredModel, data: Data) -> Places:
         classes = model.constants.classes
         known = (data.labels >= 0) & (data.labels < classes)
-        predicted = _of_classes(model).predict(model.weights, data.features)
-        return once(np.where(known, data.labels * classes + predicted, -1))
+        predicted = _class_scorer(model).predict(model.weights, data.features)
+        return one_cell_each(np.where(known, data.labels * classes + predicted, -1))
 
-    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
         return {"confusion": Confusion(counts.tolist(), sd)}
 
 
@@ -324,14 +326,14 @@ class Scores(CellTable):
         return (2, BINS)
 
     def places(self, model: MeasuredModel, data: Data) -> Places:
-        of = _of_classes(model).of
+        of = _class_scorer(model).of
         bins = edges(model.weights, model.constants, of)
         chunks = (slice(start, start + CHUNK) for start in range(0, len(data.features), CHUNK))
-        each = [margin(model.weights, plain(data.features, rows), of) for rows in chunks]
+        each = [margin(model.weights, unaugmented(data.features, rows), of) for rows in chunks]
         scores = np.concatenate([np.empty(0), *each])
         known = (data.labels >= 0) & (data.labels < 2)
-        found = np.searchsorted(bins, scores, side="right")
-        return once(np.where(known, data.labels * BINS + found, -1))
+        bins_of_scores = np.searchsorted(bins, scores, side="right")
+        return one_cell_each(np.where(known, data.labels * BINS + bins_of_scores, -1))
 
 
 class ScoresByFinding(CellTable):
@@ -346,10 +348,10 @@ class ScoresByFinding(CellTable):
         return model.constants.classes
 
     def places(self, model: MeasuredModel, data: Data) -> Places:
-        scorer = _of_findings(model)
+        scorer = _finding_scorer(model)
         bins = edges_of_each(model.weights, model.constants, scorer)
         logits = scorer.logits(model.weights, data.features)
-        each = enumerate(each_finding(data.labels, logits.shape[1]))
+        each = enumerate(states_by_finding(data.labels, logits.shape[1]))
         cells = [
             np.where(
                 known,
@@ -362,17 +364,17 @@ class ScoresByFinding(CellTable):
 
 
 def margin(
-    weights: Weights, features: NDArray[np.floating], own: Logits | None
+    weights: Weights, features: NDArray[np.floating], logits_of: Logits | None
 ) -> NDArray[np.float64]:
     """What a model of two classes ranks records by: how far the second logit is above the first."""
-    found = (own or by_themselves)(weights, features)
+    logits = (logits_of or row_by_row_logits)(weights, features)
     with np.errstate(invalid="ignore"):  # whether a record overflows must show nowhere
-        return np.asarray(found[:, 1] - found[:, 0], np.float64)
+        return np.asarray(logits[:, 1] - logits[:, 0], np.float64)
 
 
-def edges(weights: Weights, constants: Constants, own: Logits | None) -> NDArray[np.float64]:
+def edges(weights: Weights, constants: Constants, logits_of: Logits | None) -> NDArray[np.float64]:
     """Bins of the margin of two classes."""
-    return _bins(margin(weights, _probes(constants), own))
+    return _bins(margin(weights, _probes(constants), logits_of))
 
 
 def edges_of_each(
@@ -381,8 +383,8 @@ def edges_of_each(
     """Of each class, bins of its logit, which widen from where training started: (classes,
     edges)."""
     bias = sigmoid_bias(constants.classes)
-    found = scorer.of(weights, _probes(constants)) - bias
-    return np.stack([_bins(scores) for scores in found.T]) + bias
+    logits = scorer.of(weights, _probes(constants)) - bias
+    return np.stack([_bins(scores) for scores in logits.T]) + bias
 
 
 def _probes(constants: Constants) -> NDArray[np.float32]:
@@ -427,7 +429,7 @@ class Confidence(CellTable):
         shares = np.concatenate([(1.0 - upper) * weight, upper * weight], axis=1)
         return places[:, None], shares[:, None]
 
-    def tell(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
         return {"reliability": tuple(_reliability(counts, sd))}
 
 
@@ -435,7 +437,7 @@ def _reliability(counts: Counts, sd: float) -> Iterator[ReliabilityBin]:
     for place, cells in enumerate(counts):
         lower, upper = place / len(counts), (place + 1) / len(counts)
         total, right = float(cells.sum()), float(cells[0].sum())
-        if total <= enough(sd, 4):
+        if total <= detectable_count(sd, 4):
             yield ReliabilityBin(lower, upper, total, None, None)
             continue
         sure = float(cells[:, 0].sum() * lower + cells[:, 1].sum() * upper) / total
@@ -443,12 +445,12 @@ def _reliability(counts: Counts, sd: float) -> Iterator[ReliabilityBin]:
         yield ReliabilityBin(lower, upper, total, min(max(sure, lower), upper), accuracy)
 
 
-def _of_classes(model: MeasuredModel) -> ClassScorer:
+def _class_scorer(model: MeasuredModel) -> ClassScorer:
     assert isinstance(model.scorer, ClassScorer), "the config refuses this for other tasks"
     return model.scorer
 
 
-def _of_findings(model: MeasuredModel) -> FindingScorer:
+def _finding_scorer(model: MeasuredModel) -> FindingScorer:
     assert isinstance(model.scorer, FindingScorer), "the config refuses this for other tasks"
     return model.scorer
 
@@ -514,19 +516,19 @@ def exact(name: Measures, model: MeasuredModel, data: Data) -> ReleasedCounts:
     )
 
 
-def arrays_of(found: ReleasedCounts) -> dict[str, tuple[Counts, float]]:
+def arrays_of(released: ReleasedCounts) -> dict[str, tuple[Counts, float]]:
     """Its tables, each with the deviation of its noise."""
     return {
         holds: (np.array(table.cells, np.float64), table.sd)
-        for holds, table in found.tables.items()
+        for holds, table in released.tables.items()
     }
 
 
-def tested(found: ReleasedCounts) -> Tested:
+def figures_of_counts(released: ReleasedCounts) -> Tested:
     """All that follows from the counts of a test. It costs nothing."""
     fields: dict[str, Any] = {}
-    arrays = arrays_of(found)
+    arrays = arrays_of(released)
     for holds, (counts, sd) in arrays.items():
-        fields |= TABLES[holds].tell(counts, sd, found)
+        fields |= TABLES[holds].figures(counts, sd, released)
     fields["figures"] = figures_of(arrays) | fields.get("figures", {})
     return Tested(**fields)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpladder.learn.scorers import TaskName
-from dpladder.privacy.accounting.shown import Shown, spread
+from dpladder.privacy.accounting.shown import NoisedFigure, sampling_spread
 
 BRIER = "1 − Brier score"  # learn/scorers.py
 
@@ -64,7 +64,7 @@ class ClassTested:
         """Of the accuracy, over noise and sampling."""
         if self.accuracy is None or self.accuracy_sd is None:
             return None
-        return spread(self.accuracy, self.accuracy_sd, self.correct + self.wrong)
+        return sampling_spread(self.accuracy, self.accuracy_sd, self.correct + self.wrong)
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class FindingTested:
     those that have it, how many are told right and wrong, each with noise of deviation `sd`."""
 
     name: str
-    accuracy: Shown | None
-    figures: dict[str, Shown | None]
+    accuracy: NoisedFigure | None
+    figures: dict[str, NoisedFigure | None]
     counts: list[list[float]]
     sd: float
 
@@ -114,7 +114,7 @@ class Confusion:
     cells: list[list[float]]
     sd: float
 
-    def shown(self, place: int) -> list[float | None]:
+    def row_or_hidden(self, place: int) -> list[float | None]:
         """A class's row; null where noise hides whether there are any."""
         return [cell if cell > 2 * self.sd else None for cell in self.cells[place]]
 
@@ -129,7 +129,7 @@ class ReliabilityBin:
     upper: float
     total: float
     confidence: float | None
-    accuracy: Shown | None
+    accuracy: NoisedFigure | None
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Tested:
     total: float
     sd: float
     noised: bool
-    figures: dict[str, Shown | None] = field(default_factory=dict)
+    figures: dict[str, NoisedFigure | None] = field(default_factory=dict)
     classes: tuple[ClassTested, ...] | None = None
     groups: tuple[GroupTested, ...] | None = None
     worst: WorstTested | None = None
@@ -184,18 +184,20 @@ class Tested:
     @property
     def spread(self) -> float:
         """Of the accuracy, over noise and sampling."""
-        return spread(self.accuracy, self.accuracy_sd, self.total)
+        return sampling_spread(self.accuracy, self.accuracy_sd, self.total)
 
     @property
-    def majority(self) -> Shown | None:
+    def majority(self) -> NoisedFigure | None:
         """The share that naming the most frequent class would get right, where records were counted
         by class; of findings, saying that all are absent."""
         if self.findings:
             counts = [one.absent for one in self.findings], [one.present for one in self.findings]
             absent, known = sum(counts[0]), sum(map(sum, counts))
             noise = 2.0 * math.hypot(*(one.sd for one in self.findings)) / known if known > 0 else 0
-            return Shown(absent / known, noise) if known > 0 else None
+            return NoisedFigure(absent / known, noise) if known > 0 else None
         if not self.classes:
             return None
         most = max(one.correct + one.wrong for one in self.classes) / self.total
-        return Shown(most, spread(most, math.sqrt(2) * self.classes[0].sd / self.total, self.total))
+        return NoisedFigure(
+            most, sampling_spread(most, math.sqrt(2) * self.classes[0].sd / self.total, self.total)
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from dpladder.learn.curator import Given, Training
+from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.descent import Update, UpdateFactory, descend_head
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
@@ -13,14 +13,14 @@ from dpladder.methods.dp_adam.section import Adam
 
 
 def train(
-    given: Given,
+    inputs: PublicInputs,
     queries: tuple[Query, ...],
     learner: Adam,
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
     return descend_head(
-        given, queries, learner, hyper, constants, adam(learner.betas, learner.stability)
+        inputs, queries, learner, hyper, constants, adam(learner.betas, learner.stability)
     )
 
 

@@ -14,7 +14,7 @@ from dpladder.config.learner_sections import (
     Linked,
     Radius,
     Searched,
-    bought,
+    configured_purchases,
 )
 from dpladder.config.section import Positive
 
@@ -34,4 +34,4 @@ class FeatureCovariance(LearnerSection):
 
     @property
     def purchases(self) -> dict[str, Any]:
-        return bought(covariance=self.covariance)
+        return configured_purchases(covariance=self.covariance)

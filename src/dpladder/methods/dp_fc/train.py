@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from dpladder.learn.curator import Given, Training
+from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.moments import as_weights, eigen, finite, to_matrix
 from dpladder.learn.queries import Query
@@ -13,19 +13,19 @@ from dpladder.methods.dp_fc.section import FeatureCovariance
 
 
 def train(
-    given: Given,
+    inputs: PublicInputs,
     queries: tuple[Query, ...],
     learner: FeatureCovariance,
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
-    *own, gradient = queries
-    if own:
-        covariance = yield own[0].at()
+    *sums, gradient = queries
+    if sums:
+        covariance = yield sums[0].at()
     else:
-        covariance = torch.from_numpy(given.covariance).to(given.device)
+        covariance = torch.from_numpy(inputs.covariance).to(inputs.device)
     values, vectors = eigen(to_matrix(covariance) / constants.n0, learner.damping)
-    weights = given.zeros(constants.classes, constants.dimension)
+    weights = inputs.zeros(constants.classes, constants.dimension)
     for _ in range(hyper.steps):
         mean = (yield gradient.at(weights)) / constants.n0
         weights = finite(weights - hyper.eta * (mean @ vectors / values) @ vectors.T)

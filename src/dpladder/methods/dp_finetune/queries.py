@@ -18,5 +18,5 @@ def logit_noise(learner: FineTune, hyper: Hyper, constants: Constants) -> float:
     """As if the head were all: its inputs are about as long as pooled features."""
     if learner.optimizer == "adam":
         return descent_noise.logit_noise_of_adam(learner, hyper, constants)
-    steps = guide.of_steps(learner, hyper)
+    steps = guide.hyper_after_look(learner, hyper)
     return descent_noise.logit_noise(learner, steps, constants, learner.momentum)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpladder.learn.curator import Given, Training
+from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.descent import momentum
 from dpladder.learn.finetune.descent import descend_network
 from dpladder.learn.interface import Constants, Hyper, Weights
@@ -12,8 +12,12 @@ from dpladder.methods.dp_finetune.section import FineTune
 
 
 def train(
-    given: Given, queries: tuple[Query, ...], learner: FineTune, hyper: Hyper, constants: Constants
+    inputs: PublicInputs,
+    queries: tuple[Query, ...],
+    learner: FineTune,
+    hyper: Hyper,
+    constants: Constants,
 ) -> Training[Weights]:
     by_adam = learner.optimizer == "adam"
     update = adam(learner.betas, learner.stability) if by_adam else momentum(learner.momentum)
-    return descend_network(update, given, queries, learner, hyper, constants)
+    return descend_network(update, inputs, queries, learner, hyper, constants)

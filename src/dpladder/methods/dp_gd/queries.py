@@ -11,5 +11,5 @@ queries = guide.queries
 
 
 def logit_noise(learner: Descent, hyper: Hyper, constants: Constants) -> float:
-    steps = guide.of_steps(learner, hyper)
+    steps = guide.hyper_after_look(learner, hyper)
     return descent_noise.logit_noise(learner, steps, constants, learner.momentum)

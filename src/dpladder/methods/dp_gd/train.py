@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpladder.learn.curator import Given, Training
+from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.descent import descend_head, momentum
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
@@ -10,10 +10,10 @@ from dpladder.methods.dp_gd.section import Descent
 
 
 def train(
-    given: Given,
+    inputs: PublicInputs,
     queries: tuple[Query, ...],
     learner: Descent,
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
-    return descend_head(given, queries, learner, hyper, constants, momentum(learner.momentum))
+    return descend_head(inputs, queries, learner, hyper, constants, momentum(learner.momentum))

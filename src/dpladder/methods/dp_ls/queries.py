@@ -26,14 +26,16 @@ from dpladder.privacy.accounting import gdp
 def queries(learner: LeastSquares, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
     if hyper.mu == 0.0:  # shared statistics are all that it stands on
         return ()
-    return sums(hyper.mu, learner.radius, constants, own=learner.covariance is None)
+    return sums(hyper.mu, learner.radius, constants, by_class=learner.covariance is None)
 
 
-def sums(mu: float, radius: float, constants: Constants, own: bool = True) -> tuple[Query, ...]:
+def sums(
+    mu: float, radius: float, constants: Constants, by_class: bool = True
+) -> tuple[Query, ...]:
     """Noised G, where it is the release's own, and A_j and b_j of every class; of findings no
     A_j."""
     several = constants.labels != MANY
-    sigma = gdp.sigma(mu, 1 + own + several)
+    sigma = gdp.sigma(mu, 1 + by_class + several)
     moments = SecondMoments(name="moments", multiplier=sigma, radius=radius, by_class=True)
     targets = WeighedSums(
         name="targets",
@@ -42,7 +44,7 @@ def sums(mu: float, radius: float, constants: Constants, own: bool = True) -> tu
         by="class" if several else "lack",
         apart=several,
     )
-    return (*([covariance(sigma, radius)] * own), *([moments] * several), targets)
+    return (*([covariance(sigma, radius)] * by_class), *([moments] * several), targets)
 
 
 def logit_noise(learner: LeastSquares, hyper: Hyper, constants: Constants) -> float:

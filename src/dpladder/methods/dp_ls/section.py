@@ -13,7 +13,7 @@ from dpladder.config.learner_sections import (
     Radius,
     Searched,
     Statistics,
-    bought,
+    configured_purchases,
 )
 
 
@@ -41,7 +41,7 @@ class LeastSquares(LearnerSection):
 
     @property
     def purchases(self) -> dict[str, Any]:
-        return bought(covariance=self.covariance, statistics=self.statistics)
+        return configured_purchases(covariance=self.covariance, statistics=self.statistics)
 
     def of_trial(self, number: int) -> Self:
         values = (self.statistics and self.statistics.alpha) or (self.alpha,)

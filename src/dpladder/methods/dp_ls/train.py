@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dpladder.config.label_sets import MANY
-from dpladder.learn.curator import Given, Training
+from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.moments import as_weights, eigen, solve, to_matrix
 from dpladder.learn.queries import Query, QueryCall
@@ -19,40 +19,40 @@ from dpladder.methods.dp_ls.section import LeastSquares
 
 
 def train(
-    given: Given,
+    inputs: PublicInputs,
     queries: tuple[Query, ...],
     learner: LeastSquares,
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
     """From sums of its own, from shared ones, or from both together."""
-    own = {query.name: query for query in queries}
-    together = (yield own["covariance"].at()) if "covariance" in own else None
-    if given.covariance is not None:
-        together = torch.from_numpy(given.covariance).to(given.device)
+    by_name = {query.name: query for query in queries}
+    together = (yield by_name["covariance"].at()) if "covariance" in by_name else None
+    if inputs.covariance is not None:
+        together = torch.from_numpy(inputs.covariance).to(inputs.device)
     if constants.labels == MANY:
-        targets = yield own["targets"].at()
-        return as_weights(_of_findings(together, targets, hyper, learner, constants))
-    together = _combined_sum(given, hyper, "covariance", None, together)
+        targets = yield by_name["targets"].at()
+        return as_weights(_newton_step_of_findings(together, targets, hyper, learner, constants))
+    together = _combined_sum(inputs, hyper, "covariance", None, together)
 
     def head(label: int, sums: list[Tensor]) -> Tensor:
         moments, target = (
-            _combined_sum(given, hyper, name, label, total)
+            _combined_sum(inputs, hyper, name, label, total)
             for name, total in zip(("moments", "targets"), sums or (None, None), strict=True)
         )
         system = to_matrix(moments + learner.alpha * together)
         return solve(system / constants.n0, hyper.ridge, target / constants.n0)
 
-    heads = yield from class_by_class(given, constants, _asking(queries), head)
+    heads = yield from class_by_class(inputs, constants, _queries_of_class(queries), head)
     return as_weights(torch.stack(heads))
 
 
-def _asking(queries: tuple[Query, ...]) -> Callable[[int], list[QueryCall]]:
+def _queries_of_class(queries: tuple[Query, ...]) -> Callable[[int], list[QueryCall]]:
     """A class's own sums."""
     return lambda label: [query.at(label) for query in queries if query.name != "covariance"]
 
 
-def _of_findings(
+def _newton_step_of_findings(
     together: Any, targets: Tensor, hyper: Hyper, learner: LeastSquares, constants: Constants
 ) -> Tensor:
     """The first Newton step of each finding's logistic regression from its public bias: log-odds of
@@ -64,7 +64,7 @@ def _of_findings(
 
 
 def release_sums(
-    given: Given, queries: tuple[Query, ...], constants: Constants, keep: statistics.Keep
+    inputs: PublicInputs, queries: tuple[Query, ...], constants: Constants, keep: statistics.Keep
 ) -> Training[None]:
     """All noised sums, for trainings to share; each is kept as soon as it is released."""
     covariance, *of_classes = queries
@@ -74,18 +74,20 @@ def release_sums(
         for query, total in zip(of_classes, sums, strict=True):
             keep(query.name, label, total.cpu().numpy())
 
-    yield from class_by_class(given, constants, _asking(queries), conclude)
+    yield from class_by_class(inputs, constants, _queries_of_class(queries), conclude)
 
 
-def _combined_sum(given: Given, hyper: Hyper, name: str, label: int | None, own: Any) -> Tensor:
+def _combined_sum(
+    inputs: PublicInputs, hyper: Hyper, name: str, label: int | None, class_sum: Any
+) -> Tensor:
     """A sum from all its releases. Two of it, with independent noise of variances
     proportional to mu^-2, weigh as mu^2: that has the least variance, proportional to (mu_own^2 +
     mu_shared^2)^-1, what one release at the mu of both together would have."""
-    if given.statistics is None or (name == "covariance" and given.covariance is not None):
-        assert own is not None, "a training without shared statistics releases its own"
-        return own
-    before = torch.from_numpy(statistics.read(given.statistics, name, label)).to(given.device)
-    if own is None:
+    if inputs.statistics is None or (name == "covariance" and inputs.covariance is not None):
+        assert class_sum is not None, "a training without shared statistics releases its own"
+        return class_sum
+    before = torch.from_numpy(statistics.read(inputs.statistics, name, label)).to(inputs.device)
+    if class_sum is None:
         return before
-    mu = statistics.mu_of(given.statistics)
-    return before.lerp(own, hyper.mu**2 / (hyper.mu**2 + mu**2))
+    mu = statistics.mu_of(inputs.statistics)
+    return before.lerp(class_sum, hyper.mu**2 / (hyper.mu**2 + mu**2))

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dpladder.learn.curator import Given, Training
-from dpladder.learn.descent import descend, in_shapes, momentum
+from dpladder.learn.curator import PublicInputs, Training
+from dpladder.learn.descent import descend, momentum, split_into_shapes
 from dpladder.learn.interface import Constants, Hyper, Shape, Weights, public_random
 from dpladder.learn.queries import GradientSum, Query
 from dpladder.methods.dp_mlp.queries import layers
@@ -17,7 +17,7 @@ from dpladder.methods.dp_mlp.section import HiddenLayer
 
 
 def train(
-    given: Given,
+    inputs: PublicInputs,
     queries: tuple[Query, ...],
     learner: HiddenLayer,
     hyper: Hyper,
@@ -25,10 +25,10 @@ def train(
 ) -> Training[Weights]:
     gradients, shapes = queries[0], layers(learner, constants)
     assert isinstance(gradients, GradientSum)
-    first = initial(learner, constants, shapes).to(given.device)
+    first = initial(learner, constants, shapes).to(inputs.device)
     update = momentum(learner.momentum)
     flat = yield from descend(gradients, first, hyper, learner, constants, update)
-    return in_shapes(flat, shapes)
+    return split_into_shapes(flat, shapes)
 
 
 def initial(learner: HiddenLayer, constants: Constants, layers: Sequence[Shape]) -> Tensor:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from dpladder.learn.curator import Given, Training
+from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.moments import as_weights, finite, solve, to_matrix
 from dpladder.learn.queries import Query, QueryCall
@@ -23,12 +23,16 @@ MAJORANT = {"softmax": 2.0, "sigmoid": 1.0}
 
 
 def train(
-    given: Given, queries: tuple[Query, ...], learner: Newton, hyper: Hyper, constants: Constants
+    inputs: PublicInputs,
+    queries: tuple[Query, ...],
+    learner: Newton,
+    hyper: Hyper,
+    constants: Constants,
 ) -> Training[Weights]:
     """Newton's method on two noised sums a step: the gradient, and each class's Hessian block at
     the weights that the gradient was taken at."""
     gradient, hessian = queries
-    weights = given.zeros(constants.classes, constants.dimension)
+    weights = inputs.zeros(constants.classes, constants.dimension)
     scale = MAJORANT[learner.link] / constants.n0
     for _ in range(hyper.steps):
         slope = (yield gradient.at(weights)) / constants.n0 + hyper.ridge * weights
@@ -39,7 +43,7 @@ def train(
         def move(label: int, sums: list[Tensor], slope: Tensor = slope) -> Tensor:
             return solve(scale * to_matrix(sums[0]), hyper.ridge, slope[label])
 
-        moves = yield from class_by_class(given, constants, ask, move)
+        moves = yield from class_by_class(inputs, constants, ask, move)
         weights = finite(weights - torch.stack(moves))
         # a shift of all classes alike changes no probability, but the penalty
         if learner.link == "softmax":

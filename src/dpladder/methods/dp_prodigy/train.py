@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dpladder.config.learner_sections import GrowingSteps
-from dpladder.learn.curator import Given, Training
+from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.descent import Update, UpdateFactory, descend_head
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
@@ -21,7 +21,7 @@ from dpladder.methods.dp_prodigy.section import StepSizeFree
 
 
 def train(
-    given: Given,
+    inputs: PublicInputs,
     queries: tuple[Query, ...],
     learner: StepSizeFree,
     hyper: Hyper,
@@ -29,7 +29,7 @@ def train(
 ) -> Training[Weights]:
     # the update is the step, its size included
     whole = replace(hyper, eta=1.0)
-    return descend_head(given, queries, learner, whole, constants, prodigy(learner))
+    return descend_head(inputs, queries, learner, whole, constants, prodigy(learner))
 
 
 def prodigy(learner: GrowingSteps) -> UpdateFactory:
@@ -50,12 +50,12 @@ def prodigy(learner: GrowingSteps) -> UpdateFactory:
         def update(gradient: Tensor, weights: Tensor) -> Tensor:
             nonlocal d
             weight = d if learner.step_sizes == "prodigy" else torch.ones_like(d)
-            squares.add_(weight.square() * _inner(gradient, gradient))
+            squares.add_(weight.square() * _inner_product(gradient, gradient))
             eta = d * weight / (weight.square() * learner.gradient_bound**2 + squares).sqrt_()
             eta.nan_to_num_(0.0, 0.0)  # no gradient yet, no step
-            progress.add_(eta * _inner(gradient, start - weights))
+            progress.add_(eta * _inner_product(gradient, start - weights))
             moved = weights - eta * gradient - start
-            estimate = (progress / _inner(moved, moved).sqrt_()).nan_to_num_(0.0, 0.0, 0.0)
+            estimate = (progress / _inner_product(moved, moved).sqrt_()).nan_to_num_(0.0, 0.0, 0.0)
             d = d.maximum(estimate)
             return eta * gradient
 
@@ -64,5 +64,5 @@ def prodigy(learner: GrowingSteps) -> UpdateFactory:
     return begin
 
 
-def _inner(one: Tensor, other: Tensor) -> Tensor:
+def _inner_product(one: Tensor, other: Tensor) -> Tensor:
     return (one * other).sum()

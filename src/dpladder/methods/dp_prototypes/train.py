@@ -14,7 +14,7 @@ from __future__ import annotations
 from torch.nn.functional import normalize
 
 from dpladder.config.label_sets import MANY
-from dpladder.learn.curator import Given, Training
+from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.moments import as_weights
 from dpladder.learn.queries import Query
@@ -22,7 +22,7 @@ from dpladder.methods.dp_prototypes.section import Prototypes
 
 
 def train(
-    given: Given,
+    inputs: PublicInputs,
     queries: tuple[Query, ...],
     learner: Prototypes,
     hyper: Hyper,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dpladder.learn.curator import Given, Training
+from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.descent import released
 from dpladder.learn.interface import Constants, Hyper, Weights, public_random
 from dpladder.learn.queries import Query
@@ -18,15 +18,15 @@ DIRECTIONS = 0x5A4F  # keeps the directions' public stream apart from that of a 
 
 
 def train(
-    given: Given,
+    inputs: PublicInputs,
     queries: tuple[Query, ...],
     learner: ZerothOrder,
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
     (difference,) = queries
-    public = directions(constants, given.number, learner.bias)
-    weights = given.zeros(constants.classes, constants.dimension + learner.bias)
+    public = directions(constants, inputs.number, learner.bias)
+    weights = inputs.zeros(constants.classes, constants.dimension + learner.bias)
     rate = hyper.eta / (2 * learner.smoothing * constants.n0)
     for _ in range(hyper.steps):
         along = torch.from_numpy(next(public)).to(weights)

@@ -32,30 +32,32 @@ def queries(
     learner: LossesLookedAt, hyper: Hyper, constants: Constants, model: Model | None = None
 ) -> tuple[Query, ...]:
     """Of a linear head, where no other model is named."""
-    found = split(learner, hyper, constants.relation)
+    multipliers = split(learner, hyper, constants.relation)
     if model is None:
         assert isinstance(learner, HyperparameterFree)
         model = LinearHead(learner.bias, learner.link)
-    return step_queries(learner, found, model)
+    return step_queries(learner, multipliers, model)
 
 
-def step_queries(learner: LossesLookedAt, found: Multipliers, model: Model) -> tuple[Query, ...]:
+def step_queries(
+    learner: LossesLookedAt, multipliers: Multipliers, model: Model
+) -> tuple[Query, ...]:
     """The gradient, and the losses of a look: all in one release; by Laplace noise one by one, for
     several are no more than pure together. On a sample those of one step compose inside it, so that
     each place along the step has a name."""
     rate = learner.sampling_rate
     gradient = GradientSum(
         name="noise",
-        multiplier=found.gradient,
-        count=found.steps,
+        multiplier=multipliers.gradient,
+        count=multipliers.steps,
         sampling_rate=rate,
         model=model,
         clipping="automatic",
     )
     losses = LossSums(
         name="losses",
-        multiplier=found.loss,
-        count=found.looks,
+        multiplier=multipliers.loss,
+        count=multipliers.looks,
         sampling_rate=rate,
         model=model,
         points=learner.points,
@@ -64,7 +66,7 @@ def step_queries(learner: LossesLookedAt, found: Multipliers, model: Model) -> t
         return gradient, losses
     alone = replace(losses, distribution="laplace", points=1)
     if rate == 1.0:
-        return gradient, replace(alone, count=learner.points * found.looks)
+        return gradient, replace(alone, count=learner.points * multipliers.looks)
     return gradient, *(replace(alone, name=f"losses {place}") for place in range(learner.points))
 
 
@@ -83,14 +85,14 @@ def split(learner: LossesLookedAt, hyper: Hyper, relation: Relation = "add_remov
     whole = Multipliers(gradient, loss, hyper.steps, looks)
     if learner.sampling_rate == 1.0:
         return whole
-    return _scaled(whole, _least_scale(whole, learner, hyper, relation))
+    return _scale_noise(whole, _least_scale(whole, learner, hyper, relation))
 
 
 def _least_scale(
     whole: Multipliers, learner: LossesLookedAt, hyper: Hyper, relation: Relation
 ) -> float:
     def cost(scale: float) -> float:
-        (run,) = _events(learner, _scaled(whole, scale), hyper)
+        (run,) = _events(learner, _scale_noise(whole, scale), hyper)
         return price(run.event, relation).mu
 
     arguments: dict[str, Any] = {
@@ -99,14 +101,14 @@ def _least_scale(
         "prices": repr(_events(learner, whole, hyper)),
     }
     question = f"hyfree_dp under {relation}"
-    return memo.remembered(question, arguments, partial(least_noise, cost, hyper.mu, 1.0))
+    return memo.memoized_figure(question, arguments, partial(least_noise, cost, hyper.mu, 1.0))
 
 
-def _events(learner: LossesLookedAt, found: Multipliers, hyper: Hyper) -> Any:
+def _events(learner: LossesLookedAt, multipliers: Multipliers, hyper: Hyper) -> Any:
     """Events hang on no constants, and on no model."""
-    queries = step_queries(learner, found, LinearHead())
+    queries = step_queries(learner, multipliers, LinearHead())
     return declared(queries, Constants(1, 1, 1), hyper.delta0).events
 
 
-def _scaled(whole: Multipliers, scale: float) -> Multipliers:
+def _scale_noise(whole: Multipliers, scale: float) -> Multipliers:
     return replace(whole, gradient=whole.gradient * scale, loss=whole.loss * scale)

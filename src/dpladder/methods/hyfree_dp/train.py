@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dpladder.config.learner_sections import LossesLookedAt, Steering
-from dpladder.learn.curator import Given, Training
+from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.descent import UpdateFactory, momentum, released
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.links import link_of
@@ -45,14 +45,14 @@ class Rate:
 
 
 def train(
-    given: Given,
+    inputs: PublicInputs,
     queries: tuple[Query, ...],
     learner: HyperparameterFree,
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
-    first = given.zeros(constants.classes, constants.dimension + learner.bias)
-    unit = link_of(learner, constants).first
+    first = inputs.zeros(constants.classes, constants.dimension + learner.bias)
+    unit = link_of(learner, constants).loss_at_zero
     return ((yield from descend(queries, first, unit, learner, hyper, constants)),)
 
 
@@ -77,9 +77,9 @@ def descend(
         if step % learner.every == 0:
             move = rate.eta * direction
             looked_at = torch.stack([weights + back * move for back in places(learner.points)])
-            found = yield from noised_losses(losses, looked_at, rate.bound)
+            losses_seen = yield from noised_losses(losses, looked_at, rate.bound)
             noise = losses[0].scale(constants) * rate.bound / size
-            rate = learned(rate, rate.bound * found / size, noise, unit, learner.steering)
+            rate = fit_rate(rate, rate.bound * losses_seen / size, noise, unit, learner.steering)
         weights = weights - rate.eta * direction
     return released(weights)
 
@@ -103,11 +103,11 @@ def noised_losses(losses: list[Query], looked_at: Tensor, bound: Tensor) -> Trai
     if losses[0].numbers > 1:
         return (yield losses[0].at(looked_at, bound))
     each = losses if len(losses) > 1 else losses * len(looked_at)
-    asked = zip(each, looked_at, strict=True)
-    return torch.stack((yield [query.at(one[None], bound) for query, one in asked]))
+    pairs = zip(each, looked_at, strict=True)
+    return torch.stack((yield [query.at(one[None], bound) for query, one in pairs]))
 
 
-def learned(
+def fit_rate(
     rate: Rate, losses: Tensor, deviation: Tensor, unit: float, steering: Steering = "guarded"
 ) -> Rate:
     """The rate at the bottom of the parabola through the losses along the step, by least squares:

@@ -3,9 +3,9 @@ of fine-tuning."""
 
 from __future__ import annotations
 
-from dpladder.learn.curator import Given, Training
-from dpladder.learn.descent import in_shapes
-from dpladder.learn.finetune.parts import start, tuned_of
+from dpladder.learn.curator import PublicInputs, Training
+from dpladder.learn.descent import split_into_shapes
+from dpladder.learn.finetune.parts import start, tuned_model
 from dpladder.learn.finetune.shapes import shapes
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
@@ -14,7 +14,7 @@ from dpladder.methods.hyfree_finetune.section import HyperparameterFreeTuning
 
 
 def train(
-    given: Given,
+    inputs: PublicInputs,
     queries: tuple[Query, ...],
     learner: HyperparameterFreeTuning,
     hyper: Hyper,
@@ -22,8 +22,8 @@ def train(
 ) -> Training[Weights]:
     """How far each trained tensor is from where it started: in the public network, and from zero in
     the head."""
-    tuned = tuned_of(learner, constants)
-    first = start(learner, constants, tuned, given.start).to(given.device)
-    unit = tuned.module.knowing_nothing
+    tuned = tuned_model(learner, constants)
+    first = start(learner, constants, tuned, inputs.start).to(inputs.device)
+    unit = tuned.module.initial_loss
     flat = yield from descend(queries, first, unit, learner, hyper, constants)
-    return in_shapes(flat, shapes(learner, constants).values())
+    return split_into_shapes(flat, shapes(learner, constants).values())

@@ -10,7 +10,7 @@ from dpladder.methods.one_step.section import OneStep
 
 
 def queries(learner: OneStep, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
-    return guide.queries(as_adam(learner), once(learner, hyper), constants)
+    return guide.queries(as_adam(learner), hyper_of_one_step(learner, hyper), constants)
 
 
 def as_adam(learner: OneStep) -> Adam:
@@ -19,5 +19,5 @@ def as_adam(learner: OneStep) -> Adam:
     )
 
 
-def once(learner: OneStep, hyper: Hyper) -> Hyper:
+def hyper_of_one_step(learner: OneStep, hyper: Hyper) -> Hyper:
     return Hyper(learner.eta, 1, hyper.mu)

@@ -3,19 +3,21 @@ nothing to search."""
 
 from __future__ import annotations
 
-from dpladder.learn.curator import Given, Training
+from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
 from dpladder.methods.dp_adam import train as heads
-from dpladder.methods.one_step.queries import as_adam, once
+from dpladder.methods.one_step.queries import as_adam, hyper_of_one_step
 from dpladder.methods.one_step.section import OneStep
 
 
 def train(
-    given: Given,
+    inputs: PublicInputs,
     queries: tuple[Query, ...],
     learner: OneStep,
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
-    return heads.train(given, queries, as_adam(learner), once(learner, hyper), constants)
+    return heads.train(
+        inputs, queries, as_adam(learner), hyper_of_one_step(learner, hyper), constants
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpladder.learn.curator import Given, Training
+from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.finetune.descent import descend_network
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
@@ -14,11 +14,11 @@ from dpladder.methods.prodigy_finetune.section import StepSizeFreeTuning
 
 
 def train(
-    given: Given,
+    inputs: PublicInputs,
     queries: tuple[Query, ...],
     learner: StepSizeFreeTuning,
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
     whole = replace(hyper, eta=1.0)  # the update is the step, its size included
-    return descend_network(prodigy(learner), given, queries, learner, whole, constants)
+    return descend_network(prodigy(learner), inputs, queries, learner, whole, constants)

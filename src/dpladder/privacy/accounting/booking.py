@@ -53,8 +53,8 @@ from dpladder.privacy.accounting.events import (
     Sampled,
     SubsetSelect,
     ZCdp,
-    describe,
-    flat,
+    event_kind,
+    flatten_events,
     mu,
     to_json,
 )
@@ -89,16 +89,16 @@ class Entry:
     weight: float = 0.0
     delta0: float = 0.0
 
-    def within(self, other: Entry) -> bool:
+    def costs_no_more_than(self, other: Entry) -> bool:
         """Whether it costs no more, whatever else there is."""
-        own, most = (
+        mine, most = (
             (self.mu, self.loss, self.weight, self.delta0),
             (other.mu, other.loss, other.weight, other.delta0),
         )
-        return all(one <= limit for one, limit in zip(own, most, strict=True))
+        return all(one <= limit for one, limit in zip(mine, most, strict=True))
 
     @property
-    def plain(self) -> bool:
+    def is_gaussian(self) -> bool:
         """Whether it is a Gaussian's, but for a small probability."""
         return not (self.loss or self.weight)
 
@@ -139,14 +139,14 @@ def largest_mu(target: float, delta: float, beside: Entry) -> float:
     nothing is left."""
     left = (delta - beside.delta0) * math.exp(-beside.weight)
     room = target - beside.loss
-    return gdp.mu(room, left) if left > 0.0 and room > 0.0 else 0.0
+    return gdp.mu_from_epsilon(room, left) if left > 0.0 and room > 0.0 else 0.0
 
 
 def price(event: Event, relation: Relation, count: int = 1) -> Entry:
     """The entry of `count` such events."""
-    own = mu(event, count)
-    if own is not None:
-        return Entry(own)
+    mu_of_event = mu(event, count)
+    if mu_of_event is not None:
+        return Entry(mu_of_event)
     match event:
         case Composed(events):
             return total(price(part.event, relation, part.count * count) for part in events)
@@ -155,26 +155,29 @@ def price(event: Event, relation: Relation, count: int = 1) -> Entry:
         case Exponential(pure):
             return Entry(gdp.mu_of_pure(pure) * math.sqrt(count) * SAFE)
         case RepeatAndSelect(inner):
-            return _selected(event, mu(inner), count)
+            return _entry_of_selection(event, mu(inner), count)
         case Booked(events, delta0):
             reserved = mu(Composed(events))
             one = (
-                Entry(reserved, delta0=delta0) if reserved is not None else _booked(event, relation)
+                Entry(reserved, delta0=delta0)
+                if reserved is not None
+                else _entry_of_booked(event, relation)
             )
             return total([one] * count)
         case SubsetSelect():
-            return total([_booked(event, relation)] * count)
+            return total([_entry_of_booked(event, relation)] * count)
     raise Refused(
-        f"{describe(event)} has no entry of its own: book it at a delta0 (Booked), which a filter "
+        f"{event_kind(event)} has no entry of its own: book it at a delta0 (Booked), which a "
+        f"filter "
         "can add up."
     )
 
 
-def _selected(event: RepeatAndSelect, run: float | None, count: int) -> Entry:
+def _entry_of_selection(event: RepeatAndSelect, run: float | None, count: int) -> Entry:
     """(4) of selection.py: mus add in squares, losses add, weights multiply."""
     if run is None:
         raise Refused(
-            f"{describe(event)} selects among runs that are not Gaussian: no bound is known here."
+            f"{event_kind(event)} selects among runs that are not Gaussian: no bound is known here."
         )
     runs, lean = selection.Runs(event.mean, event.shape), selection.Lean(event.low, event.high)
     loss, weight = selection.loss(run, runs, lean), math.log(selection.weight(runs, lean))
@@ -194,7 +197,7 @@ def _laplace_mu(pure: float) -> float:
 
 
 @cache
-def _booked(event: Booked | SubsetSelect, relation: Relation) -> Entry:
+def _entry_of_booked(event: Booked | SubsetSelect, relation: Relation) -> Entry:
     """The entry of events whose joint profile is computed, remembered on disk by what it follows
     from."""
 
@@ -202,14 +205,14 @@ def _booked(event: Booked | SubsetSelect, relation: Relation) -> Entry:
         return dominating(curve_of(event, relation), event.delta0)
 
     arguments = {"event": to_json(event), "relation": relation, "points": POINTS, "fine": FINE}
-    return Entry(memo.remembered("mu", arguments, compute), delta0=event.delta0)
+    return Entry(memo.memoized_figure("mu", arguments, compute), delta0=event.delta0)
 
 
 def curve_of(event: Booked | SubsetSelect, relation: Relation) -> Curve:
     """The privacy profile of events together."""
     if isinstance(event, SubsetSelect):
         return _subset_curve(event, relation)
-    if any(isinstance(part.event, ZCdp) for part in flat(event.events)):
+    if any(isinstance(part.event, ZCdp) for part in flatten_events(event.events)):
         return _zcdp_curve(event)
     return curve_of_losses(loss_distribution(event.events, relation))
 
@@ -248,16 +251,16 @@ def _losses(pmf: Any) -> Floats:
 
 def loss_distribution(events: Iterable[Counted], relation: Relation) -> Any:
     """dp_accounting's privacy loss distribution of events together, rounded to the safe side."""
-    parts = list(flat(events))
-    return _one_after_the_other(parts, relation, _step(parts))
+    parts = list(flatten_events(events))
+    return _compose_distributions(parts, relation, _step(parts))
 
 
-def _one_after_the_other(parts: Iterable[Counted], relation: Relation, step: float) -> Any:
-    found: Any = None
+def _compose_distributions(parts: Iterable[Counted], relation: Relation, step: float) -> Any:
+    composed: Any = None
     for part in parts:
-        one = _one_distribution(part.event, relation, step).self_compose(part.count)
-        found = one if found is None else found.compose(one)
-    return found
+        one = _loss_distribution_of(part.event, relation, step).self_compose(part.count)
+        composed = one if composed is None else composed.compose(one)
+    return composed
 
 
 def _step(parts: Iterable[Counted]) -> float:
@@ -265,14 +268,14 @@ def _step(parts: Iterable[Counted]) -> float:
     of these is a power of two times the step, exactly: rounded up, each would lose a little more,
     and all of them much more."""
     parts = list(parts)
-    step = min(1e-4, FINE * min(1.0, math.sqrt(math.fsum(_rough(part) ** 2 for part in parts))))
+    step = min(1e-4, FINE * min(1.0, math.sqrt(math.fsum(_rough_mu(part) ** 2 for part in parts))))
     least = min(
         (part.event.epsilon for part in parts if isinstance(part.event, Exponential)), default=step
     )
     return least / 2 ** math.ceil(math.log2(least / step))
 
 
-def _one_distribution(event: Event, relation: Relation, step: float) -> Any:
+def _loss_distribution_of(event: Event, relation: Relation, step: float) -> Any:
     """The privacy losses of one event as a distribution on a grid, rounded up by the library, so
     that what is composed of them is an upper bound (Koskela et al. 2020; Doroshenko et al.
     2022)."""
@@ -304,18 +307,18 @@ def _one_distribution(event: Event, relation: Relation, step: float) -> Any:
                 scale, value_discretization_interval=step, sampling_prob=q
             )
         case Sampled(q, Composed(events)) if relation == "add_remove":
-            return _on_a_sample(q, events, step)
+            return _sampled_loss_distribution(q, events, step)
         case Exponential(pure):
             return pld.from_privacy_parameters(
                 common.DifferentialPrivacyParameters(pure, 0.0), step
             )
     raise Refused(
-        f"{describe(event)} cannot be booked under {relation}: its privacy losses are not known "
+        f"{event_kind(event)} cannot be booked under {relation}: its privacy losses are not known "
         "here."
     )
 
 
-def _on_a_sample(q: float, events: Iterable[Counted], step: float) -> Any:
+def _sampled_loss_distribution(q: float, events: Iterable[Counted], step: float) -> Any:
     """The privacy losses of Gaussian and Laplace releases that all see one Poisson sample.
 
     On a sample that is given they compose adaptively, and are dominated by the product (P, Q) of
@@ -331,31 +334,31 @@ def _on_a_sample(q: float, events: Iterable[Counted], step: float) -> Any:
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    parts = list(flat(events))
+    parts = list(flatten_events(events))
     if not all(isinstance(part.event, Gaussian | Laplace) for part in parts):
-        inside = ", ".join(sorted({describe(part.event) for part in parts}))
+        inside = ", ".join(sorted({event_kind(part.event) for part in parts}))
         raise Refused(f"a Poisson sample of {inside} cannot be booked: its losses are not known.")
-    whole = _one_after_the_other(parts, "add_remove", step)._pmf_remove.to_dense_pmf()
+    whole = _compose_distributions(parts, "add_remove", step)._pmf_remove.to_dense_pmf()
     profile = _losses(whole)  # at the losses 0, 1, 2, ... steps; between them linear in e^loss
     most = step * (len(profile) - 1)
     if most > MOST:
         raise Refused("no Gaussian dominates these events: they reveal too much.")
     at = np.exp(step * np.arange(len(profile)))
 
-    def given(a: Floats) -> Floats:
+    def profile_within(a: Floats) -> Floats:
         """H(a)."""
         far = np.interp(np.maximum(a, 1.0 / np.maximum(a, 1e-300)), at, profile)
-        found: Floats = np.where(a >= 1.0, far, 1.0 - a + a * far)
-        return found
+        delta: Floats = np.where(a >= 1.0, far, 1.0 - a + a * far)
+        return delta
 
     def leaves(a: Floats) -> Floats:
         b = 1.0 + (a - 1.0) / q
-        return np.where(b > 0.0, q * given(np.maximum(b, 0.0)), 1.0 - a)
+        return np.where(b > 0.0, q * profile_within(np.maximum(b, 0.0)), 1.0 - a)
 
     def enters(a: Floats) -> Floats:
         c = 1.0 - a * (1.0 - q)
-        found: Floats = np.where(c > 0.0, c * given(a * q / np.maximum(c, 1e-300)), 0.0)
-        return found
+        delta: Floats = np.where(c > 0.0, c * profile_within(a * q / np.maximum(c, 1e-300)), 0.0)
+        return delta
 
     least = -math.log1p(-q) if q < 1.0 else most  # of a unit that is sampled, and is not told
     ends = (math.ceil(least / step) + 1, math.ceil(math.log1p(q * math.expm1(most)) / step) + 1)
@@ -370,11 +373,11 @@ def _on_a_sample(q: float, events: Iterable[Counted], step: float) -> Any:
     return pld.PrivacyLossDistribution(*distributions)
 
 
-def _rough(part: Counted) -> float:
+def _rough_mu(part: Counted) -> float:
     """About the mu of an event, for the fineness of its grid alone."""
     match part.event:
         case Sampled(q, Composed(events)) if mu(part.event.event) is None:
-            one = math.sqrt(math.fsum(_rough(inner) ** 2 for inner in flat(events)))
+            one = math.sqrt(math.fsum(_rough_mu(inner) ** 2 for inner in flatten_events(events)))
             return q * math.sqrt(part.count * math.expm1(min(one * one, 20.0)))
         case Sampled(q, inner):
             one = mu(inner) or 1.0
@@ -424,7 +427,7 @@ def _zcdp_curve(event: Booked) -> Curve:
     (Pinsker)."""
     import numpy as np
 
-    rho = math.fsum(_rho(part) for part in flat(event.events))
+    rho = math.fsum(_rho(part) for part in flatten_events(event.events))
     orders = 1.0 + np.geomspace(1e-3, 1e6, 400)[:, None]
     top = rho + 2 * math.sqrt(rho * math.log(2 / event.delta0))
     x = np.linspace(0.0, top, POINTS)
@@ -433,14 +436,14 @@ def _zcdp_curve(event: Booked) -> Curve:
 
 
 def _rho(part: Counted) -> float:
-    own = mu(part.event, part.count)
-    if own is not None:
-        return own * own / 2
+    mu_of_part = mu(part.event, part.count)
+    if mu_of_part is not None:
+        return mu_of_part * mu_of_part / 2
     if isinstance(part.event, ZCdp):
         return part.event.rho * part.count
     if isinstance(part.event, Exponential):  # Bun & Steinke 2016, Proposition 1.4
         return part.event.epsilon**2 / 2 * part.count
-    raise Refused(f"{describe(part.event)} cannot be booked together with zCDP.")
+    raise Refused(f"{event_kind(part.event)} cannot be booked together with zCDP.")
 
 
 def _subset_curve(event: SubsetSelect, relation: Relation) -> Curve:

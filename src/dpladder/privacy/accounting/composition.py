@@ -34,7 +34,7 @@ class Figure:
     @property
     def mu(self) -> float | None:
         """None where more than a Gaussian is behind the figure."""
-        return self.entry.mu if self.entry.plain else None
+        return self.entry.mu if self.entry.is_gaussian else None
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Composition:
 
     @property
     def mu(self) -> float | None:
-        return self.entry.mu if self.entry.plain else None
+        return self.entry.mu if self.entry.is_gaussian else None
 
 
 def compose(spends: Sequence[Spend], delta: float) -> Composition:
@@ -58,13 +58,13 @@ def compose(spends: Sequence[Spend], delta: float) -> Composition:
     for (rule, version), of_rule in choices.items():
         for part in dict.fromkeys(part for choice in of_rule for part in choice.parts):
             within = [choice for choice in of_rule if part in choice.parts]
-            found = _worst({**choices, (rule, version): within}, delta)
-            figures[rule, part] = max(figures.get((rule, part), found), found, key=_cost)
+            figure = _worst_figure({**choices, (rule, version): within}, delta)
+            figures[rule, part] = max(figures.get((rule, part), figure), figure, key=_cost)
     worst = max(figures.values(), key=_cost, default=Figure(0.0, FREE))
     return Composition(worst.epsilon, worst.entry, figures)
 
 
-def most(spends: Sequence[Spend]) -> Entry:
+def largest_entry(spends: Sequence[Spend]) -> Entry:
     """What a unit may bear of each component, each at its largest: what a filter looks at, for the
     unit with the dearest components together need not have the largest of any."""
     choices = _choices(spends, _relation(spends)).values()
@@ -123,15 +123,21 @@ def _choices_of_rule(spends: Sequence[Spend], touched: int) -> Iterator[_Choice]
         yield _Choice(chosen, booking.total(map(entry_of, charged)))
 
 
-def _worst(choices: Mapping[Rule, Sequence[_Choice]], delta: float) -> Figure:
+def _worst_figure(choices: Mapping[Rule, Sequence[_Choice]], delta: float) -> Figure:
     """The dearest that a unit can bear, choosing in each rule for itself."""
-    by_rule = [_undominated({choice.entry for choice in of_rule}) for of_rule in choices.values()]
+    by_rule = [
+        _drop_dominated({choice.entry for choice in of_rule}) for of_rule in choices.values()
+    ]
     entries = (booking.total(chosen) for chosen in product(*by_rule))
     return max((Figure(booking.epsilon(entry, delta), entry) for entry in entries), key=_cost)
 
 
-def _undominated(entries: set[Entry]) -> list[Entry]:
-    return [e for e in entries if not any(other != e and e.within(other) for other in entries)]
+def _drop_dominated(entries: set[Entry]) -> list[Entry]:
+    return [
+        e
+        for e in entries
+        if not any(other != e and e.costs_no_more_than(other) for other in entries)
+    ]
 
 
 def _cost(figure: Figure) -> tuple[float, float]:

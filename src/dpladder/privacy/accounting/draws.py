@@ -26,8 +26,8 @@ from dpladder.privacy.accounting.events import (
     RepeatAndSelect,
     Sampled,
     SubsetSelect,
-    describe,
-    flat,
+    event_kind,
+    flatten_events,
     mu,
 )
 
@@ -112,7 +112,7 @@ class Draw:
         return self.count // self.stack
 
     @property
-    def each(self) -> float:
+    def mu_of_each(self) -> float:
         """The mu of one training that draws from streams within; 0 where their answers cost nothing
         by themselves."""
         return self.sensitivity / math.sqrt(max(1, math.prod(self.shape)))
@@ -133,7 +133,7 @@ def gaussian(
     return Draw(name, "gaussian", scale, shape, count, sensitivity, stack, under, entering)
 
 
-def in_sample(entering: float, relation: Relation) -> float:
+def sampled_sensitivity(entering: float, relation: Relation) -> float:
     """The sensitivity of a sum over a Poisson sample, which a unit in the sample moves by
     `entering`.
 
@@ -152,29 +152,31 @@ def in_sample(entering: float, relation: Relation) -> float:
 def to_json(draw: Draw) -> dict[str, Any]:
     """A draw as a journal holds it: without a law, for the event that is charged says it too, and
     what an older dpladder began is resumed by the very same draws."""
-    found = asdict(draw)
-    del found["law"]
-    return found
+    document = asdict(draw)
+    del document["law"]
+    return document
 
 
 def cost(draws: Iterable[Draw], under: str = "") -> float:
     """The mu of the noise that is drawn under one name, or under none."""
-    return math.sqrt(math.fsum(_square(draw) for draw in draws if draw.under == under))
+    return math.sqrt(math.fsum(_mu_squared(draw) for draw in draws if draw.under == under))
 
 
-def tie(charged: Sequence[Counted], draws: Sequence[Draw], relation: Relation) -> None:
+def check_charge_matches_noise(
+    charged: Sequence[Counted], draws: Sequence[Draw], relation: Relation
+) -> None:
     """Refuse unless these draws cost exactly what these events charge, under the lineage's
     relation."""
-    events = list(flat(charged))
-    others = [e for e in events if not isinstance(e.event, Gaussian | Laplace | Nothing)]
-    claimed = [(e.event, e.count) for e in others]
+    events = list(flatten_events(charged))
+    other_events = [e for e in events if not isinstance(e.event, Gaussian | Laplace | Nothing)]
+    claimed = [(e.event, e.count) for e in other_events]
     _check_places(draws, rounds=any(isinstance(event, Exponential) for event, _ in claimed))
     masks = {draw.name for draw in draws if draw.distribution == "mask"}
     rounds = [d for d in draws if d.distribution == "laplace" and d.under not in {"", *masks}]
-    found = [*_sampled(draws), *_selected(draws), *_rounds(rounds)]
-    direct = _same_direct(events, draws) and _on_subset(events, draws)
-    if not (direct and _pair_off(claimed, found)):
-        kinds = ", ".join(sorted({describe(e.event) for e in events})) or "nothing"
+    priced = [*_sampled_noise(draws), *_selections(draws), *_rounds(rounds)]
+    direct = _direct_draws_match(events, draws) and _subset_masks_match(events, draws)
+    if not (direct and _events_match(claimed, priced)):
+        kinds = ", ".join(sorted({event_kind(e.event) for e in events})) or "nothing"
         raise Refused(
             f"what is charged ({kinds}) is not what the declared noise costs. Nothing was read: "
             "the declaration of this mechanism is wrong; make its events and its draws from the "
@@ -187,9 +189,9 @@ def _check_places(draws: Sequence[Draw], rounds: bool) -> None:
     """Refuse a draw that lies where nothing would count it, or more often than what it lies under
     is drawn. `rounds`: whether rounds of tests are charged, which pay for what is seen of trainings
     that cost nothing by themselves. A selection charges all that one run looks at."""
-    named = {draw.name: draw for draw in draws}
+    by_name = {draw.name: draw for draw in draws}
     for draw in draws:
-        above = named.get(draw.under)
+        above = by_name.get(draw.under)
         over = None if above is None else above.distribution
         lawless = over == "uniform" and (above is None or above.law is None)
         counted = not draw.under or (over in _OVER.get(draw.distribution, ()) and not lawless)
@@ -216,7 +218,7 @@ _OVER: Mapping[str, tuple[str | None, ...]] = {
 are no draw."""
 
 
-def _same_direct(events: Sequence[Counted], draws: Sequence[Draw]) -> bool:
+def _direct_draws_match(events: Sequence[Counted], draws: Sequence[Draw]) -> bool:
     """Whether what lies under nothing is what is charged. A Laplace release may be charged as a
     Gaussian that dominates it, and then adds to the others; no Gaussian may be charged as Laplace
     noise, nor several Laplace releases as one."""
@@ -227,18 +229,18 @@ def _same_direct(events: Sequence[Counted], draws: Sequence[Draw]) -> bool:
         1.0 / e.event.scale for e in events if isinstance(e.event, Laplace) for _ in range(e.count)
     )
     for epsilon in charged:
-        found = next((ratio for ratio in left if _equal(ratio, epsilon)), None)
-        if found is None:
+        match = next((ratio for ratio in left if _is_equal(ratio, epsilon)), None)
+        if match is None:
             return False
-        left.remove(found)
+        left.remove(match)
     squares = [gdp.mu_of_pure(ratio) ** 2 for ratio in left]
-    others = cost(d for d in draws if d not in drawn)
-    return _equal(gaussians, math.hypot(others, math.sqrt(math.fsum(squares))))
+    rest = cost(d for d in draws if d not in drawn)
+    return _is_equal(gaussians, math.hypot(rest, math.sqrt(math.fsum(squares))))
 
 
-def _pair_off(claimed: Sequence[Priced], found: Sequence[Priced]) -> bool:
+def _events_match(claimed: Sequence[Priced], priced: Sequence[Priced]) -> bool:
     """Whether each event that is charged is one that is drawn, and none is left."""
-    left = list(found)
+    left = list(priced)
     for event in claimed:
         drawn = next((other for other in left if _matches(event, other)), None)
         if drawn is None:
@@ -253,19 +255,20 @@ def _check_samples(draws: Sequence[Draw], relation: Relation) -> None:
     for draw in draws:
         if draw.under not in masks or draw.distribution not in ("gaussian", "laplace"):
             continue
-        if not draw.entering or draw.sensitivity < in_sample(draw.entering, relation) * (
+        if not draw.entering or draw.sensitivity < sampled_sensitivity(draw.entering, relation) * (
             1.0 - EQUAL
         ):
             raise Refused(
                 f"draw {draw.name} under mask {draw.under} declares sensitivity "
                 f"{draw.sensitivity:g}, and a unit that enters the sample moves it by "
                 f"{draw.entering:g}. Under {relation} the sensitivity must be at least "
-                f"{in_sample(draw.entering, relation):g}, and entering positive. Nothing was read: "
+                f"{sampled_sensitivity(draw.entering, relation):g}, and entering positive. Nothing "
+                f"was read: "
                 "the declaration of this mechanism is wrong."
             )
 
 
-def _on_subset(events: Sequence[Counted], draws: Sequence[Draw]) -> bool:
+def _subset_masks_match(events: Sequence[Counted], draws: Sequence[Draw]) -> bool:
     """Whether a mask draws each random subset at the probability that is charged."""
     drawn = {draw.scale for draw in draws if draw.distribution == "mask"}
     return all(e.event.probability in drawn for e in events if isinstance(e.event, SubsetSelect))
@@ -274,7 +277,7 @@ def _on_subset(events: Sequence[Counted], draws: Sequence[Draw]) -> bool:
 Priced = tuple[Event, int]
 
 
-def _sampled(draws: Sequence[Draw]) -> Iterator[Priced]:
+def _sampled_noise(draws: Sequence[Draw]) -> Iterator[Priced]:
     """Poisson-sampled noise, by the masks that it lies under. Noise under a mask that is drawn at
     some of its steps alone makes two kinds of steps."""
     for mask in draws:
@@ -301,7 +304,7 @@ def _release(draw: Draw) -> Event:
     return Exponential(1.0 / multiplier) if draw.shape else Laplace(multiplier)
 
 
-def _selected(draws: Sequence[Draw]) -> Iterator[Priced]:
+def _selections(draws: Sequence[Draw]) -> Iterator[Priced]:
     """The best of a secret number of runs: the mu of one run."""
     for runs in draws:
         if runs.law is not None and any(draw.under == runs.name for draw in draws):
@@ -316,20 +319,20 @@ def _rounds(draws: Sequence[Draw]) -> Iterator[Priced]:
         yield Exponential(math.fsum(d.sensitivity / d.scale for d in draws)), lengths.pop()
 
 
-def _matches(charged: Priced, found: Priced) -> bool:
-    (event, count), (other, counted) = charged, found
+def _matches(charged: Priced, priced: Priced) -> bool:
+    (event, count), (other, counted) = charged, priced
     if count != counted:
         return False
     match event, other:
         case Sampled(q, inner), Sampled(p, drawn):
             one, two = _noises(inner), _noises(drawn)
-            return q == p and len(one) == len(two) and all(map(_equal, one, two))
+            return q == p and len(one) == len(two) and all(map(_is_equal, one, two))
         case RepeatAndSelect(), RepeatAndSelect():
             return _selects(event, other)
         case SubsetSelect(_, tuning), RepeatAndSelect():
             return _selects(tuning, other)
         case Exponential(epsilon), Exponential(drawn):
-            return _equal(epsilon, drawn)
+            return _is_equal(epsilon, drawn)
     return False
 
 
@@ -338,19 +341,19 @@ def _selects(charged: RepeatAndSelect, drawn: RepeatAndSelect) -> bool:
     (selection.py). How far proposals lean is no draw."""
     law = replace(drawn, event=charged.event, low=charged.low, high=charged.high)
     same = charged in (law, replace(law, limit=None))
-    return same and _equal(mu(charged.event) or math.nan, mu(drawn.event) or math.nan)
+    return same and _is_equal(mu(charged.event) or math.nan, mu(drawn.event) or math.nan)
 
 
 def _noises(event: Event) -> list[float]:
     """The mu of an event's Gaussians, and the epsilon of each of its Laplace releases."""
-    parts = list(flat((Counted(event),)))
-    found = mu(Composed(tuple(part for part in parts if not isinstance(part.event, Laplace))))
+    parts = list(flatten_events((Counted(event),)))
+    mu_of_noise = mu(Composed(tuple(part for part in parts if not isinstance(part.event, Laplace))))
     pure = ([one.event] * one.count for one in parts if isinstance(one.event, Laplace))
     each = sorted(1.0 / event.scale for events in pure for event in events)
-    return [math.nan if found is None else found, *each]
+    return [math.nan if mu_of_noise is None else mu_of_noise, *each]
 
 
-def _square(draw: Draw) -> float:
+def _mu_squared(draw: Draw) -> float:
     ratio = draw.sensitivity / draw.scale
     if draw.distribution == "laplace":
         ratio = 0.0 if draw.under else gdp.mu_of_pure(ratio)
@@ -365,5 +368,5 @@ def _direct(event: Event) -> float:
     return 0.0
 
 
-def _equal(one: float, other: float) -> bool:
+def _is_equal(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=EQUAL, abs_tol=0.0) or one == other == 0.0

@@ -255,7 +255,7 @@ def mu(event: Event, count: int = 1) -> float | None:
     """The mu of `count` such events if they are made of Gaussians only, else None."""
     match event:
         case Gaussian(sigma):
-            return gdp.mu_of(sigma, count)
+            return gdp.mu_from_sigma(sigma, count)
         case Composed(events):
             parts = [mu(part.event, part.count * count) for part in events]
             return (
@@ -287,38 +287,40 @@ def from_json(value: Any) -> Any:
         raise Refused(
             f"Unknown type {name!r}: written by a newer version? Known are {', '.join(_TYPES)}."
         )
-    given = {key: from_json(item) for key, item in value.items() if key != "type"}
-    if unknown := sorted(given.keys() - _FIELDS[name]):
+    fields = {key: from_json(item) for key, item in value.items() if key != "type"}
+    if unknown := sorted(fields.keys() - _FIELDS[name]):
         raise Refused(
             f"Unknown field {', '.join(unknown)} in {name}: written by a newer version? Upgrade "
             "dpladder."
         )
-    if name == "RepeatAndSelect" and given.get("shape") == "inf":
-        given["shape"] = math.inf
+    if name == "RepeatAndSelect" and fields.get("shape") == "inf":
+        fields["shape"] = math.inf
     try:
-        return _TYPES[name](**given)
+        return _TYPES[name](**fields)
     except TypeError as error:
         raise BadInput(
-            f"A {name} cannot be read: fields {', '.join(sorted(given)) or 'none'} given, {error}."
+            f"A {name} cannot be read: fields {', '.join(sorted(fields)) or 'none'} given, {error}."
         ) from None
 
 
-def flat(events: Iterable[Counted]) -> Iterator[Counted]:
+def flatten_events(events: Iterable[Counted]) -> Iterator[Counted]:
     """What compositions hold, and what is booked together, one by one."""
     for counted in events:
         if isinstance(counted.event, Composed | Booked):
-            yield from flat(Counted(e.event, e.count * counted.count) for e in counted.event.events)
+            yield from flatten_events(
+                Counted(e.event, e.count * counted.count) for e in counted.event.events
+            )
         else:
             yield counted
 
 
-def describe(event: Event) -> str:
+def event_kind(event: Event) -> str:
     """The event's kind without its numbers, as messages name it."""
     inner = getattr(event, "event", None)
     if isinstance(event, Composed | Booked):
-        inside = ", ".join(dict.fromkeys(describe(part.event) for part in event.events))
+        inside = ", ".join(dict.fromkeys(event_kind(part.event) for part in event.events))
         return f"{type(event).__name__}[{inside}]"
-    return type(event).__name__ + (f"[{describe(inner)}]" if inner is not None else "")
+    return type(event).__name__ + (f"[{event_kind(inner)}]" if inner is not None else "")
 
 
 def _check_number(name: str, value: object, low: float = 0.0, high: float = math.inf) -> None:

@@ -74,7 +74,7 @@ def epsilon(mu: float, delta: float) -> float:
     return max(0.0, mu * (a + mu / 2) * _UP)
 
 
-def mu(epsilon: float, delta: float) -> float:
+def mu_from_epsilon(epsilon: float, delta: float) -> float:
     """The largest mu whose epsilon at delta is not above epsilon."""
     _check("epsilon", epsilon)
     _check_delta(delta)
@@ -103,7 +103,7 @@ def sigma(mu: float, steps: int) -> float:
     return math.sqrt(steps) / mu * _FAR_UP
 
 
-def mu_of(sigma: float, steps: int) -> float:
+def mu_from_sigma(sigma: float, steps: int) -> float:
     """The mu of `steps` Gaussian releases of noise multiplier sigma (Dong, Roth & Su 2019,
     Corollary 3.3)."""
     _check("sigma", sigma)
@@ -113,14 +113,14 @@ def mu_of(sigma: float, steps: int) -> float:
 
 def compose(mus: Iterable[float]) -> float:
     """The mu of all together: sqrt(sum mu^2), even when later mus depend on earlier releases."""
-    return math.sqrt(math.fsum(_square(m) for m in mus)) * _UP
+    return math.sqrt(math.fsum(_squared(m) for m in mus)) * _UP
 
 
 def remaining(total_mu: float, mus: Iterable[float]) -> float:
     """The mu that may still be spent within total_mu after mus; 0 when nothing is left."""
     _check("total_mu", total_mu, zero=True)
     total = total_mu * total_mu
-    left = math.fsum([total, *(-_square(m) for m in mus)]) - total * 2.0**-47
+    left = math.fsum([total, *(-_squared(m) for m in mus)]) - total * 2.0**-47
     return math.sqrt(left) / _UP if left > 0 else 0.0
 
 
@@ -211,7 +211,7 @@ def _tail_point(probability: float) -> float:
     return math.sqrt(max(0.0, -2 * math.log(2 * probability)))
 
 
-def _square(mu: float) -> float:
+def _squared(mu: float) -> float:
     _check("mu", mu, zero=True)
     return mu * mu
 

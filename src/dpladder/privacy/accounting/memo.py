@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 
-def remembered(name: str, arguments: Mapping[str, Any], compute: Callable[[], float]) -> float:
+def memoized_figure(name: str, arguments: Mapping[str, Any], compute: Callable[[], float]) -> float:
     """The figure, computed once for each set of arguments and version of the formulas."""
     question = json.dumps([name, arguments, _formulas()], sort_keys=True)
     path = _folder() / f"{hashlib.sha256(question.encode()).hexdigest()}.json"

@@ -26,6 +26,6 @@ def gaussian_profile(epsilons: Floats, candidate: float) -> Floats:
     from scipy.special import log_ndtr, ndtr
 
     a = epsilons / candidate
-    found = ndtr(-a + candidate / 2) - np.exp(epsilons + log_ndtr(-a - candidate / 2))
-    below: Floats = np.maximum(found * (1 - 1e-9) - 1e-16, 0.0)
+    deltas = ndtr(-a + candidate / 2) - np.exp(epsilons + log_ndtr(-a - candidate / 2))
+    below: Floats = np.maximum(deltas * (1 - 1e-9) - 1e-16, 0.0)
     return below

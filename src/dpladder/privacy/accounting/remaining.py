@@ -12,7 +12,7 @@ from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import FREE, Entry
 from dpladder.privacy.accounting.composition import Figure, compose
 from dpladder.privacy.accounting.events import Nothing, Partition, Spend
-from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.accounting.shown import round_up
 
 
 def remaining_mu(
@@ -24,13 +24,14 @@ def remaining_mu(
 ) -> float:
     """The mu that one more mechanism may spend on `partition`, with its units within total_epsilon,
     when it is booked at delta0; it may depend on whatever was released before."""
-    spent = _spent(delta, spends, partition)
+    spent = _spent_on_partition(delta, spends, partition)
     beside = booking.total([spent, Entry(delta0=delta0)])
     left = gdp.remaining(booking.largest_mu(total_epsilon, delta, beside), [spent.mu])
     if not left:
         raise Refused(
             f"Nothing is left of epsilon {total_epsilon:g}: the spends before it cost "
-            f"{up(booking.epsilon(spent, delta))} already. Raise the total, or spend less before."
+            f"{round_up(booking.epsilon(spent, delta))} already. Raise the total, or spend less "
+            f"before."
         )
     return left
 
@@ -62,10 +63,10 @@ def nearest_feasible(
     if not 0 < final_share < 1:
         raise BadInput(f"final_share is {final_share}. It must lie between 0 and 1.")
     search = math.sqrt(1 - final_share)
-    allowed = gdp.mu(total_epsilon, delta) * search
+    allowed = gdp.mu_from_epsilon(total_epsilon, delta) * search
 
     def cost(factor: float) -> float:
-        return _spent(delta, sweep(factor), partition).mu
+        return _spent_on_partition(delta, sweep(factor), partition).mu
 
     # Three decimals of factor are what a config holds; the last one that fits by bisection over
     # them.
@@ -89,7 +90,8 @@ def sentence(nearest: Nearest) -> str:
         else ""
     )
     return (
-        f"The sweep alone costs epsilon {up(nearest.sweep_epsilon)}; {lower}raise the total to "
+        f"The sweep alone costs epsilon {round_up(nearest.sweep_epsilon)}; {lower}raise the total "
+        f"to "
         f"{nearest.total_epsilon:g}."
     )
 
@@ -104,19 +106,19 @@ def _round_up(value: float, figures: int = 3) -> float:
     return rounded if rounded >= value else round(rounded + 10.0**-places, places)
 
 
-def _spent(delta: float, spends: Sequence[Spend], partition: Partition) -> Entry:
+def _spent_on_partition(delta: float, spends: Sequence[Spend], partition: Partition) -> Entry:
     """What the worst unit of `partition` bears from spends."""
     if not spends:
         return FREE
     # A free spend on the partition makes its parts known to the composition.
     reader = replace(spends[0], partition=partition, event=Nothing("asks what is left"), count=1)
     parts = compose([*spends, reader], delta).parts
-    asked = [
+    spends_here = [
         figure
         for (rule, part), figure in parts.items()
         if rule == partition.split_rule and (not partition.parts or part in partition.parts)
     ]
-    worst = max(asked, key=_epsilon_of)
+    worst = max(spends_here, key=_epsilon_of)
     return worst.entry
 
 

@@ -129,7 +129,7 @@ def rank_loss(mu: float, runs: Runs, lean: Lean = STRAIGHT) -> float:
         # high g(u) - low u is concave: its peak is where g'(u) = exp(-z mu - mu^2/2) = low/high.
         z = -mu / 2 + math.log(lean.high / lean.low) / mu
         return runs.mean * (lean.high * _NORMAL.cdf(z + mu) - lean.low * _NORMAL.cdf(z)) * SAFE
-    odds = going_on(runs)
+    odds = continuation_odds(runs)
 
     def moved(z: float) -> float:
         u, other = lean.low * _NORMAL.cdf(z), lean.high * _NORMAL.cdf(z + mu)
@@ -159,9 +159,9 @@ def largest(
             if halve or above == math.inf
             else _secant(low, high, below, above, close)
         )
-        found = cost(middle) - epsilon
+        excess = cost(middle) - epsilon
         low, below, high, above = (
-            (middle, found, high, above) if found <= 0 else (low, below, middle, found)
+            (middle, excess, high, above) if excess <= 0 else (low, below, middle, excess)
         )
         halve = not halve and high - low > open_before / 2
     if not low:
@@ -183,7 +183,7 @@ def _secant(low: float, high: float, below: float, above: float, close: float) -
 
 
 @cache
-def going_on(runs: Runs) -> float:
+def continuation_odds(runs: Runs) -> float:
     """(1 - gamma) / gamma of a truncated negative binomial of this mean (Papernot & Steinke 2022,
     Definition 1): gamma itself may be too near 1 to be told from it."""
     low, high = 0.0, MOST_MEAN**2
@@ -206,7 +206,7 @@ def weight(runs: Runs, lean: Lean = STRAIGHT) -> float:
 
 
 @cache
-def most(runs: Runs) -> int:
+def largest_count(runs: Runs) -> int:
     """The limit of K, above which RARE of its law lies."""
     total = 0.0
     for k, probability in _law(runs):
@@ -234,7 +234,7 @@ def _law(runs: Runs) -> Iterator[tuple[int, float]]:
     if runs.shape == math.inf:
         k, probability = 0, math.exp(-runs.mean)
     else:
-        odds, eta = going_on(runs), runs.shape
+        odds, eta = continuation_odds(runs), runs.shape
         stopped = math.exp(-eta * math.log1p(odds))  # gamma^eta
         k, probability = 1, odds / (1 + odds) * stopped / _scale(odds, eta)
     while True:

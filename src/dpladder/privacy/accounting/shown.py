@@ -17,41 +17,41 @@ NEGLIGIBLE = Fraction(1, 10**9)  # of the last place that is shown
 
 
 @dataclass(frozen=True)
-class Shown:
+class NoisedFigure:
     """A figure, and the deviation that noise gives it."""
 
     value: float
     sd: float
 
 
-def up(value: float, places: int = 4) -> str:
+def round_up(value: float, places: int = 4) -> str:
     """A cost as shown: rounded up to so many decimal places. It is infinite where events together
     are booked at all of delta, which research alone may do."""
     if value == math.inf:
         return "inf"
-    return f"{_rounded(value, places, math.ceil):.{max(places, 0)}f}"
+    return f"{_round_decimal(value, places, math.ceil):.{max(places, 0)}f}"
 
 
-def up_short(value: float, digits: int = 6) -> str:
+def round_up_short(value: float, digits: int = 6) -> str:
     """A limit, a total or a delta as shown: as it was declared, up to so many digits, and rounded
     up beyond them."""
     if not 0.0 < value < math.inf:
         return f"{value:g}"
     places = digits - 1 - math.floor(math.log10(value))
-    return f"{_rounded(value, places, math.ceil):.{digits}g}"
+    return f"{_round_decimal(value, places, math.ceil):.{digits}g}"
 
 
-def down(value: float, places: int = 4) -> str:
+def round_down(value: float, places: int = 4) -> str:
     """What is left as shown: rounded down."""
-    return f"{_rounded(value, places, math.floor):.{places}f}"
+    return f"{_round_decimal(value, places, math.floor):.{places}f}"
 
 
-def nearest(value: float, places: int = 3) -> str:
+def round_nearest(value: float, places: int = 3) -> str:
     """A measured figure as shown, which has no safe side."""
     return f"{value:.{places}f}"
 
 
-def _rounded(value: float, places: int, towards: Callable[[Fraction], int]) -> float:
+def _round_decimal(value: float, places: int, towards: Callable[[Fraction], int]) -> float:
     """The one place where a stated figure is rounded. It takes a float as the shortest decimal that
     names it. What stands far below the last place is rounding of a computation."""
     scaled = Fraction(repr(float(value))) * Fraction(10) ** places
@@ -62,17 +62,17 @@ def _rounded(value: float, places: int, towards: Callable[[Fraction], int]) -> f
 
 def mu_up(mu: float) -> str:
     """A mu as shown: three digits, rounded up."""
-    return up(mu, max(2 - math.floor(math.log10(mu)), 0)) if 0 < mu < math.inf else f"{mu:g}"
+    return round_up(mu, max(2 - math.floor(math.log10(mu)), 0)) if 0 < mu < math.inf else f"{mu:g}"
 
 
-def spread(share: float, sd: float, total: float) -> float:
+def sampling_spread(share: float, sd: float, total: float) -> float:
     """One deviation of a share of `total` records: over the noise, whose own is `sd`, and over
     which records happened to be in the test."""
     inside = min(max(share, 0.0), 1.0)
     return math.hypot(sd, math.sqrt(inside * (1.0 - inside) / max(total, 1.0)))
 
 
-def in_cell(text: str) -> str:
+def markdown_cell(text: str) -> str:
     """Words of others as Markdown shows them: on one line, no end of a table's cell, no HTML, no
     link, no picture."""
     line = html.escape(printable(" ".join(text.split())), quote=False)

@@ -45,8 +45,8 @@ POINTS = 1_500  # and of epsilon
 def curve(event: SubsetSelect) -> Curve:
     ratios, masses, beyond = likelihood_ratios(event.tuning)
     final, q = 1.0 / event.final.sigma, event.probability
-    epsilons = np.linspace(0.0, _far(ratios, final, q), POINTS)
-    deltas = _both(ratios[None, :], masses, q, q * beyond, final, event.apart, epsilons)
+    epsilons = np.linspace(0.0, _largest_epsilon(ratios, final, q), POINTS)
+    deltas = _larger_direction(ratios[None, :], masses, q, q * beyond, final, event.apart, epsilons)
     return Curve(epsilons, deltas)
 
 
@@ -62,8 +62,8 @@ def likelihood_ratios(tuning: RepeatAndSelect) -> tuple[Floats, Floats, float]:
     bound = np.minimum(1.0, weight * _signed_profile(np.abs(logs) - loss, run))
     a = np.concatenate([[0.0], np.exp(logs)])
     above = np.concatenate([[1.0], np.where(logs >= 0, bound, 1 - np.exp(logs) * (1 - bound))])
-    kept = _convex(a, np.maximum(above, np.maximum(0.0, 1.0 - a)))
-    a, above = a[kept], above[kept]
+    hull = _convex(a, np.maximum(above, np.maximum(0.0, 1.0 - a)))
+    a, above = a[hull], above[hull]
     slopes = np.concatenate([[-1.0], np.diff(above) / np.diff(a), [0.0]])
     return a, np.maximum(np.diff(slopes), 0.0), float(above[-1])
 
@@ -81,7 +81,7 @@ def _convex(x: Floats, y: Floats) -> list[int]:
     return hull
 
 
-def _both(
+def _larger_direction(
     ratios: Floats,
     masses: Floats,
     q: float,
@@ -93,25 +93,25 @@ def _both(
     """The larger of the two directions at each epsilon."""
     a = np.exp(epsilons)[:, None]
     if apart:
-        more = (1 - q) * _over((a - q * ratios) / (1 - q), final)
-        less = a * (1 - q) * _under((1 / a - q * ratios) / (1 - q), final)
+        more = (1 - q) * _expected_excess((a - q * ratios) / (1 - q), final)
+        less = a * (1 - q) * _expected_shortfall((1 / a - q * ratios) / (1 - q), final)
     else:
         mixed = q * ratios + 1 - q
-        more = mixed * _over(a / mixed, final)
-        less = a * mixed * _under(1 / (a * mixed), final)
-    found: Floats = np.maximum((more * masses).sum(1) + infinite, (less * masses).sum(1))
-    return np.minimum(found * SAFE + 1e-15, 1.0)
+        more = mixed * _expected_excess(a / mixed, final)
+        less = a * mixed * _expected_shortfall(1 / (a * mixed), final)
+    delta: Floats = np.maximum((more * masses).sum(1) + infinite, (less * masses).sum(1))
+    return np.minimum(delta * SAFE + 1e-15, 1.0)
 
 
-def _over(t: Floats, final: float) -> Floats:
+def _expected_excess(t: Floats, final: float) -> Floats:
     """E (L - t)+ for the ratio L of a Gaussian pair, rounded up: its mean is 1."""
     positive = np.maximum(t, 1e-300)
     return np.where(t <= 0, 1.0 - t, _hockey_stick(np.log(positive), final))
 
 
-def _under(t: Floats, final: float) -> Floats:
+def _expected_shortfall(t: Floats, final: float) -> Floats:
     """E (t - L)+ = t - 1 + E (L - t)+."""
-    return np.where(t <= 0, 0.0, np.maximum(t - 1.0 + _over(t, final), 0.0))
+    return np.where(t <= 0, 0.0, np.maximum(t - 1.0 + _expected_excess(t, final), 0.0))
 
 
 def _hockey_stick(logs: Floats, final: float) -> Floats:
@@ -124,10 +124,10 @@ def _signed_profile(epsilons: Floats, candidate: float) -> Floats:
     """delta of mu-GDP at any epsilon, rounded up."""
     far = gaussian_profile(np.abs(epsilons), candidate) * (1 + 4e-9) + 4e-16
     flipped = 1.0 - np.exp(np.minimum(epsilons, 0.0)) * (1.0 - far)
-    found: Floats = np.where(epsilons >= 0, far, flipped)
-    return found
+    delta: Floats = np.where(epsilons >= 0, far, flipped)
+    return delta
 
 
-def _far(ratios: Floats, final: float, q: float) -> float:
+def _largest_epsilon(ratios: Floats, final: float, q: float) -> float:
     """Where nothing but the infinite ratio is left, in either direction."""
     return float(np.log(q * ratios[-1] + 1.0)) + final * (9.0 + final) - math.log1p(-q) + 1.0

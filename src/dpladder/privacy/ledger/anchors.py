@@ -15,9 +15,9 @@ from pathlib import Path
 from dpladder import formats
 from dpladder.errors import BadInput, Refused
 from dpladder.formats import FORMATS
-from dpladder.privacy.ledger.book import Ledger, cut_short, load, lost
+from dpladder.privacy.ledger.book import Ledger, load, lost, was_truncated
 from dpladder.privacy.ledger.home import Home, replace
-from dpladder.privacy.ledger.journal import unwritable
+from dpladder.privacy.ledger.journal import unwritable_error
 from dpladder.privacy.ledger.state import Anchor, State
 
 FILE = "ledger.json"
@@ -29,10 +29,12 @@ def read(results: Path) -> list[Anchor]:
     grow."""
     path = results / FILE
     try:
-        found = json.loads(path.read_text("utf-8"))
-        for at in found.values():
+        document = json.loads(path.read_text("utf-8"))
+        for at in document.values():
             formats.check("results", path.parent, at.get(formats.KEY))
-        return [Anchor(lineage, int(at["seq"]), str(at["sha256"])) for lineage, at in found.items()]
+        return [
+            Anchor(lineage, int(at["seq"]), str(at["sha256"])) for lineage, at in document.items()
+        ]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -42,22 +44,23 @@ def read(results: Path) -> list[Anchor]:
         ) from None
 
 
-def keep(results: Path, anchors: Iterable[Anchor]) -> None:
+def save_anchors(results: Path, anchors: Iterable[Anchor]) -> None:
     """Remember where these ledgers stand. Of two jobs at once the later one may be forgotten until
     the next."""
-    kept = {anchor.lineage: anchor for anchor in read(results)}
+    by_lineage = {anchor.lineage: anchor for anchor in read(results)}
     for anchor in anchors:
-        if anchor.lineage not in kept or kept[anchor.lineage].seq < anchor.seq:
-            kept[anchor.lineage] = anchor
-    own = {formats.KEY: FORMATS["results"]}
+        if anchor.lineage not in by_lineage or by_lineage[anchor.lineage].seq < anchor.seq:
+            by_lineage[anchor.lineage] = anchor
+    header = {formats.KEY: FORMATS["results"]}
     document = {
-        lineage: {"seq": a.seq, "sha256": a.sha256, **own} for lineage, a in sorted(kept.items())
+        lineage: {"seq": a.seq, "sha256": a.sha256, **header}
+        for lineage, a in sorted(by_lineage.items())
     }
     try:
         results.mkdir(parents=True, exist_ok=True)
         replace(results / FILE, (json.dumps(document, indent=2) + "\n").encode(), mode=0o666)
     except OSError as error:
-        raise unwritable(results, error) from None
+        raise unwritable_error(results, error) from None
 
 
 def check(home: Home, anchors: Iterable[Anchor], states: Mapping[str, State] = NOTHING) -> None:
@@ -66,7 +69,7 @@ def check(home: Home, anchors: Iterable[Anchor], states: Mapping[str, State] = N
     for anchor in anchors:
         ledger = Ledger(home, anchor.lineage)
         state = states.get(anchor.lineage) or load(ledger)
-        if cut_short(state.chain, anchor):
+        if was_truncated(state.chain, anchor):
             raise Refused(
                 f"lineage {anchor.lineage}: {lost(state.chain, anchor)}. Nothing was spent. "
                 f"Restore {ledger.folder / f'{anchor.seq:08d}.json'} from a backup of "

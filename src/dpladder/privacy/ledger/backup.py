@@ -91,11 +91,11 @@ def _files(home: Home) -> Iterator[tuple[str, bytes]]:
     for folder in (home.units, home.features, home.releases):
         for path in sorted(folder.rglob("*")):
             place = path.relative_to(home.path)
-            if path.is_file() and not path.name.startswith(".") and _known(place, known):
+            if path.is_file() and not path.name.startswith(".") and _is_known_release(place, known):
                 yield str(place), path.read_bytes()
 
 
-def _known(place: Path, known: Mapping[str, bytes]) -> bool:
+def _is_known_release(place: Path, known: Mapping[str, bytes]) -> bool:
     """Of a release, whether the entries of its lineage name the question that it answers."""
     room, *rest = place.parts
     return room != "releases" or (len(rest) > 1 and rest[1].encode() in known.get(rest[0], b""))
@@ -113,8 +113,8 @@ def restore(path: Path, home: Path, passphrase: str, anchors: Iterable[Anchor]) 
     beside = home.with_name(f".{home.name}.{secrets.token_hex(8)}")
     try:
         beside.mkdir(mode=0o700, parents=True)
-        _read(path, beside, passphrase)
-        found = _checked(beside, anchors)
+        _read_archive(path, beside, passphrase)
+        lineages = _check_restored(beside, anchors)
         if home.exists():
             home.rmdir()
         beside.rename(home)
@@ -123,10 +123,10 @@ def restore(path: Path, home: Path, passphrase: str, anchors: Iterable[Anchor]) 
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     sync_folder(home.parent)
-    return found
+    return lineages
 
 
-def _read(path: Path, folder: Path, passphrase: str) -> None:
+def _read_archive(path: Path, folder: Path, passphrase: str) -> None:
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise BadInput(f"{path} is no backup of a home that this dpladder can read.")
@@ -136,11 +136,11 @@ def _read(path: Path, folder: Path, passphrase: str) -> None:
                 archive.extract(entry, folder, filter="data")
         while opened.read(BLOCK):  # what follows the archive vouches for its end
             pass
-    for made in (folder, *folder.rglob("*")):
-        made.chmod(0o700 if made.is_dir() else 0o600)
+    for path_made in (folder, *folder.rglob("*")):
+        path_made.chmod(0o700 if path_made.is_dir() else 0o600)
 
 
-def _checked(folder: Path, anchors: Iterable[Anchor]) -> list[str]:
+def _check_restored(folder: Path, anchors: Iterable[Anchor]) -> list[str]:
     home, seen = open_home(folder), list(anchors)
     for lineage in dict.fromkeys([*lineages(home), *(anchor.lineage for anchor in seen)]):
         if problems := verify(Ledger(home, lineage), seen):
@@ -201,5 +201,5 @@ class _Opening:
                     "damaged or cut short."
                 ) from None
             self._number += 1
-        found, self._held = self._held[:size], self._held[size:]
-        return found
+        chunk, self._held = self._held[:size], self._held[size:]
+        return chunk

@@ -14,10 +14,10 @@ from typing import Any
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.composition import Composition
-from dpladder.privacy.accounting.draws import Draw, tie
+from dpladder.privacy.accounting.draws import Draw, check_charge_matches_noise
 from dpladder.privacy.accounting.draws import to_json as to_json_draw
 from dpladder.privacy.accounting.events import Counted, Job, Spend, to_json
-from dpladder.privacy.accounting.shown import up, up_short
+from dpladder.privacy.accounting.shown import round_up, round_up_short
 from dpladder.privacy.ledger import journal
 from dpladder.privacy.ledger.home import Home, make_folder, subkey
 from dpladder.privacy.ledger.journal import Body, Chain, Journal
@@ -25,25 +25,25 @@ from dpladder.privacy.ledger.room import (
     check_lifetime,
     check_spends,
     check_within,
-    ever,
+    lifetime_cost,
 )
 from dpladder.privacy.ledger.state import (
     Anchor,
     Draws,
-    Held,
     Item,
+    LedgerCharge,
     State,
     Status,
     Terms,
     Units,
-    called,
     fold,
+    job_label,
 )
 from dpladder.privacy.ledger.team import limits, user
 
 # the experiment that mechanisms outside the workflow are booked under (embed/); no config's may
 # have a space
-OWN = "own code"
+OWN_CODE = "own code"
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ def open_ledger(home: Home, terms: Terms) -> Ledger:
     for life, from the first COMMIT on. Before that they are corrected, and what was reserved under
     them is given back, so that no other run can commit it."""
     ledger = Ledger(home, terms.lineage)
-    kept = _kept_queries(ledger)
+    stored = _stored_queries(ledger)
 
     def opened(state: State) -> Step:
-        _refuse_strangers(ledger, state, kept)
+        _refuse_strangers(ledger, state, stored)
         if state.terms is None:
             return "OPENED", dataclasses.asdict(terms)
         if state.binding is None and state.terms != terms:
@@ -78,20 +78,20 @@ def open_ledger(home: Home, terms: Terms) -> Ledger:
     try:
         make_folder(ledger.folder)
     except OSError as error:
-        raise journal.unwritable(ledger.folder, error) from None
+        raise journal.unwritable_error(ledger.folder, error) from None
     _append(ledger, opened)
     return ledger
 
 
-def settle(ledger: Ledger, chosen: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+def record_choices(ledger: Ledger, chosen: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
     """Remember what a plan chose, under a digest of what each choice hung on, before it is paid
     for."""
-    given = list(chosen)
+    choices = list(chosen)
 
     def remembered(state: State) -> Step:
         new = [
             {"inputs": inputs, "chosen": dict(values)}
-            for inputs, values in given
+            for inputs, values in choices
             if values not in state.choices.get(inputs, ())
         ]
         return ("SETTLED", {"choices": new}) if new else None
@@ -99,8 +99,8 @@ def settle(ledger: Ledger, chosen: Iterable[tuple[str, Mapping[str, Any]]]) -> N
     _append(ledger, remembered)
 
 
-def check_terms(fixed: Terms, given: Terms) -> None:
-    old, new = dataclasses.asdict(fixed), dataclasses.asdict(given)
+def check_terms(fixed: Terms, terms: Terms) -> None:
+    old, new = dataclasses.asdict(fixed), dataclasses.asdict(terms)
     if differing := [f"{key} is {old[key]}, not {new[key]}" for key in old if old[key] != new[key]]:
         raise Refused(
             f"lineage {fixed.lineage} was opened under other terms, which hold for its life: "
@@ -114,7 +114,7 @@ def reserve(
     items: Iterable[Item],
     anew: Collection[str] = (),
     units: Units | None = None,
-) -> tuple[Held, ...]:
+) -> tuple[LedgerCharge, ...]:
     """Charge the items that are new, all or none, in one entry; each item's place in the ledger
     comes back. `anew`: questions that are to be asked once more; `units`: by what they are known,
     where their parts hang on it."""
@@ -125,11 +125,16 @@ def reserve(
         check_user(ledger, terms_of(ledger, state), state, new, replaced)
         check_units(ledger, state, new, units, replaced)
         body = [{"token": secrets.token_hex(16), **_to_json(item)} for item in new]
-        continued = _continued(state, wanted, replaced)
+        continued = _tokens_taken_up_again(state, wanted, replaced)
         if not (new or replaced or continued):
             return None
-        told = {"units": dict(units)} if new and units is not None else {}
-        return "RESERVED", {"items": body, "replaces": replaced, "continued": continued, **told}
+        units_note = {"units": dict(units)} if new and units is not None else {}
+        return "RESERVED", {
+            "items": body,
+            "replaces": replaced,
+            "continued": continued,
+            **units_note,
+        }
 
     state = _append(ledger, reserved)
     return tuple(_place(state, item) for item in wanted)
@@ -147,19 +152,21 @@ def check_units(
     in two of them. What other versions were charged adds."""
     stands = {
         version
-        for held in state.items.values()
-        if held.status != "REFUNDED" and held.token not in without
-        for version in _versions(held.spends)
+        for charge in state.items.values()
+        if charge.status != "REFUNDED" and charge.token not in without
+        for version in _versions(charge.spends)
     }
-    asked = {version for item in new for version in _versions(item.spends)}
-    known = [state.units[version] for version in sorted(asked & stands & state.units.keys())]
+    wanted = {version for item in new for version in _versions(item.spends)}
+    known = [state.units[version] for version in sorted(wanted & stands & state.units.keys())]
     before = next((one for one in known if units is not None and one != units), None)
     if units is None or before is None:
         return
     key = min(one for one in {*units, *before} if units.get(one) != before.get(one))
     raise Refused(
-        f"lineage {ledger.lineage} knows its units by {key}: {_or_empty(before.get(key))}, and the "
-        f"config says {_or_empty(units.get(key))}. By another column the same people would lie in "
+        f"lineage {ledger.lineage} knows its units by {key}: {_text_or_empty(before.get(key))}, "
+        f"and the "
+        f"config says {_text_or_empty(units.get(key))}. By another column the same people would "
+        f"lie in "
         "other parts, and bear what was spent on two of them. Nothing was charged: go back to it; "
         "where the column is only called otherwise now, call it as before; or make this a version "
         "of the data of its own, which adds to what was spent: dataset.version."
@@ -171,7 +178,7 @@ def _versions(spends: Iterable[Spend]) -> set[str]:
     return {spend.partition.version for spend in spends if spend.partition.parts}
 
 
-def _or_empty(value: object) -> str:
+def _text_or_empty(value: object) -> str:
     return "empty" if value is None else str(value)
 
 
@@ -183,33 +190,37 @@ def check_user(
     if not new or limit is None or terms.mode == "research":
         return
     mine = spends_of(state, me, replaced)
-    total = ever(terms, [*mine, *(spend for item in new for spend in item.spends)]).epsilon
+    total = lifetime_cost(terms, [*mine, *(spend for item in new for spend in item.spends)]).epsilon
     if total > limit:
         raise Refused(
-            f"{me} may spend epsilon = {up_short(limit)} of lineage {terms.lineage}, by "
-            f"{ledger.home.limits}, spent or reserved {up(ever(terms, mine).epsilon)}, and asks "
-            f"for what would make {up(total)}. Nothing was charged: ask for less, or ask the owner "
+            f"{me} may spend epsilon = {round_up_short(limit)} of lineage {terms.lineage}, by "
+            f"{ledger.home.limits}, spent or reserved "
+            f"{round_up(lifetime_cost(terms, mine).epsilon)}, and asks "
+            f"for what would make {round_up(total)}. Nothing was charged: ask for less, or ask the "
+            f"owner "
             "of this home."
         )
 
 
 def spends_of(state: State, name: str, without: Sequence[str] = ()) -> tuple[Spend, ...]:
     """What a user asked for, and what was not refunded."""
-    others = [held.token for held in state.items.values() if held.by != name]
-    return state.charged(*others, *without)
+    other_tokens = [charge.token for charge in state.items.values() if charge.by != name]
+    return state.charged_spends(*other_tokens, *without)
 
 
-def _continued(state: State, items: Iterable[Item], replaced: Sequence[str]) -> list[str]:
+def _tokens_taken_up_again(
+    state: State, items: Iterable[Item], replaced: Sequence[str]
+) -> list[str]:
     """What this run takes up again after something was released: reservations, and what was
     committed and cut off. Who goes on has seen that, as far as the figure of a single model is
     concerned."""
-    last = max((held.released or 0 for held in state.items.values()), default=0)
+    last = max((charge.released or 0 for charge in state.items.values()), default=0)
     return [
-        held.token
+        charge.token
         for item in items
-        for held in state.of(item.question)
-        if held.status in ("RESERVED", "COMMITTED") and held.token not in replaced
-        if (held.continued or held.reserved) < last
+        for charge in state.charges_for(item.question)
+        if charge.status in ("RESERVED", "COMMITTED") and charge.token not in replaced
+        if (charge.continued or charge.reserved) < last
     ]
 
 
@@ -237,24 +248,24 @@ def admit(
     replaced: list[str] = []
     for item in items:
         check_spends(terms, item.job, item.spends)
-        held = state.of(item.question)
+        charges = state.charges_for(item.question)
         stands = [
             h
-            for h in held
+            for h in charges
             if h.used
             or (
                 all(state.units.get(version, units) == units for version in _versions(item.spends))
                 and (h.declared, h.versions, h.code) == (item.spends, item.versions, item.code)
             )
         ]
-        replaced += [h.token for h in held if h not in stands]
+        replaced += [h.token for h in charges if h not in stands]
         if item.question in anew:
             stands = [h for h in stands if h.status == "RESERVED"]
         if not stands:
             new.append(item)
     if new:
-        asked = tuple(spend for item in new for spend in item.spends)
-        check_lifetime(terms, state.charged(*replaced), asked)
+        wanted = tuple(spend for item in new for spend in item.spends)
+        check_lifetime(terms, state.charged_spends(*replaced), wanted)
     return new, replaced
 
 
@@ -266,7 +277,7 @@ def commit(
     draws: Sequence[Draw],
     asked_by: Job | None = None,
     units: str = "",
-) -> Held:
+) -> LedgerCharge:
     """Bind a reservation to its query, before the job's first private read. Its nonce is good for
     this query alone. Refused unless the declared draws cost exactly what is charged.
 
@@ -278,12 +289,14 @@ def commit(
     concrete = tuple(dataclasses.replace(spend, query=query) for spend in spends)
     replaced = any(spend.relation == "replace_one" for spend in concrete)
     charged = [Counted(spend.event, spend.count) for spend in concrete]
-    tie(charged, draws, "replace_one" if replaced else "add_remove")
+    check_charge_matches_noise(charged, draws, "replace_one" if replaced else "add_remove")
     declared_draws = json.loads(json.dumps([to_json_draw(draw) for draw in draws]))
     return _commit(ledger, token, query, concrete, declared_draws, asked_by, units)
 
 
-def commit_elsewhere(ledger: Ledger, token: str, query: str, spends: Iterable[Spend]) -> Held:
+def commit_elsewhere(
+    ledger: Ledger, token: str, query: str, spends: Iterable[Spend]
+) -> LedgerCharge:
     """COMMIT for a mechanism whose noise is not the meter's (embed/): that it earns its charge is
     its author's word. A query is for one attempt alone, for what an attempt that died has shown to
     whom nobody knows."""
@@ -300,29 +313,29 @@ def _commit(
     draws: Draws | None,
     asked_by: Job | None = None,
     units: str = "",
-) -> Held:
+) -> LedgerCharge:
     def committed(state: State) -> Step:
-        terms, held = terms_of(ledger, state), _held(ledger, state, token)
-        job = asked_by or held.job
-        again = draws is not None and (held.query, held.spends, held.draws) == (
+        terms, charge = terms_of(ledger, state), _charge_of_token(ledger, state, token)
+        job = asked_by or charge.job
+        again = draws is not None and (charge.query, charge.spends, charge.draws) == (
             query,
             concrete,
             draws,
         )
-        if again and held.status == "COMMITTED":
+        if again and charge.status == "COMMITTED":
             return None
-        if held.status != "RESERVED":
+        if charge.status != "RESERVED":
             raise Refused(
-                f"{called(job)} is {held.status} in the ledger and {_NOT_AGAIN[held.status]}"
+                f"{job_label(job)} is {charge.status} in the ledger and {_NOT_AGAIN[charge.status]}"
             )
-        if state.done(query):
+        if state.finished_charge(query):
             raise Refused(
-                f"{called(job)} asks what was released before. Restore the stored bytes: "
+                f"{job_label(job)} asks what was released before. Restore the stored bytes: "
                 "they are free."
             )
         check_spends(terms, job, concrete)
-        check_within(held, concrete, job)
-        check_lifetime(terms, state.charged(token), concrete)
+        check_within(charge, concrete, job)
+        check_lifetime(terms, state.charged_spends(token), concrete)
         body = {"token": token, "query": query, "spends": to_json(concrete), "draws": draws or []}
         return "COMMITTED", body | {"nonce": secrets.token_hex(16), "units": units}
 
@@ -344,17 +357,18 @@ _NOT_AGAIN: dict[Status, str] = {
 }
 
 
-def finish(ledger: Ledger, token: str, output: str) -> Held:
+def finish(ledger: Ledger, token: str, output: str) -> LedgerCharge:
     """DONE: the stored output is the release. The first to finish wins; a later one is given the
     first's output."""
 
     def done(state: State) -> Step:
-        held = _held(ledger, state, token)
-        if held.status == "DONE":
+        charge = _charge_of_token(ledger, state, token)
+        if charge.status == "DONE":
             return None
-        if held.status != "COMMITTED":
+        if charge.status != "COMMITTED":
             raise Refused(
-                f"{called(held.job)} is {held.status}, not COMMITTED: it has nothing to release."
+                f"{job_label(charge.job)} is {charge.status}, not COMMITTED: it has nothing to "
+                f"release."
             )
         return "DONE", {"token": token, "output": output}
 
@@ -366,13 +380,13 @@ def refund(ledger: Ledger, tokens: Iterable[str]) -> None:
     revoked = list(tokens)
 
     def refunded(state: State) -> Step:
-        held = [_held(ledger, state, token) for token in revoked]
-        if used := [h for h in held if h.used]:
+        charges = [_charge_of_token(ledger, state, token) for token in revoked]
+        if used := [h for h in charges if h.used]:
             raise Refused(
-                f"{called(used[0].job)} is {used[0].status}: it may have read private data and "
+                f"{job_label(used[0].job)} is {used[0].status}: it may have read private data and "
                 "stays charged. Keep what it gave; another attempt is a spend of its own."
             )
-        live = [h.token for h in held if h.status == "RESERVED"]
+        live = [h.token for h in charges if h.status == "RESERVED"]
         return ("REFUNDED", {"tokens": live}) if live else None
 
     _append(ledger, refunded)
@@ -381,29 +395,29 @@ def refund(ledger: Ledger, tokens: Iterable[str]) -> None:
 def load(ledger: Ledger) -> State:
     """The state of a ledger, empty where there is none; refused if anything in it is not as it was
     written."""
-    kept = _kept_queries(ledger)
+    stored = _stored_queries(ledger)
     if ledger.folder.is_dir():
         journal.advance(
             _journal(ledger), ledger.state.chain, partial(fold, ledger.lineage, ledger.state)
         )
-    _refuse_strangers(ledger, ledger.state, kept)
+    _refuse_strangers(ledger, ledger.state, stored)
     return ledger.state
 
 
 def verify(ledger: Ledger, anchors: Iterable[Anchor] = ()) -> list[str]:
     """Every problem by name; none if the ledger is whole and holds all that the anchors saw in
     it."""
-    kept = _kept_queries(ledger)
+    stored = _stored_queries(ledger)
     state, chain = State(), Chain()
     if ledger.folder.is_dir():
         journal.read(_journal(ledger), chain, partial(fold, ledger.lineage, state))
     problems = chain.problems
-    own = [anchor for anchor in anchors if anchor.lineage == ledger.lineage]
-    if chain.torn and not any(cut_short(chain, anchor) for anchor in own):
+    own_anchors = [anchor for anchor in anchors if anchor.lineage == ledger.lineage]
+    if chain.torn and not any(was_truncated(chain, anchor) for anchor in own_anchors):
         problems.append(f"entry {len(chain.hashes)} is half-written; the next run repairs it")
-    if _strangers(state, kept):
+    if _unknown_queries(state, stored):
         problems.append("releases are kept that it does not know: rolled back or truncated")
-    return problems + [problem for anchor in own if (problem := lost(chain, anchor))]
+    return problems + [problem for anchor in own_anchors if (problem := lost(chain, anchor))]
 
 
 def lost(chain: Chain, anchor: Anchor) -> str | None:
@@ -413,14 +427,14 @@ def lost(chain: Chain, anchor: Anchor) -> str | None:
             f"results saw entry {anchor.seq}, the ledger ends at {len(chain.hashes)}: rolled back "
             "or truncated"
         )
-    if cut_short(chain, anchor):
+    if was_truncated(chain, anchor):
         return f"entry {anchor.seq} was whole when results saw it, and its file was cut short since"
     if anchor.seq and chain.hashes[anchor.seq - 1] != anchor.sha256:
         return f"entry {anchor.seq} is not the one that results saw: rolled back and written anew"
     return None
 
 
-def cut_short(chain: Chain, anchor: Anchor) -> bool:
+def was_truncated(chain: Chain, anchor: Anchor) -> bool:
     """Whether the last entry is half-written, and was whole when the anchor saw it: no run may go
     on without what it said."""
     return chain.torn and anchor.seq == len(chain.hashes) and chain.head != anchor.sha256
@@ -443,9 +457,9 @@ def terms_of(ledger: Ledger, state: State) -> Terms:
     return state.terms
 
 
-def spent(ledger: Ledger, state: State) -> Composition:
+def cost_so_far(ledger: Ledger, state: State) -> Composition:
     """What the lineage has cost so far."""
-    return ever(terms_of(ledger, state), state.charged())
+    return lifetime_cost(terms_of(ledger, state), state.charged_spends())
 
 
 Step = tuple[str, Body] | None  # the entry to append, if any
@@ -468,31 +482,31 @@ def _to_json(item: Item) -> Body:
     return body | {"versions": dict(item.versions), "code": item.code}
 
 
-def _held(ledger: Ledger, state: State, token: str) -> Held:
+def _charge_of_token(ledger: Ledger, state: State, token: str) -> LedgerCharge:
     if token not in state.items:
         raise Refused(f"no such reservation on lineage {ledger.lineage}. Plan the job again.")
     return state.items[token]
 
 
-def _place(state: State, item: Item) -> Held:
+def _place(state: State, item: Item) -> LedgerCharge:
     """The question's unused reservation if it has one, else its last use."""
-    held = state.of(item.question)
-    return next((h for h in held if h.status == "RESERVED"), held[-1])
+    charges = state.charges_for(item.question)
+    return next((h for h in charges if h.status == "RESERVED"), charges[-1])
 
 
-def _kept_queries(ledger: Ledger) -> set[str]:
+def _stored_queries(ledger: Ledger) -> set[str]:
     """The queries whose releases home keeps. To be listed before the journal is read, which knows
     each before it is kept."""
     folder = ledger.home.releases / ledger.lineage
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
 
 
-def _strangers(state: State, kept: set[str]) -> set[str]:
-    return kept - {str(held.query) for held in state.items.values()}
+def _unknown_queries(state: State, stored: set[str]) -> set[str]:
+    return stored - {str(charge.query) for charge in state.items.values()}
 
 
-def _refuse_strangers(ledger: Ledger, state: State, kept: set[str]) -> None:
-    if _strangers(state, kept):
+def _refuse_strangers(ledger: Ledger, state: State, stored: set[str]) -> None:
+    if _unknown_queries(state, stored):
         raise Refused(
             f"{ledger.home.releases / ledger.lineage} keeps releases that the ledger in "
             f"{ledger.folder} does not know: it is gone, cut short, or an older copy, and what it "

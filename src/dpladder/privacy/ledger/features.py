@@ -8,16 +8,16 @@ so these are kept in home, and given out again.
 from __future__ import annotations
 
 from dpladder.privacy.ledger.home import Home, create_once, make_folder
-from dpladder.privacy.ledger.journal import unwritable
+from dpladder.privacy.ledger.journal import unwritable_error
 
 
-def first_found(home: Home, name: str, found: bytes) -> bytes:
+def first_found_value(home: Home, name: str, value: bytes) -> bytes:
     """What was found under this name the first time: a digest of all that it is found from."""
     path = home.features / name
     if not path.exists():
         try:
             make_folder(path.parent)
-            create_once(path, found)
+            create_once(path, value)
         except OSError as error:
-            raise unwritable(path.parent, error) from None
+            raise unwritable_error(path.parent, error) from None
     return path.read_bytes()

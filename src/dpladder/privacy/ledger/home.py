@@ -87,7 +87,7 @@ def open_home(path: Path | None = None, create: bool = True) -> Home:
             "made."
         )
     home = Home(chosen)
-    check_apart(home, PUBLIC_FOLDERS)
+    refuse_home_inside(home, PUBLIC_FOLDERS)
     _check_format(home)
     if home.path.exists():
         _check_open_to(home, home.path, home.path.stat(), "700")
@@ -105,7 +105,7 @@ def open_home(path: Path | None = None, create: bool = True) -> Home:
     return home
 
 
-def check_apart(home: Home, public: Iterable[Path]) -> None:
+def refuse_home_inside(home: Home, public: Iterable[Path]) -> None:
     """Refuse a home in a folder that may be published, wherever links lead: its key would lie among
     what others read."""
     for folder in public:
@@ -160,10 +160,10 @@ def is_shared(folder: Path) -> bool:
     return stat.S_IMODE(folder.stat().st_mode) & ROOM == ROOM
 
 
-def share(room: Path, *made: Path | int) -> None:
+def share(room: Path, *path: Path | int) -> None:
     """Let the group read what was made in a room of its home, whatever the umask."""
     if is_shared(room):
-        for one in made:
+        for one in path:
             os.chmod(one, ROOM if stat.S_ISDIR(os.stat(one).st_mode) else 0o640)
 
 
@@ -226,16 +226,16 @@ def _ensure_key(home: Home) -> None:
 
 def _check_format(home: Home) -> int:
     try:
-        told = home.format.read_text("utf-8")
+        text = home.format.read_text("utf-8")
     except OSError:  # of before homes had numbers, or none yet
         return ONE_USERS
-    if not told.strip().isdigit():
+    if not text.strip().isdigit():
         raise BadInput(
-            f"{home.format} says {told.strip()[:20]!r}, and not which format this home has. "
+            f"{home.format} says {text.strip()[:20]!r}, and not which format this home has. "
             "Restore it."
         )
-    formats.check("home", home.path, int(told))
-    return int(told)
+    formats.check("home", home.path, int(text))
+    return int(text)
 
 
 def _read_key(home: Home) -> bytes:
@@ -271,10 +271,10 @@ def _read_key(home: Home) -> bytes:
 def is_groups(home: Home) -> bool:
     """Whether a home says, and is open, as a group's: a folder that somebody opened by mistake is
     none."""
-    return _opened(home.path.stat()) and _check_format(home) >= A_GROUPS
+    return _is_group_shared(home.path.stat()) and _check_format(home) >= A_GROUPS
 
 
-def _opened(status: os.stat_result) -> bool:
+def _is_group_shared(status: os.stat_result) -> bool:
     return stat.S_IMODE(status.st_mode) & 0o2050 == 0o2050
 
 
@@ -292,7 +292,7 @@ def check_owners(home: Home, path: Path, status: os.stat_result) -> None:
 def _check_open_to(home: Home, path: Path, status: os.stat_result, mode: str) -> None:
     top = home.path.stat()
     mine = top.st_uid == os.geteuid() or top.st_gid in {os.getegid(), *os.getgroups()}
-    if _opened(top) and not mine:
+    if _is_group_shared(top) and not mine:
         raise BadInput(
             f"{home.path} is the home of a group that you are not of. Ask its administrator to "
             "take you in, and log in again."

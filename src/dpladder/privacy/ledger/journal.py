@@ -86,7 +86,7 @@ def append(journal: Journal, chain: Chain, fold: Fold, decide: Decide) -> None:
                     journal.path(len(chain.hashes) + 1), _encode(journal, chain, *entry)
                 )
             except OSError as error:
-                raise unwritable(journal.folder, error) from None
+                raise unwritable_error(journal.folder, error) from None
             if not written:
                 time.sleep(random.uniform(0.0, pause))
                 pause = min(2.0 * pause, LOST[1])
@@ -125,17 +125,17 @@ def read(journal: Journal, chain: Chain, fold: Fold) -> None:
         except OSError as error:
             raise BadInput(f"{journal.path(seq)} cannot be read: {error.strerror}.") from None
         else:
-            _take_in(journal, chain, fold, seq, data)
+            _read_entry(journal, chain, fold, seq, data)
 
 
-def unwritable(folder: Path, error: OSError) -> Refused:
+def unwritable_error(folder: Path, error: OSError) -> Refused:
     return Refused(
         f"nothing can be written to {folder}: {error.strerror}. {TWICE}: free space, or check that "
         "the disk is mounted for writing and has hard links, and run again."
     )
 
 
-def _take_in(journal: Journal, chain: Chain, fold: Fold, seq: int, data: bytes) -> None:
+def _read_entry(journal: Journal, chain: Chain, fold: Fold, seq: int, data: bytes) -> None:
     """One entry's bytes, as the next link of the chain. A torn entry is what a crash leaves of the
     last one: it says nothing, and only a repair may follow it. Damage is collected, so that one
     report names all of it."""

@@ -10,10 +10,10 @@ from dataclasses import replace
 from dpladder.errors import Refused
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import FREE, Entry
-from dpladder.privacy.accounting.composition import Composition, compose, entry_of, most
+from dpladder.privacy.accounting.composition import Composition, compose, entry_of, largest_entry
 from dpladder.privacy.accounting.events import Job, Partition, Spend
-from dpladder.privacy.accounting.shown import down, up, up_short
-from dpladder.privacy.ledger.state import Held, Terms, called
+from dpladder.privacy.accounting.shown import round_down, round_up, round_up_short
+from dpladder.privacy.ledger.state import LedgerCharge, Terms, job_label
 
 
 def caps(terms: Terms) -> Entry:
@@ -25,14 +25,14 @@ def caps(terms: Terms) -> Entry:
     return replace(beside, mu=mu)
 
 
-def left(terms: Terms, charged: tuple[Spend, ...]) -> float:
+def remaining_epsilon(terms: Terms, charged: tuple[Spend, ...]) -> float:
     """Epsilon of the largest Gaussian mechanism that the limit still has room for, rounded down:
     who asks for just that must get it."""
-    room = gdp.remaining(caps(terms).mu, [most(charged).mu])
+    room = gdp.remaining(caps(terms).mu, [largest_entry(charged).mu])
     return math.floor(gdp.epsilon(room, terms.delta) * 1e4) / 1e4 if room else 0.0
 
 
-def ever(terms: Terms, spends: Sequence[Spend]) -> Composition:
+def lifetime_cost(terms: Terms, spends: Sequence[Spend]) -> Composition:
     """What spends cost over a lineage's life."""
     return compose(spends, terms.delta)
 
@@ -41,34 +41,37 @@ def check_spends(terms: Terms, job: Job, spends: Iterable[Spend]) -> None:
     for spend in spends:
         if (spend.lineage, spend.relation) != (terms.lineage, terms.relation):
             raise Refused(
-                f"{called(job)} spends on lineage {spend.lineage} under {spend.relation}; this is "
+                f"{job_label(job)} spends on lineage {spend.lineage} under {spend.relation}; this "
+                f"is "
                 f"the ledger of {terms.lineage} under {terms.relation}, for life. Spend on each "
                 "lineage in its own ledger and relation."
             )
 
 
-def check_within(held: Held, concrete: Iterable[Spend], job: Job) -> None:
+def check_within(charge: LedgerCharge, concrete: Iterable[Spend], job: Job) -> None:
     """What a job really spends on each part may cost no more than it reserved, component by
     component."""
-    declared, asked = _by_parts(held.spends), _by_parts(concrete)
-    if any(not entry.within(declared.get(parts, FREE)) for parts, entry in asked.items()):
+    declared, actual = _entries_by_partition(charge.spends), _entries_by_partition(concrete)
+    if any(
+        not entry.costs_no_more_than(declared.get(parts, FREE)) for parts, entry in actual.items()
+    ):
         raise Refused(
-            f"{called(job)} would spend more than it reserved, or something else. Derive its "
+            f"{job_label(job)} would spend more than it reserved, or something else. Derive its "
             "noise from the reserved mu (gdp.sigma rounds to the safe side), or plan the job again."
         )
 
 
-def _by_parts(spends: Iterable[Spend]) -> dict[Partition, Entry]:
+def _entries_by_partition(spends: Iterable[Spend]) -> dict[Partition, Entry]:
     """What is spent on each partition."""
-    found: dict[Partition, list[Entry]] = {}
+    by_partition: dict[Partition, list[Entry]] = {}
     for spend in spends:
-        found.setdefault(spend.partition, []).append(entry_of(spend))
-    return {partition: booking.total(entries) for partition, entries in found.items()}
+        by_partition.setdefault(spend.partition, []).append(entry_of(spend))
+    return {partition: booking.total(entries) for partition, entries in by_partition.items()}
 
 
-def check_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ...]) -> None:
+def check_lifetime(terms: Terms, paid: tuple[Spend, ...], wanted: tuple[Spend, ...]) -> None:
     """The filter: every part stays within every cap."""
-    if over := over_lifetime(terms, kept, asked):
+    if over := lifetime_problem(terms, paid, wanted):
         raise Refused(f"{over}. Nothing was charged: {_WITHIN}.")
 
 
@@ -85,14 +88,15 @@ ALL_OF_DELTA = (
 )
 
 
-def over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ...]) -> str:
+def lifetime_problem(terms: Terms, paid: tuple[Spend, ...], wanted: tuple[Spend, ...]) -> str:
     """What there is no room for; empty where there is. Research has no limit but delta itself."""
-    limit, need = caps(terms), most(kept + asked)
+    limit, need = caps(terms), largest_entry(paid + wanted)
     if terms.mode == "research":
         return ALL_OF_DELTA if need.delta0 >= terms.delta else ""
     if need.delta0 > limit.delta0:
         return (
-            f"lineage {terms.lineage} keeps {up_short(terms.share)} of its delta for trainings on "
+            f"lineage {terms.lineage} keeps {round_up_short(terms.share)} of its delta for "
+            f"trainings on "
             "samples and for searches booked like them, and this would use more. That share is "
             "fixed when a lineage is opened (privacy.share, by default 0.3 where a config samples "
             "and 0.1 where it searches so). Train on full batches"
@@ -100,20 +104,22 @@ def over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ...
     if (need.loss > limit.loss or need.weight > limit.weight) and limit.mu < math.inf:
         return (
             f"lineage {terms.lineage} was opened with a lifetime limit that leaves private "
-            f"selections a loss of {up_short(terms.loss)} and a weight of "
-            f"{up_short(terms.weight)}; this needs {up(need.loss)} and "
-            f"{up(math.exp(need.weight) + 1e-6, 2)}. Search by the ladder; or, for data that "
+            f"selections a loss of {round_up_short(terms.loss)} and a weight of "
+            f"{round_up_short(terms.weight)}; this needs {round_up(need.loss)} and "
+            f"{round_up(math.exp(need.weight) + 1e-6, 2)}. Search by the ladder; or, for data that "
             "nothing was spent on yet, declare privacy.lifetime.loss and privacy.lifetime.weight "
             "so (dpladder.Ledger: loss=, weight=)"
         )
     if terms.lifetime_epsilon is None or need.mu <= limit.mu:
         return ""
-    before, total = compose(kept, terms.delta), compose(kept + asked, terms.delta)
-    room = left(terms, kept)
-    remains = f", which leaves epsilon = {down(room)}" if room else ""
+    before, total = compose(paid, terms.delta), compose(paid + wanted, terms.delta)
+    room = remaining_epsilon(terms, paid)
+    remains = f", which leaves epsilon = {round_down(room)}" if room else ""
     return (
         f"lineage {terms.lineage} has a lifetime limit of epsilon = "
-        f"{up_short(terms.lifetime_epsilon)} at delta = {up_short(terms.delta)}. Spent or "
-        f"reserved so far: {up(before.epsilon)}{remains}. Asked for: "
-        f"{up(compose(asked, terms.delta).epsilon)}, which would make {up(total.epsilon)}"
+        f"{round_up_short(terms.lifetime_epsilon)} at delta = {round_up_short(terms.delta)}. Spent "
+        f"or "
+        f"reserved so far: {round_up(before.epsilon)}{remains}. Asked for: "
+        f"{round_up(compose(wanted, terms.delta).epsilon)}, which would make "
+        f"{round_up(total.epsilon)}"
     )

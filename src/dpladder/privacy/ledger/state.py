@@ -87,7 +87,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Held:
+class LedgerCharge:
     """An item in the ledger. `spends` are what it is charged: the `declared` ones, from COMMITTED
     on the concrete ones, which cost no more. `reserved` and `released` are the entries that say so:
     what was reserved before any release cannot have been chosen by one. Own code, which draws
@@ -135,7 +135,7 @@ class State:
     chain: Chain = field(default_factory=Chain)
     entries: int = 0
     terms: Terms | None = None
-    items: dict[str, Held] = field(default_factory=dict)
+    items: dict[str, LedgerCharge] = field(default_factory=dict)
     tokens: dict[str, list[str]] = field(default_factory=dict)  # by question, oldest first
     nonces: set[str] = field(default_factory=set)
     # what plans chose, by a digest of what that hung on, oldest first
@@ -149,38 +149,40 @@ class State:
     def binding(self) -> Terms | None:
         """The terms, once private records may have been read under them: from then on they hold for
         life."""
-        return self.terms if any(held.used for held in self.items.values()) else None
+        return self.terms if any(charge.used for charge in self.items.values()) else None
 
-    def under(self, terms: Terms) -> State:
+    def as_under(self, terms: Terms) -> State:
         """The same, as a run under these terms finds it: where it corrects them, without what was
         reserved under others."""
         stands = self.binding is not None or terms == self.terms
         return self if stands else replace(self, items={}, tokens={})
 
-    def charged(self, *without: str) -> tuple[Spend, ...]:
+    def charged_spends(self, *without: str) -> tuple[Spend, ...]:
         """Every spend that was not refunded, but those of the tokens in `without`."""
         counted = (
             h for h in self.items.values() if h.status != "REFUNDED" and h.token not in without
         )
-        return tuple(spend for held in counted for spend in held.spends)
+        return tuple(spend for charge in counted for spend in charge.spends)
 
-    def of(self, question: str) -> list[Held]:
+    def charges_for(self, question: str) -> list[LedgerCharge]:
         """What was charged for a question, oldest first."""
-        held = [self.items[token] for token in self.tokens.get(question, ())]
-        return [h for h in held if h.status != "REFUNDED"]
+        charges = [self.items[token] for token in self.tokens.get(question, ())]
+        return [h for h in charges if h.status != "REFUNDED"]
 
-    def answer(self, question: str) -> Held | None:
+    def answer(self, question: str) -> LedgerCharge | None:
         """The last of a question's items for which private records may have been read."""
-        return next((held for held in reversed(self.of(question)) if held.used), None)
+        return next(
+            (charge for charge in reversed(self.charges_for(question)) if charge.used), None
+        )
 
-    def done(self, query: str) -> Held | None:
+    def finished_charge(self, query: str) -> LedgerCharge | None:
         """The item that released `query`."""
         return next(
             (h for h in self.items.values() if h.query == query and h.status == "DONE"), None
         )
 
 
-def called(job: Job) -> str:
+def job_label(job: Job) -> str:
     """A job as messages call it."""
     return f"{job.experiment}/{job.rule}" + "".join(
         f" {key}={value}" for key, value in job.wildcards
@@ -203,19 +205,19 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             if state.binding is not None or terms.lineage != lineage:
                 raise Refused(f"corrects terms of lineage {lineage} that hold for its life")
             for token in [h.token for h in state.items.values() if h.status == "RESERVED"]:
-                _move(state, token, "REFUNDED")
+                _set_status(state, token, "REFUNDED")
             state.terms = terms
         case "SETTLED":
             for one in body["choices"]:
                 state.choices.setdefault(one["inputs"], []).append(one["chosen"])
         case "RESERVED":
             for token in body["replaces"]:
-                _move(state, token, "REFUNDED")
+                _set_status(state, token, "REFUNDED")
             for token in body["continued"]:
                 state.items[token] = replace(state.items[token], continued=state.entries)
             for item in body["items"]:
                 declared = from_json(item["spends"])
-                held = Held(
+                charge = LedgerCharge(
                     item["token"],
                     from_json(item["job"]),
                     item["question"],
@@ -228,15 +230,15 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
                 )
                 for spend in declared if "units" in body else ():
                     state.units[spend.partition.version] = body["units"]
-                state.items[held.token] = held
-                state.tokens.setdefault(held.question, []).append(held.token)
+                state.items[charge.token] = charge
+                state.tokens.setdefault(charge.question, []).append(charge.token)
         case "COMMITTED":
             if body["nonce"] in state.nonces:
                 raise Refused("uses a nonce that was used before")
             state.nonces.add(body["nonce"])
             booked = from_json(body["spends"])
-            spends = unsound.charged(booked, body["draws"])
-            bug = unsound.found(booked, body["draws"])
+            spends = unsound.true_spends(booked, body["draws"])
+            bug = unsound.matching_bug(booked, body["draws"])
             for spend in spends if body["units"] else ():
                 state.first_units.setdefault(spend.partition.version, body["units"])
             facts = {
@@ -244,14 +246,14 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
                 "unsound": "" if bug is None else bug.why,
                 "released": None if body["draws"] else state.entries,
             }
-            told = {name: value for name, value in body.items() if name != "units"}
-            _move(state, status="COMMITTED", **told | facts)
+            fields = {name: value for name, value in body.items() if name != "units"}
+            _set_status(state, status="COMMITTED", **fields | facts)
         case "DONE":
             released = state.items[body["token"]].released or state.entries
-            _move(state, status="DONE", released=released, **body)
+            _set_status(state, status="DONE", released=released, **body)
         case "REFUNDED":
             for token in body["tokens"]:
-                _move(state, token, "REFUNDED")
+                _set_status(state, token, "REFUNDED")
         case _:
             raise Refused(
                 f"has the type {kind}, which this version does not know: upgrade dpladder"
@@ -265,8 +267,8 @@ BEFORE: dict[Status, Status] = {
 }
 
 
-def _move(state: State, token: str, status: Status, **facts: Any) -> None:
-    held = state.items[token]
-    if held.status != BEFORE[status]:
-        raise Refused(f"makes {called(held.job)} {status} when it is {held.status}")
-    state.items[token] = dataclasses.replace(held, status=status, **facts)
+def _set_status(state: State, token: str, status: Status, **facts: Any) -> None:
+    charge = state.items[token]
+    if charge.status != BEFORE[status]:
+        raise Refused(f"makes {job_label(charge.job)} {status} when it is {charge.status}")
+    state.items[token] = dataclasses.replace(charge, status=status, **facts)

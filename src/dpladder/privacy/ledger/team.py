@@ -17,7 +17,7 @@ from pathlib import Path
 import yaml
 from pydantic import Field, ValidationError
 
-from dpladder.config.section import Positive, Section, restored
+from dpladder.config.section import Positive, Section, from_document
 from dpladder.errors import BadInput
 from dpladder.privacy.ledger.home import (
     A_GROUPS,
@@ -68,7 +68,9 @@ def limits(home: Home) -> Limits:
     try:
         status = os.lstat(home.limits)
         check_owners(home, home.limits, status)
-        found: Limits = restored(Limits, yaml.safe_load(home.limits.read_text("utf-8")) or {})
+        limits_read: Limits = from_document(
+            Limits, yaml.safe_load(home.limits.read_text("utf-8")) or {}
+        )
     except FileNotFoundError:
         raise BadInput(
             f"{home.limits} is missing. The owner of this home restores it, or runs "
@@ -79,7 +81,7 @@ def limits(home: Home) -> Limits:
             f"{home.limits} cannot be read. It must say users: {{name: epsilon}} and others: "
             "epsilon or null."
         ) from None
-    return found
+    return limits_read
 
 
 def init(group: str, path: Path | None = None) -> Home:
@@ -104,17 +106,17 @@ def init(group: str, path: Path | None = None) -> Home:
     for room in (*home.rooms, home.features):
         for here, folders, files in os.walk(room):
             for name in files:
-                _give(Path(here, name), number, 0o640)
+                _set_group(Path(here, name), number, 0o640)
             for name in folders:
-                _give(Path(here, name), number, ROOM)
-        _give(room, number, ROOM)
+                _set_group(Path(here, name), number, ROOM)
+        _set_group(room, number, ROOM)
     for file in (home.key, home.format, home.limits):
-        _give(file, number, 0o640)
-    _give(home.path, number, 0o2750)  # last: nobody else enters a home that is half made
+        _set_group(file, number, 0o640)
+    _set_group(home.path, number, 0o2750)  # last: nobody else enters a home that is half made
     return home
 
 
-def _give(path: Path, group: int, mode: int) -> None:
+def _set_group(path: Path, group: int, mode: int) -> None:
     """What a member made is that member's to give; it has its rights from the first."""
     if not path.is_symlink() and path.stat().st_uid == os.geteuid():
         os.chown(path, -1, group)
@@ -122,8 +124,8 @@ def _give(path: Path, group: int, mode: int) -> None:
 
 
 def _groups() -> list[str]:
-    found = []
+    groups = []
     for number in sorted({os.getegid(), *os.getgroups()}):
         with contextlib.suppress(KeyError):
-            found.append(grp.getgrgid(number).gr_name)
-    return found
+            groups.append(grp.getgrgid(number).gr_name)
+    return groups

@@ -49,18 +49,18 @@ class Known:
         )
 
 
-def remember_units(home: Home, lineage: str, digest: str, own: Known) -> None:
+def remember_units(home: Home, lineage: str, digest: str, units_now: Known) -> None:
     """Keep what a lineage holds, by ids keyed with home's "units" subkey; what it once held it
     keeps. `digest`: what the ledger may note these very units by."""
-    if any(len(identity) != ID_BYTES for identity in own.units | own.contents):
+    if any(len(identity) != ID_BYTES for identity in units_now.units | units_now.contents):
         raise BadInput(f"keyed unit ids must have {ID_BYTES} bytes each.")
-    with _alone(home):
+    with _lock_units(home):
         folder = home.units / lineage
         make_folder(folder / "versions")
-        known = _read(home, lineage) | own
+        known = _read_known(home, lineage) | units_now
         for name in ("units", "numbered", "contents"):
             replace(folder / name, b"".join(sorted(getattr(known, name))))
-        create_once(folder / "versions" / digest, b"".join(sorted(own.units)))
+        create_once(folder / "versions" / digest, b"".join(sorted(units_now.units)))
 
 
 def units_of(home: Home, lineage: str, digest: str) -> frozenset[bytes]:
@@ -81,19 +81,19 @@ def same_data(one: Set[object], other: Set[object]) -> bool:
     return shared >= LEAST and shared > ACCIDENT * min(len(one), len(other))
 
 
-def sharing(home: Home, lineage: str, own: Known) -> list[str]:
+def sharing(home: Home, lineage: str, known: Known) -> list[str]:
     """The other lineages that hold the same people or records as these. Private."""
     names = sorted(path.name for path in home.units.iterdir() if path.name != lineage)
-    others = {name: _read(home, name) for name in names}
+    by_lineage = {name: _read_known(home, name) for name in names}
     return [
         name
-        for name, other in others.items()
-        if same_data(own.names, other.names) or same_data(own.contents, other.contents)
+        for name, other in by_lineage.items()
+        if same_data(known.names, other.names) or same_data(known.contents, other.contents)
     ]
 
 
 @contextlib.contextmanager
-def _alone(home: Home) -> Iterator[None]:
+def _lock_units(home: Home) -> Iterator[None]:
     """One at a time, so that nothing is written over. Where the file system has no locks, two
     clones must not prepare one lineage at the same moment."""
     descriptor = os.open(home.units, os.O_RDONLY | os.O_DIRECTORY)
@@ -105,7 +105,7 @@ def _alone(home: Home) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _read(home: Home, lineage: str) -> Known:
+def _read_known(home: Home, lineage: str) -> Known:
     def data(name: str) -> bytes:
         path = home.units / lineage / name
         return path.read_bytes() if path.exists() else b""

@@ -32,14 +32,14 @@ class Unsound:
 UNSOUND: tuple[Unsound, ...] = ()
 
 
-def found(spends: Sequence[Spend], draws: Draws) -> Unsound | None:
+def matching_bug(spends: Sequence[Spend], draws: Draws) -> Unsound | None:
     """The bug that a release shows, if it shows one."""
     return next((bug for bug in UNSOUND if bug.shows(spends, draws)), None)
 
 
-def charged(spends: Sequence[Spend], draws: Draws) -> tuple[Spend, ...]:
+def true_spends(spends: Sequence[Spend], draws: Draws) -> tuple[Spend, ...]:
     """What a release costs: what was booked for it, unless a bug made that too little."""
-    bug = found(spends, draws)
+    bug = matching_bug(spends, draws)
     return (
         tuple(spends) if bug is None else tuple(replace(s, event=bug.true(s.event)) for s in spends)
     )

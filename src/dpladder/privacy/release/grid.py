@@ -62,10 +62,10 @@ class Noise:
     values: Floats
     scale: float
 
-    def onto(self, total: Any, values: Any = None) -> Any:
+    def add_to(self, total: Any, values: Any = None) -> Any:
         """`total` with this noise, on the grid. For numpy arrays as they are; for a tensor `values`
         are the noise on the tensor's device."""
-        return on_grid(total, self.values if values is None else values, self.scale)
+        return add_noise_on_grid(total, self.values if values is None else values, self.scale)
 
 
 def grid(scale: float) -> float:
@@ -73,7 +73,7 @@ def grid(scale: float) -> float:
     return 2.0 ** math.floor(math.log2(scale / FINENESS))
 
 
-def on_grid(total: Any, noise: Any, scale: float) -> Any:
+def add_noise_on_grid(total: Any, noise: Any, scale: float) -> Any:
     """`total + scale * noise` on the grid of this scale, for float64 numpy arrays and torch tensors
     alike. A total that is infinite counts as the outermost cell, and one that is no number as 0:
     noise hides neither."""

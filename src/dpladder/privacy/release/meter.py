@@ -55,7 +55,7 @@ class Meter:
         """`total` with its declared noise, on the public grid. Everything leaves a mechanism this
         way, or, from a tensor on a device, by `noise` and its `onto`."""
         exact = np.asarray(total, np.float64)
-        published: Floats = self.noise(name, exact.shape).onto(exact)
+        published: Floats = self.noise(name, exact.shape).add_to(exact)
         return published
 
     def noise(self, name: str, shape: Shape) -> Noise:
@@ -65,7 +65,7 @@ class Meter:
         kind: Distribution = (
             "laplace" if draw is not None and draw.distribution == "laplace" else "gaussian"
         )
-        stream = self._take(name, kind, shape)
+        stream = self._take_stream(name, kind, shape)
         values = (noise.laplace if kind == "laplace" else noise.gaussian)(stream, shape)
         return Noise(self._note(name, values), self._declared[name].scale)
 
@@ -74,7 +74,7 @@ class Meter:
 
     def uniform(self, name: str) -> Floats:
         """Uniforms on (0, 1], as many as were declared."""
-        stream = self._take(name, "uniform")
+        stream = self._take_stream(name, "uniform")
         if self._declared[name].law is not None:
             self._refuse(f"draw {name} is a number of runs by a declared law, and no uniform")
         return self._note(name, noise.uniform(stream, self._declared[name].shape))
@@ -82,7 +82,7 @@ class Meter:
     def runs(self, name: str) -> int:
         """A secret number of runs, by the declared law."""
         law = self._declared[name].law if name in self._declared else None
-        stream = self._take(name, "uniform", ())
+        stream = self._take_stream(name, "uniform", ())
         if law is None:
             self._refuse(f"draw {name} has no declared law of a number of runs")
         mean, shape, limit = law
@@ -91,16 +91,16 @@ class Meter:
 
     def mask(self, name: str, ids: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Poisson sampling by 128-bit unit id, at the declared probability."""
-        stream = self._take(name, "mask")
+        stream = self._take_stream(name, "mask")
         return self._note(name, noise.mask(stream, self._declared[name].scale, ids))
 
-    def within(self, name: str) -> Within:
+    def inner_meters(self, name: str) -> Within:
         """Meters for trainings inside this mechanism, whose own draws may hang on secret ones made
         here."""
-        stream, draw = self._take(name, "within"), self._declared[name]
+        stream, draw = self._take_stream(name, "within"), self._declared[name]
         over = self._declared.get(draw.under)
         runs = 1 if over is None or over.law is None else over.law[2]
-        return Within(noise.DerivedNoise(stream), draw.each, math.prod(draw.shape) * runs)
+        return Within(noise.DerivedNoise(stream), draw.mu_of_each, math.prod(draw.shape) * runs)
 
     def close(self) -> None:
         """Refuse unless everything declared was drawn, and nothing else was tried."""
@@ -114,7 +114,9 @@ class Meter:
             self._refuse("a draw outside the declaration was tried")
         self._closed = True
 
-    def _take(self, name: str, distribution: Distribution, shape: Shape | None = None) -> bytes:
+    def _take_stream(
+        self, name: str, distribution: Distribution, shape: Shape | None = None
+    ) -> bytes:
         """The next stream under `name`, if it is declared just so."""
         draw = self._declared.get(name)
         if draw is None:
@@ -154,7 +156,7 @@ class Within:
     source: noise.DerivedNoise = field(repr=False)
     mu: float  # of one training; 0 where its answers cost nothing by themselves
     most: int  # trainings; under a secret number of runs, as many as there may ever be
-    made: Iterator[int] = field(default_factory=count, repr=False)  # one for each, in any thread
+    numbers: Iterator[int] = field(default_factory=count, repr=False)  # one for each, in any thread
 
     def meter(self, name: str, draws: Sequence[Draw]) -> Meter:
         beside = any(draw.under for draw in draws)  # what lies under anything is not in its cost
@@ -163,7 +165,7 @@ class Within:
                 "a training inside a search declares noise for another mu than the search declared "
                 "for it. Nothing was published."
             )
-        if self.mu and next(self.made) >= self.most:
+        if self.mu and next(self.numbers) >= self.most:
             raise Refused(
                 f"a search makes more trainings than the declared {self.most}. Nothing was "
                 "published."

@@ -120,7 +120,7 @@ def gaussian(stream: bytes, shape: Shape) -> Floats:
 
     def block(words: Words) -> Floats:
         radius = np.sqrt(2.0 * _exponential(words[:4], words[4:8]))
-        cosine, sine = _on_circle(_angle(words[8:]))
+        cosine, sine = _cosine_and_sine(_angle(words[8:]))
         return np.concatenate([(radius * cosine).sum(axis=0), (radius * sine).sum(axis=0)]) / 2.0
 
     return _fill(stream, shape, block, words=12, samples=2)
@@ -165,13 +165,13 @@ def mask(stream: bytes, probability: float, ids: NDArray[np.uint8]) -> NDArray[n
 def _exponential(words: Words, places: Words) -> Floats:
     """Standard exponentials: -log V or -log(1 - V), whichever a fair bit says, with V uniform on
     (0, 1/2)."""
-    v = _below_half(words, places)
+    v = _normal_tail_uniforms(words, places)
     upper = (words & np.uint64(1)).astype(np.bool_)  # bit 0 is no part of m, and fair
     # both of each, for a choice among elements costs more than their logarithms
     return -np.where(upper, np.log1p(-v), np.log(v))
 
 
-def _below_half(words: Words, places: Words) -> Floats:
+def _normal_tail_uniforms(words: Words, places: Words) -> Floats:
     """V = m 2^-(k+2), bit by bit. m is in [1, 2): 51 random bits, and a last one that is always 1,
     the middle of the interval that they name. k zeros stand before the first 1 of `places`."""
     # As floats, places have the exponent of their first 1, 63 - k, and none rounds up to the next
@@ -185,7 +185,7 @@ def _angle(words: Words) -> Floats:
     return 2.0 * math.pi * _unit(words)
 
 
-def _on_circle(angle: Floats) -> tuple[Floats, Floats]:
+def _cosine_and_sine(angle: Floats) -> tuple[Floats, Floats]:
     """Cosine and sine, from the tangent of half the angle: NumPy has no fast cosine or sine in
     double precision, but a fast tangent where there is AVX-512."""
     tangent = np.tan(angle / 2.0)

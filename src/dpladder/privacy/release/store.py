@@ -25,7 +25,7 @@ from dpladder.privacy.accounting.events import Job, Spend
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import Home, make_folder, replace, share, subkey, sync_folder
-from dpladder.privacy.ledger.state import Held, called
+from dpladder.privacy.ledger.state import LedgerCharge, job_label
 from dpladder.privacy.release.meter import Draw, Meter, Streams
 from dpladder.privacy.release.noise import ResearchNoise, SecretNoise, encode
 
@@ -102,36 +102,40 @@ def release_together(
     for question in questions:
         if any(name != Path(name).name or name.startswith(".") for name in question.outputs):
             raise BadInput("outputs are named by plain file names: no folders, no leading dot.")
-    restored, own = _done(ledger, questions), dict[str, Held]()
+    restored, charges = _finished_charges(ledger, questions), dict[str, LedgerCharge]()
     # One round answers all that is left, unless another clone finishes some of it meanwhile.
     while places := [
-        place for place, question in enumerate(questions) if question.query not in restored | own
+        place
+        for place, question in enumerate(questions)
+        if question.query not in restored | charges
     ]:
         left = [questions[place] for place in places]
         try:
-            own = _answer(ledger, left, partial(_among_all, places, produce), seed, ready)
+            charges = _answer(
+                ledger, left, partial(_produce_unfinished, places, produce), seed, ready
+            )
         except Exception:
             # Another clone may have answered meanwhile, and swept away what this one was working
             # in.
-            if (now := _done(ledger, questions)).keys() == restored.keys():
+            if (now := _finished_charges(ledger, questions)).keys() == restored.keys():
                 raise
             restored = now
-    known = own | restored
+    known = charges | restored
     return [
-        _concluded(ledger, question, known[question.query], question.query in restored)
+        _publish_answer(ledger, question, known[question.query], question.query in restored)
         for question in questions
     ]
 
 
-def _among_all(places: Sequence[int], produce: Produce, works: Sequence[Work]) -> None:
+def _produce_unfinished(places: Sequence[int], produce: Produce, works: Sequence[Work]) -> None:
     """What is left, by its places among all questions."""
     produce([replaced(work, place=places[work.place]) for work in works])
 
 
-def _done(ledger: Ledger, questions: Sequence[Question]) -> dict[str, Held]:
+def _finished_charges(ledger: Ledger, questions: Sequence[Question]) -> dict[str, LedgerCharge]:
     state = ledgers.load(ledger)
-    found = ((question.query, state.done(question.query)) for question in questions)
-    return {query: held for query, held in found if held is not None}
+    pairs = ((question.query, state.finished_charge(question.query)) for question in questions)
+    return {query: charge for query, charge in pairs if charge is not None}
 
 
 def _answer(
@@ -140,14 +144,14 @@ def _answer(
     produce: Produce,
     seed: int | None,
     ready: Callable[[], None] | None,
-) -> dict[str, Held]:
+) -> dict[str, LedgerCharge]:
     """COMMIT all, compute what no earlier attempt kept, keep, DONE."""
-    found = [_held(ledger, question) for question in questions]
-    for one in found:
-        _seeded(ledger, one, seed)  # refused before anything is charged
+    charges_found = [_charge_to_use(ledger, question) for question in questions]
+    for one in charges_found:
+        _research_noise(ledger, one, seed)  # refused before anything is charged
     if ready is not None:
         ready()
-    held = [
+    charges = [
         ledgers.commit(
             ledger,
             one.token,
@@ -157,44 +161,50 @@ def _answer(
             question.job,
             question.units,
         )
-        for one, question in zip(found, questions, strict=True)
+        for one, question in zip(charges_found, questions, strict=True)
     ]
-    due = [
-        place for place, question in enumerate(questions) if _kept(ledger, question.query) is None
+    places = [
+        place
+        for place, question in enumerate(questions)
+        if _complete_answer(ledger, question.query) is None
     ]
-    if due:
-        _produce(ledger, questions, held, due, produce, seed)
+    if places:
+        _produce(ledger, questions, charges, places, produce, seed)
     return {
         question.query: ledgers.finish(ledger, one.token, _complete(ledger, question))
-        for one, question in zip(held, questions, strict=True)
+        for one, question in zip(charges, questions, strict=True)
     }
 
 
 def _complete(ledger: Ledger, question: Question) -> str:
     """The answer that DONE will name. Without one the question must stay COMMITTED."""
-    output = _kept(ledger, question.query)
+    output = _complete_answer(ledger, question.query)
     if output is None:
         raise Refused(
-            f"the answer of {called(question.job)} is gone from {ledger.home.releases} "
+            f"the answer of {job_label(question.job)} is gone from {ledger.home.releases} "
             "before it was noted as done. It stays charged, and the next run computes it again."
         )
     return output
 
 
-def _seeded(ledger: Ledger, held: Held, seed: int | None) -> ResearchNoise | None:
+def _research_noise(ledger: Ledger, charge: LedgerCharge, seed: int | None) -> ResearchNoise | None:
     """The repeatable noise of a research run, if it has a seed. Refused on any other lineage."""
     return (
         None
         if seed is None
-        else ResearchNoise(ledgers.terms_of(ledger, ledger.state), held.question, seed)
+        else ResearchNoise(ledgers.terms_of(ledger, ledger.state), charge.question, seed)
     )
 
 
-def _concluded(ledger: Ledger, question: Question, finished: Held, restored: bool) -> Outcome:
+def _publish_answer(
+    ledger: Ledger, question: Question, finished: LedgerCharge, restored: bool
+) -> Outcome:
     """Publish a finished answer. What was reserved for the same question and not used is given back
     (respend reserves once more even where nothing changed); other attempts' files go."""
     unused = [
-        held.token for held in ledger.state.of(question.question) if held.status == "RESERVED"
+        charge.token
+        for charge in ledger.state.charges_for(question.question)
+        if charge.status == "RESERVED"
     ]
     ledgers.refund(ledger, [token for token in unused if token != finished.token])
     _sweep(ledger, finished)
@@ -206,78 +216,84 @@ def _concluded(ledger: Ledger, question: Question, finished: Held, restored: boo
 
 def is_kept(home: Home, path: Path, lineage: str | None) -> bool:
     """Whether a file is, byte for byte, one that the lineage, or any, released under this name."""
-    kept = home.releases.glob(f"{lineage or '*'}/*/*/{path.name}")
+    matches = home.releases.glob(f"{lineage or '*'}/*/*/{path.name}")
     size = path.stat().st_size
     return any(
-        other.stat().st_size == size and filecmp.cmp(path, other, shallow=False) for other in kept
+        other.stat().st_size == size and filecmp.cmp(path, other, shallow=False)
+        for other in matches
     )
 
 
-def _held(ledger: Ledger, question: Question) -> Held:
+def _charge_to_use(ledger: Ledger, question: Question) -> LedgerCharge:
     """What the job may spend: first what an attempt at this very query left behind, else its
     question's unused reservation."""
-    held = ledger.state.of(question.question)
-    if not held:
+    charges = ledger.state.charges_for(question.question)
+    if not charges:
         raise Refused(
-            f"{called(question.job)} holds no reservation on lineage {ledger.lineage}, or it "
+            f"{job_label(question.job)} holds no reservation on lineage {ledger.lineage}, or it "
             "was taken back by a later plan. Start the workflow again: it reserves before it runs."
         )
-    resumed = [h for h in held if h.status == "COMMITTED" and h.query == question.query]
-    unused = [h for h in held if h.status == "RESERVED"]
-    return (resumed or unused or held)[-1]  # commit refuses what is used
+    resumed = [h for h in charges if h.status == "COMMITTED" and h.query == question.query]
+    unused = [h for h in charges if h.status == "RESERVED"]
+    return (resumed or unused or charges)[-1]  # commit refuses what is used
 
 
 def _produce(
     ledger: Ledger,
     questions: Sequence[Question],
-    held: Sequence[Held],
-    due: Sequence[int],
+    charges: Sequence[LedgerCharge],
+    places: Sequence[int],
     produce: Produce,
     seed: int | None,
 ) -> None:
     """Run the mechanisms in staging and keep what they made, whole and durable, each under its
     digest."""
-    works = [_work(ledger, place, questions[place], held[place], seed) for place in due]
+    works = [
+        _work_of_question(ledger, place, questions[place], charges[place], seed) for place in places
+    ]
     try:
         for work in works:
-            with _writing(work.folder):
+            with _explain_write_errors(work.folder):
                 work.folder.mkdir(mode=0o700)
         produce(works)
         for work in works:
             question = questions[work.place]
             work.meter.close()
-            _check_noise(work.meter.source, question, held[work.place])
+            _check_noise(work.meter.source, question, charges[work.place])
             if {path.name for path in work.folder.iterdir()} != set(question.outputs):
                 raise Refused(
-                    f"{called(question.job)} must write exactly its outputs: "
+                    f"{job_label(question.job)} must write exactly its outputs: "
                     f"{', '.join(sorted(question.outputs))}."
                 )
-            with _writing(ledger.home.releases):
-                _keep(work.folder, _query_folder(ledger, question.query))
+            with _explain_write_errors(ledger.home.releases):
+                _move_into_store(work.folder, _query_folder(ledger, question.query))
     finally:
         for work in works:
             shutil.rmtree(work.folder, ignore_errors=True)
 
 
-def _work(ledger: Ledger, place: int, question: Question, held: Held, seed: int | None) -> Work:
-    noise = _seeded(ledger, held, seed)
-    source = noise or SecretNoise(subkey(ledger.home, "noise"), question.query, str(held.nonce))
-    staging = ledger.home.staging / f"{held.token}.{secrets.token_hex(8)}"
+def _work_of_question(
+    ledger: Ledger, place: int, question: Question, charge: LedgerCharge, seed: int | None
+) -> Work:
+    noise = _research_noise(ledger, charge, seed)
+    source = noise or SecretNoise(subkey(ledger.home, "noise"), question.query, str(charge.nonce))
+    staging = ledger.home.staging / f"{charge.token}.{secrets.token_hex(8)}"
     return Work(place, Meter(question.draws, source), staging)
 
 
-def _check_noise(source: Streams, question: Question, held: Held) -> None:
+def _check_noise(source: Streams, question: Question, charge: LedgerCharge) -> None:
     """Refuse an answer whose noise is not that of its own query and nonce. A ledger holds no nonce
     twice, so no stream is behind two answers. Seeded noise repeats itself on purpose."""
     drawn = isinstance(source, SecretNoise) and (source.query, source.nonce)
-    if not isinstance(source, ResearchNoise) and drawn != (question.query, held.nonce):
+    if not isinstance(source, ResearchNoise) and drawn != (question.query, charge.nonce):
         raise Refused(
-            f"{called(question.job)} was answered with the noise of another question. Nothing was "
+            f"{job_label(question.job)} was answered with the noise of another question. Nothing "
+            f"was "
             "kept or published: this is a bug in dpladder, please report it."
         )
 
 
-def _keep(staging: Path, folder: Path) -> str:
+def _move_into_store(staging: Path, folder: Path) -> str:
     """Bring a finished release into the store under the digest of its bytes: files first, then the
     name, each on the disk before the next, so that a crash leaves all of it or nothing."""
     for path in staging.iterdir():
@@ -297,17 +313,17 @@ def _keep(staging: Path, folder: Path) -> str:
     return output
 
 
-def _kept(ledger: Ledger, query: str) -> str | None:
+def _complete_answer(ledger: Ledger, query: str) -> str | None:
     """An answer that was complete when its attempt died before DONE."""
     folders = sorted(_query_folder(ledger, query).glob("*"))
     return next((folder.name for folder in folders if _digest(folder) == folder.name), None)
 
 
-def _publish(ledger: Ledger, held: Held, question: Question) -> None:
+def _publish(ledger: Ledger, charge: LedgerCharge, question: Question) -> None:
     """Copy the release to where it is wanted. Each file appears whole, in place of whatever was
     there."""
-    folder = _query_folder(ledger, str(held.query)) / str(held.output)
-    if not folder.is_dir() or _digest(folder) != held.output:
+    folder = _query_folder(ledger, str(charge.query)) / str(charge.output)
+    if not folder.is_dir() or _digest(folder) != charge.output:
         raise Refused(
             f"the release kept in {folder} is missing or damaged, and what is DONE is never "
             "computed twice. Restore the folder from a backup, or pay for a new release with "
@@ -316,15 +332,16 @@ def _publish(ledger: Ledger, held: Held, question: Question) -> None:
     for name, path in question.outputs.items():
         if not (folder / name).is_file():
             raise Refused(
-                f"{called(question.job)} released no {name}. Ask for what it released, or change "
+                f"{job_label(question.job)} released no {name}. Ask for what it released, or "
+                f"change "
                 "the query."
             )
-        with _writing(path.parent):
+        with _explain_write_errors(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
             replace(path, (folder / name).read_bytes(), mode=0o666)  # public: the umask decides
 
 
-def _sweep(ledger: Ledger, finished: Held) -> None:
+def _sweep(ledger: Ledger, finished: LedgerCharge) -> None:
     """Remove what other attempts at a finished query left behind."""
     left = [
         folder
@@ -348,7 +365,7 @@ def _digest(folder: Path) -> str:
 
 
 @contextlib.contextmanager
-def _writing(folder: Path) -> Iterator[None]:
+def _explain_write_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

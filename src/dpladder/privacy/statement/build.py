@@ -21,10 +21,10 @@ from dpladder.errors import Refused
 from dpladder.formats import FORMATS
 from dpladder.privacy.accounting.composition import compose, entry_of
 from dpladder.privacy.accounting.events import Job, Spend, from_json, to_json
-from dpladder.privacy.accounting.shown import up, up_short
-from dpladder.privacy.ledger.book import OWN
-from dpladder.privacy.ledger.room import caps, ever
-from dpladder.privacy.ledger.state import Anchor, Held, State, Terms, called
+from dpladder.privacy.accounting.shown import round_up, round_up_short
+from dpladder.privacy.ledger.book import OWN_CODE
+from dpladder.privacy.ledger.room import caps, lifetime_cost
+from dpladder.privacy.ledger.state import Anchor, LedgerCharge, State, Terms, job_label
 from dpladder.privacy.statement.documents import (
     FINALS,
     Cost,
@@ -54,7 +54,7 @@ def build(
     anchors: Iterable[Anchor],
     origin: Origin,
     files: Mapping[str, str],
-    made_by: Callable[[Job, Held], str] = lambda job, held: "",
+    made_by: Callable[[Job, LedgerCharge], str] = lambda job, charge: "",
 ) -> Statement:
     """The statement of a finished DAG. Refused when a record, the ledger and the plan do not tell
     one story. `made_by`: how a release was made, where that is to be told. `digests`, `files`: of
@@ -69,8 +69,8 @@ def build(
     }
     return Statement(
         mode=plan.mode,
-        relation=shared(dataset.relation for dataset in datasets.values()),
-        delta=shared(dataset.delta for dataset in datasets.values()),
+        relation=common_value(dataset.relation for dataset in datasets.values()),
+        delta=common_value(dataset.delta for dataset in datasets.values()),
         target_epsilon=plan.target_epsilon,
         datasets=datasets,
         records=dict(sorted(digests.items())),
@@ -93,13 +93,15 @@ def build_own(
     behind them, and no model."""
     terms = state.terms
     assert terms is not None, "a lineage is opened before it is stated"
-    own = {h.question: h.job for h in state.items.values() if h.job.experiment == OWN}
+    job_by_question = {
+        h.question: h.job for h in state.items.values() if h.job.experiment == OWN_CODE
+    }
     return Statement(
         mode=terms.mode,
         relation=terms.relation,
         delta=terms.delta,
         target_epsilon=terms.lifetime_epsilon or 0.0,
-        datasets={anchor.lineage: _stated((), own, anchor, state, recorded)},
+        datasets={anchor.lineage: _stated((), job_by_question, anchor, state, recorded)},
         records=dict(sorted(digests.items())),
         origin=origin,
         config="",
@@ -109,13 +111,13 @@ def build_own(
     )
 
 
-def shared(values: Iterable[Value]) -> Value | None:
+def common_value(values: Iterable[Value]) -> Value | None:
     """What all of them are, if they are the same."""
-    found = set(values)
-    return found.pop() if len(found) == 1 else None
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else None
 
 
-def broken(dataset: Stated) -> bool:
+def limit_was_exceeded(dataset: Stated) -> bool:
     """Whether more was spent than the limit allowed, which only releases that a bug had priced too
     low can do."""
     low = any(line.unsound for line in (*dataset.spends, *dataset.outside_this_dag.spends))
@@ -129,7 +131,7 @@ def broken(dataset: Stated) -> bool:
 def guarantee_of(dataset: Stated) -> Cost | None:
     """The figure that holds: the limit that was declared, or what was planned as a whole; else none
     does (docs/design.md, line 17)."""
-    if broken(dataset):
+    if limit_was_exceeded(dataset):
         return None
     if dataset.lifetime_epsilon is not None:
         return Cost(dataset.lifetime_epsilon, dataset.lifetime_mu)
@@ -161,7 +163,7 @@ def _stated(
     anchor: Anchor,
     state: State,
     records: Sequence[Document],
-    made_by: Callable[[Job, Held], str] = lambda job, held: "",
+    made_by: Callable[[Job, LedgerCharge], str] = lambda job, charge: "",
 ) -> Stated:
     """What the statement says of one lineage.
 
@@ -171,20 +173,20 @@ def _stated(
     terms, lineage = state.terms, anchor.lineage
     assert terms is not None, "a lineage with finished jobs has an opened ledger"
     current = _current(records, state, lineage)
-    names = {**names, **{held.question: job for job, held in current.items()}}
-    told = {held.token: made_by(job, held) for job, held in current.items()}
+    names = {**names, **{charge.question: job for job, charge in current.items()}}
+    made_texts = {charge.token: made_by(job, charge) for job, charge in current.items()}
     lines: list[StatedSpend] = []
     beside: list[StatedSpend] = []
-    charged = [held for held in state.items.values() if held.status != "REFUNDED"]
-    for held in charged:
-        ours = held.question in names
-        job = names.get(held.question, held.job)
-        superseded = ours and current.get(job) is not held
+    charged = [charge for charge in state.items.values() if charge.status != "REFUNDED"]
+    for charge in charged:
+        ours = charge.question in names
+        job = names.get(charge.question, charge.job)
+        superseded = ours and current.get(job) is not charge
         (lines if ours else beside).extend(
-            _line(spend, job, held, superseded, terms.delta, told.get(held.token, ""))
-            for spend in held.spends
+            _line(spend, job, charge, superseded, terms.delta, made_texts.get(charge.token, ""))
+            for spend in charge.spends
         )
-    outside = [held for held in charged if held.question not in names]
+    outside = [charge for charge in charged if charge.question not in names]
     promises = [artifact for artifact in artifacts if artifact.lineage == lineage]
     everything = [*lines, *beside]
     return Stated(
@@ -195,58 +197,65 @@ def _stated(
         cap=terms.cap,
         lifetime_epsilon=terms.lifetime_epsilon,
         lifetime_mu=limit_mu(terms),
-        lifetime_spent=ever(terms, state.charged()).epsilon,
-        planned=not released_before(everything),
+        lifetime_spent=lifetime_cost(terms, state.charged_spends()).epsilon,
+        planned=not earlier_releases(everything),
         artifacts=models_of(promises, lines, beside, terms.delta, limited=terms.mode != "research"),
         outside_this_dag=Outside(
             **vars(figure_of(beside, terms.delta)), jobs=len(outside), spends=tuple(beside)
         ),
         spends=tuple(lines),
         ledger=anchor,
-        chosen=chosen_among(everything, terms.delta),
+        chosen=cost_of_choice(everything, terms.delta),
     )
 
 
-def _current(records: Iterable[Document], state: State, lineage: str) -> dict[Job, Held]:
+def _current(records: Iterable[Document], state: State, lineage: str) -> dict[Job, LedgerCharge]:
     """The release that each record here is of. Refused where the ledger does not bear it out: every
     record must be an item that is done, at the price that the record tells."""
-    found: dict[Job, Held] = {}
+    current: dict[Job, LedgerCharge] = {}
     for record in records:
         job, spends = job_of(record), spends_of(record)
         if spends[0].lineage != lineage:
             continue
-        done = [held for held in state.of(record["question"]) if held.status == "DONE"]
+        done = [
+            charge for charge in state.charges_for(record["question"]) if charge.status == "DONE"
+        ]
         # of several answers, on versions of the data, the last that the record may be of
-        done.sort(key=lambda held: (_is_of(held, spends), held.versions == record["versions"]))
+        done.sort(
+            key=lambda charge: (_is_of(charge, spends), charge.versions == record["versions"])
+        )
         if not done:
             raise Refused(
-                f"{called(job)} has a privacy record, and the ledger of lineage {lineage} does not "
+                f"{job_label(job)} has a privacy record, and the ledger of lineage {lineage} does "
+                f"not "
                 "hold it as done. What the ledger lacks was spent all the same, and would be "
                 "charged and answered anew: set DPLADDER_HOME to the home that these results were "
                 "made under, as it was last."
             )
         if not (_is_of(done[-1], spends) or done[-1].unsound):
             raise Refused(
-                f"the privacy record of {called(job)} disagrees with the ledger of lineage "
+                f"the privacy record of {job_label(job)} disagrees with the ledger of lineage "
                 f"{lineage}. Delete its outputs and run again: what was released is restored, free."
             )
-        found[job] = done[-1]
-    return found
+        current[job] = done[-1]
+    return current
 
 
-def _is_of(held: Held, spends: tuple[Spend, ...]) -> bool:
-    return tuple(replace(spend, query=None) for spend in held.spends) == spends
+def _is_of(charge: LedgerCharge, spends: tuple[Spend, ...]) -> bool:
+    return tuple(replace(spend, query=None) for spend in charge.spends) == spends
 
 
 def limit_mu(terms: Terms) -> float | None:
     most = caps(terms)
     return (
-        most.mu if terms.lifetime_epsilon is not None and most.plain and not most.delta0 else None
+        most.mu
+        if terms.lifetime_epsilon is not None and most.is_gaussian and not most.delta0
+        else None
     )
 
 
 def _line(
-    spend: Spend, job: Job, held: Held, superseded: bool, delta: float, made: str
+    spend: Spend, job: Job, charge: LedgerCharge, superseded: bool, delta: float, made_text: str
 ) -> StatedSpend:
     return StatedSpend(
         rule=job.rule,
@@ -258,13 +267,13 @@ def _line(
         epsilon=compose([spend], delta).epsilon,
         count=spend.count,
         superseded=superseded,
-        reserved=held.reserved,
-        released=held.released,
+        reserved=charge.reserved,
+        released=charge.released,
         spend=to_json(replace(spend, query=None)),
-        question=held.question,
-        unsound=held.unsound,
-        continued=held.continued,
-        made=made,
+        question=charge.question,
+        unsound=charge.unsound,
+        continued=charge.continued,
+        made=made_text,
     )
 
 
@@ -282,25 +291,26 @@ def figures_of(lines: Iterable[StatedSpend], delta: float) -> Costs:
         mu=whole.mu,
         accountant="exact" if exact else "booked",
         partitions={
-            part: Cost(found.epsilon, found.mu) for (_, part), found in whole.parts.items()
+            part: Cost(figure.epsilon, figure.mu) for (_, part), figure in whole.parts.items()
         },
     )
 
 
-def released_before(lines: Sequence[StatedSpend]) -> list[StatedSpend]:
+def earlier_releases(lines: Sequence[StatedSpend]) -> list[StatedSpend]:
     """What was released before the last of all jobs was reserved, and so may have been a reason for
     it."""
     last = max((line.reserved for line in lines), default=0)
     return [line for line in lines if line.released is not None and line.released < last]
 
 
-def told_of(lines: Iterable[StatedSpend]) -> list[str]:
+def notes_on_releases(lines: Iterable[StatedSpend]) -> list[str]:
     """How releases were made that today's dpladder would make otherwise: each way once, with how
     many they are."""
-    found = dict.fromkeys((line.job, line.made) for line in lines if line.made)
-    ways = Counter((job.experiment, made) for job, made in found)
+    jobs_and_ways = dict.fromkeys((line.job, line.made) for line in lines if line.made)
+    ways = Counter((job.experiment, made_text) for job, made_text in jobs_and_ways)
     return [
-        f"{experiment}: {made} ({count} released)" for (experiment, made), count in ways.items()
+        f"{experiment}: {made_text} ({count} released)"
+        for (experiment, made_text), count in ways.items()
     ]
 
 
@@ -318,7 +328,7 @@ def _model_of(
     """One final model: its price, and beside it what was released earlier from the same people, as
     contract line 15 wants both. Under a budget the price may not exceed its total; a plan that held
     makes that impossible, so this is a second look and not the gate."""
-    borne = borne_by(promise, lines)
+    borne = lines_of_model(promise, lines)
     spends = _spends(borne)
     cost = compose(spends, delta)
     if (
@@ -327,8 +337,9 @@ def _model_of(
         and not any(line.unsound for line in borne)
     ):
         raise Refused(
-            f"{promise.path} composes to epsilon = {up(cost.epsilon, 6)}, above its total of "
-            f"{up_short(promise.target_epsilon)}. The statement is not written; `dpladder ledger "
+            f"{promise.path} composes to epsilon = {round_up(cost.epsilon, 6)}, above its total of "
+            f"{round_up_short(promise.target_epsilon)}. The statement is not written; `dpladder "
+            f"ledger "
             "show` lists what was spent."
         )
     return StatedModel(
@@ -336,13 +347,13 @@ def _model_of(
         mu=cost.mu,
         experiment=promise.experiment,
         target_epsilon=promise.target_epsilon,
-        with_earlier=_with_earlier(borne, [*lines, *beside], delta),
+        with_earlier=_cost_with_earlier(borne, [*lines, *beside], delta),
         search_share=_search_share(borne),
         jobs=promise.jobs,
     )
 
 
-def chosen_among(everything: Lines, delta: float) -> Cost | None:
+def cost_of_choice(everything: Lines, delta: float) -> Cost | None:
     """What the choice of one final model among several costs, whichever it is: all that was ever
     released about the lineage. Whoever goes back to an earlier model has seen the later ones
     too."""
@@ -351,16 +362,18 @@ def chosen_among(everything: Lines, delta: float) -> Cost | None:
     return figure_of(released, delta) if len(models) > 1 else None
 
 
-def _seen_by(borne: Iterable[StatedSpend], among: Iterable[StatedSpend]) -> list[StatedSpend]:
+def _releases_seen_before(
+    borne: Iterable[StatedSpend], among: Iterable[StatedSpend]
+) -> list[StatedSpend]:
     """What was out before the last of these jobs was planned, or taken up again."""
     last = max((line.continued or line.reserved for line in borne), default=0)
     return [line for line in among if line.released is not None and line.released < last]
 
 
-def _with_earlier(borne: Lines, lines: Lines, delta: float) -> Cost | None:
+def _cost_with_earlier(borne: Lines, lines: Lines, delta: float) -> Cost | None:
     """What an artifact costs together with all that was released before it was planned, or taken up
     again, and may have steered it. None where there was nothing."""
-    earlier = [line for line in _seen_by(borne, lines) if line not in borne]
+    earlier = [line for line in _releases_seen_before(borne, lines) if line not in borne]
     return figure_of([*borne, *earlier], delta) if earlier else None
 
 
@@ -370,12 +383,14 @@ def _spends(lines: Iterable[StatedSpend]) -> list[Spend]:
 
 def mu_of_spend(spend: Spend) -> float | None:
     entry = entry_of(spend)
-    return entry.mu if entry.plain else None
+    return entry.mu if entry.is_gaussian else None
 
 
-def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> list[StatedSpend]:
+def lines_of_model(
+    promise: Promise | StatedModel, lines: Iterable[StatedSpend]
+) -> list[StatedSpend]:
     """The lines of a statement that are a final model's price: its own and its ancestors'."""
-    jobs = {named.job for named in promise.jobs}
+    jobs = {promise_job.job for promise_job in promise.jobs}
     return [line for line in lines if line.job in jobs and not line.superseded]
 
 

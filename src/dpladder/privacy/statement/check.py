@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from dpladder import formats
-from dpladder.config.section import restored
+from dpladder.config.section import from_document
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Spend, from_json
 from dpladder.privacy.ledger.anchors import read as read_anchors
-from dpladder.privacy.ledger.state import Anchor, called
+from dpladder.privacy.ledger.state import Anchor, job_label
 from dpladder.privacy.statement.build import (
-    chosen_among,
+    common_value,
+    cost_of_choice,
+    earlier_releases,
     figure_of,
     figures_of,
     models_of,
     mu_of_spend,
-    released_before,
     seal,
-    shared,
 )
 from dpladder.privacy.statement.documents import Cost, Promise, SealedStatement, Stated
 from dpladder.privacy.statement.page import page
@@ -49,10 +49,10 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
     problems = _check_records(statement, results)
     if not is_sealed(statement, key):
         problems.append("privacy.json: changed since it was written")
-    recorded, unread = _recorded(statement, results)
+    recorded, unread = _recorded_spends(statement, results)
     problems += unread
     try:
-        stated: SealedStatement = restored(SealedStatement, statement)
+        stated: SealedStatement = from_document(SealedStatement, statement)
     except _UNREADABLE as error:
         return [*problems, f"privacy.json: cannot be recomputed ({error})"]
     try:
@@ -60,7 +60,7 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
     except _UNREADABLE as error:
         problems.append(f"privacy.json: what it is about cannot be checked ({error})")
     for term in ("relation", "delta"):
-        if getattr(stated, term) != shared(
+        if getattr(stated, term) != common_value(
             getattr(dataset, term) for dataset in stated.datasets.values()
         ):
             problems.append(f"privacy.json: {term} is not that of its lineages")
@@ -90,9 +90,9 @@ AGAIN = "dpladder run makes it again, free"
 
 def _check_files(stated: SealedStatement, results: Path, key: bytes | None) -> Iterator[str]:
     """Everything that the statement is about, byte for byte, and all that was made from it."""
-    yield from _changed(stated.files, results, "the statement was written")
+    yield from _changed_files(stated.files, results, "the statement was written")
     models = [
-        _owned(path, asdict(model))
+        _path_under_owner(path, asdict(model))
         for dataset in stated.datasets.values()
         for path, model in dataset.artifacts.items()
     ]
@@ -113,7 +113,7 @@ def _check_files(stated: SealedStatement, results: Path, key: bytes | None) -> I
                     f"{AGAIN}"
                 )
             else:
-                yield from _changed(vouched, results, "the report was written")
+                yield from _changed_files(vouched, results, "the report was written")
         except _UNREADABLE as error:
             yield f"{record.relative_to(results.parent)}: cannot be read ({error})"
     of_models = {
@@ -130,7 +130,7 @@ def _check_files(stated: SealedStatement, results: Path, key: bytes | None) -> I
     yield from _check_page(stated, results, vouched)
 
 
-def _changed(files: Mapping[str, str], results: Path, since: str) -> Iterator[str]:
+def _changed_files(files: Mapping[str, str], results: Path, since: str) -> Iterator[str]:
     for path, digest in files.items():
         file = results.parent / path
         if not file.is_file():
@@ -199,14 +199,14 @@ def _is_counted(record: Mapping[str, Any], statement: Mapping[str, Any]) -> bool
         return False
 
 
-def _owned(path: str, model: Mapping[str, Any]) -> str:
+def _path_under_owner(path: str, model: Mapping[str, Any]) -> str:
     """Where a model lies: with the experiment that trained it, of those that share it."""
     finals = ("train_final", "private_search", "evaluate_of")
     (owner,) = (job["experiment"] for job in model["jobs"] if job["rule"] in finals)
     return path.replace(f"results/{model['experiment']}/", f"results/{owner}/", 1)
 
 
-def _recorded(
+def _recorded_spends(
     statement: Mapping[str, Any], results: Path
 ) -> tuple[list[tuple[str, Spend]], list[str]]:
     """The spends of all records with their questions, and the records that cannot be read."""
@@ -236,29 +236,29 @@ def _check_dataset(
     # A record of what a bug had priced too low still holds that price: the statement's is the
     # ledger's.
     low = {line.question for line in lines if line.unsound}
-    own = [one for one in recorded if one[1].lineage == lineage and one[0] not in low]
+    spends_here = [one for one in recorded if one[1].lineage == lineage and one[0] not in low]
     stated = [(line.question, from_json(line.spend)) for line in lines if not line.superseded]
     counted = [one for one in stated if one[0] not in low]
     problems = []
-    if sorted(map(repr, own)) != sorted(map(repr, counted)):
+    if sorted(map(repr, spends_here)) != sorted(map(repr, counted)):
         problems.append(f"{where}: its spends are not those of the records")
     problems += [
         f"{where}: {key} is {getattr(dataset, key)}, but its spends compose to {fresh}"
         for key, fresh in vars(figures_of(lines, delta)).items()
-        if not _same(fresh, getattr(dataset, key))
+        if not _is_same(fresh, getattr(dataset, key))
     ]
-    if not _same(figure_of(outside.spends, delta), Cost(outside.epsilon, outside.mu)):
+    if not _is_same(figure_of(outside.spends, delta), Cost(outside.epsilon, outside.mu)):
         problems.append(f"{where}: what is outside this workflow does not compose to its figure")
-    if dataset.planned != (not released_before([*lines, *outside.spends])):
+    if dataset.planned != (not earlier_releases([*lines, *outside.spends])):
         problems.append(
             f"{where}: whether all was planned beforehand does not follow from its spends"
         )
     problems += [
-        f"{where}: the figures of {called(line.job)} are not those of its event"
+        f"{where}: the figures of {job_label(line.job)} are not those of its event"
         for line in (*lines, *outside.spends)
         for spend in [from_json(line.spend)]
-        if not _same(line.mu, mu_of_spend(spend))
-        or not _same(line.epsilon, compose([spend], delta).epsilon)
+        if not _is_same(line.mu, mu_of_spend(spend))
+        or not _is_same(line.epsilon, compose([spend], delta).epsilon)
     ]
     return problems + _check_models(where, lineage, dataset, limited)
 
@@ -268,10 +268,10 @@ def _check_totals(lineage: str, dataset: Stated) -> Iterator[str]:
     where = f"privacy.json: dataset {lineage}"
     lines = dataset.spends
     outside = dataset.outside_this_dag.spends
-    if not _same(chosen_among([*lines, *outside], dataset.delta), dataset.chosen):
+    if not _is_same(cost_of_choice([*lines, *outside], dataset.delta), dataset.chosen):
         yield f"{where}: the figure of a model chosen among several does not follow from its spends"
     spends = [from_json(line.spend) for line in (*lines, *outside)]
-    if not _same(dataset.lifetime_spent, compose(spends, dataset.delta).epsilon):
+    if not _is_same(dataset.lifetime_spent, compose(spends, dataset.delta).epsilon):
         yield f"{where}: what was ever spent on it does not follow from its spends"
 
 
@@ -288,21 +288,21 @@ def _check_models(where: str, lineage: str, dataset: Stated, limited: bool) -> l
     return [
         f"{where}: {path} is stated at {stated.epsilon}, but composes to {fresh[path].epsilon}"
         for path, stated in dataset.artifacts.items()
-        if not _same(fresh[path], stated)
+        if not _is_same(fresh[path], stated)
     ]
 
 
-def _same(a: Any, b: Any) -> bool:
+def _is_same(a: Any, b: Any) -> bool:
     if is_dataclass(a) and is_dataclass(b):
-        return _same(vars(a), vars(b))
+        return _is_same(vars(a), vars(b))
     if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(_is_same(a[key], b[key]) for key in a)
     if isinstance(a, float) and isinstance(b, float | int):
         return math.isclose(a, b, rel_tol=ROUNDING)
     return bool(a == b)
 
 
-def checked(results: Path, undone: str) -> Document:
+def checked_statement(results: Path, undone: str) -> Document:
     """The statement of a finished run, which follows from the records beside it; else a refusal,
     which says what was not done."""
     statement = read_statement(results)

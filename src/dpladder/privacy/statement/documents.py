@@ -48,14 +48,14 @@ class Promise:
 FINALS = ("train_final", "private_search")  # the one or the other puts out final models
 
 
-def measures_another(jobs: Sequence[NamedJob]) -> bool:
+def counts_another_model(jobs: Sequence[NamedJob]) -> bool:
     """Whether what these jobs publish are counts of another lineage's model, and no model."""
     return all(job.rule == "evaluate_of" for job in jobs)
 
 
-def of_total(jobs: Sequence[NamedJob]) -> str:
+def total_text(jobs: Sequence[NamedJob]) -> str:
     """Of counts, whose total is their own, which model they are of; nothing of a model."""
-    return f" of total {jobs[0].wildcards['target']}" if measures_another(jobs) else ""
+    return f" of total {jobs[0].wildcards['target']}" if counts_another_model(jobs) else ""
 
 
 # --- the plan: dpladder plan --json, results/plan.json ---

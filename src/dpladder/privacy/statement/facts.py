@@ -10,10 +10,10 @@ import yaml
 
 from dpladder.config.model import Deployment
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.shown import up, up_short
+from dpladder.privacy.accounting.shown import round_up, round_up_short
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import Cost, SealedStatement, Stated
-from dpladder.privacy.statement.page import NO_PERSON, found_at_most, unit_of
+from dpladder.privacy.statement.page import NO_PERSON, detection_rate_text, unit_text
 
 STRONG = 1.0  # NIST SP 800-226, 2.2: up to here epsilon is taken to be strong in most cases
 
@@ -39,21 +39,21 @@ def facts_of(statement: SealedStatement, lineage: str, deployment: Deployment) -
         "config": statement.config,
         "versions": ", ".join(f"{name} {version}" for name, version in origin.versions.items()),
         "commit": origin.commit or "unknown",
-        "epsilon": up(bound.epsilon),
+        "epsilon": round_up(bound.epsilon),
         "strong": bound.epsilon <= STRONG,
-        "delta": up_short(dataset.delta),
+        "delta": round_up_short(dataset.delta),
         "gaussian": bound.mu is not None,
-        "mu": "no single mu" if bound.mu is None else up(bound.mu, 6),
-        "limit": None if limit is None else up_short(limit),
-        "spent": up(dataset.lifetime_spent),
+        "mu": "no single mu" if bound.mu is None else round_up(bound.mu, 6),
+        "limit": None if limit is None else round_up_short(limit),
+        "spent": round_up(dataset.lifetime_spent),
         "releases": len(dataset.spends),
         "one_release": len(dataset.spends) == 1,
         "events": ", ".join(sorted({line.spend["event"]["type"] for line in dataset.spends})),
         "classifiers": "a classifier" if models == 1 else f"{models} classifiers",
         "models": f"{models} model" + ("" if models == 1 else "s"),
-        "detectable": found_at_most(bound, dataset.delta),
+        "detectable": detection_rate_text(bound, dataset.delta),
         "unit": dataset.unit,
-        "protected": unit_of(dataset),
+        "protected": unit_text(dataset),
         "several_records": dataset.unit in NO_PERSON,
         "bears_two": of_group(bound, dataset.delta, 2),
         "bears_three": of_group(bound, dataset.delta, 3),
@@ -80,7 +80,10 @@ def of_group(bound: Cost, delta: float, size: int) -> str:
     e^epsilon + ...)): k epsilon says too little, so only the factor is told."""
     if bound.mu is None:
         return f"{size} times epsilon, at a larger delta"
-    return f"epsilon = {up(gdp.epsilon(size * bound.mu, delta), 2)} (mu = {up(size * bound.mu, 6)})"
+    return (
+        f"epsilon = {round_up(gdp.epsilon(size * bound.mu, delta), 2)} (mu = "
+        f"{round_up(size * bound.mu, 6)})"
+    )
 
 
 def filled(name: str, facts: dict[str, Any]) -> dict[str, Any]:
@@ -97,5 +100,5 @@ def filled(name: str, facts: dict[str, Any]) -> dict[str, Any]:
         return templates.from_string(part).render(facts) if isinstance(part, str) else part
 
     path = resources.files("dpladder.privacy.statement").joinpath("texts", f"{name}.yaml")
-    found: dict[str, Any] = fill(yaml.safe_load(path.read_text("utf-8")))
-    return found
+    result: dict[str, Any] = fill(yaml.safe_load(path.read_text("utf-8")))
+    return result

@@ -10,7 +10,7 @@ in texts/hazards.yaml.
 from __future__ import annotations
 
 from dpladder.config.model import Deployment
-from dpladder.privacy.accounting.shown import in_cell
+from dpladder.privacy.accounting.shown import markdown_cell
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import facts_of, filled
 
@@ -19,7 +19,7 @@ def checklist(statement: SealedStatement, lineage: str, deployment: Deployment) 
     text = filled("hazards", facts_of(statement, lineage, deployment))
     return "\n".join(
         [
-            f"# NIST SP 800-226, hazard by hazard: {in_cell(deployment.name)}",
+            f"# NIST SP 800-226, hazard by hazard: {markdown_cell(deployment.name)}",
             "",
             text["intro"],
             "",
@@ -27,7 +27,7 @@ def checklist(statement: SealedStatement, lineage: str, deployment: Deployment) 
             "|---|---|---|---|",
             *(
                 f"| {one['section']} | {one['hazard']} | {one['answered']} | "
-                f"{in_cell(one['answer'])} |"
+                f"{markdown_cell(one['answer'])} |"
                 for one in text["hazards"]
             ),
             "",
@@ -35,13 +35,13 @@ def checklist(statement: SealedStatement, lineage: str, deployment: Deployment) 
             "",
             "| asked | answer |",
             "|---|---|",
-            *(f"| {one['asked']} | {in_cell(one['answer'])} |" for one in text["reported"]),
+            *(f"| {one['asked']} | {markdown_cell(one['answer'])} |" for one in text["reported"]),
             "",
             "## W3C's draft note for reviewers (2026): what is traded against what",
             "",
             "| dimension | answer |",
             "|---|---|",
-            *(f"| {one['asked']} | {in_cell(one['answer'])} |" for one in text["traded"]),
+            *(f"| {one['asked']} | {markdown_cell(one['answer'])} |" for one in text["traded"]),
             "",
         ]
     )

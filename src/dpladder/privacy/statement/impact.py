@@ -11,20 +11,22 @@ from __future__ import annotations
 import html
 
 from dpladder.config.model import Deployment
-from dpladder.privacy.accounting.shown import in_cell
+from dpladder.privacy.accounting.shown import markdown_cell
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import facts_of, filled
 
 
 def as_markdown(statement: SealedStatement, lineage: str, deployment: Deployment) -> str:
     text = filled("impact", facts_of(statement, lineage, deployment))
-    title = f"# Data protection impact assessment: {in_cell(deployment.name)}"
+    title = f"# Data protection impact assessment: {markdown_cell(deployment.name)}"
     lines = [title, "", text["intro"]]
     for chapter in text["chapters"]:
         lines += ["", f"## {chapter['title']}", "", f"*{chapter['asks']}*", ""]
         if chapter["known"]:
             lines += ["| the run knows | |", "|---|---|"]
-            lines += [f"| {one['what']} | {in_cell(one['answer'])} |" for one in chapter["known"]]
+            lines += [
+                f"| {one['what']} | {markdown_cell(one['answer'])} |" for one in chapter["known"]
+            ]
             lines += [""]
         for number, question in enumerate(chapter["questions"], 1):
             lines += [f"{number}. **{question}**", "", "   > ", ""]
@@ -46,7 +48,7 @@ th { width: 11rem; color: #555 } tr, li { break-inside: avoid }
 """
 
 
-def as_page(statement: SealedStatement, lineage: str, deployment: Deployment) -> str:
+def impact_page(statement: SealedStatement, lineage: str, deployment: Deployment) -> str:
     """The same as a page of HTML, with boxes to write into."""
     text = filled("impact", facts_of(statement, lineage, deployment))
     title = f"Data protection impact assessment: {html.escape(deployment.name)}"
@@ -60,11 +62,11 @@ def as_page(statement: SealedStatement, lineage: str, deployment: Deployment) ->
             for one in chapter["known"]
         )
         parts += ["<table>", *rows, "</table>"] if chapter["known"] else []
-        asked = (
+        inputs_html = (
             f'<li>{html.escape(question)}<div class="answer"></div></li>'
             for question in chapter["questions"]
         )
-        parts += ["<ol>", *asked, "</ol>"]
+        parts += ["<ol>", *inputs_html, "</ol>"]
     return "\n".join(
         [
             "<!doctype html>",

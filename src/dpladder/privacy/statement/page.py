@@ -9,11 +9,23 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.shown import down, in_cell, mu_up, nearest, up, up_short
-from dpladder.privacy.ledger.book import OWN
-from dpladder.privacy.ledger.room import ever, left
+from dpladder.privacy.accounting.shown import (
+    markdown_cell,
+    mu_up,
+    round_down,
+    round_nearest,
+    round_up,
+    round_up_short,
+)
+from dpladder.privacy.ledger.book import OWN_CODE
+from dpladder.privacy.ledger.room import lifetime_cost, remaining_epsilon
 from dpladder.privacy.ledger.state import State, Terms
-from dpladder.privacy.statement.build import MODIFIED, broken, guarantee_of, told_of
+from dpladder.privacy.statement.build import (
+    MODIFIED,
+    guarantee_of,
+    limit_was_exceeded,
+    notes_on_releases,
+)
 from dpladder.privacy.statement.documents import (
     Cost,
     SealedStatement,
@@ -21,7 +33,7 @@ from dpladder.privacy.statement.documents import (
     StatedModel,
     StatedSpend,
     Statement,
-    measures_another,
+    counts_another_model,
 )
 
 AT_COST = (
@@ -67,7 +79,7 @@ class Wording:
     relation: str  # where the relation was chosen
     published: str
     declared: str
-    named: str
+    lineage_phrase: str
     cut: tuple[str, ...] = ()
 
 
@@ -82,7 +94,8 @@ WORKFLOW = Wording(
     "public_validation, public_sample or public_unlabelled, their labels included. What a "
     "training learns from them, at its start or at each step, is charged to nobody: of a "
     "source that is named so and is private, nothing is protected.",
-    named="Sources and lineages belong to the operator, who is trusted to name them, and to give "
+    lineage_phrase="Sources and lineages belong to the operator, who is trusted to name them, and "
+    "to give "
     "data that changed another dataset.version; whoever else chooses configs may not. No exit code "
     "and no file tells who is there: `dpladder check` alone compares lineages, versions and "
     "sources declared public, for the operator's eyes.",
@@ -99,13 +112,14 @@ LEDGER = Wording(
     "is computed from them. Never: the data and DPLADDER_HOME.",
     declared="Public, so not protected: the names of spends, what they cost, sample rates and "
     "numbers of steps, and what these tell about the size of the data.",
-    named="Lineages belong to the operator, who is trusted to name them: one for all data about "
+    lineage_phrase="Lineages belong to the operator, who is trusted to name them: one for all data "
+    "about "
     "the same people. The ledger sees no records, so it cannot find out that two lineages hold the "
     "same.",
 )
 
 
-def wording_of(statement: Statement) -> Wording:
+def statement_wording(statement: Statement) -> Wording:
     """A statement of a ledger alone has no config behind it."""
     return WORKFLOW if statement.config else LEDGER
 
@@ -122,14 +136,14 @@ def page(statement: SealedStatement) -> str:
         ]
     for lineage in statement.datasets:
         lines += [f"**{first_line(statement, lineage)}**", ""]
-        lines += [line for told in costs(statement, lineage) for line in (told, "")]
+        lines += [line for sentence in costs(statement, lineage) for line in (sentence, "")]
     if statement.mode == "release":
         lines += ["## In plain words", "", *(f"- {line}" for line in plain_words(statement)), ""]
     lines += ["## What is stated, by whom and when", "", "| | |", "|---|---|"]
     lines += [*(f"| {what} | {words} |" for what, words in _facts(statement)), ""]
     lines += [line for bug in bugs_in(statement) for line in (f"**{bug}.** {AT_COST}", "")]
     for lineage, dataset in statement.datasets.items():
-        here = wording_of(statement).origin
+        here = statement_wording(statement).origin
         lines += [f"## Figures: lineage {lineage}", "", *_page_of(lineage, dataset, here)]
     lines += ["## What this rests on", "", *(f"- {line}" for line in _assumptions(statement)), ""]
     lines += ["## Words", "", "| | |", "|---|---|"]
@@ -149,13 +163,15 @@ def bugs_in(statement: Statement) -> list[str]:
 
 
 def _facts(statement: SealedStatement) -> Iterator[tuple[str, str]]:
-    told, origin = statement.deployment or {}, statement.origin
+    deployment, origin = statement.deployment or {}, statement.origin
     for key in ("name", "curators", "authors", "use", "data", "region", "access"):
-        if key in told:
-            words = told[key] if isinstance(told[key], str) else ", ".join(told[key])
-            yield key, in_cell(words)
+        if key in deployment:
+            words = (
+                deployment[key] if isinstance(deployment[key], str) else ", ".join(deployment[key])
+            )
+            yield key, markdown_cell(words)
     for lineage, dataset in statement.datasets.items():
-        yield f"protected in {lineage}", unit_of(dataset)
+        yield f"protected in {lineage}", unit_text(dataset)
     yield "stated on", origin.date
     if statement.config:  # mechanisms outside the workflow have none
         yield "config", f"`{statement.config}` (`dpladder plan --json` shows it for a config)"
@@ -167,7 +183,7 @@ def _facts(statement: SealedStatement) -> Iterator[tuple[str, str]]:
 NO_PERSON = ("record", "document")  # units of which a person may have several
 
 
-def unit_of(dataset: Stated) -> str:
+def unit_text(dataset: Stated) -> str:
     """Whose privacy is protected, in words."""
     if dataset.unit == "record":
         return "each record"
@@ -189,12 +205,13 @@ def plain_words(statement: Statement) -> Iterator[str]:
             )
             continue
         yield (
-            f"Who is protected: {unit_of(dataset)} of {lineage}, which is the data's name for "
+            f"Who is protected: {unit_text(dataset)} of {lineage}, which is the data's name for "
             "life, later versions included. Suppose that somebody sees everything that is "
             f"published, knows all the other {dataset.unit}s and wants to tell whether "
             f"{WANTED[dataset.relation]} among them. If {FALSE_ALARMS_PERCENT} % of those who "
             "are not in the data may be accused wrongly, at most "
-            f"{found_at_most(bound, dataset.delta)} of those who are in it can be found. Guessing "
+            f"{detection_rate_text(bound, dataset.delta)} of those who are in it can be found. "
+            f"Guessing "
             f"alone finds {FALSE_ALARMS_PERCENT} %."
             + (
                 ""
@@ -206,7 +223,8 @@ def plain_words(statement: Statement) -> Iterator[str]:
             yield (
                 f"The unit is a {dataset.unit}. A person with several {dataset.unit}s in the data "
                 "is protected less than that: the figures for groups below are theirs. Where that "
-                f"is so, {wording_of(statement).person} is the right unit, in a lineage of its own."
+                f"is so, {statement_wording(statement).person} is the right unit, in a lineage of "
+                f"its own."
             )
     yield (
         "Against whom: everybody who is not trusted with the data itself, whatever else they know. "
@@ -221,7 +239,7 @@ def plain_words(statement: Statement) -> Iterator[str]:
         "is as hard as telling from one draw whether a bell curve of width 1 stands at 0 or at mu. "
         "The smaller each of the three, the better the protection."
     )
-    yield wording_of(statement).published
+    yield statement_wording(statement).published
     yield (
         "Not promised: that nothing can be guessed about somebody from what holds for people like "
         "them, whether or not they are in the data."
@@ -232,7 +250,7 @@ def _units(statement: Statement) -> str:
     return " or ".join(dict.fromkeys(dataset.unit for dataset in statement.datasets.values()))
 
 
-def found_at_most(bound: Cost, delta: float) -> str:
+def detection_rate_text(bound: Cost, delta: float) -> str:
     """The true positives of the best test at FALSE_ALARMS, in percent, rounded up:
     Phi(Phi^-1(alpha) + mu) of a mu-GDP release (Dong, Roth & Su 2019, (6)); min(e^eps alpha +
     delta, 1 - e^-eps (1 - delta - alpha)) of any (eps, delta)-DP one (Kairouz, Oh & Viswanath 2015,
@@ -242,13 +260,13 @@ def found_at_most(bound: Cost, delta: float) -> str:
     most = min(odds * FALSE_ALARMS + delta, 1.0 - (1.0 - delta - FALSE_ALARMS) / odds, 1.0)
     if bound.mu is not None:
         most = min(most, normal.cdf(normal.inv_cdf(FALSE_ALARMS) + bound.mu))
-    return f"{up(100 * most, 1)} %"
+    return f"{round_up(100 * most, 1)} %"
 
 
 def first_line(statement: Statement, lineage: str) -> str:
     """The lineage's lifetime comes first (docs/design.md, line 17)."""
     dataset = statement.datasets[lineage]
-    delta, spent = up_short(dataset.delta), up(dataset.lifetime_spent)
+    delta, spent = round_up_short(dataset.delta), round_up(dataset.lifetime_spent)
     limit = dataset.lifetime_epsilon
     if statement.mode == "research":
         return (
@@ -256,14 +274,15 @@ def first_line(statement: Statement, lineage: str) -> str:
             "noise may be seeded, so nothing is guaranteed; a release would have cost epsilon = "
             f"{spent} at delta = {delta}."
         )
-    if limit is not None and broken(dataset):
+    if limit is not None and limit_was_exceeded(dataset):
         return (
-            f"Lineage {lineage}: its limit of epsilon = {up_short(limit)} was not kept. What is "
+            f"Lineage {lineage}: its limit of epsilon = {round_up_short(limit)} was not kept. What "
+            f"is "
             f"published cost epsilon = {spent} at delta = {delta}, by a bug that is mended; "
             "nothing more may be spent."
         )
     if limit is not None:
-        return _limited(lineage, limit, dataset.delta, dataset.unit)
+        return _limit_sentence(lineage, limit, dataset.delta, dataset.unit)
     if guarantee_of(dataset) is None:
         return (
             f"Lineage {lineage}: no lifetime limit was declared, and some of what was spent was "
@@ -280,19 +299,23 @@ def first_line(statement: Statement, lineage: str) -> str:
 def closing_line(terms: Terms, state: State) -> str:
     """Where a lineage stands by its ledger alone, at the end of a run that may have stated
     nothing."""
-    spent, delta = up(ever(terms, state.charged()).epsilon), up_short(terms.delta)
+    spent, delta = (
+        round_up(lifetime_cost(terms, state.charged_spends()).epsilon),
+        round_up_short(terms.delta),
+    )
     if terms.mode == "research":
         return (
             f"Lineage {terms.lineage}: research mode, NOT A RELEASE. Nothing is guaranteed; "
             f"releases would have cost epsilon = {spent} at delta = {delta} so far."
         )
     if terms.lifetime_epsilon is not None:
-        promise = _limited(terms.lineage, terms.lifetime_epsilon, terms.delta, terms.unit)
+        promise = _limit_sentence(terms.lineage, terms.lifetime_epsilon, terms.delta, terms.unit)
         fits = (
-            f"What is left fits epsilon = {down(left(terms, state.charged()))}: the squares of mu "
+            f"What is left fits epsilon = "
+            f"{round_down(remaining_epsilon(terms, state.charged_spends()))}: the squares of mu "
             "add up, and epsilons do not."
         )
-        return f"{promise} {_so_far(spent)} {fits}"
+        return f"{promise} {_spent_sentence(spent)} {fits}"
     return (
         f"Lineage {terms.lineage}: no lifetime limit was declared, so no lifetime guarantee can be "
         f"given. So far epsilon = {spent} at delta = {delta} is spent, which is no guarantee by "
@@ -300,16 +323,17 @@ def closing_line(terms: Terms, state: State) -> str:
     )
 
 
-def _limited(lineage: str, limit: float, delta: float, unit: str) -> str:
-    epsilon = up_short(limit)
+def _limit_sentence(lineage: str, limit: float, delta: float, unit: str) -> str:
+    epsilon = round_up_short(limit)
     return (
         f"Lineage {lineage}: all that was or will ever be released about it is held to epsilon = "
         f"{epsilon} for each {unit}, a limit declared beforehand and enforced. With the delta that "
-        f"was declared beside it, it is ({epsilon}, {up_short(delta)})-differentially private."
+        f"was declared beside it, it is ({epsilon}, {round_up_short(delta)})-differentially "
+        f"private."
     )
 
 
-def _so_far(spent: str) -> str:
+def _spent_sentence(spent: str) -> str:
     return f"So far epsilon = {spent} of the limit is spent. The limit is the guarantee."
 
 
@@ -319,38 +343,42 @@ MOST_COSTS = 4  # models that are told one by one
 def costs(statement: Statement, lineage: str) -> Iterator[str]:
     """Behind the promise: what each final model costs, and how much of the limit is spent."""
     dataset = statement.datasets[lineage]
-    models, counts = _apart(dataset.artifacts)
+    models, counts = _models_and_counts(dataset.artifacts)
     if statement.mode == "research":
         return
     if 0 < len(models) <= MOST_COSTS:
         several = Counter(one.experiment for one in models.values())
         yield " ".join(
             f"The final model of {one.experiment}"
-            + (f" for target {up_short(one.target_epsilon)}" if several[one.experiment] > 1 else "")
-            + f" costs epsilon = {up(one.stated.epsilon)}, its search"
+            + (
+                f" for target {round_up_short(one.target_epsilon)}"
+                if several[one.experiment] > 1
+                else ""
+            )
+            + f" costs epsilon = {round_up(one.stated.epsilon)}, its search"
             f"{' and all releases before it' if one.with_earlier else ''} included."
             for one in models.values()
         )
     elif models:
         most = max(one.stated.epsilon for one in models.values())
-        yield f"None of the {len(models)} final models costs more than epsilon = {up(most)}."
+        yield f"None of the {len(models)} final models costs more than epsilon = {round_up(most)}."
     if counts:
         most = max(one.stated.epsilon for one in counts.values())
-        yield f"No count of another lineage's model costs more than epsilon = {up(most)}."
-    if dataset.lifetime_epsilon is not None and not broken(dataset):
-        yield _so_far(up(dataset.lifetime_spent))
+        yield f"No count of another lineage's model costs more than epsilon = {round_up(most)}."
+    if dataset.lifetime_epsilon is not None and not limit_was_exceeded(dataset):
+        yield _spent_sentence(round_up(dataset.lifetime_spent))
 
 
 def _page_of(lineage: str, dataset: Stated, here: str) -> list[str]:
     delta, beside = dataset.delta, dataset.outside_this_dag
     lines = [
         f"Everything ever released about lineage {lineage}: epsilon = "
-        f"{up(dataset.lifetime_spent)}.",
+        f"{round_up(dataset.lifetime_spent)}.",
         "",
-        f"This {here}'s releases together: epsilon = {up(dataset.epsilon)}{_mu_of(dataset)}. "
+        f"This {here}'s releases together: epsilon = {round_up(dataset.epsilon)}{_mu_of(dataset)}. "
         "What else was spent, by others or on what is asked no longer: "
         + (
-            f"epsilon = {up(beside.epsilon)}{_mu_of(beside)} over {beside.jobs} jobs."
+            f"epsilon = {round_up(beside.epsilon)}{_mu_of(beside)} over {beside.jobs} jobs."
             if beside.jobs
             else "nothing."
         ),
@@ -359,7 +387,7 @@ def _page_of(lineage: str, dataset: Stated, here: str) -> list[str]:
         "| part of the data | epsilon of all that reads it | mu |",
         "|---|---|---|",
         *(
-            f"| {part} | {up(figure.epsilon)} | {_mu(figure.mu)} |"
+            f"| {part} | {round_up(figure.epsilon)} | {_mu(figure.mu)} |"
             for part, figure in dataset.partitions.items()
         ),
         "",
@@ -369,10 +397,12 @@ def _page_of(lineage: str, dataset: Stated, here: str) -> list[str]:
     lines += [
         f"| {line.rule} {_where(line)} | {line.experiment} | "
         f"{line.label}{' (superseded)' if line.superseded else ''} | {line.partition} | "
-        f"{line.count} | {up(line.epsilon)} | {_mu(line.mu)} |"
+        f"{line.count} | {round_up(line.epsilon)} | {_mu(line.mu)} |"
         for line in dataset.spends
     ]
-    lines += [line for told in told_of(dataset.spends) for line in ("", f"Releases of {told}.")]
+    lines += [
+        line for note in notes_on_releases(dataset.spends) for line in ("", f"Releases of {note}.")
+    ]
     if dataset.mu and dataset.accountant == "exact":
         theirs = (
             f"**The unit is a {dataset.unit}: for a person with that many {dataset.unit}s, these "
@@ -386,7 +416,8 @@ def _page_of(lineage: str, dataset: Stated, here: str) -> list[str]:
             f"| {dataset.unit}s of one group | epsilon of this {here} | mu |",
             "|---|---|---|",
             *(
-                f"| {k} | {up(gdp.epsilon(k * dataset.mu, delta), 2)} | {_mu(k * dataset.mu)} |"
+                f"| {k} | {round_up(gdp.epsilon(k * dataset.mu, delta), 2)} | "
+                f"{_mu(k * dataset.mu)} |"
                 for k in (2, 3, 4)
             ),
         ]
@@ -396,34 +427,36 @@ def _page_of(lineage: str, dataset: Stated, here: str) -> list[str]:
 def _models(lineage: str, dataset: Stated) -> list[str]:
     if not dataset.artifacts:
         return []
-    models, counts = _apart(dataset.artifacts)
-    others = "counts of another lineage's final model"
+    models, counts = _models_and_counts(dataset.artifacts)
+    what = "counts of another lineage's final model"
     return [
-        *_published("final model", "a final model", "that model, its scores and its sweep", models),
-        *_published(others, "such counts", "those counts", counts),
-        *(line for told in if_chosen(lineage, dataset) for line in (told, "")),
+        *_artifact_table(
+            "final model", "a final model", "that model, its scores and its sweep", models
+        ),
+        *_artifact_table(what, "such counts", "those counts", counts),
+        *(line for sentence in choice_sentences(lineage, dataset) for line in (sentence, "")),
     ]
 
 
-def if_chosen(lineage: str, dataset: Stated) -> Iterator[str]:
+def choice_sentences(lineage: str, dataset: Stated) -> Iterator[str]:
     """What a choice among several models costs, which no figure of one model sees."""
     if dataset.chosen is not None:
         yield (
             f"If a final model of lineage {lineage} was chosen among these, retired ones included, "
             "because of anything that was released: epsilon = "
-            f"{up(dataset.chosen.epsilon)}{_mu_of(dataset.chosen)}, whichever it is."
+            f"{round_up(dataset.chosen.epsilon)}{_mu_of(dataset.chosen)}, whichever it is."
         )
 
 
-def _apart(artifacts: Mapping[str, StatedModel]) -> list[dict[str, StatedModel]]:
+def _models_and_counts(artifacts: Mapping[str, StatedModel]) -> list[dict[str, StatedModel]]:
     """The models of the lineage's own, and counts of others'."""
     return [
-        {path: one for path, one in artifacts.items() if measures_another(one.jobs) == counts}
+        {path: one for path, one in artifacts.items() if counts_another_model(one.jobs) == counts}
         for counts in (False, True)
     ]
 
 
-def _published(
+def _artifact_table(
     heading: str, what: str, seen: str, artifacts: Mapping[str, StatedModel]
 ) -> list[str]:
     if not artifacts:
@@ -445,10 +478,10 @@ def _published(
 
 def _row_of(path: str, artifact: StatedModel) -> str:
     figure, share = artifact.stated, _percent(artifact.search_share)
-    own = f"{up(artifact.epsilon)}{_mu_of(Cost(artifact.epsilon, artifact.mu))}"
+    own_cost = f"{round_up(artifact.epsilon)}{_mu_of(Cost(artifact.epsilon, artifact.mu))}"
     return (
-        f"| `{path}` | {up_short(artifact.target_epsilon)} | {up(figure.epsilon)} | "
-        f"{_mu(figure.mu)} | {own} | {share} |"
+        f"| `{path}` | {round_up_short(artifact.target_epsilon)} | {round_up(figure.epsilon)} | "
+        f"{_mu(figure.mu)} | {own_cost} | {share} |"
     )
 
 
@@ -463,7 +496,7 @@ def _mu(mu: float | None) -> str:
 
 def _percent(share: float | None) -> str:
     """The search's share of mu^2; a private search and its model are one mechanism."""
-    return "not separable" if share is None else f"{nearest(100 * share, 1)}%"
+    return "not separable" if share is None else f"{round_nearest(100 * share, 1)}%"
 
 
 def _where(line: StatedSpend) -> str:
@@ -471,12 +504,12 @@ def _where(line: StatedSpend) -> str:
 
 
 def _deltas(statement: Statement) -> str:
-    found = dict.fromkeys(up_short(dataset.delta) for dataset in statement.datasets.values())
-    return " or ".join(found)
+    deltas = dict.fromkeys(round_up_short(dataset.delta) for dataset in statement.datasets.values())
+    return " or ".join(deltas)
 
 
 def _assumptions(statement: Statement) -> list[str]:
-    wording = wording_of(statement)
+    wording = statement_wording(statement)
     selected = {
         line.label
         for dataset in statement.datasets.values()
@@ -496,7 +529,7 @@ def _assumptions(statement: Statement) -> list[str]:
         *(
             f"Lineage {lineage}: what is published hardly tells apart two data sets that differ by "
             f"{NEIGHBOURS[dataset.relation]} ({wording.relation}: {dataset.relation}). Delta = "
-            f"{up_short(dataset.delta)}, one for the life of the lineage."
+            f"{round_up_short(dataset.delta)}, one for the life of the lineage."
             for lineage, dataset in statement.datasets.items()
         ),
         wording.declared,
@@ -507,27 +540,28 @@ def _assumptions(statement: Statement) -> list[str]:
         *wording.cut,
         "Outside the guarantee: run time, memory and scheduler accounting.",
         *([secret] if selected else []),
-        wording.named,
+        wording.lineage_phrase,
         *(
-            f"Lineage {lineage} has spends of mechanisms outside dpladder ({OWN}): their authors' "
+            f"Lineage {lineage} has spends of mechanisms outside dpladder ({OWN_CODE}): their "
+            f"authors' "
             "word says that they cost what was charged, drew their noise after it was charged, and "
             "let nothing out beside it. What stands above about keyed noise, grids and arithmetic "
             "holds for them only where they drew from this ledger."
             for lineage, dataset in statement.datasets.items()
             if any(
-                line.experiment == OWN
+                line.experiment == OWN_CODE
                 for line in (*dataset.spends, *dataset.outside_this_dag.spends)
             )
         ),
         "A person whose records are in two lineages bears both.",
-        *modified(statement),
+        *modified_code_warning(statement),
         "Versions: "
         + ", ".join(f"{name} {version}" for name, version in statement.origin.versions.items())
         + ".",
     ]
 
 
-def modified(statement: Statement) -> Iterator[str]:
+def modified_code_warning(statement: Statement) -> Iterator[str]:
     """Whether the code that composed a statement was that of its commit."""
     commit = statement.origin.commit
     if commit is not None and commit.endswith(MODIFIED):
@@ -543,6 +577,7 @@ def _slack() -> str:
 
     epsilon, delta = slack(MANY)
     return (
-        f"{up_short(epsilon, 2)} in epsilon and {up_short(delta, 2)} in delta for each million "
+        f"{round_up_short(epsilon, 2)} in epsilon and {round_up_short(delta, 2)} in delta for each "
+        f"million "
         "released numbers"
     )

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dpladder.privacy.accounting.events import Job, Spend, from_json, to_json
-from dpladder.privacy.ledger.book import OWN
+from dpladder.privacy.ledger.book import OWN_CODE
 
 Document = dict[str, Any]
 NO_VERSIONS: Mapping[str, int] = MappingProxyType({})
@@ -37,7 +37,7 @@ def record_of(
 def job_of(record: Mapping[str, Any]) -> Job:
     """The job that left a record."""
     wildcards = dict(record["wildcards"])
-    experiment = wildcards.pop("experiment", OWN)
+    experiment = wildcards.pop("experiment", OWN_CODE)
     return Job(experiment, record["rule"], tuple(sorted(wildcards.items())))
 
 

@@ -14,45 +14,45 @@ from typing import Any
 import yaml
 
 from dpladder.config.model import Deployment
-from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.accounting.shown import round_up
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import facts_of, filled
 
 
-def entry(statement: SealedStatement, lineage: str, told: Deployment) -> dict[str, Any]:
+def entry(statement: SealedStatement, lineage: str, declared: Deployment) -> dict[str, Any]:
     """A record of the registry, of tier 3. Its words stand in texts/registry.yaml."""
-    dataset, facts = statement.datasets[lineage], facts_of(statement, lineage, told)
+    dataset, facts = statement.datasets[lineage], facts_of(statement, lineage, declared)
     bound = guarantee_of(dataset)
     assert bound is not None, "what is registered has a guarantee"
     deployment = filled("registry", facts)
     deployment["basic"] |= {
-        "data_curators": list(told.curators),
-        "data_product_sector": told.sector,
+        "data_curators": list(declared.curators),
+        "data_product_sector": declared.sector,
     }
-    epsilon = float(up(bound.epsilon))
+    epsilon = float(round_up(bound.epsilon))
     deployment["privacy_loss"]["privacy_parameters"] = {"epsilon": epsilon, "delta": dataset.delta}
-    deployment["administrative"]["registry_authors"] = list(told.authors)
+    deployment["administrative"]["registry_authors"] = list(declared.authors)
     return {
-        "url_slug": slug(told, facts["published"]),
+        "url_slug": entry_slug(declared, facts["published"]),
         "status": "Draft",
         "tier": 3,
         "deployment": deployment,
     }
 
 
-def slug(told: Deployment, published: str) -> str:
+def entry_slug(deployment: Deployment, published: str) -> str:
     """As the registry makes it of name, curators and year."""
-    parts = (told.name, "-".join(told.curators), published[:4])
+    parts = (deployment.name, "-".join(deployment.curators), published[:4])
     return "-".join(re.sub(r"\W+", "-", part.lower()) for part in parts).replace("_", "-")
 
 
-def file_name(told: Deployment, published: str) -> str:
+def file_name(deployment: Deployment, published: str) -> str:
     """Lower case letters, digits and underscores, as the registry asks."""
-    return re.sub(r"[^a-z0-9]+", "_", slug(told, published)).strip("_") + ".yaml"
+    return re.sub(r"[^a-z0-9]+", "_", entry_slug(deployment, published)).strip("_") + ".yaml"
 
 
-def written(entry: dict[str, Any]) -> str:
+def entry_as_yaml(entry: dict[str, Any]) -> str:
     return yaml.dump(entry, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)
 
 
@@ -72,6 +72,6 @@ def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def typed(kind: type[Deployment]) -> Iterator[str]:
+def required_keys(kind: type[Deployment]) -> Iterator[str]:
     """The keys that somebody has to fill in."""
     return (name for name, field in kind.model_fields.items() if field.is_required())
