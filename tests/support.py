@@ -18,8 +18,8 @@ import yaml
 
 from dpladder.audit.engine.findings import Report
 from dpladder.config.load import load, overlay
-from dpladder.plan import stages
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan import rule_specs
+from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.startup import known_states
 from dpladder.privacy.accounting.draws import Draw, Shape, gaussian
 from dpladder.privacy.accounting.events import (
@@ -291,7 +291,7 @@ def answer_of(question: Any, data: Any, constants: Any) -> Any:
 
 def as_the_ledger_knows(job: Any) -> Iterator[tuple[str, dict[str, str]]]:
     """A rung's job as its trials; any other as itself."""
-    rung = stages.rung_of(job.rule.name)
+    rung = rule_specs.rung_of(job.rule.name)
     if rung is None:
         yield job.rule.name, dict(job.wildcards.items())
         return

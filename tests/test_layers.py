@@ -29,7 +29,7 @@ MAY_USE = {
     "learn": BASIS | {"progress", "network"},
     "methods": BASIS | {"learn", "network"},
     "search": BASIS | {"learn", "methods"},
-    "embed": BASIS,
+    "external_ledger": BASIS,
     "plan": BASIS | {"search"},
     "report": BASIS | {"learn", "search"},
     "research": BASIS | {"learn", "methods", "search", "report"},
@@ -55,7 +55,7 @@ TRAINING = {
     "torchvision",
 }
 NEVER = dict.fromkeys([*BASIS, "plan"], TRAINING) | {
-    "embed": TRAINING - {"opacus"},
+    "external_ledger": TRAINING - {"opacus"},
     "report": {"h5py", "opacus", "timm", "torch", "torchvision"},
 }
 """Libraries that a room never imports, not even inside a function."""
@@ -63,7 +63,7 @@ NEVER = dict.fromkeys([*BASIS, "plan"], TRAINING) | {
 AT_PARSE = [
     "config",
     "errors",
-    "plan.dag",
+    "plan.job_identity",
     "plan.digests",
     "plan.cost",
     "plan.plan",

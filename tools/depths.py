@@ -23,12 +23,12 @@ from dpladder.config.sweep_sections import Search
 from dpladder.data.centre import Map, network_mean
 from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.dp_gd.section import Descent
-from dpladder.plan.settle import MEAN, PAYS, PAYS_AGAIN
+from dpladder.plan.resolve import MEAN, PAYS, PAYS_AGAIN
 from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of
-from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import belief, with_prior
+from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
 
 LAST = {"mnist5k": "mnist5k", "digits": "digits-1280", "clothes": "clothes"}

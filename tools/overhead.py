@@ -47,8 +47,8 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.research.contest import Arena, Competitor, answer, start_search
 from dpladder.research.contestants import HYPERPARAMETER_FREE, entry
 from dpladder.research.ladder import LadderSearcher
-from dpladder.search.asking import Setting
 from dpladder.search.prior import with_prior
+from dpladder.search.protocol import Setting
 
 STEPS, NEWTON = 50, 10
 WIDTHS = (1280, 112)

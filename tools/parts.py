@@ -21,9 +21,9 @@ from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of
-from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import belief, with_prior
+from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
 
 CHANGED = {

@@ -25,11 +25,11 @@ from fit_prior import Surface, surfaces
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.interface import Constants
 from dpladder.methods.dp_gd.section import Descent
-from dpladder.search import looking
+from dpladder.search import sweep_value
 from dpladder.search.fit import Target, _weighted_middle, response_surface
-from dpladder.search.looking import Look
 from dpladder.search.prior import Belief, prior_of_learner
 from dpladder.search.space import SPREAD, Space, _prior_share
+from dpladder.search.sweep_value import Look
 from dpladder.search.trial import Trial
 
 STRENGTHS = tuple(30 * 2.0**step for step in range(9))
@@ -70,7 +70,7 @@ def main() -> None:
             ("yes" if centred else "no", *priced(strength, designs, known))
             for strength in STRENGTHS
         ]
-    with Path(looking.__file__).with_name(looking.TABLE).open("w", newline="") as file:
+    with Path(sweep_value.__file__).with_name(sweep_value.TABLE).open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["centred", "strength", "rungs", "share", "blind", "gained"])
         table.writerows(lines)
@@ -86,7 +86,8 @@ def priced(
     gain, error = gains[best].mean(), gains[best].std(ddof=1) / math.sqrt(len(known))
     pays = gain > SURE * error
     print(
-        f"{strength:8.0f} blind {blind.mean():.4f} best {looking.rungs_as_text(best.rungs)} share "
+        f"{strength:8.0f} blind {blind.mean():.4f} best {sweep_value.rungs_as_text(best.rungs)} "
+        f"share "
         f"{best.share} gains {gain:+.4f} +- {error:.4f}, worst {gains[best].min():+.4f} "
         f"{'bought' if pays else ''}",
         flush=True,
@@ -95,7 +96,7 @@ def priced(
     after = blind.mean() + (gain if pays else 0.0)
     return (
         round(strength),
-        looking.rungs_as_text(rungs),
+        sweep_value.rungs_as_text(rungs),
         share,
         round(blind.mean(), 4),
         round(after, 4),

@@ -4,8 +4,8 @@ centres for free.
 python tools/price_means.py [mnist5k-112 digits mixture bible ...] [--repeats 6] [--cache FOLDER]
 
 One training with kappa by the prior, on features as they are, and on features less their noised
-mean, which takes its part of mu^2 away from the training. Prints mean test accuracy; plan/settle.py
-holds the part and the strength that it found.
+mean, which takes its part of mu^2 away from the training. Prints mean test accuracy;
+plan/resolve.py holds the part and the strength that it found.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dpladder.config.sweep_sections import Search
 from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.research.contest import Arena, bench_of
-from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import belief, with_prior
+from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
 
 STRENGTHS = (60, 120, 240, 300, 480, 960, 1920, 3840)

@@ -37,9 +37,9 @@ from dpladder.learn.trainings import weights_of
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of
-from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import prior_of_learner
+from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
 
 FIVE = ["digits", "mixture", "mnist5k-112", "mnist5k", "bible"]

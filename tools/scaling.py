@@ -27,9 +27,9 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.arrays import Floats
 from dpladder.report.style import BLUE, GREEN, GREY, VERMILLION, canvas, log_axis
 from dpladder.research.contest import Arena, bench_of
-from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import prior_of_learner
+from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
 
 R = tuple(float(r) for r in np.geomspace(0.1, 500.0, 15))

@@ -35,9 +35,9 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena, bench_of
 from dpladder.research.without_noise import OPEN, best
-from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import belief, with_prior
+from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
 
 LENGTH = 32.0

@@ -23,9 +23,9 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.arrays import Floats
 from dpladder.research.contest import Arena, bench_of
 from dpladder.research.without_noise import OPEN
-from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.propose_test import last_above_threshold
+from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0, 20.0)

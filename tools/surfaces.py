@@ -24,8 +24,8 @@ from dpladder.config.sweep_sections import Search
 from dpladder.learn.data import Data
 from dpladder.learn.scorers import ClassScorer
 from dpladder.research.contest import Arena, bench_of
-from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
+from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
 
 KAPPAS = (0.16, 0.3, 0.6, 1.1, 1.7, 2.7, 4.5, 7.5, 12.0)

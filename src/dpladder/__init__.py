@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpladder.embed.ledger import OpenLedger as Ledger
     from dpladder.estimator import PrivateClassifier
+    from dpladder.external_ledger.ledger import OpenLedger as Ledger
     from dpladder.use.model import load
 
 __all__ = ["Ledger", "PrivateClassifier", "load"]
@@ -15,7 +15,7 @@ __all__ = ["Ledger", "PrivateClassifier", "load"]
 def __getattr__(name: str) -> Any:
     """What notebooks and scripts use, imported when it is asked for: models bring PyTorch."""
     if name == "Ledger":
-        from dpladder.embed.ledger import OpenLedger
+        from dpladder.external_ledger.ledger import OpenLedger
 
         return OpenLedger
     if name == "PrivateClassifier":

@@ -11,7 +11,7 @@ from support import TINY
 
 from dpladder.config.load import overlay, resolve
 from dpladder.errors import BadInput
-from dpladder.plan import stages
+from dpladder.plan import rule_specs
 from dpladder.report.summary import Tested
 from dpladder.report.tables import grid_table
 
@@ -59,7 +59,7 @@ def test_a_grid_alone_completes_a_base_that_is_none_without_it() -> None:
 def test_repeats_are_of_their_cell() -> None:
     public = overlay(grid(), {"mode": "research", "research": {"repeats": 2}})
     project = resolve(overlay(public, {"dataset": {"declared_public": True}}))
-    cells = stages.cells(project)
+    cells = rule_specs.cells(project)
     assert len(cells) == 12
     assert cells["main-2"] == cells["main"]
 
@@ -69,13 +69,13 @@ def test_without_a_grid_repeats_are_of_their_experiment() -> None:
     images = overlay(DIGITS, {"features": {"model": "efficientnet_lite0"}})
     repeated = overlay(images, public | {"research": {"repeats": 2}})
     two = overlay(repeated, {"experiments": {"other": {"fit": {"using": "best"}}}})
-    assert stages.cells(resolve(two)) == {
+    assert rule_specs.cells(resolve(two)) == {
         "main": {"experiment": "main"},
         "main-2": {"experiment": "main"},
         "other": {"experiment": "other"},
         "other-2": {"experiment": "other"},
     }
-    assert stages.cells(resolve(images)) == {}
+    assert rule_specs.cells(resolve(images)) == {}
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ import pytest
 from documented import BLOCK, ROOT
 from PIL import Image
 
-from dpladder.config.apart import as_source_text
 from dpladder.config.dataset_sections import Dataset
+from dpladder.config.images_with_table import as_source_text
 from dpladder.config.load import load
 from dpladder.data.census import check_every_record, report
 from dpladder.data.datasets import open_source
 from dpladder.data.prepare import Keys, Survey, survey
 from dpladder.errors import BadInput
-from dpladder.plan.dag import fingerprint
+from dpladder.plan.job_identity import fingerprint
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 CLASSES = ["Edema", "Mass"]

@@ -14,9 +14,9 @@ import pytest
 import yaml
 from support import TINY
 
-from dpladder.config.apart import apart_of, as_source_text
 from dpladder.config.dataset_sections import Dataset, Split, Unit
 from dpladder.config.features_sections import Features
+from dpladder.config.images_with_table import apart_of, as_source_text
 from dpladder.config.load import load
 from dpladder.data import bags
 from dpladder.data.bags import bag_of

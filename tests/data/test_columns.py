@@ -20,12 +20,12 @@ from support import ROOT
 
 from dpladder.config.dataset_sections import Column
 from dpladder.config.load import resolve
+from dpladder.data.column_report import columns_of, hint_at_encoding, lines
 from dpladder.data.columns import column_as_json, matrix_of, restored_columns
 from dpladder.data.datasets import open_source
 from dpladder.data.inputs import open_inputs
 from dpladder.data.layout import Layout
 from dpladder.data.sources import text
-from dpladder.data.told_columns import columns_of, hint_at_encoding, lines
 from dpladder.errors import BadInput
 from dpladder.use import graph, standalone
 

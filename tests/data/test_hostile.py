@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpladder.config.apart import as_source_text
 from dpladder.config.dataset_sections import Dataset, Links, Split
+from dpladder.config.images_with_table import as_source_text
 from dpladder.config.label_sets import number_of
 from dpladder.config.shift import Matching
 from dpladder.config.wording import cell, printable

@@ -12,8 +12,8 @@ from PIL import Image
 
 from dpladder.config.dataset_sections import Dataset
 from dpladder.data.census import check_every_record, report
+from dpladder.data.check_cache import BATCH, CheckCache
 from dpladder.data.folders import from_folder
-from dpladder.data.looked import BATCH, CheckCache
 from dpladder.data.prepare import Keys, survey
 from dpladder.data.sources import Source
 

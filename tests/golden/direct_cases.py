@@ -36,13 +36,13 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_ls.section import LeastSquares
 from dpladder.methods.hyfree_dp.queries import split
 from dpladder.methods.hyfree_dp.section import HyperparameterFree
-from dpladder.plan import dag
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan import job_identity
+from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.accounting import gdp
 from dpladder.search import fit
-from dpladder.search.asking import Answer
 from dpladder.search.dp_hypo import Lean, proposal, upper_bounds
 from dpladder.search.prior import Belief
+from dpladder.search.protocol import Answer
 from dpladder.search.secret_runs import Chance
 from dpladder.search.space import Space, decompose, draw
 from dpladder.search.trial import Trial
@@ -198,9 +198,15 @@ def _task(
 ) -> Task[Any]:
     named = {"experiment": "main", **wildcards}
     outputs = {"best": output, "fit": output, "privacy": output.with_suffix(".privacy")}
-    cfg = dag.params(project, rule, named) | dict(further or {})
+    cfg = job_identity.params(project, rule, named) | dict(further or {})
     return Task(
-        rule, named, cfg, dag.code(project, rule, named), dict(inputs), outputs, Resources()
+        rule,
+        named,
+        cfg,
+        job_identity.code(project, rule, named),
+        dict(inputs),
+        outputs,
+        Resources(),
     )
 
 

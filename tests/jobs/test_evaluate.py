@@ -25,7 +25,7 @@ from dpladder.learn.measures.tested import Confusion, GroupNames
 from dpladder.learn.measures.tested import Tested as Found
 from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting.composition import compose
-from dpladder.privacy.accounting.shown import NoisedFigure
+from dpladder.privacy.accounting.rounding import NoisedFigure
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.report.summary import read_test

@@ -18,7 +18,7 @@ from dpladder.errors import BadInput
 from dpladder.jobs.prepare_dataset import keys_of, prepare_dataset
 from dpladder.jobs.prepare_public import prepare_public
 from dpladder.jobs.task import Task
-from dpladder.plan import cost, dag
+from dpladder.plan import cost, job_identity
 from dpladder.plan.plan import make_plan
 from dpladder.plan.startup import Parsed, known_states, reserve
 from dpladder.privacy.accounting.events import Gaussian, Job, Spend
@@ -54,7 +54,7 @@ def prepare(workspace: Workspace, *changes: dict[str, Any]) -> list[dict[str, An
         rules["prepare_public"] = (prepare_public, {"part": "test"})
     seen = []
     for rule, (work, wildcards) in rules.items():
-        cfg = dag.params(project, rule, {"experiment": "main", **wildcards})
+        cfg = job_identity.params(project, rule, {"experiment": "main", **wildcards})
         output = {"privacy": Path(f"{rule}.json")}
         work(
             Task(

@@ -18,8 +18,8 @@ from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
-from dpladder.search.asking import Ask, SearchOutcome, Setting, trainings
 from dpladder.search.bench import Bench, NamedAsk, answers
+from dpladder.search.protocol import Ask, SearchOutcome, Setting, trainings
 from dpladder.search.secret_runs import Chance, best
 
 SEARCH = Search(eta=(0.01, 5.0), steps=(2, 6))

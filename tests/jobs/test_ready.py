@@ -14,7 +14,7 @@ from dpladder.errors import Refused
 from dpladder.jobs.estimate_head import estimate_head
 from dpladder.learn import layers
 from dpladder.learn.finetune import predict
-from dpladder.plan import stages
+from dpladder.plan import rule_specs
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 
@@ -47,7 +47,7 @@ def test_what_cannot_be_trained_is_refused_before_it_is_charged(
         task = scene.task(rule, wildcards, UNITS)
         monkeypatch.setattr(layers, "ready", refuse)
         run = getattr(
-            import_module(f"dpladder.jobs.{stages.module_of(rule)}"), stages.module_of(rule)
+            import_module(f"dpladder.jobs.{rule_specs.module_of(rule)}"), rule_specs.module_of(rule)
         )
         with (
             job_environment(scene.folder, scene.home),

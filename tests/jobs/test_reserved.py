@@ -8,7 +8,7 @@ import pytest
 from dpladder.audit.scene import LINEAGE, SceneFolder, Units, job_environment, stage
 from dpladder.errors import Refused
 from dpladder.jobs.train_final import train_final
-from dpladder.plan import stages
+from dpladder.plan import rule_specs
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.state import Item
@@ -29,7 +29,9 @@ def test_a_job_that_spends_runs_only_the_code_that_was_planned(
     task = scene.task("train_final", {"target": f"{scene.project.main.privacy.epsilon:g}"}, UNITS)
     with job_environment(scene.folder, scene.home):
         with monkeypatch.context() as edited:
-            edited.setattr(stages, "rule_code", lambda *asked: "of files that were edited since")
+            edited.setattr(
+                rule_specs, "rule_code", lambda *asked: "of files that were edited since"
+            )
             with pytest.raises(Refused, match="code changed after the workflow was started"):
                 train_final(task)
         state = book.load(Ledger(scene.home, LINEAGE))

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from dpladder.config.model import Resources
 from dpladder.jobs.task import Task
-from dpladder.plan import stages
-from dpladder.plan.stages import rule_code
+from dpladder.plan import rule_specs
+from dpladder.plan.rule_specs import rule_code
 
 CANARY = "canary-4711"
 SCRIPT = """
@@ -206,12 +206,12 @@ def test_every_failure_has_the_same_exit_code(tmp_path: Path) -> None:
     } == {1}
 
 
-@pytest.mark.parametrize("rule", stages.RULE_SPECS)
+@pytest.mark.parametrize("rule", rule_specs.RULE_SPECS)
 def test_a_rules_function_names_its_class_or_one_that_it_extends(rule: str) -> None:
-    module = stages.module_of(rule)
+    module = rule_specs.module_of(rule)
     function = getattr(import_module(f"dpladder.jobs.{module}"), module)
     [named] = get_args(get_type_hints(function)["task"])
-    assert issubclass(stages.RULE_SPECS[rule].reads, named)
+    assert issubclass(rule_specs.RULE_SPECS[rule].reads, named)
 
 
 def test_a_key_that_a_rule_does_not_read_is_no_part_of_what_it_is_given() -> None:

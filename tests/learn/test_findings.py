@@ -19,10 +19,10 @@ from sklearn.metrics import roc_auc_score
 from support import Seeded
 
 from dpladder.audit.engine.bare import Bare
+from dpladder.config.detectability import BINS
 from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
 from dpladder.config.learner_sections import Covariance
 from dpladder.config.model import Resources
-from dpladder.config.telling import BINS
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Hyper, sigmoid_bias
 from dpladder.learn.linear import clipped_sum, resident, summed_losses

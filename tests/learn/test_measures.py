@@ -14,9 +14,9 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import softmax
 from sklearn.metrics import f1_score, roc_auc_score
 
+from dpladder.config.detectability import BINS
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.label_sets import ABSENT, PRESENT, UNKNOWN, number_of, number_of_findings
-from dpladder.config.telling import BINS
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.learn.measures import figures, tables

@@ -22,7 +22,7 @@ from dpladder.learn.scorers import FULL, ClassScorer, LossScorer, Scorer, shares
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.accounting import events
 from dpladder.privacy.release.meter import Meter
-from dpladder.search.looking import ceiling
+from dpladder.search.sweep_value import ceiling
 
 CONSTANTS = Constants(n0=500, classes=4, dimension=6)
 

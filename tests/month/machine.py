@@ -23,7 +23,7 @@ from month.driver import Ended, ask, configure, in_process, killed_in_process
 from month.plain import Charge
 from month.project import DELTA, LINEAGE, Data, Experiment, Key, Wish, questions
 
-from dpladder.plan import mechanisms, stages
+from dpladder.plan import mechanisms, rule_specs
 from dpladder.plan.digests import digest_of
 
 RUNGS = (
@@ -58,7 +58,7 @@ LOST = (
 )
 CHANGED = re.compile(
     r"unless its folder \.snakemake was lost; then: dpladder run --forcerun "
-    rf"((?:(?:{'|'.join(stages.RULE_SPECS)})\b ?)+)"
+    rf"((?:(?:{'|'.join(rule_specs.RULE_SPECS)})\b ?)+)"
 )
 # these advise to pay, and dpladder plan says how much
 PAYING = ("respend", "targets")
@@ -100,8 +100,8 @@ class Month(RuleBasedStateMachine):
         os.environ.update(environ)
         mechanisms.VERSIONS.clear()
         mechanisms.VERSIONS.update(versions)
-        stages.digest_of = digest_of
-        stages.rule_code.cache_clear()
+        rule_specs.digest_of = digest_of
+        rule_specs.rule_code.cache_clear()
         shutil.rmtree(self.root)
 
     @property
@@ -247,8 +247,8 @@ class Month(RuleBasedStateMachine):
     def code_edited(self, data: Any) -> None:
         """All code is other code, and no version rose."""
         self.edits += 1
-        stages.rule_code.cache_clear()
-        stages.digest_of = lambda *modules: f"{digest_of(*modules)} edit {self.edits}"
+        rule_specs.rule_code.cache_clear()
+        rule_specs.digest_of = lambda *modules: f"{digest_of(*modules)} edit {self.edits}"
         self.go(data)
 
     # --- files, clones, kills ---

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpladder.config.load import resolve
-from dpladder.plan import dag
+from dpladder.plan import job_identity
 from dpladder.plan.about import about
 
 BASE = {
@@ -68,8 +68,8 @@ def test_of_a_grid_the_first_cell_is_told_and_a_table_compares_the_others():
 def test_contests_are_told_of_once_somebody_asked_for_them(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     project = resolve(BASE)
-    assert dag.params(project, "write_report", {})["contests"] == []
+    assert job_identity.params(project, "write_report", {})["contests"] == []
     drawing = Path("results/comparison/hpo.svg")
     drawing.parent.mkdir(parents=True)
     drawing.touch()
-    assert dag.params(project, "write_report", {})["contests"] == [str(drawing)]
+    assert job_identity.params(project, "write_report", {})["contests"] == [str(drawing)]

@@ -21,8 +21,8 @@ from dpladder import formats
 from dpladder.cli import main
 from dpladder.errors import Refused
 from dpladder.plan import startup
-from dpladder.plan.kept import questions_to_repeat, with_answers
 from dpladder.plan.plan import make_plan
+from dpladder.plan.reuse import questions_to_repeat, with_answers
 from dpladder.plan.startup import Parsed, known_states, open_resolved, reserve
 from dpladder.plan.table import plan_document
 from dpladder.privacy.accounting.events import Gaussian, Job

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpladder.plan.digests import INERT, PACKAGE, digest_of
-from dpladder.plan.stages import rule_code
+from dpladder.plan.rule_specs import rule_code
 
 SRC = PACKAGE.parent
 
@@ -22,7 +22,8 @@ def trial_in(tree: Path) -> str:
         [
             sys.executable,
             "-c",
-            "from dpladder.plan.stages import rule_code; print(rule_code('run_trial', 'dp_gd'))",
+            "from dpladder.plan.rule_specs import rule_code; print(rule_code('run_trial', "
+            "'dp_gd'))",
         ],
         env={"PYTHONPATH": str(tree)},
         capture_output=True,

@@ -15,9 +15,9 @@ from dpladder.config.load import load
 from dpladder.config.search_sections import names
 from dpladder.config.section import NeutralAt, Section, values_of
 from dpladder.methods.dp_gd.section import Descent
-from dpladder.plan import dag, mechanisms, stages
+from dpladder.plan import job_identity, mechanisms, rule_specs
 from dpladder.plan.plan import jobs_with_configs
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan.resolve import resolve_defaults
 
 ROOT = Path(__file__).parents[2]
 FIXED = Path(__file__).with_name("identities.json")
@@ -43,11 +43,15 @@ def identities(path: Path, overrides: dict[str, Any] | None = None) -> dict[str,
     project = resolve_defaults(load([path], overrides))
     found: dict[str, list[str]] = {}
     for job, config in jobs_with_configs(project).items():
-        wildcards, of = dict(job.wildcards), dag.measured_config(project, job.experiment)
+        wildcards, of = dict(job.wildcards), job_identity.measured_config(project, job.experiment)
         found.setdefault(f"{job.experiment} {job.rule}", []).append(
-            dag.question_of(dag.question_id(config, job.rule, wildcards, of), job.rule, wildcards)
+            job_identity.question_of(
+                job_identity.question_id(config, job.rule, wildcards, of), job.rule, wildcards
+            )
         )
-    return {name: dag.digest(sorted(statics))[:12] for name, statics in sorted(found.items())}
+    return {
+        name: job_identity.digest(sorted(statics))[:12] for name, statics in sorted(found.items())
+    }
 
 
 @pytest.mark.usefixtures("sources")
@@ -100,21 +104,23 @@ def test_a_key_added_at_its_neutral_value_changes_no_question() -> None:
     longer, asking = (
         config.model_copy(update={"learner": Longer(**given, warm=warm)}) for warm in (0.0, 0.5)
     )
-    known_by = [dag.question_id(one, "run_trial", trial) for one in (config, longer, asking)]
+    known_by = [
+        job_identity.question_id(one, "run_trial", trial) for one in (config, longer, asking)
+    ]
     assert known_by[0] == known_by[1] != known_by[2]
 
 
 def test_a_rule_that_asks_nothing_comes_and_goes_unnoticed(monkeypatch) -> None:
     """One that is always there, between two others."""
     before = identities(EXAMPLES[0])
-    rung = stages.RULE_SPECS["select_rung"]
+    rung = rule_specs.RULE_SPECS["select_rung"]
     between = replace(rung, after=("select_rung",))
-    fit = replace(stages.RULE_SPECS["fit_radius"], after=("look_at_rung",))
+    fit = replace(rule_specs.RULE_SPECS["fit_radius"], after=("look_at_rung",))
     with monkeypatch.context() as patch:
-        patch.setitem(stages.RULE_SPECS, "look_at_rung", between)
-        patch.setitem(stages.RULE_SPECS, "fit_radius", fit)
+        patch.setitem(rule_specs.RULE_SPECS, "look_at_rung", between)
+        patch.setitem(rule_specs.RULE_SPECS, "fit_radius", fit)
         forget()
-        assert "look_at_rung" in stages.ancestry(
+        assert "look_at_rung" in rule_specs.ancestry(
             resolve_defaults(load([EXAMPLES[0]])).main, "train_final"
         )
         assert identities(EXAMPLES[0]) == before
@@ -122,12 +128,17 @@ def test_a_rule_that_asks_nothing_comes_and_goes_unnoticed(monkeypatch) -> None:
 
 
 def forget() -> None:
-    for remembered in (stages._ancestry, dag._question_id, dag._content, dag._values):
+    for remembered in (
+        rule_specs._ancestry,
+        job_identity._question_id,
+        job_identity._content,
+        job_identity._values,
+    ):
         remembered.cache_clear()
 
 
 def test_mechanisms_are_rules_learners_and_searches_by_their_names() -> None:
-    known = {*stages.RULE_SPECS, *LEARNERS, *stages.SEARCHED, mechanisms.GUIDE}
+    known = {*rule_specs.RULE_SPECS, *LEARNERS, *rule_specs.SEARCHED, mechanisms.GUIDE}
     assert set(mechanisms.VERSIONS) <= known
 
 
@@ -137,5 +148,5 @@ def test_what_prepares_data_is_at_its_first_version() -> None:
     assert not [
         name
         for name in mechanisms.VERSIONS
-        if name in stages.RULE_SPECS and stages.RULE_SPECS[name].prepares
+        if name in rule_specs.RULE_SPECS and rule_specs.RULE_SPECS[name].prepares
     ]

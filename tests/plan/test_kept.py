@@ -18,10 +18,10 @@ from dpladder.config.load import load
 from dpladder.config.model import Resources
 from dpladder.jobs import compose_privacy as job
 from dpladder.jobs.task import Task, write_json
-from dpladder.plan import mechanisms, stages
-from dpladder.plan.kept import with_answers
+from dpladder.plan import mechanisms, rule_specs
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan.resolve import resolve_defaults
+from dpladder.plan.reuse import with_answers
 from dpladder.plan.startup import known_states
 from dpladder.plan.table import plan_document, plan_without_ledger
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
@@ -96,7 +96,7 @@ def test_other_code_of_the_same_version_is_told_as_well(old, monkeypatch, capsys
     def with_codes(ledger, state, kind, body, by) -> None:
         """All others are by the code of now."""
         rules = [one["job"]["rule"] for one in body.get("items", ())]
-        codes = [coded.get(rule) or stages.code_behind(rule, ["dp_gd"]) for rule in rules]
+        codes = [coded.get(rule) or rule_specs.code_behind(rule, ["dp_gd"]) for rule in rules]
         items = [
             one | {"code": code} for one, code in zip(body.get("items", ()), codes, strict=True)
         ]
@@ -109,7 +109,7 @@ def test_other_code_of_the_same_version_is_told_as_well(old, monkeypatch, capsys
     assert "kept: main: by other code of train_final, whose versions are the same" in checked(
         capsys
     )
-    coded["train_final"] = stages.rule_code("train_final", "dp_gd")
+    coded["train_final"] = rule_specs.rule_code("train_final", "dp_gd")
     assert not any("other code" in text for text in (*stated(), checked(capsys)))
 
 

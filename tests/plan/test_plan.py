@@ -20,11 +20,11 @@ from dpladder.config.load import overlay, resolve
 from dpladder.config.search_sections import SEARCHES
 from dpladder.errors import BadInput, Refused
 from dpladder.methods.one_step.section import OneStep
-from dpladder.plan import dag, stages
+from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.cost import trial_budget
-from dpladder.plan.kept import questions_to_repeat, with_answers
 from dpladder.plan.plan import Plan, artifact_cost, make_plan
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan.resolve import resolve_defaults
+from dpladder.plan.reuse import questions_to_repeat, with_answers
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
@@ -170,7 +170,7 @@ def test_a_first_head_is_counted_by_itself_on_a_public_test_alone() -> None:
     }
     shown: dict[str, Any] = {"dataset": {"public_test": "digits", "classes": None}}
     for changes, expected in ((asked, []), (asked | shown, [{}])):
-        assert stages.jobs(project(**changes).main, "evaluate_head") == expected
+        assert rule_specs.jobs(project(**changes).main, "evaluate_head") == expected
         assert "evaluate_head" not in {job.rule for job in plan(**changes).items}
 
 
@@ -269,11 +269,11 @@ def test_what_is_found_for_nothing_is_found_in_public_sources(tmp_path: Any, rul
     public = dict.fromkeys(("public_sample", "public_unlabelled"), f"npz:{tmp_path / 's.npz'}")
     changes: dict[str, Any] = {"learner": {"init": "public"}, "features": {"centre": "public"}}
     config = project(dataset=public, **changes).main
-    stage = stages.RULE_SPECS[rule]
+    stage = rule_specs.RULE_SPECS[rule]
     assert stage.when(config)
     parts = stage.parts(config, {})
     assert parts
-    assert all(stages.is_public(config, part) for part in parts)
+    assert all(rule_specs.is_public(config, part) for part in parts)
     assert rule not in {job.rule for job in plan(dataset=public, **changes).items}
 
 
@@ -306,9 +306,11 @@ def test_a_job_opens_the_private_parts_that_it_pays_for_and_no_others() -> None:
     found, made = project(experiments={"others": OTHERS}), plan(experiments={"others": OTHERS})
     for job, item in made.items.items():
         config = found.experiments[job.experiment]
-        opened = stages.RULE_SPECS[job.rule].parts(config, dict(job.wildcards))
+        opened = rule_specs.RULE_SPECS[job.rule].parts(config, dict(job.wildcards))
         private = {
-            stages.records_of(config, part) for part in opened if not stages.is_public(config, part)
+            rule_specs.records_of(config, part)
+            for part in opened
+            if not rule_specs.is_public(config, part)
         }
         assert private == {part for spend in item.spends for part in spend.partition.parts}
 
@@ -592,10 +594,10 @@ def test_what_stands_on_other_views_is_shared_by_nobody() -> None:
     }
     found = project(**viewed)
     jobs = (("merge_features", {"part": "train"}), ("estimate_mean", {}))
-    assert [dag.owner(found, "more", *job) for job in jobs] == ["more", "more"]
-    assert dag.owner(found, "more", "merge_features", {"part": "test"}) == "main"
+    assert [job_identity.owner(found, "more", *job) for job in jobs] == ["more", "more"]
+    assert job_identity.owner(found, "more", "merge_features", {"part": "test"}) == "main"
     same = project(**overlay(viewed, {"features": {"mirror": True}, "learner": {"augment": 4}}))
-    assert [dag.owner(same, "more", *job) for job in jobs] == ["main", "main"]
+    assert [job_identity.owner(same, "more", *job) for job in jobs] == ["main", "main"]
 
 
 def test_how_documents_are_cut_tells_manifests_apart_where_they_are() -> None:
@@ -615,7 +617,7 @@ def test_how_documents_are_cut_tells_manifests_apart_where_they_are() -> None:
             "privacy": {"epsilon": 1.0, "delta": 1e-5},
             "sweep": {"rungs": []},
         }
-        asked = dag.params(project(**told), "prepare_dataset", {})
+        asked = job_identity.params(project(**told), "prepare_dataset", {})
         assert (asked["spans"] is None) == (not dataset)
         return {*asked["places"]["manifests"].values()}
 
@@ -699,7 +701,9 @@ def test_a_score_on_public_records_has_no_share_to_change(tmp_path: Any) -> None
     public = {"dataset": {"public_validation": f"npz:{tmp_path / 'v.npz'}"}}
     trial = {"rung": "0", "trial": "0"}
     first, other = (
-        dag.question_id(project(**public, sweep={"select": select}).main, "run_trial", trial)
+        job_identity.question_id(
+            project(**public, sweep={"select": select}).main, "run_trial", trial
+        )
         for select in ({"by": "public"}, {"by": "public", "share": 0.2, "part": "validation"})
     )
     assert first == other

@@ -14,8 +14,8 @@ from support import TINY
 
 from dpladder.config.load import overlay, resolve
 from dpladder.config.section import from_document
-from dpladder.plan import dag, reads, stages
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan import job_identity, rule_params, rule_specs
+from dpladder.plan.resolve import resolve_defaults
 
 PUBLIC = "npz:public.npz"
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -111,15 +111,17 @@ def given(change: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     project = resolve_defaults(resolve(overlay(TINY, change)))
     every = {"rung": "1", "trial": "0", "target": "1"}
     for (experiment, config), part in product(project.experiments.items(), PARTS):
-        for rule, stage in stages.RULE_SPECS.items():
+        for rule, stage in rule_specs.RULE_SPECS.items():
             values = every | {
                 "experiment": experiment,
                 "part": part,
                 "test": part.removeprefix("also-"),
             }
             wildcards = {name: values[name] for name in ("experiment", *WILDCARDS.get(rule, ()))}
-            if issubclass(stage.reads, reads.Reads) and stages.has_job(config, rule, wildcards):
-                yield rule, dag.params(project, rule, wildcards)
+            if issubclass(stage.reads, rule_params.Reads) and rule_specs.has_job(
+                config, rule, wildcards
+            ):
+                yield rule, job_identity.params(project, rule, wildcards)
 
 
 PARTS = ("test", "also-shifted", "also-dim-3")
@@ -146,8 +148,8 @@ def test_what_a_job_gets_back_is_what_snakemake_was_given(
         Path(source).touch()
     Path("images").mkdir()
     for rule, params in given(change):
-        kind = stages.RULE_SPECS[rule].reads
-        whole = params | dict.fromkeys(BY_THE_PLAN & {*reads.facts_of(kind)}, 1.0)
+        kind = rule_specs.RULE_SPECS[rule].reads
+        whole = params | dict.fromkeys(BY_THE_PLAN & {*rule_params.facts_of(kind)}, 1.0)
         back = TypeAdapter(kind).dump_python(from_document(kind, whole), mode="json", by_alias=True)
         if "dataset.unit" in back:
             assert back["dataset.unit"].pop("called") is None

@@ -12,9 +12,9 @@ import yaml
 from support import commit
 
 from dpladder.config.load import overlay
-from dpladder.plan import dag, mechanisms, stages
-from dpladder.plan.kept import with_answers
+from dpladder.plan import job_identity, mechanisms, rule_specs
 from dpladder.plan.plan import make_plan
+from dpladder.plan.reuse import with_answers
 from dpladder.plan.startup import known_states, open_resolved
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
@@ -74,15 +74,18 @@ def test_a_sample_guides_a_head_that_is_bought_and_the_network_above_it(
     bought = "head" in learner
     guides = {"find_start": expected, "estimate_head": bought, "train_final": True}
     for rule, there in guides.items():
-        assert bool(stages.jobs(found.main, rule)) is there
-        parts = stages.RULE_SPECS[rule].parts(found.main, {})
+        assert bool(rule_specs.jobs(found.main, rule)) is there
+        parts = rule_specs.RULE_SPECS[rule].parts(found.main, {})
         assert not there or ("sample" in parts) is expected
     if bought and expected:
-        known = stages.versions_of(found.main, "estimate_head")
+        known = rule_specs.versions_of(found.main, "estimate_head")
         assert mechanisms.GUIDE in known
         plain = asked(CUT, {"learner": learner | {"public": "none"}})
-        assert mechanisms.GUIDE not in stages.versions_of(plain.main, "estimate_head")
-        told = [dag.params(one, "estimate_head", {"experiment": "main"}) for one in (found, plain)]
+        assert mechanisms.GUIDE not in rule_specs.versions_of(plain.main, "estimate_head")
+        told = [
+            job_identity.params(one, "estimate_head", {"experiment": "main"})
+            for one in (found, plain)
+        ]
         assert [one.get("learner.public") for one in told] == ["gradient", "none"]
         assert told[0]["static"] != told[1]["static"]
 
@@ -119,7 +122,7 @@ def test_a_sample_whose_labels_are_other_classes_guides_nothing() -> None:
 
 
 def known_by(project: Any) -> str:
-    return dag.question_id(project.main, "train_final", FINAL)
+    return job_identity.question_id(project.main, "train_final", FINAL)
 
 
 def test_what_is_left_to_the_plan_is_the_question_that_it_comes_to() -> None:
@@ -182,15 +185,15 @@ def test_what_guides_a_descent_has_a_version_of_its_own(monkeypatch) -> None:
     """Who follows no public records is told nothing of it, and no version is part of a question."""
     plain, follows = asked(public("none")).main, asked().main
     for config, moved in ((plain, False), (follows, True)):
-        names = stages.versions_of(config, "train_final")
+        names = rule_specs.versions_of(config, "train_final")
         assert (mechanisms.GUIDE in names) == moved
-        before = dag.question_id(config, "train_final", FINAL)
-        token = stages.identity_of(config, "train_final", names)
+        before = job_identity.question_id(config, "train_final", FINAL)
+        token = rule_specs.identity_of(config, "train_final", names)
         with monkeypatch.context() as patch:
             patch.setitem(mechanisms.VERSIONS, mechanisms.GUIDE, 2)
-            now = stages.versions_of(config, "train_final")
-            assert (stages.identity_of(config, "train_final", now) != token) == moved
-            assert dag.question_id(config, "train_final", FINAL) == before
+            now = rule_specs.versions_of(config, "train_final")
+            assert (rule_specs.identity_of(config, "train_final", now) != token) == moved
+            assert job_identity.question_id(config, "train_final", FINAL) == before
 
 
 CLOSED: dict[str, Any] = {
@@ -221,7 +224,7 @@ def test_what_measures_a_guided_model_is_asked_as_the_ledger_knows_it() -> None:
         held = {
             job.rule
             for name in found.experiments
-            for job, question in dag.questions(found, name)
+            for job, question in job_identity.questions(found, name)
             if question in kept.reused_versions
         }
         assert held == {"train_final", "evaluate_of"}

@@ -11,7 +11,7 @@ from workflow.test_formats import reconfigure, unpacked
 
 from dpladder.config.load import overlay, resolve
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.startup import known_states, load_past_choices, open_resolved
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.ledger.book import open_ledger

@@ -30,8 +30,8 @@ from dpladder.research.contestants import entry
 from dpladder.research.ladder import LadderSearcher
 from dpladder.research.learners_figure import plot_learners, verdict, write_markdown
 from dpladder.research.searches_figure import write_results
-from dpladder.search.asking import Ask, Setting
 from dpladder.search.bench import NamedAsk, answers
+from dpladder.search.protocol import Ask, Setting
 
 CLASSES, DIMENSION = 3, 6
 SEARCH = Search(eta=(0.01, 5.0), steps=(2, 6))

@@ -36,10 +36,10 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.research.contestants import DECADES, METHODS, PUBLISHED, entry
 from dpladder.research.ladder import LadderSearcher
-from dpladder.search.asking import Answer, Setting, run_alone, searcher_of
 from dpladder.search.cost import rounds_of, runs_of
 from dpladder.search.dp_hypo import CELLS, proposal
 from dpladder.search.propose_test import last_above_threshold
+from dpladder.search.protocol import Answer, Setting, run_alone, searcher_of
 
 CONSTANTS = Constants(n0=1000, classes=10, dimension=4, length=10.0)
 UNITS = np.arange(1000, dtype=np.uint64).repeat(2).view(np.uint8).reshape(1000, 16)
@@ -304,7 +304,7 @@ def test_padding_hides_the_number_of_runs_and_changes_nothing_else(section):
 
 
 def test_equal_scores_are_ranked_at_random():
-    from dpladder.search.asking import Ask
+    from dpladder.search.protocol import Ask
     from dpladder.search.secret_runs import Chance, best
 
     asks = [Ask(r, 0.1) for r in (1.0, 2.0, 3.0)]

@@ -11,10 +11,10 @@ import yaml
 
 from dpladder.cli import main
 from dpladder.config.load import resolve
-from dpladder.plan.settle import resolve_defaults, strength
+from dpladder.plan.resolve import resolve_defaults, strength
 from dpladder.privacy.accounting import gdp
-from dpladder.search.looking import Look, best_ladder, rungs, rungs_as_text, table
 from dpladder.search.prior import prior_of_learner
+from dpladder.search.sweep_value import Look, best_ladder, rungs, rungs_as_text, table
 
 BASE = {
     "dataset": {"lineage": "faces", "source": "digits", "nominal_size": 1400},

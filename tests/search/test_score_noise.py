@@ -16,8 +16,8 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 from dpladder.research import ladder
 from dpladder.research.ladder import LadderSearcher
-from dpladder.search.asking import Answer, Searcher, Setting, run_alone, searcher_of
 from dpladder.search.propose_test import rounds_in
+from dpladder.search.protocol import Answer, Searcher, Setting, run_alone, searcher_of
 
 SETTING = Setting(1.0, Search(), Constants(n0=1000, classes=10, dimension=4, length=10.0))
 UNITS = np.arange(1000, dtype=np.uint64).repeat(2).view(np.uint8).reshape(1000, 16)

@@ -33,10 +33,10 @@ from dpladder.privacy.release.grid import Noise
 from dpladder.research import ladder
 from dpladder.research.ladder import Climbed, LadderSearcher
 from dpladder.search import dp_hypo, koskela_kulkarni, naive_composition
-from dpladder.search.asking import Answer, Setting, run_alone, searcher_of
 from dpladder.search.cost import lean_bounds, price
 from dpladder.search.dp_hypo import CELLS
 from dpladder.search.propose_test import Searcher as DoublingTests
+from dpladder.search.protocol import Answer, Setting, run_alone, searcher_of
 from dpladder.search.space import bounds
 
 pytestmark = pytest.mark.long

@@ -20,7 +20,7 @@ from dpladder.learn.interface import Declaration
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.research.contest import Competitor, contest
 from dpladder.research.contestants import METHODS
-from dpladder.search.asking import Ask, SearchOutcome, Setting
+from dpladder.search.protocol import Ask, SearchOutcome, Setting
 
 pytestmark = pytest.mark.long
 

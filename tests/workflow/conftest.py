@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from support import ROOT, Workspace, as_the_ledger_knows, enter
 
-from dpladder.plan import dag, digests, stages
-from dpladder.plan.kept import questions_to_repeat, with_answers
+from dpladder.plan import digests, job_identity, rule_specs
 from dpladder.plan.plan import make_plan
+from dpladder.plan.reuse import questions_to_repeat, with_answers
 from dpladder.plan.startup import known_states, open_resolved
 from dpladder.privacy.ledger import book as ledgers
 
@@ -78,7 +78,8 @@ def walk(parse) -> Callable[..., Walk]:
         _, found = parse(*targets)
         jobs = [job for one in found for job in as_the_ledger_knows(one)]
         named = {
-            dag.job(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in jobs
+            job_identity.job(wildcards.get("experiment", "-"), rule, wildcards)
+            for rule, wildcards in jobs
         }
         return Walk(Counter(rule for rule, _ in jobs), charges(named))
 
@@ -144,6 +145,6 @@ def package(tmp_path, monkeypatch) -> Iterator[Path]:
 
 
 def forget_digests() -> None:
-    for function in (*vars(digests).values(), stages.rule_code):
+    for function in (*vars(digests).values(), rule_specs.rule_code):
         if hasattr(function, "cache_clear"):
             function.cache_clear()

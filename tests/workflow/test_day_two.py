@@ -16,9 +16,9 @@ from workflow.test_formats import reconfigure, unpacked
 
 from dpladder.cli import main
 from dpladder.errors import BadInput
-from dpladder.plan import dag
-from dpladder.plan.kept import with_answers
+from dpladder.plan import job_identity
 from dpladder.plan.plan import make_plan
+from dpladder.plan.reuse import with_answers
 from dpladder.plan.startup import known_states, open_resolved
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
@@ -71,7 +71,7 @@ def test_an_experiment_says_for_itself_what_may_be_paid_again(finished):
     renewed = {
         (job.experiment, job.rule)
         for name in project.experiments
-        for job, question in dag.questions(project, name)
+        for job, question in job_identity.questions(project, name)
         if question in project.anew
     }
     # main's are theirs too: a question has no name

@@ -18,9 +18,9 @@ from dpladder.config.load import load
 from dpladder.errors import Refused
 from dpladder.jobs.private import find_reservation
 from dpladder.jobs.task import Task
-from dpladder.plan import dag
+from dpladder.plan import job_identity
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.startup import Parsed, known_states, reserve
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger.book import Ledger, head
@@ -179,7 +179,7 @@ def test_a_job_on_a_node_with_an_older_copy_of_the_home_is_refused(project) -> N
     reserve_all(project)
     stood = head(Ledger(open_home(), "tiny"))
     wildcards = {"experiment": "main", "target": "1"}
-    cfg = dag.params(resolve_defaults(load(["config.yaml"])), "evaluate", wildcards)
+    cfg = job_identity.params(resolve_defaults(load(["config.yaml"])), "evaluate", wildcards)
     job = partial(Task, "evaluate", wildcards, cfg, code="", input={}, output={}, resources=None)
     assert find_reservation(job()).mu("test score") > 0
     anchors.save_anchors(Path("results"), [dataclasses.replace(stood, seq=stood.seq + 1)])

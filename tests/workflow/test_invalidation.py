@@ -20,7 +20,7 @@ from support import as_the_ledger_knows, commit
 from dpladder.config.load import load
 from dpladder.plan import mechanisms
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.startup import known_states
 from dpladder.privacy.ledger.book import Ledger, finish, reserve
 from dpladder.privacy.ledger.home import open_home

@@ -14,7 +14,7 @@ from support import mixture
 from dpladder.config.load import load
 from dpladder.learn import weights
 from dpladder.plan.pictures import pictures_of
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.check import check, read_statement
 

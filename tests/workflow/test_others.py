@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from support import ROOT
 
-from dpladder.config import findings, learners, others
+from dpladder.config import findings, learners, plugins
 from dpladder.config.learner_sections import LearnerSection
 from dpladder.config.learners import learner_of
 from dpladder.config.method import Method
@@ -121,8 +121,8 @@ def _found(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLE)
 
     def of(*given: EntryPoint, taken: tuple[str, ...] = ()) -> dict[str, Method]:
-        monkeypatch.setattr(others, "installed_entry_points", lambda: EntryPoints(given))
-        return others.entries(LEARNER, learners.of_another_package, taken)
+        monkeypatch.setattr(plugins, "installed_entry_points", lambda: EntryPoints(given))
+        return plugins.entries(LEARNER, learners.of_another_package, taken)
 
     return of
 

@@ -16,8 +16,8 @@ from dpladder.config.model import Resources
 from dpladder.jobs import write_report as job
 from dpladder.jobs.task import Task
 from dpladder.plan import pictures
-from dpladder.plan.dag import params
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan.job_identity import params
+from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.startup import print_failed_jobs
 from dpladder.report import ladder_figure
 from dpladder.report.summary import Summary

@@ -21,7 +21,7 @@ from support import Workspace, enter
 from dpladder.cli import main
 from dpladder.config.load import load
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.startup import Parsed, conclude, known_states
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.home import open_home

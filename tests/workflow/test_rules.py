@@ -52,9 +52,9 @@ def test_every_rule_has_a_log_an_environment_and_a_script(project, rules):
 
 
 def test_only_rules_that_read_no_private_data_are_timed(project, rules):
-    from dpladder.plan import stages
+    from dpladder.plan import rule_specs
 
-    private = {name for name, stage in stages.RULE_SPECS.items() if stage.private}
+    private = {name for name, stage in rule_specs.RULE_SPECS.items() if stage.private}
     assert not [rule.name for rule in rules() if rule.benchmark and rule.name in private]
 
 
@@ -64,14 +64,16 @@ def test_a_rule_is_told_one_dict_and_one_digest_and_nothing_else(project, rules)
 
 
 def test_a_rule_is_spread_over_the_wildcards_that_the_table_says(project, rules):
-    from dpladder.plan import stages
+    from dpladder.plan import rule_specs
 
     found = {
-        rule.name: set(rule.wildcard_names) for rule in rules() if rule.name in stages.RULE_SPECS
+        rule.name: set(rule.wildcard_names)
+        for rule in rules()
+        if rule.name in rule_specs.RULE_SPECS
     }
     spread = {
         name: {"experiment", *stage.per}
-        for name, stage in stages.RULE_SPECS.items()
+        for name, stage in rule_specs.RULE_SPECS.items()
         if stage.per is not None
     }
     assert {name: found[name] for name in spread} == spread
@@ -81,18 +83,18 @@ def test_a_rule_reads_what_the_table_says_it_stands_on(project, parse):
     """Identities follow the table, and files the inputs: a job must stand on every mechanism whose
     output it reads."""
     from dpladder.config.load import load
-    from dpladder.plan import stages
-    from dpladder.plan.settle import resolve_defaults
+    from dpladder.plan import rule_specs
+    from dpladder.plan.resolve import resolve_defaults
 
     config = resolve_defaults(load(["config.yaml"])).main
     due = [job for job in parse()[1] if job.rule.name != "all"]
-    jobs = [job for job in due if stages.RULE_SPECS[named(job)].per is not None]
+    jobs = [job for job in due if rule_specs.RULE_SPECS[named(job)].per is not None]
     makers = {str(path): named(job) for job in jobs for path in job.output}
     for job in jobs:
         read = {makers[str(path)] for path in job.input}
-        known = stages.ancestry(config, named(job))
-        assert {name for name in read if stages.is_mechanism(name)} - UNTOLD <= set(known), named(
-            job
+        known = rule_specs.ancestry(config, named(job))
+        assert {name for name in read if rule_specs.is_mechanism(name)} - UNTOLD <= set(known), (
+            named(job)
         )
 
 

@@ -12,7 +12,7 @@ from dpladder.config.load import load
 from dpladder.config.search_sections import SEARCHES
 from dpladder.learn import weights
 from dpladder.plan.pictures import pictures_of
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.statement.check import check, read_statement
 
 pytestmark = pytest.mark.long

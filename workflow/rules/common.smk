@@ -5,7 +5,7 @@
 from dataclasses import dataclass
 
 from dpladder.config.load import BASE
-from dpladder.plan import dag, stages
+from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.outer import inner_rule_name
 from dpladder.plan.pictures import pictures_of
 from dpladder.plan.startup import conclude, logs, open_project, reserve, print_failed_jobs
@@ -32,7 +32,7 @@ wildcard_constraints:
 workflow.localrules(
     *(
         workflow.modifier.modify_rulename(name)
-        for name, stage in stages.RULE_SPECS.items()
+        for name, stage in rule_specs.RULE_SPECS.items()
         if not stage.private
     )
 )
@@ -52,29 +52,29 @@ def template(rule, output):
 
 def path(rule, output, experiment, **values):
     """An output of a job, under the experiment that owns it."""
-    owner = dag.owner(PROJECT, experiment, rule, values)
+    owner = job_identity.owner(PROJECT, experiment, rule, values)
     return template(rule, output).format(experiment=owner, **values)
 
 
-def outputs_of(output, *makers):
+def from_jobs(output, *makers):
     """An input function: this output of all jobs of the makers that agree with the wildcards of the
     one that asks. A path where they leave one job open; else a list, which is empty where the
     config has none of the makers."""
 
-    def asked(wildcards):
-        own = dict(wildcards.items())
-        name = own.pop("experiment", BASE)
-        if stages.RULE_SPECS[makers[0]].models == "own":
-            name = PROJECT.modelled_by(name)
-        found = [
+    def outputs(wildcards):
+        values = dict(wildcards.items())
+        name = values.pop("experiment", BASE)
+        if rule_specs.RULE_SPECS[makers[0]].models == "own":
+            name = PROJECT.model_owner(name)
+        paths = [
             path(maker, output, name, **job)
             for maker in makers
-            for job in stages.jobs(PROJECT.experiments[name], maker, **own)
+            for job in rule_specs.jobs(PROJECT.experiments[name], maker, **values)
         ]
-        alone = set(stages.RULE_SPECS[makers[0]].per) <= own.keys()
-        return found[0] if alone and found else found
+        alone = set(rule_specs.RULE_SPECS[makers[0]].per) <= values.keys()
+        return paths[0] if alone and paths else paths
 
-    return asked
+    return outputs
 
 
 def features_of(rule):
@@ -82,23 +82,23 @@ def features_of(rule):
     released, units are counted, which may stop the run."""
 
     def features(wildcards):
-        config, stage = config_of(wildcards), stages.RULE_SPECS[rule]
+        config, stage = config_of(wildcards), rule_specs.RULE_SPECS[rule]
         experiment = wildcards.get("experiment", BASE)
-        found = [
+        paths = [
             path("merge_features", "privacy", experiment, part=part)
             for part in stage.parts(config, dict(wildcards.items()))
         ]
         waits = stage.releases and rule != "count_units"
-        if waits and stages.jobs(config, "count_units"):
-            found.append(path("count_units", "privacy", experiment))
-        return found
+        if waits and rule_specs.jobs(config, "count_units"):
+            paths.append(path("count_units", "privacy", experiment))
+        return paths
 
     return features
 
 
 def job_params(rule):
-    """What a job is told, which Snakemake compares: the keys and facts that it reads, and the
-    versions of its mechanisms."""
+    """Params of a job: the keys and facts that it reads, and the versions of its mechanisms.
+    Snakemake reruns the job when one changes."""
 
     def cfg(wildcards):
         return PARSED.params(rule, dict(wildcards.items()))
@@ -109,19 +109,19 @@ def job_params(rule):
     return {"cfg": cfg, "code": code}
 
 
-mean_of = outputs_of("mean", "estimate_mean", "find_mean")
-covariance_of = outputs_of("covariance", "estimate_covariance")
-statistics_of = outputs_of("statistics", "estimate_statistics")
-start_of = outputs_of("head", "estimate_head", "find_start")
-public_start_of = outputs_of("head", "find_start")
+mean_of = from_jobs("mean", "estimate_mean", "find_mean")
+covariance_of = from_jobs("covariance", "estimate_covariance")
+statistics_of = from_jobs("statistics", "estimate_statistics")
+start_of = from_jobs("head", "estimate_head", "find_start")
+public_start_of = from_jobs("head", "find_start")
 
 
 def data_of(wildcards):
     """The manifest behind a part: the private dataset's, or that of a source declared public for
     it."""
     config = config_of(wildcards)
-    part = stages.records_of(config, wildcards.part)
-    if stages.is_public(config, part):
+    part = rule_specs.records_of(config, wildcards.part)
+    if rule_specs.is_public(config, part):
         return path("prepare_public", "privacy", wildcards.experiment, part=part)
     return path("prepare_dataset", "privacy", wildcards.experiment)
 
@@ -129,23 +129,25 @@ def data_of(wildcards):
 def rungs_below(wildcards):
     """Earlier rungs' releases, where a rung's draws start from them. No checkpoint is needed for
     that."""
-    rungs = range(int(wildcards.rung)) if stages.looks_back(config_of(wildcards)) else []
+    rungs = range(int(wildcards.rung)) if rule_specs.looks_back(config_of(wildcards)) else []
     return [path("select_rung", "best", wildcards.experiment, rung=str(rung)) for rung in rungs]
 
 
 def measured_of(wildcards):
     """What every other lineage found, total by total."""
-    names = stages.measuring_experiments(PROJECT, wildcards.experiment)
+    names = rule_specs.measuring_experiments(PROJECT, wildcards.experiment)
     return [
         path("evaluate_of", "metrics", name, target=target)
-        for target in map(stages.target_name, config_of(wildcards).totals)
+        for target in map(rule_specs.target_name, config_of(wildcards).totals)
         for name in names
     ]
 
 
 def those_with(rule):
     """The experiments that have a rule, as a wildcard constraint."""
-    names = [name for name, config in PROJECT.experiments.items() if stages.has_job(config, rule, {})]
+    names = [
+        name for name, config in PROJECT.experiments.items() if rule_specs.has_job(config, rule, {})
+    ]
     return "|".join(names) or "(?!)"
 
 
@@ -167,7 +169,7 @@ class Rung:
 
     @property
     def rule(self):
-        return stages.rung_rule(self.experiment, self.number, self.group)
+        return rule_specs.rung_rule(self.experiment, self.number, self.group)
 
     @property
     def wildcards(self):
@@ -232,7 +234,7 @@ def rungs_together():
         for name, config in PROJECT.experiments.items()
         if config.sweep.together
         for number in range(len(config.sweep.ladder))
-        for group, trials in enumerate(dag.trial_groups(PROJECT, name, number))
+        for group, trials in enumerate(job_identity.trial_groups(PROJECT, name, number))
     ]
 
 
@@ -250,7 +252,7 @@ def due_jobs(jobs):
         name = inner_rule_name(job.rule.name)
         if name in together:
             yield from (("run_trial", trial) for trial in together[name].jobs)
-        elif name in stages.RULE_SPECS:
+        elif name in rule_specs.RULE_SPECS:
             yield name, dict(job.wildcards.items())
 
 
@@ -293,8 +295,8 @@ def outputs_of(wanted):
         dict.fromkeys(
             path(maker, output, name, **job)
             for name, config in PROJECT.experiments.items()
-            for maker, stage in stages.RULE_SPECS.items()
-            for job in (stages.jobs(config, maker) if stage.per is not None else [])
+            for maker, stage in rule_specs.RULE_SPECS.items()
+            for job in (rule_specs.jobs(config, maker) if stage.per is not None else [])
             for output in getattr(rules, maker).output.keys()
             if wanted(output)
         )
@@ -302,11 +304,11 @@ def outputs_of(wanted):
 
 
 def summaries(wildcards):
-    return [f"results/{experiment}/summary.json" for experiment in PROJECT.modelled]
+    return [f"results/{experiment}/summary.json" for experiment in PROJECT.with_own_models]
 
 
 def summary_tables(wildcards):
-    return [f"results/{experiment}/summary.csv" for experiment in PROJECT.modelled]
+    return [f"results/{experiment}/summary.csv" for experiment in PROJECT.with_own_models]
 
 
 def filed(picture):
@@ -319,4 +321,4 @@ def filed(picture):
 
 
 def plan_of(wildcards):
-    return PARSED.declared
+    return PARSED.declared_plan

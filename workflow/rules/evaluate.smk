@@ -1,6 +1,6 @@
 use rule prepare_dataset as evaluate with:
     input:
-        weights=outputs_of("weights", *stages.FINALS),
+        weights=from_jobs("weights", *rule_specs.FINALS),
         features=features_of("evaluate"),
         mean=mean_of,
     output:
@@ -17,7 +17,7 @@ use rule prepare_dataset as evaluate with:
 # Post-processing of a release on a public test: the head that the network starts from, by itself.
 use rule prepare_dataset as evaluate_head with:
     input:
-        head=outputs_of("head", "estimate_head"),
+        head=from_jobs("head", "estimate_head"),
         features=features_of("evaluate_head"),
         mean=mean_of,
     output:
@@ -32,7 +32,7 @@ use rule prepare_dataset as evaluate_head with:
 # Another experiment's models, on records of another lineage, which alone pays.
 use rule prepare_dataset as evaluate_of with:
     input:
-        weights=outputs_of("weights", *stages.FINALS),
+        weights=from_jobs("weights", *rule_specs.FINALS),
         features=features_of("evaluate_of"),
         mean=mean_of,
     output:
@@ -48,7 +48,7 @@ use rule prepare_dataset as evaluate_of with:
 
 use rule prepare_dataset as evaluate_also with:
     input:
-        weights=outputs_of("weights", *stages.FINALS),
+        weights=from_jobs("weights", *rule_specs.FINALS),
         features=features_of("evaluate_also"),
         mean=mean_of,
     output:

@@ -46,7 +46,7 @@ rule extract_features:
 
 rule merge_features:
     input:
-        shards=outputs_of("privacy", "extract_features"),
+        shards=from_jobs("privacy", "extract_features"),
     output:
         privacy="results/{experiment}/features/{part}/privacy.json",
     log:

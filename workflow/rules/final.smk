@@ -2,7 +2,7 @@
 # does not, so the job stays due.
 use rule extract_features as train_final with:
     input:
-        fit=outputs_of("fit", "fit_radius"),
+        fit=from_jobs("fit", "fit_radius"),
         features=features_of("train_final"),
         mean=mean_of,
         covariance=covariance_of,
@@ -54,7 +54,7 @@ use rule extract_features as train_open with:
 # Post-processing: it opens public records alone.
 use rule prepare_dataset as train_student with:
     input:
-        weights=outputs_of("weights", *stages.FINALS),
+        weights=from_jobs("weights", *rule_specs.FINALS),
         features=features_of("train_student"),
         mean=mean_of,
     output:

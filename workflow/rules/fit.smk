@@ -1,6 +1,6 @@
 use rule compose_privacy as fit_radius with:
     input:
-        rungs=outputs_of("best", "select_rung"),
+        rungs=from_jobs("best", "select_rung"),
     output:
         fit="results/{experiment}/final/{target}/fit.json",
         privacy="results/{experiment}/final/{target}/fit.privacy.json",

@@ -1,15 +1,15 @@
 use rule compose_privacy as summarise with:
     input:
         statement="results/privacy.json",
-        rungs=outputs_of("best", "select_rung"),
-        fits=outputs_of("fit", "fit_radius"),
-        finals=outputs_of("weights", *stages.FINALS),
-        metrics=outputs_of("metrics", "evaluate"),
-        students=outputs_of("metrics", "train_student"),
-        head=outputs_of("metrics", "evaluate_head"),
-        also=outputs_of("metrics", "evaluate_also"),
+        rungs=from_jobs("best", "select_rung"),
+        fits=from_jobs("fit", "fit_radius"),
+        finals=from_jobs("weights", *rule_specs.FINALS),
+        metrics=from_jobs("metrics", "evaluate"),
+        students=from_jobs("metrics", "train_student"),
+        head=from_jobs("metrics", "evaluate_head"),
+        also=from_jobs("metrics", "evaluate_also"),
         measured=measured_of,
-        open=outputs_of("metrics", "train_open"),
+        open=from_jobs("metrics", "train_open"),
     output:
         summary="results/{experiment}/summary.json",
         table="results/{experiment}/summary.csv",

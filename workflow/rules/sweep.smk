@@ -109,7 +109,7 @@ use rule extract_features as run_trial with:
 
 use rule compose_privacy as select_rung with:
     input:
-        scores=outputs_of("score", "run_trial"),
+        scores=from_jobs("score", "run_trial"),
     output:
         best="results/{experiment}/rungs/{rung}/best.json",
         privacy="results/{experiment}/rungs/{rung}/privacy.json",

@@ -22,7 +22,7 @@ from dpladder.audit.scene import SceneFolder, stage
 from dpladder.config.learners import METHODS
 from dpladder.data.parallel import cores
 from dpladder.errors import BadInput
-from dpladder.plan import stages
+from dpladder.plan import rule_specs
 
 KINDS: tuple[Any, ...] = (kinds, learners, rules, searches)
 """Modules that say alike what is attacked: `ATTACKED` by name, `attacks`, and `left_out`."""
@@ -83,9 +83,9 @@ def refuse_unattacked() -> None:
 
 def _private_rules() -> Iterator[str]:
     """The rules that ask private data something: their modules in jobs/ have a `release_of`."""
-    for rule, known in stages.RULE_SPECS.items():
+    for rule, known in rule_specs.RULE_SPECS.items():
         if known.private and hasattr(
-            import_module(f"dpladder.jobs.{stages.module_of(rule)}"), "release_of"
+            import_module(f"dpladder.jobs.{rule_specs.module_of(rule)}"), "release_of"
         ):
             yield rule
 

@@ -52,7 +52,7 @@ FINDINGS = {"dataset": {"labels": MANY}, "learner": {"link": "sigmoid"}}
 ALL_PRESENT = number_of_findings([PRESENT] * CLASSES)
 
 
-def count_attack(stage: SceneFolder, kind: Kind, findings: bool = False) -> Mechanism:
+def counting(stage: SceneFolder, kind: Kind, findings: bool = False) -> Mechanism:
     census = {"dataset": {"census": {"epsilon": EPSILON}}}
     scene = stage.scene(terms(kind, 40.0), census, FINDINGS if findings else {})
     read = lambda folder: np.array(read_json(folder / "census.json")["counts"])  # noqa: E731
@@ -65,7 +65,7 @@ def count_attack(stage: SceneFolder, kind: Kind, findings: bool = False) -> Mech
 
 
 def counting_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return count_attack(stage, kind, findings=True)
+    return counting(stage, kind, findings=True)
 
 
 def mean(stage: SceneFolder, kind: Kind) -> Mechanism:
@@ -369,7 +369,7 @@ def _evaluation(
 
 Attack = Callable[[SceneFolder, Kind], Mechanism]
 ATTACKED: dict[str, tuple[Attack, ...]] = {
-    "count_units": (count_attack, counting_findings),
+    "count_units": (counting, counting_findings),
     "estimate_mean": (mean,),
     "estimate_covariance": (covariance,),
     "estimate_statistics": (statistics,),

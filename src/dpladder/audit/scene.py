@@ -29,9 +29,9 @@ from dpladder.data import cache, sealed
 from dpladder.errors import Refused
 from dpladder.jobs.private import Release, ReleaseRequest
 from dpladder.jobs.task import Task
-from dpladder.plan import dag, stages
+from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import resolve_defaults
+from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.accounting.draws import check_charge_matches_noise
 from dpladder.privacy.accounting.events import Composed, Counted, Event
 from dpladder.privacy.arrays import Floats
@@ -85,9 +85,9 @@ class Scene:
         """The rule's own params, and caches of these units behind every private part that it
         reads."""
         labels = {"experiment": "main", **wildcards}
-        cfg = dag.params(self.project, rule, labels)
+        cfg = job_identity.params(self.project, rule, labels)
         group = self.project.experiments[labels["experiment"]].dataset.group
-        folder = self.folder / "features" / dag.digest(units, labels["experiment"])[:16]
+        folder = self.folder / "features" / job_identity.digest(units, labels["experiment"])[:16]
         for part in cfg["places"]["features"]:
             cfg["places"]["features"][part] = str(folder)
             records = SAMPLE if part == "sample" else units  # public records are no neighbour's
@@ -101,7 +101,7 @@ class Scene:
         )
         files = (*outputs, "census.json", "score.json", "metrics.json", "privacy.json")
         output = {name.split(".")[0]: self.folder / "results" / rule / name for name in files}
-        code = dag.code(self.project, rule, labels)
+        code = job_identity.code(self.project, rule, labels)
         return Task(rule, labels, cfg, code, dict(inputs), output, Resources(threads=1))
 
     def _cache(self, path: Path, part: str, units: Units, group: Group | None) -> None:
@@ -148,7 +148,7 @@ class SceneFolder:
         values = overlay(BASE, {"dataset": {"source": f"npz:{self.folder}/none.npz"}})
         for change in changes:
             values = overlay(values, change)
-        folder = self.folder / dag.digest(values)[:16]
+        folder = self.folder / job_identity.digest(values)[:16]
         opened = Scene(folder, resolve_defaults(resolve(values)))
         if not folder.is_dir():
             opened.home.path.mkdir(mode=0o700, parents=True)
@@ -200,7 +200,7 @@ class Rule:
     def release_request(self, units: Units) -> ReleaseRequest:
         """The rule's one question about these units, whose charge must be what its noise costs."""
         if units not in self._releases:
-            module = import_module(f"dpladder.jobs.{stages.module_of(self.rule)}")
+            module = import_module(f"dpladder.jobs.{rule_specs.module_of(self.rule)}")
             task = self.scene.task(self.rule, self.wildcards, units, self.inputs)
             with job_environment(self.scene.folder, self.scene.home):
                 self._releases[units] = module.release_of(task)

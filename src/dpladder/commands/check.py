@@ -13,12 +13,12 @@ from dpladder.config import Config, Project
 from dpladder.config.dataset_sections import Dataset
 from dpladder.config.shift import Matching, Spans
 from dpladder.config.wording import printable
-from dpladder.data import told_columns
+from dpladder.data import column_report
 from dpladder.data.census import check_every_record, contact_sheet, report
+from dpladder.data.check_cache import CheckCache
 from dpladder.data.files import write_private
 from dpladder.data.folders import Tangled
 from dpladder.data.layout import Layout, layout_of
-from dpladder.data.looked import CheckCache
 from dpladder.data.prepare import (
     EMPTY,
     FEW,
@@ -36,10 +36,10 @@ from dpladder.errors import BadInput
 from dpladder.jobs.prepare_dataset import keys_of
 from dpladder.network.language import check_packages
 from dpladder.network.public import check_name
-from dpladder.plan import stages
+from dpladder.plan import rule_specs
 from dpladder.plan.clone import commit
-from dpladder.plan.kept import notes_on_kept_releases, with_answers
 from dpladder.plan.plan import jobs_with_configs
+from dpladder.plan.reuse import notes_on_kept_releases, with_answers
 from dpladder.plan.startup import known_states, open_resolved
 from dpladder.privacy.accounting.events import partition_version
 from dpladder.privacy.ledger import book as ledgers
@@ -95,7 +95,7 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
             print(printable(tangled.where))
             raise
         except Worded as worded:
-            _print_columns(told_columns.columns_at(worded.path, worded.layout), worded.layout)
+            _print_columns(column_report.columns_at(worded.path, worded.layout), worded.layout)
             raise
         protected = looked.part is None and config.mode == "release"
         expected = looked.dataset.nominal_size if protected else None
@@ -119,10 +119,10 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
                 "computed on them would leave without noise. To hold out some of the private data, "
                 "use dataset.split.\n"
             )
-        if hint := told_columns.hint_at_encoding(surveyed.source):
+        if hint := column_report.hint_at_encoding(surveyed.source):
             print(printable(hint))
         layout = layout_of(looked.dataset, surveyed.grouping)
-        _print_columns(told_columns.columns_of(surveyed.source, layout), layout)
+        _print_columns(column_report.columns_of(surveyed.source, layout), layout)
         if looked.part is None and looked.dataset.equal_rows is None:
             refuse_too_few_different_rows(surveyed, looked.dataset.nominal_size)
         check_kind(config.features, surveyed.source)
@@ -154,8 +154,8 @@ def _other_data(
         )
 
 
-def _print_columns(reports: Sequence[told_columns.ColumnReport], layout: Layout) -> None:
-    for line in told_columns.lines(reports, bool(layout.columns)):
+def _print_columns(reports: Sequence[column_report.ColumnReport], layout: Layout) -> None:
+    for line in column_report.lines(reports, bool(layout.columns)):
         print(printable(line))
 
 
@@ -191,9 +191,9 @@ def _print_further_sources(config: Config) -> Iterator[SourceAsked]:
     for part in PUBLIC:
         if getattr(config.dataset, f"public_{part}") is not None:
             yield SourceAsked(config.dataset, part, None, part, spans)
-    for also in stages.further_tests(config).values():
+    for also in rule_specs.further_tests(config).values():
         if also.matched is not None:
-            source = stages.source_of(config, also.part)
+            source = rule_specs.source_of(config, also.part)
             yield SourceAsked(
                 config.dataset.model_copy(update={"public_test": source}),
                 "test",

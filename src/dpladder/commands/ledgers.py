@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.privacy.accounting.composition import compose
-from dpladder.privacy.accounting.shown import round_up, round_up_short
+from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home, subkey
-from dpladder.privacy.ledger.room import lifetime_cost
+from dpladder.privacy.ledger.limits import lifetime_cost
 from dpladder.privacy.ledger.state import Anchor, State, job_label
 from dpladder.privacy.statement.check import anchors_in, check, read_statement
 

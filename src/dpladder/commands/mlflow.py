@@ -12,8 +12,8 @@ from dpladder.commands.compare import table_of
 from dpladder.config.extras import require_package
 from dpladder.errors import BadInput
 from dpladder.learn.measures.figures import FIGURES
-from dpladder.plan.stages import target_name
-from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.plan.rule_specs import target_name
+from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.privacy.statement.check import checked_statement
 
 MEASURED = (

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from dpladder.errors import Refused
 from dpladder.plan import edits
-from dpladder.plan.kept import with_answers
 from dpladder.plan.plan import make_plan
+from dpladder.plan.reuse import with_answers
 from dpladder.plan.startup import open_resolved, refuse_new_charges, states_here
 from dpladder.plan.table import plan_document, plan_table
 

@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from dpladder.config import findings, further_tests, learner_rules, search_sections
-from dpladder.config.apart import apart_of
 from dpladder.config.checkpoints import wrong_with_checkpoint
 from dpladder.config.dataset_rules import DATASET, labels
 from dpladder.config.depths import OF_BUNDLED, resolve_layers
 from dpladder.config.features_sections import BUNDLED_IMAGES, BUNDLED_TEXT, FOLDER
+from dpladder.config.images_with_table import apart_of
 from dpladder.config.learners import names_with
 from dpladder.config.model import Config, ExternalEvaluation, repeat_name
 from dpladder.config.rules import Messages, Problem, Table, problems, rule_if
@@ -362,4 +362,4 @@ TESTER: Table = {
     ),
 }
 """What an experiment is held to that measures another one's models: its searches and public sources
-are the other's (config/testers.py)."""
+are the other's (config/external_evaluation.py)."""

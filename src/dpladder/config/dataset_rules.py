@@ -6,8 +6,8 @@ from functools import partial
 from itertools import zip_longest
 
 from dpladder.config import findings
-from dpladder.config.apart import apart_of
 from dpladder.config.evaluate_sections import BY_CLASS
+from dpladder.config.images_with_table import apart_of
 from dpladder.config.label_sets import MANY, most_labels
 from dpladder.config.learners import names_with
 from dpladder.config.model import Config

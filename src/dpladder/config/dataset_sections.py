@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from dpladder.config.apart import as_source_text
+from dpladder.config.images_with_table import as_source_text
 from dpladder.config.label_sets import Conflicts
 from dpladder.config.section import Count, Fraction, Name, NeutralAt, Positive, Section, Words
 from dpladder.config.shift import Grouping

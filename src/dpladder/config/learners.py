@@ -13,7 +13,7 @@ from pydantic import Field
 
 from dpladder.config.learner_sections import LearnerSection
 from dpladder.config.method import Method
-from dpladder.config.others import check_section, entries
+from dpladder.config.plugins import check_section, entries
 from dpladder.config.section import from_document
 from dpladder.errors import BadInput
 

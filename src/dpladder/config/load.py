@@ -17,12 +17,12 @@ from yaml.constructor import ConstructorError
 
 from dpladder.config.check import problems_of_experiment, problems_of_project
 from dpladder.config.dataset_sections import TAGS
+from dpladder.config.external_evaluation import TESTER_KEYS, problems_of_testers
 from dpladder.config.learners import DEFAULT
 from dpladder.config.model import Config, ExternalEvaluation, repeat_name
 from dpladder.config.rules import Problem
 from dpladder.config.section import NAME_PATTERN
 from dpladder.config.task_rules import INPUT, problems_of_task
-from dpladder.config.testers import TESTER_KEYS, problems_of_testers
 from dpladder.config.wording import (
     KeyPath,
     closest,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args
 from pydantic import Field
 
 from dpladder.config.learners import METHODS
-from dpladder.config.others import entries, other_search
+from dpladder.config.plugins import entries, other_search
 from dpladder.config.rules import Messages, Table
 from dpladder.config.section import Count, Section
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
 
-from dpladder.config.apart import apart_of
 from dpladder.config.dataset_sections import Group
+from dpladder.config.images_with_table import apart_of
 from dpladder.config.rules import Messages, Table
 from dpladder.config.sources import FORMS, SourceKind, kind_of
 from dpladder.config.wording import did_you_mean, value_as_text

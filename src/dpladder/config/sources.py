@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dpladder.config.apart import FORMS as MAPPINGS
-from dpladder.config.apart import NAMES, apart_of
+from dpladder.config.images_with_table import FORMS as MAPPINGS
+from dpladder.config.images_with_table import NAMES, apart_of
 
 Takes = Literal["features", "images", "texts"]
 GENRES = ("law", "history", "wisdom", "prophets", "gospels", "acts", "letters", "apocalypse")
@@ -20,7 +20,7 @@ class SourceKind:
     """`reader`: a module of `data` and its function. `after`: what the config writes after the name
     and a colon; a count may be left out. `classes`: what the public knows of them. `holds`: what
     its records may be; of a table, its columns tell. `columns`: some of them may be named. A
-    `<mapping>` is of images, or bags, and labels apart (config/apart.py)."""
+    `<mapping>` is of images, or bags, and labels apart (config/images_with_table.py)."""
 
     reader: str
     after: Literal["", "<path>", "<Name>", "<count>", "<mapping>"] = "<path>"
@@ -61,8 +61,8 @@ SOURCES: Mapping[str, SourceKind] = {
     "web": SourceKind("verses.from_web", after="<count>", classes=GENRES, holds=("texts",)),
     "folder": SourceKind("folders.from_folder", folder=True),
     "texts": SourceKind("folders.from_texts", folder=True, holds=("texts",)),
-    "images": SourceKind("folders.from_apart", after="<mapping>"),
-    "bags": SourceKind("folders.from_apart", after="<mapping>", holds=("features",)),
+    "images": SourceKind("folders.from_images_and_table", after="<mapping>"),
+    "bags": SourceKind("folders.from_images_and_table", after="<mapping>", holds=("features",)),
     "csv": SourceKind("tables.from_csv", holds=("images", "texts", "features"), columns=True),
     "jsonl": SourceKind("tables.from_jsonl", holds=("texts",), columns=True),
     "squad": SourceKind("questions.from_squad", holds=("texts",)),

@@ -98,7 +98,7 @@ class Sweep(Section):
     @property
     def ladder(self) -> tuple[Rung, ...]:
         """The rungs as far as they are known: what is left to the plan is settled there
-        (plan/settle.py)."""
+        (plan/resolve.py)."""
         return self.rungs or ()
 
 

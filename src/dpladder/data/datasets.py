@@ -14,8 +14,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.apart import apart_of
 from dpladder.config.dataset_sections import Dataset
+from dpladder.config.images_with_table import apart_of
 from dpladder.config.sources import FORMS, kind_of
 from dpladder.data.layout import PLAIN, Layout
 from dpladder.data.sources import Source, text

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dpladder.config.apart import HOLE, Apart
 from dpladder.config.dataset_sections import Links
+from dpladder.config.images_with_table import HOLE, Apart
 from dpladder.data import bags
 from dpladder.data.columns import level_as_text
 from dpladder.data.layout import PLAIN, Layout

@@ -6,7 +6,7 @@ from dpladder.errors import Refused
 from dpladder.jobs.evaluate import groups_of
 from dpladder.jobs.private import constants_of, part_of, read
 from dpladder.jobs.task import Task
-from dpladder.plan.reads import CompareHpo, CompareLearners, TrainOpen
+from dpladder.plan.rule_params import CompareHpo, CompareLearners, TrainOpen
 from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena
 

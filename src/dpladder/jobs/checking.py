@@ -12,7 +12,7 @@ from dpladder.data.sealed import Attrs
 from dpladder.data.stops import reason_to_stop
 from dpladder.errors import Refused
 from dpladder.jobs.task import Task
-from dpladder.plan.reads import MergeFeatures, PrepareDataset
+from dpladder.plan.rule_params import MergeFeatures, PrepareDataset
 
 
 def stop_if_few_usable(

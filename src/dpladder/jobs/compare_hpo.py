@@ -13,15 +13,15 @@ from dpladder.errors import BadInput
 from dpladder.jobs.arena import arena_of
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
-from dpladder.plan.reads import CompareHpo
+from dpladder.plan.rule_params import CompareHpo
 from dpladder.privacy.accounting import gdp
 from dpladder.report.reading import Document
 from dpladder.research.contest import GRID, Arena, Competitor, Standing, contest, oracle
 from dpladder.research.contestants import METHODS, entry
 from dpladder.research.ladder import LadderSearcher
 from dpladder.research.searches_figure import write_results
-from dpladder.search.asking import Setting
 from dpladder.search.koskela_kulkarni import Searcher as SubsetRuns
+from dpladder.search.protocol import Setting
 
 ABLATIONS = "ablations"  # of the ladder, beside the searches
 FLOORS = ("random_search", "random_search_uniform")

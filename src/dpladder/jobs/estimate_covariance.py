@@ -21,7 +21,7 @@ from dpladder.jobs.task import Task
 from dpladder.learn.curator import Curator
 from dpladder.learn.queries import declared
 from dpladder.learn.second_order import covariance
-from dpladder.plan.reads import EstimateCovariance
+from dpladder.plan.rule_params import EstimateCovariance
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.release.meter import Meter
 

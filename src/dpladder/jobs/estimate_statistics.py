@@ -21,7 +21,7 @@ from dpladder.learn.queries import declared
 from dpladder.methods.dp_ls.queries import sums
 from dpladder.methods.dp_ls.statistics import create
 from dpladder.methods.dp_ls.train import release_sums
-from dpladder.plan.reads import EstimateStatistics
+from dpladder.plan.rule_params import EstimateStatistics
 from dpladder.privacy.release.meter import Meter
 
 

@@ -31,7 +31,7 @@ from dpladder.learn.measures import tables
 from dpladder.learn.measures.tables import MeasuredModel
 from dpladder.learn.measures.tested import CountTable, GroupNames
 from dpladder.learn.trainings import scorer_of
-from dpladder.plan.reads import EvaluateAlso, EvaluateOf, EvaluateTest
+from dpladder.plan.rule_params import EvaluateAlso, EvaluateOf, EvaluateTest
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.statement.records import file_digest
 

@@ -14,7 +14,7 @@ from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn.measures import tables
 from dpladder.learn.trainings import scorer_of
-from dpladder.plan.reads import EvaluateHead
+from dpladder.plan.rule_params import EvaluateHead
 from dpladder.search.first_head import head_of
 
 

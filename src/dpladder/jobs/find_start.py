@@ -10,7 +10,7 @@ from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.learn import public_head
 from dpladder.learn.trainings import weights_of
-from dpladder.plan.reads import FindStart
+from dpladder.plan.rule_params import FindStart
 
 
 def find_start(task: Task[FindStart]) -> None:

@@ -24,9 +24,9 @@ from dpladder.jobs.task import Task
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Claim, Constants
 from dpladder.network.facts import Network
-from dpladder.plan import dag, mechanisms, stages
+from dpladder.plan import job_identity, mechanisms, rule_specs
 from dpladder.plan.outer import module_advice
-from dpladder.plan.reads import (
+from dpladder.plan.rule_params import (
     EvaluateOf,
     FindMean,
     HeadReads,
@@ -139,13 +139,15 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
     """What the head node reserved for this job. Jobs look in the ledger, never in a file. Jobs of
     one process share a `ledger`, which remembers what it has read."""
     stood = [
-        anchor for anchor in anchors.read(stages.RESULTS) if anchor.lineage == task.reads.lineage
+        anchor
+        for anchor in anchors.read(rule_specs.RESULTS)
+        if anchor.lineage == task.reads.lineage
     ]
     ledger = ledger or ledger_of(task)
     state = ledgers.load(ledger)
     anchors.check(ledger.home, stood, {ledger.lineage: state})
     _check_releases(task, ledger)
-    question = dag.question_of(task.reads.static, task.rule, task.wildcards)
+    question = job_identity.question_of(task.reads.static, task.rule, task.wildcards)
     charges = state.charges_for(question)
     if not charges and state.tokens.get(question):
         raise Refused(
@@ -168,13 +170,13 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
 
 def _job(task: Task[ReleaseReads]) -> Job:
     """A job by its label."""
-    return dag.job(task.experiment, task.rule, task.wildcards)
+    return job_identity.job(task.experiment, task.rule, task.wildcards)
 
 
 def _check_code(task: Task[ReleaseReads], charges: Sequence[LedgerCharge]) -> None:
     """A job runs the code that the head node reserved it for, also when files were edited since, or
     a node has others."""
-    code = stages.code_behind(task.rule, stages.mechanisms_of(task.reads, task.rule))
+    code = rule_specs.code_behind(task.rule, rule_specs.mechanisms_of(task.reads, task.rule))
     if any(one.status == "RESERVED" and one.code != code for one in charges):
         raise Refused(
             "the package's code changed after the workflow was started, or this node has another "
@@ -192,7 +194,7 @@ def _check_versions(request: ReleaseRequest, question: Question) -> None:
     state, task = request.reservation.ledger.state, request.task
     if state.finished_charge(question.query) is not None:
         return
-    names = stages.mechanisms_of(task.reads, task.rule)
+    names = rule_specs.mechanisms_of(task.reads, task.rule)
     for charge in state.charges_for(question.question):
         older = [n for n in names if charge.versions.get(n, 1) < mechanisms.VERSIONS.get(n, 1)]
         cut_off = charge.status == "COMMITTED" and charge.query == question.query
@@ -425,7 +427,7 @@ class ReleaseRequest:
         task, state = self.task, self.reservation.ledger.state
         known_by = self._query_of(task.code)
         older = (
-            self._query_of(stages.identity_of(task.reads, task.rule, charge.versions))
+            self._query_of(rule_specs.identity_of(task.reads, task.rule, charge.versions))
             for charge in reversed(state.charges_for(self.reservation.question))
             if charge.status == "DONE"
         )
@@ -480,6 +482,6 @@ def release_once(release: Release) -> None:
     outcomes = store.release_together(
         ledger, questions, release.produce, seed, ready=partial(_before_commit, release, questions)
     )
-    anchors.save_anchors(stages.RESULTS, [ledgers.head(ledger)])
+    anchors.save_anchors(rule_specs.RESULTS, [ledgers.head(ledger)])
     for one, outcome in zip(release.requests, outcomes, strict=True):
         write_record(one.task, outcome.spends, one.reservation.question, outcome.versions)

@@ -1,5 +1,5 @@
 """A private search: one job with one output. What it trains beside the winner, and how often, is
-secret (search/asking.py)."""
+secret (search/protocol.py)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from dpladder.jobs.private import (
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.trainings import weights_of
-from dpladder.plan.reads import SearchPrivately
+from dpladder.plan.rule_params import SearchPrivately
 from dpladder.privacy.accounting.events import Counted
 from dpladder.privacy.release.meter import Draw, Meter
-from dpladder.search.asking import Answer, Ask, SearchOutcome, Setting, run_alone, searcher_of
 from dpladder.search.bench import Bench, NamedAsk, answers
+from dpladder.search.protocol import Answer, Ask, SearchOutcome, Setting, run_alone, searcher_of
 from dpladder.search.space import hyper_of
 from dpladder.search.training import choice_as_text
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpladder.jobs.task import Task, write_json
-from dpladder.plan import dag
+from dpladder.plan import job_identity
 from dpladder.privacy.accounting.events import Spend
 from dpladder.privacy.statement.records import NO_VERSIONS, record_of
 
@@ -28,4 +28,4 @@ def write_record(
         record = record_of(task.rule, task.wildcards, spends, question, versions)
     else:
         record = {"rule": task.rule, "wildcards": task.wildcards, "free": free}
-    write_json(task.output["privacy"], record | {"basis": dag.digest(task.cfg, task.code)})
+    write_json(task.output["privacy"], record | {"basis": job_identity.digest(task.cfg, task.code)})

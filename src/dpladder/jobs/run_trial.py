@@ -33,7 +33,7 @@ from dpladder.learn import score, weights
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Declaration, Weights
 from dpladder.learn.trainings import scorer_of, shares_a_pass, train_many, weights_of
-from dpladder.plan.reads import RunTrial
+from dpladder.plan.rule_params import RunTrial
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import FREE as NOTHING_CHARGED
 from dpladder.privacy.ledger.book import Ledger

@@ -22,7 +22,7 @@ from dpladder.learn import weights
 from dpladder.learn.interface import Weights
 from dpladder.learn.measures.tables import figures_of_counts
 from dpladder.learn.measures.tested import Tested
-from dpladder.plan.reads import Summarise
+from dpladder.plan.rule_params import Summarise
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import StatedModel, Statement
 from dpladder.report.model_chapter import largest, warnings
@@ -39,8 +39,8 @@ from dpladder.report.summary import (
     read_test,
 )
 from dpladder.report.tables import summary_table, write_table
-from dpladder.search.looking import ceiling
 from dpladder.search.space import bounds, hyper_of
+from dpladder.search.sweep_value import ceiling
 from dpladder.search.training import choice_as_text, learner_of_trial
 
 SURE = 4.0  # deviations of a score's noise

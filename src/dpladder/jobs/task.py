@@ -22,9 +22,9 @@ from typing import Any, Generic, NoReturn, TypeVar
 from dpladder.config.model import Resources
 from dpladder.config.section import from_document
 from dpladder.errors import TWICE, DpladderError, full_disk
-from dpladder.plan import stages
+from dpladder.plan import rule_specs
 from dpladder.plan.outer import inner_rule_name
-from dpladder.plan.reads import Private
+from dpladder.plan.rule_params import Private
 
 Reads = TypeVar("Reads", covariant=True)
 
@@ -51,8 +51,8 @@ class Task(Generic[Reads]):
 
     @cached_property
     def reads(self) -> Reads:
-        """What its rule reads (plan/reads.py), each value of its own type."""
-        parsed: Reads = from_document(stages.RULE_SPECS[self.rule].reads, self.cfg)
+        """What its rule reads (plan/rule_params.py), each value of its own type."""
+        parsed: Reads = from_document(rule_specs.RULE_SPECS[self.rule].reads, self.cfg)
         return parsed
 
     @property
@@ -69,7 +69,7 @@ def run_job(snakemake: Any) -> None:
 
 def _run_module_function(task: Task[Any]) -> None:
     """The function of its module's name does it."""
-    name = stages.module_of(task.rule)
+    name = rule_specs.module_of(task.rule)
     getattr(import_module(f"dpladder.jobs.{name}"), name)(task)
 
 
@@ -102,7 +102,7 @@ def read_json(path: Path | str) -> Any:
 
 def _unpack(snakemake: Any) -> Task[Any]:
     rule = inner_rule_name(snakemake.rule)
-    rung = stages.rung_of(rule)
+    rung = rule_specs.rung_of(rule)
     names = [name for name, _ in snakemake.output.items()]
     return Task(
         rule=rule if rung is None else "run_trial",

@@ -18,7 +18,7 @@ from dpladder.jobs.private import (
     single,
 )
 from dpladder.jobs.task import Task, read_json
-from dpladder.plan.reads import TrainFinal
+from dpladder.plan.rule_params import TrainFinal
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.fit import Target, fit_radius
 from dpladder.search.space import Space

@@ -22,7 +22,7 @@ from dpladder.config.search_sections import (
 )
 from dpladder.config.sweep_sections import Rung
 from dpladder.errors import BadInput, Refused
-from dpladder.plan import dag, stages
+from dpladder.plan import job_identity, rule_specs
 from dpladder.privacy.accounting import booking, gdp, remaining
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import compose
@@ -67,7 +67,7 @@ def trial_budget(config: Config, rung: int) -> TrialBudget:
     shared statistics is free, which leaves all of it to the score."""
     total = _mu_of(config, config.sweep.ladder[rung].epsilon, booking.TRIAL)
     public = config.sweep.select.by == "public"
-    if stages.statistics(config) is not None:
+    if rule_specs.statistics(config) is not None:
         return TrialBudget(total, None, None if public else total)
     if public:
         return TrialBudget(total, total, None)
@@ -132,12 +132,12 @@ def sweep_costs(project: Project, name: str, config: Config) -> Spends:
     """The spends that every target of an experiment stands on: the noised mean, covariance and
     statistics, and the sweep."""
     jobs: Spends = {}
-    for rule, bought in stages.purchases(config):
-        job = dag.job_of_owner(project, name, rule)
+    for rule, bought in rule_specs.purchases(config):
+        job = job_identity.job_of_owner(project, name, rule)
         mu = gdp.mu_from_epsilon(bought.epsilon, config.privacy.delta)
         jobs[job] = (_spend(config, TRAIN, mu, rule.removeprefix("estimate_")),)
-    for wildcards in stages.jobs(config, "run_trial"):
-        job = dag.job_of_owner(project, name, "run_trial", **wildcards)
+    for wildcards in rule_specs.jobs(config, "run_trial"):
+        job = job_identity.job_of_owner(project, name, "run_trial", **wildcards)
         if spends := _trial_spends(config, int(wildcards["rung"])):
             jobs[job] = spends
     return jobs
@@ -159,11 +159,12 @@ def final_jobs(project: Project, name: str, config: Config, target: float) -> tu
     """The final training, or the private search that puts its model out, and its evaluations on a
     private test part: the further ones first, for their prices are given."""
     return tuple(
-        dag.job_of_owner(project, name, rule, **job)
+        job_identity.job_of_owner(project, name, rule, **job)
         for rule in (*FINALS, "evaluate_also", "evaluate", "evaluate_of")
-        for job in stages.jobs(config, rule, target=stages.target_name(target))
+        for job in rule_specs.jobs(config, rule, target=rule_specs.target_name(target))
         if not all(
-            stages.is_public(config, part) for part in stages.RULE_SPECS[rule].parts(config, job)
+            rule_specs.is_public(config, part)
+            for part in rule_specs.RULE_SPECS[rule].parts(config, job)
         )
     )
 
@@ -296,7 +297,7 @@ def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: boo
 
 def _mu_of_further_test(config: Config, test: Job) -> float | None:
     """What a further test's count costs by the config."""
-    test_found = stages.further_tests(config).get(dict(test.wildcards).get("test", ""))
+    test_found = rule_specs.further_tests(config).get(dict(test.wildcards).get("test", ""))
     if test_found is None:
         return None
     assert test_found.epsilon is not None, "config/check.py asks for it"

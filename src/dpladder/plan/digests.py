@@ -49,7 +49,7 @@ INERT = frozenset(
         "dpladder.privacy.ledger.home",
         "dpladder.privacy.ledger.journal",
         "dpladder.privacy.ledger.book",
-        "dpladder.privacy.ledger.room",
+        "dpladder.privacy.ledger.limits",
         "dpladder.privacy.ledger.state",
         "dpladder.privacy.statement.build",
         "dpladder.privacy.statement.check",
@@ -60,10 +60,10 @@ INERT = frozenset(
         "dpladder.jobs",
         "dpladder.jobs.places",
         "dpladder.jobs.record",
-        "dpladder.plan.dag",
+        "dpladder.plan.job_identity",
         "dpladder.plan.mechanisms",
-        "dpladder.plan.reads",
-        "dpladder.plan.stages",
+        "dpladder.plan.rule_params",
+        "dpladder.plan.rule_specs",
     }
 )
 """They move bytes, parse config (whose values are part of every query), look a learner or a search
@@ -100,8 +100,8 @@ def _closure(entry: str) -> set[str]:
 
 @cache
 def _read_module(name: str) -> _Module | None:
-    """A module of dpladder, or all of a package that adds to it (config/others.py); None for a name
-    that only looks like a module, such as a function imported from one."""
+    """A module of dpladder, or all of a package that adds to it (config/plugins.py); None for a
+    name that only looks like a module, such as a function imported from one."""
     top, *inner = name.split(".")
     if top != NAME:
         return _module_of(_files_of(top))

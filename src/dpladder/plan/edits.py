@@ -13,14 +13,14 @@ from dpladder import formats
 from dpladder.config import Config, Project
 from dpladder.config.model import Consent
 from dpladder.errors import Refused
-from dpladder.plan import dag, stages
+from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.plan import Plan
-from dpladder.privacy.accounting.shown import round_up
-from dpladder.privacy.ledger.room import lifetime_cost, lifetime_problem
+from dpladder.privacy.accounting.rounding import round_up
+from dpladder.privacy.ledger.limits import lifetime_cost, lifetime_problem
 from dpladder.privacy.ledger.state import Item, State, Terms, job_label
 from dpladder.privacy.statement.documents import FINALS
 
-PLAN = stages.RESULTS / "plan.json"
+PLAN = rule_specs.RESULTS / "plan.json"
 ABSENT = "nothing"
 COUNTS = "count_units"
 
@@ -31,7 +31,9 @@ def keys_of(project: Project) -> dict[str, dict[str, Any]]:
     if project.main.mode == "research":
         return {}
     return {
-        name: dag.identity(config, rule, {"experiment": name, "target": stages.target_name(target)})
+        name: job_identity.identity(
+            config, rule, {"experiment": name, "target": rule_specs.target_name(target)}
+        )
         for name, config in project.experiments.items()
         for rule in ["evaluate" if config.models == "own" else "evaluate_of"]
         for target in config.totals[:1]
@@ -144,14 +146,14 @@ def _totals_of(name: str, before: Finished) -> set[str]:
 def _replaces_total(config: Config, name: str, new: Sequence[Item], before: Finished) -> bool:
     """Whether a total takes a finished model's place, and is paid for beside it."""
     finished = _totals_of(name, before)
-    wanted = {stages.target_name(total) for total in config.totals}
+    wanted = {rule_specs.target_name(total) for total in config.totals}
     trains = any(item.job.rule in FINALS for item in new)
     return bool(finished) and not finished & wanted and trains
 
 
 def _replaced_total_error(config: Config, name: str, before: Finished) -> Refused:
     finished = _totals_of(name, before)
-    wanted = {stages.target_name(total) for total in config.totals}
+    wanted = {rule_specs.target_name(total) for total in config.totals}
     both, there, other = (
         ", ".join(sorted(n, key=float)) for n in (finished | wanted, finished, wanted)
     )

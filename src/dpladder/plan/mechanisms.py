@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dpladder.config import search_sections
 from dpladder.config.learners import METHODS
 from dpladder.config.method import Method
-from dpladder.config.others import OtherSearch
+from dpladder.config.plugins import OtherSearch
 
 Versions = Mapping[str, int]
 """Of mechanisms by their names; a name that is absent has version 1."""

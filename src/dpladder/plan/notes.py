@@ -7,19 +7,19 @@ import math
 from collections.abc import Iterator
 
 from dpladder.config import Config, Project
+from dpladder.config.detectability import BINS, MORE, detectable_count
 from dpladder.config.evaluate_sections import BY_CLASS
 from dpladder.config.label_sets import MANY
 from dpladder.config.sources import count_of_classes
-from dpladder.config.telling import BINS, MORE, detectable_count
-from dpladder.plan import stages
+from dpladder.plan import rule_specs
 from dpladder.plan.cost import trial_budget
 from dpladder.plan.mechanisms import BROUGHT, WORD
-from dpladder.plan.settle import pull
+from dpladder.plan.resolve import pull
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.privacy.statement.documents import Cost
 from dpladder.privacy.statement.page import detection_rate_text
-from dpladder.search.looking import ceiling
+from dpladder.search.sweep_value import ceiling
 
 # deviations of a score's noise that should lie between the worst and the best trial there can be
 ROOM = 4.0
@@ -54,9 +54,11 @@ def _note_unused_parts(project: Project) -> Iterator[str]:
     """Parts of a lineage that no experiment reads: their units could train."""
     read: dict[str, set[str]] = {}
     for config in project.experiments.values():
-        private = [part for part in stages.parts(config) if not stages.is_public(config, part)]
+        private = [
+            part for part in rule_specs.parts(config) if not rule_specs.is_public(config, part)
+        ]
         read.setdefault(config.dataset.lineage, set()).update(
-            stages.records_of(config, one) for one in private
+            rule_specs.records_of(config, one) for one in private
         )
     splits = {
         config.dataset.lineage: config.dataset.split for config in project.experiments.values()
@@ -93,7 +95,7 @@ def _note_guide(config: Config) -> Iterator[str]:
         return
     if learner.uses_public_gradient:
         look = learner.look_share
-        whose = "each training's" if stages.head(config) is None else "the bought head's"
+        whose = "each training's" if rule_specs.head(config) is None else "the bought head's"
         yield (
             f"guided by dataset.public_sample{_guide_pull_text(config)}. "
             + (
@@ -112,12 +114,12 @@ def _note_guide(config: Config) -> Iterator[str]:
 
 def _head(config: Config) -> Iterator[str]:
     """What the head that a network starts from takes of its totals, beside what did best."""
-    bought, delta = stages.head(config), config.privacy.delta
+    bought, delta = rule_specs.head(config), config.privacy.delta
     if bought is None:
         return
+    mu = gdp.mu_from_epsilon(bought.epsilon, delta)
     shares = " and ".join(
-        f"{(gdp.mu_from_epsilon(bought.epsilon, delta) / gdp.mu_from_epsilon(total, delta)) ** 2:.0%} of mu^2 at a total of "
-        f"{total:g}"
+        f"{(mu / gdp.mu_from_epsilon(total, delta)) ** 2:.0%} of mu^2 at a total of {total:g}"
         for total in sorted({min(config.totals), max(config.totals)})
     )
     kind = config.features.takes
@@ -144,7 +146,7 @@ def _note_student(config: Config) -> Iterator[str]:
 def _guide_pull_text(config: Config) -> str:
     """Of a training that may spend the whole total; of a head that is bought, which is guided most,
     at what it costs."""
-    bought = stages.head(config)
+    bought = rule_specs.head(config)
     if config.dataset.public_size is None:
         return " (dataset.public_size, how many records it has, tells how much of a step is theirs)"
     where = "a total" if bought is None else "the bought head's epsilon"
@@ -191,7 +193,7 @@ def _scores(config: Config) -> Iterator[str]:
     if select.by == "public" or classes in (None, 1) or labels == MANY:
         # luck says nothing of a language model, and of findings it hangs on how rare they are
         return
-    size = stages.nominal_size(config, select.part)
+    size = rule_specs.nominal_size(config, select.part)
     for number, rung in enumerate(config.sweep.ladder):
         cost = trial_budget(config, number)
         if cost.score is None:
@@ -212,7 +214,7 @@ def _test(config: Config) -> Iterator[str]:
     """The accuracy's sd is at most that of one count over all units (jobs/evaluate.py)."""
     if config.dataset.public_test is not None or config.evaluate.epsilon is None:
         return
-    size = stages.nominal_size(config, "test")
+    size = rule_specs.nominal_size(config, "test")
     sd = _noise_of_a_count(config, config.evaluate.epsilon) / size
     if sd > LITTLE:
         yield (
@@ -239,7 +241,7 @@ def _rarest(config: Config) -> Iterator[str]:
     part, counts = {"auc": (MORE, BINS), "confusion": (1.0 - MORE, 2)}.get(measures, (1.0, 2))
     sd = _noise_of_a_count(config, epsilon) * (count if many else 1.0) ** 0.5 / part**0.5
     share = _rarest_share(config, 2 if many else count)
-    size = stages.nominal_size(config, "test") * dataset.unit.cap
+    size = rule_specs.nominal_size(config, "test") * dataset.unit.cap
     least = detectable_count(sd, counts)
     if share * size <= least:
         declared = dataset.rare is not None or dataset.majority is not None

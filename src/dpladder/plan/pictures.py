@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpladder.config import Config, Project
-from dpladder.plan import stages
-from dpladder.plan.reads import Picture, Takes
+from dpladder.plan import rule_specs
+from dpladder.plan.rule_params import Picture, Takes
 
 Names = tuple[str, ...]
 
@@ -91,7 +91,9 @@ def _totals(project: Project, name: str) -> Names | None:
 
 
 def _if_shifted(project: Project, name: str) -> Names | None:
-    further = project.experiments[name].evaluate.also or stages.measuring_experiments(project, name)
+    further = project.experiments[name].evaluate.also or rule_specs.measuring_experiments(
+        project, name
+    )
     return (name,) if further else None
 
 
@@ -140,7 +142,7 @@ def _if_known_starts(project: Project, _: str) -> Names | None:
 
 
 def _cells(project: Project, _: str) -> Names | None:
-    return tuple(stages.cells(project)) or None
+    return tuple(rule_specs.cells(project)) or None
 
 
 def _research(project: Project) -> Iterator[tuple[str, Config]]:

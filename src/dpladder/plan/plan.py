@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from dpladder.config import Config, Project
 from dpladder.errors import BadInput
-from dpladder.plan import cost, dag, stages
+from dpladder.plan import cost, job_identity, rule_specs
 from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Job, Spend
 from dpladder.privacy.ledger.book import check_terms
@@ -75,23 +75,25 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
                 project, name, config, target, cost.flatten_spends(stood_on), priced
             )
             priced |= final
-            path, most = stages.artifact(name, config, target), config.promised_epsilon(target)
+            path, most = rule_specs.artifact(name, config, target), config.promised_epsilon(target)
             delta, lineage = config.privacy.delta, config.dataset.lineage
             artifacts.append(Artifact(path, name, most, delta, lineage, (*ladder, *final)))
     items = {job: replace(item, spends=priced[job]) for job, item in items.items()}
     read = {
-        job_label(job): dag.identity(config, job.rule, dict(job.wildcards))
+        job_label(job): job_identity.identity(config, job.rule, dict(job.wildcards))
         for job, config in jobs.items()
     }
-    return Plan(items, tuple(artifacts), terms, dag.digest(read))
+    return Plan(items, tuple(artifacts), terms, job_identity.digest(read))
 
 
 def _identity(project: Project, job: Job, config: Config) -> Item:
     """A job as the ledger knows it, before it is priced: what is kept at the versions that released
     it."""
-    code = stages.code_behind(job.rule, stages.mechanisms_of(config, job.rule))
-    versions = dag.versions(project, job.rule, dict(job.wildcards) | {"experiment": job.experiment})
-    return Item(job, dag.question(project, job), (), versions, code)
+    code = rule_specs.code_behind(job.rule, rule_specs.mechanisms_of(config, job.rule))
+    versions = job_identity.versions(
+        project, job.rule, dict(job.wildcards) | {"experiment": job.experiment}
+    )
+    return Item(job, job_identity.question(project, job), (), versions, code)
 
 
 def _refuse_two_sources(project: Project, items: Mapping[Job, Item]) -> None:

@@ -23,16 +23,16 @@ from dpladder.config.check import unit_keys
 from dpladder.config.load import from_command_line, load
 from dpladder.config.source_rules import sources_to_come
 from dpladder.errors import BadInput, DpladderError, Refused
-from dpladder.plan import dag, edits, outer, stages
-from dpladder.plan.kept import check_names, questions_to_repeat, with_answers
+from dpladder.plan import edits, job_identity, outer, rule_specs
 from dpladder.plan.plan import Plan, make_plan
-from dpladder.plan.reads import facts_of
-from dpladder.plan.settle import paid_choices, resolve_defaults, resolve_split
-from dpladder.plan.stages import RESULTS
+from dpladder.plan.resolve import paid_choices, resolve_defaults, resolve_split
+from dpladder.plan.reuse import check_names, questions_to_repeat, with_answers
+from dpladder.plan.rule_params import facts_of
+from dpladder.plan.rule_specs import RESULTS
 from dpladder.plan.table import plan_document, plan_table, plan_without_ledger
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
-from dpladder.privacy.accounting.shown import sampling_spread
+from dpladder.privacy.accounting.rounding import sampling_spread
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
@@ -71,21 +71,23 @@ class Parsed:
     def code(self, rule: str, wildcards: Mapping[str, str]) -> str:
         """What Snakemake compares beside the params: the mechanisms' versions, or the code of what
         is free."""
-        return dag.code(self.project, rule, wildcards)
+        return job_identity.code(self.project, rule, wildcards)
 
     def params(self, rule: str, wildcards: Mapping[str, str]) -> dict[str, Any]:
         """What Snakemake compares for a job. A fit also depends on the mu that the final training
         stands on: what the plan leaves to it, and the statistics' that it shares."""
-        params = dag.params(self.project, rule, wildcards)
-        if "mu" in facts_of(stages.RULE_SPECS[rule].reads):
+        params = job_identity.params(self.project, rule, wildcards)
+        if "mu" in facts_of(rule_specs.RULE_SPECS[rule].reads):
             experiment = wildcards["experiment"]
             jobs = [
-                dag.job_of_owner(
+                job_identity.job_of_owner(
                     self.project, experiment, "train_final", target=wildcards["target"]
                 )
             ]
-            if stages.statistics(self.project.experiments[experiment]) is not None:
-                jobs.append(dag.job_of_owner(self.project, experiment, "estimate_statistics"))
+            if rule_specs.statistics(self.project.experiments[experiment]) is not None:
+                jobs.append(
+                    job_identity.job_of_owner(self.project, experiment, "estimate_statistics")
+                )
             params["mu"] = booking.total(map(entry_of, self.plan.spends_of(jobs))).mu
         return params
 
@@ -240,11 +242,13 @@ def _changed_rules(parsed: Parsed) -> list[str]:
 def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
     rule, wildcards = record["rule"], record["wildcards"]
     if rule == "plan_spend":
-        return bool(record["basis"] != dag.digest(parsed.declared_plan, stages.rule_code(rule)))
+        return bool(
+            record["basis"] != job_identity.digest(parsed.declared_plan, rule_specs.rule_code(rule))
+        )
     config = parsed.project.experiments.get(wildcards["experiment"])
-    if config is None or not stages.has_job(config, rule, wildcards):  # no job of this DAG
+    if config is None or not rule_specs.has_job(config, rule, wildcards):  # no job of this DAG
         return False
-    basis = dag.digest(parsed.params(rule, wildcards), parsed.code(rule, wildcards))
+    basis = job_identity.digest(parsed.params(rule, wildcards), parsed.code(rule, wildcards))
     return bool(record["basis"] != basis)
 
 
@@ -281,7 +285,7 @@ def reserve(
     is made once more with it."""
     need_submission(executor)
     jobs = {
-        dag.job(wildcards.get("experiment", "-"), rule, wildcards)
+        job_identity.job(wildcards.get("experiment", "-"), rule, wildcards)
         for rule, wildcards in wanted_jobs
     }
     home = open_home()

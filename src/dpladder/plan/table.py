@@ -9,15 +9,15 @@ from dataclasses import replace
 
 from dpladder.config import Project
 from dpladder.formats import FORMATS
-from dpladder.plan import stages
+from dpladder.plan import rule_specs
 from dpladder.plan.edits import keys_of
-from dpladder.plan.kept import notes_on_kept_releases
 from dpladder.plan.notes import notes
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
+from dpladder.plan.reuse import notes_on_kept_releases
 from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Spend, to_json
-from dpladder.privacy.accounting.shown import round_up
-from dpladder.privacy.ledger.room import lifetime_cost
+from dpladder.privacy.accounting.rounding import round_up
+from dpladder.privacy.ledger.limits import lifetime_cost
 from dpladder.privacy.ledger.state import Item, State
 from dpladder.privacy.statement.build import mu_of_spend
 from dpladder.privacy.statement.documents import (
@@ -90,7 +90,7 @@ def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> 
 def _mechanisms(plan: Plan, project: Project) -> dict[str, dict[str, tuple[str, ...]]]:
     mechanisms: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     for job in plan.items:
-        names = stages.versions_of(project.experiments[job.experiment], job.rule)
+        names = rule_specs.versions_of(project.experiments[job.experiment], job.rule)
         mechanisms[job.experiment][job.rule] = tuple(names)
     return dict(mechanisms)
 
@@ -250,7 +250,7 @@ def _units(project: Project, lineage: str) -> dict[str, int]:
         return {}
     shares = {"test": split.held_out, "validation": split.validation}
     parts = [part for part, share in shares.items() if share > 0]
-    return {part: stages.nominal_size(config, part) for part in ("train", *parts)}
+    return {part: rule_specs.nominal_size(config, part) for part in ("train", *parts)}
 
 
 def _part_sizes_text(units: Mapping[str, int]) -> str:

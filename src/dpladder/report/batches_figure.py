@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.report.reading import short_number
 from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
 from dpladder.report.summary import Summary

@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Patch
 
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.privacy.statement.build import lines_of_model
 from dpladder.privacy.statement.documents import Cost, StatedSpend, Statement, total_text
 from dpladder.report.reading import percent

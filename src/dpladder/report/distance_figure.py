@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits
 from dpladder.report.summary import Summary
 

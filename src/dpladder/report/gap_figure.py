@@ -13,7 +13,7 @@ from statistics import fmean
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.report.style import (
     CYCLE,
     MARKERS,

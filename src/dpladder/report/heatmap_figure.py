@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.privacy.arrays import Floats
 from dpladder.report.reading import short_number
 from dpladder.report.style import (

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dpladder.learn.measures.figures import OVERCONFIDENCE
 from dpladder.learn.measures.tested import Tested
-from dpladder.privacy.accounting.shown import NoisedFigure
+from dpladder.privacy.accounting.rounding import NoisedFigure
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.reading import percent, short_number
 from dpladder.report.summary import FinalFound, Summary

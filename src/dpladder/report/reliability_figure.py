@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpladder.privacy.accounting.shown import sampling_spread
+from dpladder.privacy.accounting.rounding import sampling_spread
 from dpladder.report.style import CYCLE, GREY, MARKERS, canvas, dots, percent_axis
 from dpladder.report.summary import Summary
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.report.reading import short_number
 from dpladder.report.style import (
     BLUE,

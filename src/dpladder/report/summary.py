@@ -13,7 +13,7 @@ from typing import Literal
 from dpladder.config.section import from_document
 from dpladder.learn.measures.tables import figures_of_counts
 from dpladder.learn.measures.tested import BRIER, ReleasedCounts, Tested
-from dpladder.privacy.accounting.shown import round_up_short
+from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.privacy.statement.documents import Cost
 
 

@@ -14,7 +14,7 @@ from dpladder.config.wording import cell, printable
 from dpladder.errors import BadInput
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS, MeasuredFigure
 from dpladder.learn.measures.tested import ClassTested, Tested, WorstTested
-from dpladder.privacy.accounting.shown import (
+from dpladder.privacy.accounting.rounding import (
     NoisedFigure,
     markdown_cell,
     mu_up,

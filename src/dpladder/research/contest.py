@@ -26,7 +26,8 @@ from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.privacy.release.noise import ResearchNoise
-from dpladder.search.asking import (
+from dpladder.search.bench import Bench, NamedAsk, answers
+from dpladder.search.protocol import (
     Answer,
     Ask,
     Asking,
@@ -36,7 +37,6 @@ from dpladder.search.asking import (
     Units,
     trainings,
 )
-from dpladder.search.bench import Bench, NamedAsk, answers
 from dpladder.search.space import Space
 
 GRID, GRID_REPEATS = 13, 8

@@ -12,7 +12,7 @@ from dpladder.config.sweep_sections import Fit
 from dpladder.methods.hyfree_dp.section import HyperparameterFree
 from dpladder.research.contest import Competitor, Straight
 from dpladder.research.ladder import LadderSearcher
-from dpladder.search.asking import Searcher, Setting, searcher_of
+from dpladder.search.protocol import Searcher, Setting, searcher_of
 
 HYPERPARAMETER_FREE = "hyperparameter_free"  # HyFreeDP, a learner that searches nothing
 PUBLISHED = ((0.1, 3), (0.2, 3))

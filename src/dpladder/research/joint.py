@@ -22,7 +22,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import FINAL, Entry, delta0_of, largest_mu
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
-from dpladder.search.asking import (
+from dpladder.search.protocol import (
     Ask,
     Asking,
     SearchOutcome,

@@ -18,8 +18,9 @@ from dpladder.learn.interface import Declaration
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
-from dpladder.search import looking
-from dpladder.search.asking import (
+from dpladder.search import sweep_value
+from dpladder.search.fit import Target, fit_radius
+from dpladder.search.protocol import (
     SCORE_SHARE,
     Ask,
     Asking,
@@ -30,7 +31,6 @@ from dpladder.search.asking import (
     split_mu,
     trainings,
 )
-from dpladder.search.fit import Target, fit_radius
 from dpladder.search.space import draw
 from dpladder.search.trial import Trial, best
 
@@ -38,8 +38,8 @@ from dpladder.search.trial import Trial, best
 @dataclass(frozen=True)
 class LadderSearcher:
     """`rungs`: each rung's epsilon per trial as a share of the total, and how many trials it has;
-    none: what pays on public data of this strength (search/looking.py), which may be no trial at
-    all. `share`: of a trial's mu^2, for its score."""
+    none: what pays on public data of this strength (search/sweep_value.py), which may be no trial
+    at all. `share`: of a trial's mu^2, for its score."""
 
     rungs: tuple[tuple[float, int], ...] | None = None
     fit: Fit = field(default_factory=Fit)
@@ -93,7 +93,7 @@ class LadderSearcher:
 
     def _ladder_of(self, setting: Setting) -> Climbed:
         if self.rungs is None:
-            bought = looking.best_ladder(setting.strength, setting.centred)
+            bought = sweep_value.best_ladder(setting.strength, setting.centred)
             rungs = tuple((math.sqrt(rung.part) * setting.mu, rung.trials) for rung in bought.rungs)
             return Climbed(rungs, bought.share, setting.mu)
         own_rungs = (

@@ -10,8 +10,8 @@ import numpy as np
 from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Search
 from dpladder.research.contest import GRID, Arena, bench_of
-from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
+from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
 
 OPEN = 1e6  # mu in place of infinity: noise of a millionth of what one record may move

@@ -20,7 +20,7 @@ from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.trainings import declare, scorer_of, train_many
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Draw, Meter
-from dpladder.search.asking import Answer, Ask, Mask
+from dpladder.search.protocol import Answer, Ask, Mask
 from dpladder.search.space import hyper_of
 
 WIDE = 32  # trainings that share a pass

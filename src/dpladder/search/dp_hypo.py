@@ -18,7 +18,7 @@ from dpladder.privacy.accounting.selection import Lean
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
 from dpladder.search import secret_runs
-from dpladder.search.asking import Answer, Ask, Asking, Setting, Units, spread_r
+from dpladder.search.protocol import Answer, Ask, Asking, Setting, Units, spread_r
 from dpladder.search.secret_runs import Chance, best, budget, draw_run_count, selection_event
 
 CELLS = 48  # places in log r between which a proposal chooses

@@ -14,7 +14,7 @@ from dpladder.config.search_sections import KoskelaKulkarni
 from dpladder.learn.interface import Declaration
 from dpladder.privacy.accounting.events import Counted, SubsetSelect
 from dpladder.privacy.release.meter import Draw, Meter
-from dpladder.search.asking import (
+from dpladder.search.protocol import (
     Ask,
     Asking,
     SearchOutcome,

@@ -9,7 +9,7 @@ import numpy as np
 from dpladder.config import search_sections
 from dpladder.learn.interface import Declaration
 from dpladder.privacy.release.meter import Meter
-from dpladder.search.asking import (
+from dpladder.search.protocol import (
     Ask,
     Asking,
     SearchOutcome,

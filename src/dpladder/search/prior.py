@@ -51,7 +51,7 @@ AFTER_HEAD = Belief(0.2, 2.0)
 
 
 def belief(learner: str, search: Search) -> Belief:
-    """The prior that the config names. Where nothing was settled (plan/settle.py), that of centred
+    """The prior that the config names. Where nothing was settled (plan/resolve.py), that of centred
     features."""
     return Belief(*search.expected) if search.expected else prior_of_learner(learner, centred=True)
 

@@ -25,7 +25,7 @@ from dpladder.learn.queries import Query
 from dpladder.privacy.accounting.events import Booked, Counted, Exponential
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Draw, Meter
-from dpladder.search.asking import (
+from dpladder.search.protocol import (
     Ask,
     Asking,
     Mask,

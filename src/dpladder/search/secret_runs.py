@@ -21,7 +21,7 @@ from dpladder.privacy.accounting.events import Counted, RepeatAndSelect
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
-from dpladder.search.asking import (
+from dpladder.search.protocol import (
     Answer,
     Ask,
     Asking,

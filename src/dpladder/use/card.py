@@ -15,7 +15,7 @@ from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS
 from dpladder.learn.measures.tested import Tested
 from dpladder.network.facts import INPUT
-from dpladder.privacy.accounting.shown import (
+from dpladder.privacy.accounting.rounding import (
     NoisedFigure,
     markdown_cell,
     round_nearest,

@@ -20,7 +20,7 @@ from scipy.stats import norm
 
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.privacy.ledger.room import caps
+from dpladder.privacy.ledger.limits import caps
 from dpladder.privacy.ledger.state import Terms
 
 DELTA, LIMIT, SHARE = 1e-5, 2.0, 0.1

@@ -28,7 +28,7 @@ from dpladder.privacy.accounting.remaining import (
     remaining_mu,
     sentence,
 )
-from dpladder.privacy.accounting.shown import round_up
+from dpladder.privacy.accounting.rounding import round_up
 
 DELTA = 1e-5
 EVERYONE = Partition("hash")

@@ -53,7 +53,7 @@ from dpladder.privacy.ledger.book import (
     verify,
 )
 from dpladder.privacy.ledger.home import Home, open_home
-from dpladder.privacy.ledger.room import caps
+from dpladder.privacy.ledger.limits import caps
 from dpladder.privacy.ledger.state import Anchor, Item, LedgerCharge, Terms
 
 TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpladder.privacy.accounting.shown import mu_up, round_down, round_up, round_up_short
+from dpladder.privacy.accounting.rounding import mu_up, round_down, round_up, round_up_short
 from dpladder.privacy.ledger.state import State, Terms
 from dpladder.privacy.statement.page import closing_line
 
@@ -25,7 +25,7 @@ STATED = (
     SRC / "use/card.py",
     SRC / "commands/ledgers.py",
     SRC / "commands/mlflow.py",
-    SRC / "privacy/ledger/room.py",
+    SRC / "privacy/ledger/limits.py",
 )
 # Modules that write other numbers as well: there a stated figure is known by its name.
 MIXED = (*sorted((SRC / "report").glob("*.py")), *sorted((SRC / "commands").glob("*.py")))

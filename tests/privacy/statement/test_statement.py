@@ -21,7 +21,7 @@ from dpladder.errors import Refused
 from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
-from dpladder.privacy.accounting.shown import mu_up, round_up
+from dpladder.privacy.accounting.rounding import mu_up, round_up
 from dpladder.privacy.ledger.book import open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.ledger.state import Item

@@ -7,7 +7,7 @@ import numpy as np
 from dpladder.learn.interface import Declaration
 from dpladder.privacy.accounting.events import Counted
 from dpladder.privacy.release.meter import Meter
-from dpladder.search.asking import (
+from dpladder.search.protocol import (
     Ask,
     Asking,
     Found,

@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.telling import detectable_count
-from dpladder.privacy.accounting.shown import NoisedFigure
+from dpladder.config.detectability import detectable_count
+from dpladder.privacy.accounting.rounding import NoisedFigure
 
 Counts = NDArray[np.float64]
 Formula = Callable[[Counts, float], NoisedFigure | None]

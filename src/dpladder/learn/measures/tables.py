@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.detectability import BINS, CONFIDENCES, MORE, detectable_count
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.label_sets import states_by_finding
-from dpladder.config.telling import BINS, CONFIDENCES, MORE, detectable_count
 from dpladder.learn.data import Data, unaugmented
 from dpladder.learn.interface import Constants, Logits, Shape, Weights, public_random, sigmoid_bias
 from dpladder.learn.measures.figures import (

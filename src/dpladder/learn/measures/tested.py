@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpladder.learn.scorers import TaskName
-from dpladder.privacy.accounting.shown import NoisedFigure, sampling_spread
+from dpladder.privacy.accounting.rounding import NoisedFigure, sampling_spread
 
 BRIER = "1 − Brier score"  # learn/scorers.py
 

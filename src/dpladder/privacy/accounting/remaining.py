@@ -12,7 +12,7 @@ from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import FREE, Entry
 from dpladder.privacy.accounting.composition import Figure, compose
 from dpladder.privacy.accounting.events import Nothing, Partition, Spend
-from dpladder.privacy.accounting.shown import round_up
+from dpladder.privacy.accounting.rounding import round_up
 
 
 def remaining_mu(

@@ -17,11 +17,11 @@ from dpladder.privacy.accounting.composition import Composition
 from dpladder.privacy.accounting.draws import Draw, check_charge_matches_noise
 from dpladder.privacy.accounting.draws import to_json as to_json_draw
 from dpladder.privacy.accounting.events import Counted, Job, Spend, to_json
-from dpladder.privacy.accounting.shown import round_up, round_up_short
+from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.ledger import journal
 from dpladder.privacy.ledger.home import Home, make_folder, subkey
 from dpladder.privacy.ledger.journal import Body, Chain, Journal
-from dpladder.privacy.ledger.room import (
+from dpladder.privacy.ledger.limits import (
     check_lifetime,
     check_spends,
     check_within,
@@ -41,8 +41,8 @@ from dpladder.privacy.ledger.state import (
 )
 from dpladder.privacy.ledger.team import limits, user
 
-# the experiment that mechanisms outside the workflow are booked under (embed/); no config's may
-# have a space
+# the experiment that mechanisms outside the workflow are booked under (external_ledger/); no
+# config's may have a space
 OWN_CODE = "own code"
 
 
@@ -297,9 +297,9 @@ def commit(
 def commit_elsewhere(
     ledger: Ledger, token: str, query: str, spends: Iterable[Spend]
 ) -> LedgerCharge:
-    """COMMIT for a mechanism whose noise is not the meter's (embed/): that it earns its charge is
-    its author's word. A query is for one attempt alone, for what an attempt that died has shown to
-    whom nobody knows."""
+    """COMMIT for a mechanism whose noise is not the meter's (external_ledger/): that it earns its
+    charge is its author's word. A query is for one attempt alone, for what an attempt that died has
+    shown to whom nobody knows."""
     return _commit(
         ledger, token, query, tuple(replace(spend, query=query) for spend in spends), None
     )

@@ -21,9 +21,9 @@ from dpladder.errors import Refused
 from dpladder.formats import FORMATS
 from dpladder.privacy.accounting.composition import compose, entry_of
 from dpladder.privacy.accounting.events import Job, Spend, from_json, to_json
-from dpladder.privacy.accounting.shown import round_up, round_up_short
+from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.ledger.book import OWN_CODE
-from dpladder.privacy.ledger.room import caps, lifetime_cost
+from dpladder.privacy.ledger.limits import caps, lifetime_cost
 from dpladder.privacy.ledger.state import Anchor, LedgerCharge, State, Terms, job_label
 from dpladder.privacy.statement.documents import (
     FINALS,

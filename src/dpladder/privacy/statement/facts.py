@@ -10,7 +10,7 @@ import yaml
 
 from dpladder.config.model import Deployment
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.shown import round_up, round_up_short
+from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import Cost, SealedStatement, Stated
 from dpladder.privacy.statement.page import NO_PERSON, detection_rate_text, unit_text

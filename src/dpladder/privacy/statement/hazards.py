@@ -10,7 +10,7 @@ in texts/hazards.yaml.
 from __future__ import annotations
 
 from dpladder.config.model import Deployment
-from dpladder.privacy.accounting.shown import markdown_cell
+from dpladder.privacy.accounting.rounding import markdown_cell
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import facts_of, filled
 

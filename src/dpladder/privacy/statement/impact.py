@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 
 from dpladder.config.model import Deployment
-from dpladder.privacy.accounting.shown import markdown_cell
+from dpladder.privacy.accounting.rounding import markdown_cell
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import facts_of, filled
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.shown import (
+from dpladder.privacy.accounting.rounding import (
     markdown_cell,
     mu_up,
     round_down,
@@ -18,7 +18,7 @@ from dpladder.privacy.accounting.shown import (
     round_up_short,
 )
 from dpladder.privacy.ledger.book import OWN_CODE
-from dpladder.privacy.ledger.room import lifetime_cost, remaining_epsilon
+from dpladder.privacy.ledger.limits import lifetime_cost, remaining_epsilon
 from dpladder.privacy.ledger.state import State, Terms
 from dpladder.privacy.statement.build import (
     MODIFIED,
@@ -72,7 +72,7 @@ GLOSSARY = {
 
 @dataclass(frozen=True)
 class Wording:
-    """What a statement of a workflow and one of a ledger alone (embed/) say otherwise."""
+    """What a statement of a workflow and one of a ledger alone (external_ledger/) say otherwise."""
 
     origin: str
     person: str  # what makes people the unit

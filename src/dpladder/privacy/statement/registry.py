@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from dpladder.config.model import Deployment
-from dpladder.privacy.accounting.shown import round_up
+from dpladder.privacy.accounting.rounding import round_up
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import facts_of, filled

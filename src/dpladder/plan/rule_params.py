@@ -39,8 +39,8 @@ Relation = Literal["add_remove", "replace_one"]
 
 
 def key(name: str) -> Any:
-    """Marks a field that is a key of the config. The others are facts of the job, which plan/dag.py
-    knows by their names."""
+    """Marks a field that is a key of the config. The others are facts of the job, which
+    plan/job_identity.py knows by their names."""
     return Field(alias=name)
 
 

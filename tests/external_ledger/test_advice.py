@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from dp_accounting import dp_event
-from embed.test_ledger import COUNT, fork
+from external_ledger.test_ledger import COUNT, fork
 
 import dpladder
 from dpladder.errors import Refused

@@ -15,13 +15,13 @@ from dpladder.config.search_sections import Ladder
 from dpladder.config.section import from_document, values_of
 from dpladder.config.sources import count_of_classes, labels_of
 from dpladder.config.sweep_sections import Rung, Sweep
-from dpladder.plan import dag
+from dpladder.plan import job_identity
 from dpladder.plan.about import depths_of
 from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
-from dpladder.search.looking import LadderToBuy, best_ladder, rungs_as_text
 from dpladder.search.prior import DEFAULT, with_prior
+from dpladder.search.sweep_value import LadderToBuy, best_ladder, rungs_as_text
 
 # networks whose own mean was measured to help
 KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")
@@ -139,14 +139,14 @@ def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
 def _is_paid(project: Project, name: str, config: Config, state: State) -> bool:
     """Whether something that an experiment asks, so configured, was answered."""
     chosen = replace(project, experiments={**project.experiments, name: config})
-    return any(state.answer(question) for _, question in dag.questions(chosen, name))
+    return any(state.answer(question) for _, question in job_identity.questions(chosen, name))
 
 
 def _choice_keys(config: Config) -> tuple[str, ...]:
     """Digests of what automatic choices hang on, one for each total, from the smallest on."""
     features, sweep = config.features, config.sweep
     sizes = [config.dataset.public_size] if pull(config) else []
-    basis = dag.digest(
+    basis = job_identity.digest(
         [values_of(config.learner), config.mode, config.hpo.name],
         features.model_dump(
             mode="json", include={"centre", "mean", "until", "model", "layers", "length"}
@@ -155,7 +155,7 @@ def _choice_keys(config: Config) -> tuple[str, ...]:
         [config.dataset.nominal_size, config.dataset.public_sample is None, *sizes],
         [config.privacy.relation, config.privacy.delta, config.final.budget],
     )
-    return tuple(dag.digest(basis, total) for total in sorted(config.totals))
+    return tuple(job_identity.digest(basis, total) for total in sorted(config.totals))
 
 
 def resolved_choices(config: Config) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Jobs in plain data: what Snakemake compares of one, by which question the ledger knows it, and
 which experiment owns it.
 
-All three follow from the one table of rules (plan/stages.py), so they cannot disagree.
+All three follow from the one table of rules (plan/rule_specs.py), so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from dpladder.config.section import Section, values_of
 from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.config.sources import Takes, kind_of, paths_of
 from dpladder.config.sweep_sections import Select
-from dpladder.plan import reads
+from dpladder.plan import rule_params
 from dpladder.plan.about import about
 from dpladder.plan.mechanisms import Versions, raised_versions
 from dpladder.plan.pictures import pictures_of, stale_pictures
-from dpladder.plan.reads import Reads
-from dpladder.plan.stages import (
+from dpladder.plan.rule_params import Reads
+from dpladder.plan.rule_specs import (
     RULE_SPECS,
     ancestry,
     cells,
@@ -106,7 +106,7 @@ def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
     """What Snakemake compares for a job: the keys it reads, and the facts that are known without a
     plan."""
     config, kind = project.experiments[wildcards.get("experiment", BASE)], RULE_SPECS[rule].reads
-    facts = {name: find for name, find in OF_PROJECT.items() if name in reads.facts_of(kind)}
+    facts = {name: find for name, find in OF_PROJECT.items() if name in rule_params.facts_of(kind)}
     of_project = {
         name: find(project, wildcards.get("experiment", BASE)) for name, find in facts.items()
     }
@@ -116,11 +116,13 @@ def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
 
 
 def _keys(config: Config, kind: type[Reads]) -> Keys:
-    return _present_values(_values(config), reads.keys_of(kind))
+    return _present_values(_values(config), rule_params.keys_of(kind))
 
 
 def _facts(request: JobRequest, kind: type[Reads], among: Iterable[str] | None = None) -> Keys:
-    wanted = [name for name in reads.facts_of(kind) if name in (FACTS if among is None else among)]
+    wanted = [
+        name for name in rule_params.facts_of(kind) if name in (FACTS if among is None else among)
+    ]
     return {name: FACTS[name](request) for name in wanted}
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dpladder.embed.mechanisms import Steps, steps_of
-from dpladder.embed.released import digest
 from dpladder.errors import BadInput, Refused
+from dpladder.external_ledger.mechanisms import Steps, steps_of
+from dpladder.external_ledger.released import digest
 from dpladder.privacy.accounting.draws import EQUAL
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
@@ -125,7 +125,7 @@ class Charge:
         """An accountant for Opacus (`engine.accountant = charge.accountant()`, before
         `make_private`): a step that was not reserved, or not committed, is refused before it
         changes the model."""
-        from dpladder.embed.accountant import WatchedAccountant
+        from dpladder.external_ledger.accountant import WatchedAccountant
 
         return WatchedAccountant(self.step)
 

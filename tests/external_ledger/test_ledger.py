@@ -19,8 +19,8 @@ from dp_accounting import dp_event
 
 import dpladder
 from dpladder.cli import main
-from dpladder.embed.released import digest
 from dpladder.errors import BadInput, Refused
+from dpladder.external_ledger.released import digest
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
@@ -202,7 +202,7 @@ def test_a_lineage_is_a_name(name, place):
 # --- noise ----------------------------------------------------------------------------------------
 
 
-def test_noise_is_that_of_the_reserved_gaussians_and_of_no_more(ledger):
+def test_noise_is_that_of_the_reserved_gaussians_alone(ledger):
     many = dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(400.0), 2)
     with ledger.spend("means", [many]) as charge:
         first, second = charge.noise(np.zeros(4000), 0.5), charge.noise(np.zeros(4000), 0.5)
@@ -397,7 +397,7 @@ def test_a_ledger_put_back_in_time_is_refused_without_results_too(ledger, place)
 # --- what it ends with ----------------------------------------------------------------------------
 
 
-def test_the_statement_follows_from_its_records_and_its_ledger(ledger, place, capsys):
+def test_the_statement_follows_from_records_and_ledger(ledger, place, capsys):
     ledger.spend("count", COUNT).finish(1)
     ledger.spend("lost", COUNT)
     ledger.spend("count", COUNT, again=True).finish(2)

@@ -11,8 +11,8 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from opacus.accountants import PRVAccountant, RDPAccountant
 
-from dpladder.embed.mechanisms import Steps, events_of, steps_of
 from dpladder.errors import BadInput, Refused
+from dpladder.external_ledger.mechanisms import Steps, events_of, steps_of
 from dpladder.privacy.accounting import booking
 
 DELTA = 1e-5

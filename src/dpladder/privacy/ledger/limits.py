@@ -12,7 +12,7 @@ from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import FREE, Entry
 from dpladder.privacy.accounting.composition import Composition, compose, entry_of, largest_entry
 from dpladder.privacy.accounting.events import Job, Partition, Spend
-from dpladder.privacy.accounting.shown import round_down, round_up, round_up_short
+from dpladder.privacy.accounting.rounding import round_down, round_up, round_up_short
 from dpladder.privacy.ledger.state import LedgerCharge, Terms, job_label
 
 

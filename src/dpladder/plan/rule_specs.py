@@ -19,7 +19,7 @@ from dpladder.config.load import BASE
 from dpladder.config.search_sections import SEARCHES, Ladder, names, runner_of
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
 from dpladder.config.sources import labels_of, names_of
-from dpladder.plan import mechanisms, reads
+from dpladder.plan import mechanisms, rule_params
 from dpladder.plan.digests import digest_of
 from dpladder.plan.mechanisms import Versions
 from dpladder.privacy.statement.documents import FINALS, PlanDocument
@@ -322,12 +322,12 @@ class RuleSpec:
     @property
     def private(self) -> bool:
         """Whether it opens private files."""
-        return issubclass(self.reads, reads.Private)
+        return issubclass(self.reads, rule_params.Private)
 
     @property
     def releases(self) -> bool:
         """Whether what it makes comes from records, and leaves."""
-        return issubclass(self.reads, reads.ReleaseReads)
+        return issubclass(self.reads, rule_params.ReleaseReads)
 
     @property
     def prepares(self) -> bool:
@@ -339,16 +339,16 @@ class RuleSpec:
     def trains(self) -> bool:
         """Whether its learner's own code is behind it: training, or telling what weights are
         worth."""
-        return issubclass(self.reads, reads.TrainingReads | reads.EvaluateTest)
+        return issubclass(self.reads, rule_params.TrainingReads | rule_params.EvaluateTest)
 
     @property
     def searches(self) -> bool:
         """Whether a search other than the ladder is behind it."""
-        return issubclass(self.reads, reads.SearchPrivately)
+        return issubclass(self.reads, rule_params.SearchPrivately)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        return reads.keys_of(self.reads)
+        return rule_params.keys_of(self.reads)
 
 
 SEARCHED = tuple(name for section in SEARCHES for name in names(section))
@@ -360,47 +360,51 @@ LEARNER_MODULES = tuple(
 STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
 CACHES = ("merge_features",)
 RULE_SPECS: dict[str, RuleSpec] = {
-    "prepare_dataset": RuleSpec(reads.PrepareDataset, models="any", per=()),
-    "prepare_public": RuleSpec(reads.PreparePublic, parts=_named_parts, per=("part",)),
+    "prepare_dataset": RuleSpec(rule_params.PrepareDataset, models="any", per=()),
+    "prepare_public": RuleSpec(rule_params.PreparePublic, parts=_named_parts, per=("part",)),
     "extract_features": RuleSpec(
-        reads.ExtractFeatures,
+        rule_params.ExtractFeatures,
         ("prepare_dataset",),
         _named_parts,
         models="any",
         per=("part", "shards", "shard"),
     ),
     "merge_features": RuleSpec(
-        reads.MergeFeatures, ("extract_features",), _named_parts, models="any", per=("part",)
+        rule_params.MergeFeatures, ("extract_features",), _named_parts, models="any", per=("part",)
     ),
-    "count_units": RuleSpec(reads.CountUnits, CACHES, when=_counts, buys="dataset.census", per=()),
-    "estimate_mean": RuleSpec(reads.EstimateMean, CACHES, buys="features.mean", per=()),
-    "find_mean": RuleSpec(reads.FindMean, CACHES, _sample, _finds_mean, per=()),
-    "find_start": RuleSpec(reads.FindStart, CACHES, _start, _finds_start, per=()),
+    "count_units": RuleSpec(
+        rule_params.CountUnits, CACHES, when=_counts, buys="dataset.census", per=()
+    ),
+    "estimate_mean": RuleSpec(rule_params.EstimateMean, CACHES, buys="features.mean", per=()),
+    "find_mean": RuleSpec(rule_params.FindMean, CACHES, _sample, _finds_mean, per=()),
+    "find_start": RuleSpec(rule_params.FindStart, CACHES, _start, _finds_start, per=()),
     "estimate_covariance": RuleSpec(
-        reads.EstimateCovariance, CACHES, buys="learner.covariance", per=()
+        rule_params.EstimateCovariance, CACHES, buys="learner.covariance", per=()
     ),
     "estimate_statistics": RuleSpec(
-        reads.EstimateStatistics, CACHES, buys="learner.statistics", per=()
+        rule_params.EstimateStatistics, CACHES, buys="learner.statistics", per=()
     ),
-    "estimate_head": RuleSpec(reads.EstimateHead, CACHES, buys="learner.head", per=()),
+    "estimate_head": RuleSpec(rule_params.EstimateHead, CACHES, buys="learner.head", per=()),
     "evaluate_head": RuleSpec(
-        reads.EvaluateHead, ("estimate_head", *CACHES), _test, _shows_head, per=()
+        rule_params.EvaluateHead, ("estimate_head", *CACHES), _test, _shows_head, per=()
     ),
     "run_trial": RuleSpec(
-        reads.RunTrial, CACHES, _trial_and_guide_parts, _climbs, per=("rung", "trial")
+        rule_params.RunTrial, CACHES, _trial_and_guide_parts, _climbs, per=("rung", "trial")
     ),
-    "select_rung": RuleSpec(reads.SelectRung, ("run_trial",), when=_climbs, per=("rung",)),
-    "fit_radius": RuleSpec(reads.FitRadius, ("select_rung",), when=_climbs, per=("target",)),
+    "select_rung": RuleSpec(rule_params.SelectRung, ("run_trial",), when=_climbs, per=("rung",)),
+    "fit_radius": RuleSpec(rule_params.FitRadius, ("select_rung",), when=_climbs, per=("target",)),
     "train_final": RuleSpec(
-        reads.TrainFinal, ("fit_radius", *CACHES), when=_trains_last, per=("target",)
+        rule_params.TrainFinal, ("fit_radius", *CACHES), when=_trains_last, per=("target",)
     ),
-    "private_search": RuleSpec(reads.SearchPrivately, CACHES, when=_searches, per=("target",)),
+    "private_search": RuleSpec(
+        rule_params.SearchPrivately, CACHES, when=_searches, per=("target",)
+    ),
     "train_student": RuleSpec(
-        reads.TrainStudent, (*FINALS, *CACHES), _student_parts, _teaches, per=("target",)
+        rule_params.TrainStudent, (*FINALS, *CACHES), _student_parts, _teaches, per=("target",)
     ),
-    "evaluate": RuleSpec(reads.EvaluateFinal, FINALS, _test, per=("target",)),
+    "evaluate": RuleSpec(rule_params.EvaluateFinal, FINALS, _test, per=("target",)),
     "evaluate_also": RuleSpec(
-        reads.EvaluateAlso,
+        rule_params.EvaluateAlso,
         FINALS,
         _further_test,
         _tests_further,
@@ -408,19 +412,21 @@ RULE_SPECS: dict[str, RuleSpec] = {
         module="evaluate",
     ),
     "evaluate_of": RuleSpec(
-        reads.EvaluateOf, CACHES, _test, models="others", per=("target",), module="evaluate"
+        rule_params.EvaluateOf, CACHES, _test, models="others", per=("target",), module="evaluate"
     ),
     "train_open": RuleSpec(
-        reads.TrainOpen, CACHES, _all_tests, _trains_open, per=(), code=LEARNER_MODULES
+        rule_params.TrainOpen, CACHES, _all_tests, _trains_open, per=(), code=LEARNER_MODULES
     ),
     "compare_learners": RuleSpec(
-        reads.CompareLearners, CACHES, _train_and_test_parts, code=LEARNER_MODULES
+        rule_params.CompareLearners, CACHES, _train_and_test_parts, code=LEARNER_MODULES
     ),
-    "compare_hpo": RuleSpec(reads.CompareHpo, CACHES, _train_and_test_parts, code=LEARNER_MODULES),
+    "compare_hpo": RuleSpec(
+        rule_params.CompareHpo, CACHES, _train_and_test_parts, code=LEARNER_MODULES
+    ),
     "plan_spend": RuleSpec(PlanDocument),
     "compose_privacy": RuleSpec(PlanDocument, code=STATEMENT),
-    "summarise": RuleSpec(reads.Summarise),
-    "write_report": RuleSpec(reads.WriteReport),
+    "summarise": RuleSpec(rule_params.Summarise),
+    "write_report": RuleSpec(rule_params.WriteReport),
 }
 RUNG_RULE = "run_rung"  # begins the names of rules that do all trials of a rung in one job
 
@@ -567,7 +573,7 @@ def _methods(rule_reads: Any, rule: str) -> tuple[str | None, str | None]:
 def _guide(rule_reads: Any, rule: str) -> str | None:
     """Of a head that is bought, too."""
     stage = RULE_SPECS[rule]
-    descends = stage.trains or issubclass(stage.reads, reads.EstimateHead)
+    descends = stage.trains or issubclass(stage.reads, rule_params.EstimateHead)
     learner = getattr(
         rule_reads, "learner", rule_reads
     )  # a job that buys a head reads the keys alone

@@ -14,18 +14,18 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.embed import statistics
-from dpladder.embed.charge import Charge
-from dpladder.embed.mechanisms import Mechanism, events_of
-from dpladder.embed.statement import write_statement
 from dpladder.errors import BadInput, Refused
+from dpladder.external_ledger import statistics
+from dpladder.external_ledger.charge import Charge
+from dpladder.external_ledger.mechanisms import Mechanism, events_of
+from dpladder.external_ledger.statement import write_statement
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend
-from dpladder.privacy.accounting.shown import round_down, round_up, round_up_short
+from dpladder.privacy.accounting.rounding import round_down, round_up, round_up_short
 from dpladder.privacy.ledger import anchors, book
 from dpladder.privacy.ledger.book import OWN_CODE
 from dpladder.privacy.ledger.home import open_home, refuse_home_inside
-from dpladder.privacy.ledger.room import remaining_epsilon
+from dpladder.privacy.ledger.limits import remaining_epsilon
 from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.statement.check import anchors_in, check, read_statement
 

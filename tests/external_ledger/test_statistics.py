@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import dpladder
-from dpladder.embed import statistics
-from dpladder.embed.ledger import OpenLedger
 from dpladder.errors import BadInput, Refused
+from dpladder.external_ledger import statistics
+from dpladder.external_ledger.ledger import OpenLedger
 
 DELTA = 1e-5
 BOUNDS = (-20.0, 100.0)

@@ -12,7 +12,7 @@ from dpladder.config import Config, Project
 from dpladder.config.learners import METHODS
 from dpladder.config.wording import did_you_mean, value_as_text
 from dpladder.errors import BadInput
-from dpladder.plan import dag, mechanisms, stages
+from dpladder.plan import job_identity, mechanisms, rule_specs
 from dpladder.plan.mechanisms import BROUGHT, WORD
 from dpladder.plan.plan import terms_of_project
 from dpladder.privacy.accounting.events import Job
@@ -27,7 +27,7 @@ def with_answers(project: Project, states: Mapping[str, State]) -> tuple[Project
     questions = [
         (question, config.dataset.lineage, _renews(config, job))
         for name, config in project.experiments.items()
-        for job, question in dag.questions(project, name)
+        for job, question in job_identity.questions(project, name)
     ]
     anew = frozenset(question for question, _, renewed in questions if renewed)
     answers = {
@@ -41,12 +41,12 @@ def with_answers(project: Project, states: Mapping[str, State]) -> tuple[Project
 
 def check_names(project: Project) -> None:
     """Refuse a `respend` that names nothing that can be asked anew."""
-    rules = [rule for rule in stages.RULE_SPECS if stages.is_mechanism(rule)]
-    known = {*project.experiments, *rules, *METHODS, *stages.SEARCHED, mechanisms.GUIDE}
+    rules = [rule for rule in rule_specs.RULE_SPECS if rule_specs.is_mechanism(rule)]
+    known = {*project.experiments, *rules, *METHODS, *rule_specs.SEARCHED, mechanisms.GUIDE}
     configs = project.experiments.values()
     names = [name for one in configs if isinstance(one.respend, tuple) for name in one.respend]
     if wrong := [name for name in dict.fromkeys(names) if name not in known]:
-        behind = {name for one in configs for name in stages.versions_of(one, _last_rule(one))}
+        behind = {name for one in configs for name in rule_specs.versions_of(one, _last_rule(one))}
         raise BadInput(
             f"config: respend names {', '.join(map(value_as_text, wrong))}; "
             f"{did_you_mean(wrong[0], known)}allowed: true, false, {{up_to: epsilon}}, or names of "
@@ -65,7 +65,7 @@ def _renews(config: Config, job: Job) -> bool:
     if not isinstance(config.respend, tuple):
         return config.respend is True
     return bool(
-        {job.experiment, job.rule, *stages.versions_of(config, job.rule)} & {*config.respend}
+        {job.experiment, job.rule, *rule_specs.versions_of(config, job.rule)} & {*config.respend}
     )
 
 
@@ -83,10 +83,10 @@ def notes_on_kept_releases(
     """Of these jobs' releases, each thing once, with how many releases it is about."""
     notes: Counter[str] = Counter()
     for job in jobs:
-        config, question = project.experiments[job.experiment], dag.question(project, job)
+        config, question = project.experiments[job.experiment], job_identity.question(project, job)
         charge = states.get(config.dataset.lineage, State()).answer(question)
         if charge is not None and charge.status == "DONE" and question in project.reused_versions:
-            for note in _notes_on_release(job, charge, stages.versions_of(config, job.rule)):
+            for note in _notes_on_release(job, charge, rule_specs.versions_of(config, job.rule)):
                 notes[f"{job.experiment}: {note}"] += 1
     return tuple(f"{note} ({count} released)" for note, count in notes.items())
 
@@ -127,4 +127,4 @@ def _raised_versions(charge: LedgerCharge, names: Iterable[str]) -> Iterator[tup
 
 
 def _code_differs(charge: LedgerCharge, names: Collection[str]) -> bool:
-    return charge.code != stages.code_behind(charge.job.rule, names)
+    return charge.code != rule_specs.code_behind(charge.job.rule, names)
