@@ -89,8 +89,8 @@ def build_own(
     anchor: Anchor,
     origin: Origin,
 ) -> Statement:
-    """The statement of the mechanisms of the user's own on one lineage (embed/): no plan stands
-    behind them, and no model."""
+    """The statement of the mechanisms of the user's own on one lineage (external_ledger/): no plan
+    stands behind them, and no model."""
     terms = state.terms
     assert terms is not None, "a lineage is opened before it is stated"
     job_by_question = {
