@@ -177,7 +177,7 @@ ROWS: Sequence[Row] = (
         "paper",
         ("the method as printed, Algorithms 1 to 3",),
         config("paper.yaml"),
-        shown="reproductions.md#the-method-as-printed",
+        shown="measurements/reproductions.md#the-method-as-printed",
     ),
     Row(
         "earlier",
@@ -187,14 +187,14 @@ ROWS: Sequence[Row] = (
             *("mnist5k", "--no-ablations", "--epsilons", "1", "4", "--methods"),
             *("linear_scaling_line", "linear_scaling_binary"),
         ),
-        shown="reproductions.md#the-method-as-printed",
+        shown="measurements/reproductions.md#the-method-as-printed",
     ),
     Row(
         "scaling",
         ("r against ε with its line, accuracy over η and T, accuracy over ε, in one picture",),
         script("scaling.py", "digits", "--figure", "scaling.svg"),
         pictures={"scaling.svg": "scaling.svg"},
-        shown="reproductions.md#the-line-at-cpu-size",
+        shown="measurements/reproductions.md#the-line-at-cpu-size",
     ),
     Row(
         "searches",
@@ -247,7 +247,7 @@ ROWS: Sequence[Row] = (
         "grid",
         (BACKBONES,),
         config("grid.yaml"),
-        shown="reproductions.md#networks-data-sets-totals-and-no-privacy",
+        shown="measurements/reproductions.md#networks-data-sets-totals-and-no-privacy",
     ),
     Row(
         "grid-cifar",
@@ -267,13 +267,13 @@ ROWS: Sequence[Row] = (
         ),
         config("research.yaml", "on_figures.yaml"),
         pictures={"frontier.svg": "results/uniform/figures/gap.svg"},
-        shown="reproductions.md#the-line-at-cpu-size",
+        shown="measurements/reproductions.md#the-line-at-cpu-size",
     ),
     Row(
         "open",
         ("accuracy against ε, with the gap to ε = ∞", "distribution shift"),
         script("shift.py", "--records", "1800", "--size", "64"),
-        shown="reproductions.md#networks-data-sets-totals-and-no-privacy",
+        shown="measurements/reproductions.md#networks-data-sets-totals-and-no-privacy",
     ),
     Row(
         "batches",
@@ -285,20 +285,20 @@ ROWS: Sequence[Row] = (
         "parts",
         (PARTS,),
         script("parts.py", "mnist5k", "digits"),
-        shown="reproductions.md#one-part-at-a-time",
+        shown="measurements/reproductions.md#one-part-at-a-time",
     ),
     Row(
         "shift",
         (SHIFT,),
         config("shift.yaml"),
-        shown="reproductions.md#networks-data-sets-totals-and-no-privacy",
+        shown="measurements/reproductions.md#networks-data-sets-totals-and-no-privacy",
         pictures={"shift.svg": "results/main/figures/shift.svg"},
     ),
     Row(
         "shift-private",
         (SHIFT,),
         config("other_people.yaml"),
-        shown="reproductions.md#networks-data-sets-totals-and-no-privacy",
+        shown="measurements/reproductions.md#networks-data-sets-totals-and-no-privacy",
     ),
     Row(
         "shift-cifar",
@@ -311,7 +311,7 @@ ROWS: Sequence[Row] = (
         "domains",
         (GROUPS,),
         script("domains.py"),
-        shown="reproductions.md#training-on-one-domain",
+        shown="measurements/reproductions.md#training-on-one-domain",
     ),
     Row(
         "hospitals",
@@ -324,7 +324,7 @@ ROWS: Sequence[Row] = (
         "texts-workflow",
         (TEXTS,),
         config("text.yaml"),
-        shown="reproductions.md#networks-data-sets-totals-and-no-privacy",
+        shown="measurements/reproductions.md#networks-data-sets-totals-and-no-privacy",
     ),
     Row(
         "texts",
@@ -357,13 +357,13 @@ ROWS: Sequence[Row] = (
         "subsets",
         ("training on subsets; models of disjoint parts combined (its appendix A.1)",),
         script("subsets.py", "mnist5k"),
-        shown="reproductions.md#fewer-records-and-models-of-disjoint-parts",
+        shown="measurements/reproductions.md#fewer-records-and-models-of-disjoint-parts",
     ),
     Row(
         "time",
         ("run time", "overhead in time"),
         script("overhead.py"),
-        shown="reproductions.md#run-time",
+        shown="measurements/reproductions.md#run-time",
     ),
     Row(
         "learners",
@@ -389,7 +389,7 @@ ROWS: Sequence[Row] = (
         "squares",
         (SQUARES,),
         script("squares.py", "mnist5k-112", "digits"),
-        shown="reproductions.md#least-squares-at-large-totals",
+        shown="measurements/reproductions.md#least-squares-at-large-totals",
     ),
     Row(
         "several",
@@ -408,7 +408,7 @@ ROWS: Sequence[Row] = (
         ("1, 10 and 100 steps; α or η beside λ; ε below 0.5",),
         script("second_moments.py", "mnist5k-112", "--figure", "second_moments.svg"),
         pictures={"second_moments.svg": "second_moments.svg"},
-        shown="reproductions.md#steps-two-parameters-at-once-and-small-totals",
+        shown="measurements/reproductions.md#steps-two-parameters-at-once-and-small-totals",
     ),
     Row(
         "vision",
@@ -426,7 +426,7 @@ ROWS: Sequence[Row] = (
         "vision-small",
         (VISION,),
         script("small_vit.py"),
-        shown="reproductions.md#a-small-vision-transformer",
+        shown="measurements/reproductions.md#a-small-vision-transformer",
     ),
     Row(
         "vision-vit",
@@ -440,13 +440,13 @@ ROWS: Sequence[Row] = (
         ("learning rate and losses over steps; noise split between gradient and losses",),
         script("dynamics.py", "mnist5k", "--figure", "dynamics.svg"),
         pictures={"dynamics.svg": "dynamics.svg"},
-        shown="reproductions.md#hyfreedps-dynamics-and-its-noise",
+        shown="measurements/reproductions.md#hyfreedps-dynamics-and-its-noise",
     ),
     Row(
         "hyfree",
         ("the method as printed, and what each part is worth",),
         script("hyfree_parts.py", "mnist5k-112", "digits"),
-        shown="reproductions.md#hyfreedp-as-published",
+        shown="measurements/reproductions.md#hyfreedp-as-published",
     ),
     Row(
         "joint",
@@ -466,13 +466,13 @@ ROWS: Sequence[Row] = (
         (ROUNDS,),
         script("count_rounds.py", "--figure", "rounds.svg"),
         pictures={"rounds.svg": "rounds.svg"},
-        shown="reproductions.md#ding--wus-rounds-and-their-price",
+        shown="measurements/reproductions.md#ding--wus-rounds-and-their-price",
     ),
     Row(
         "simulations",
         ("simulations with non-private training on disjoint parts",),
         script("simulate_tests.py", "digits"),
-        shown="reproductions.md#ding--wus-tests-without-private-training",
+        shown="measurements/reproductions.md#ding--wus-tests-without-private-training",
     ),
 )
 

@@ -28,9 +28,9 @@ def bag_of(file: Path, width: int) -> Any:
     if not file.is_file():
         return b""
     try:
-        with h5py.File(file, "r", locking=False) as file_, np.errstate(all="ignore"):
-            name = next((name for name in NAMES if is_self_contained(file_, name)), None)
-            return b"it holds no feats" if name is None else _mean(file_[name], width)
+        with h5py.File(file, "r", locking=False) as bag, np.errstate(all="ignore"):
+            name = next((name for name in NAMES if is_self_contained(bag, name)), None)
+            return b"it holds no feats" if name is None else _mean(bag[name], width)
     except Exception:  # whatever HDF5 and its binding trip over in damaged bytes
         return b"it is not readable as HDF5"
 

@@ -276,21 +276,22 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     """A label column, optional id, user, split and declared group; features are the chosen columns,
     or one list column named features, or all others that are no index of pandas'. Where a column is
     named text and none is chosen, that is what records are."""
-    table, names_, index = _open_parquet(path)
-    check_held(path, names_, layout)
+    table, column_names, index = _open_parquet(path)
+    check_held(path, column_names, layout)
     columns = {
-        role: _cells(table.column(name)) for role, name in layout.columns_present(names_).items()
+        role: _cells(table.column(name))
+        for role, name in layout.columns_present(column_names).items()
     }
-    record_columns_ = record_columns(columns, path, len(table))
-    lines = [_as_bytes(table.column(name)) for name in names_ if name not in index]
-    if TEXT in names_ and not layout.columns:
+    fields = record_columns(columns, path, len(table))
+    lines = [_as_bytes(table.column(name)) for name in column_names if name not in index]
+    if TEXT in column_names and not layout.columns:
         return replace(
-            _text_column(table.column(TEXT), record_columns_, path),
+            _text_column(table.column(TEXT), fields, path),
             line=partial(_cells_at, lines),
             line_is_all=True,
         )
     chosen = features_in(
-        path, [name for name in names_ if name not in index or layout.columns], layout
+        path, [name for name in column_names if name not in index or layout.columns], layout
     )
     if list(chosen) == ["features"]:
         matrix = _list_column(table.column("features"), path)
@@ -300,11 +301,11 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     return Source(
         "features",
         lambda index: matrix[index],
-        **record_columns_,
+        **fields,
         width=matrix.shape[1],
         line=partial(_cells_at, lines),
         line_is_all=True,
-        names=[name for name in names_ if name not in index],
+        names=[name for name in column_names if name not in index],
     )
 
 

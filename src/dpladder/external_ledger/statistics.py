@@ -91,8 +91,8 @@ def _quantile(tree: Floats, share: float, low: float, high: float) -> float:
 
 def numbers(values: Any) -> Floats:
     """Those that are numbers. Infinite ones are cut to bounds later."""
-    values_ = np.array([_number(value) for value in values], np.float64)
-    return values_[~np.isnan(values_)]
+    as_numbers = np.array([_number(value) for value in values], np.float64)
+    return as_numbers[~np.isnan(as_numbers)]
 
 
 def _number(value: Any) -> float:

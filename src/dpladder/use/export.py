@@ -186,7 +186,7 @@ def _write_graph(
             verbose=False,
         )
         assert written is not None, "what was traced is told"
-        shapes = [[*(input_.shape or ())] for input_ in written.model.graph.inputs]
+        shapes = [[*(graph_input.shape or ())] for graph_input in written.model.graph.inputs]
         whole = not any(isinstance(shape[axis], int) for shape in shapes for axis in axes)
     except torch.onnx.OnnxExporterError:
         whole = False

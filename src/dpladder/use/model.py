@@ -352,8 +352,8 @@ def _mean_by_user(
     """Of each user the mean of the records that can be read, at the precision they are kept at."""
     readable = [[one for one in places if problems[one] is None] or places[:1] for places in owners]
     means = [rows[places].mean(axis=0, dtype=np.float64) for places in readable]
-    means_ = np.array(means).reshape(len(owners), *rows.shape[1:]).astype(rows.dtype)
-    return means_, [problems[places[0]] for places in readable]
+    pooled = np.array(means).reshape(len(owners), *rows.shape[1:]).astype(rows.dtype)
+    return pooled, [problems[places[0]] for places in readable]
 
 
 def _content(image: Any) -> Any:
