@@ -139,35 +139,35 @@ def _own_noise() -> Callable[[Any], Any]:
 BROKEN: dict[str, Broken] = {
     "half the noise": (
         curator,
-        "_published",
+        "_publish_sum",
         _noise(lambda noise: noise / 2),
         lambda: of("gradients", "one step"),
         "scale of noise over its claim",
     ),
     "one noise vector for all classes": (
         curator,
-        "_published",
+        "_publish_sum",
         _noise(lambda noise: noise[:1].expand_as(noise)),
         lambda: of("gradients", "one step"),
         "largest correlation of noise",
     ),
     "one noise vector for all steps": (
         curator,
-        "_published",
+        "_publish_sum",
         _first_noise,
         lambda: of("gradients"),
         "largest correlation of noise",
     ),
     "one noise for all classes' moments": (
         curator,
-        "_published",
+        "_publish_sum",
         _first_noise,
         lambda: of("moments", "class by class"),
         "largest correlation of noise",
     ),
     "noise of its own": (
         curator,
-        "_published",
+        "_publish_sum",
         lambda honest: _own_noise()(honest),
         lambda: of("gradients", "one step"),
         "randomness outside the meter",
@@ -204,7 +204,7 @@ BROKEN: dict[str, Broken] = {
     ),
     "a record of k classes that counts wholly in each": (
         moments,
-        "of_class",
+        "rows_of_class",
         lambda honest: (
             lambda records, labels, label: (
                 honest(records, labels, label)[0],
@@ -216,14 +216,14 @@ BROKEN: dict[str, Broken] = {
     ),
     "findings that are all whole": (
         moments,
-        "presence",
+        "presence_weights",
         lambda honest: lambda labels, classes: (honest(labels, classes) > 0).double(),
         lambda: of("class sums", "presence"),
         BOUND,
     ),
     "records outside the ball": (
         moments,
-        "in_ball",
+        "scale_into_ball",
         lambda honest: lambda records, rows, radius: honest(records, rows, 2 * radius),
         lambda: of("moments"),
         BOUND,
@@ -265,7 +265,7 @@ BROKEN: dict[str, Broken] = {
     ),
     "a plug-in's weights that are not cut": (
         moments,
-        "weighed_by",
+        "sums_weighed_per_record",
         lambda honest: (
             lambda records, radius, each, constant: honest(records, radius, each, constant) * 3.0
         ),

@@ -26,6 +26,7 @@ from dpladder.learn.finetune.sums import sums_of as sums_of_model
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.queries import GradientSum, LossSums
 from dpladder.learn.records import Sums
+from dpladder.learn.scorers import LossScorer
 from dpladder.learn.trainings import declare, train, weights_of
 from dpladder.methods.hyfree_dp.section import HyperparameterFree
 from dpladder.methods.hyfree_finetune.section import HyperparameterFreeTuning
@@ -114,7 +115,8 @@ def test_a_language_model_is_trained_from_its_tokens_on() -> None:
     speech, learner = constants_of("speech", "input", "pretrained"), Learner(trains="all", every=1)
     texts = records(speech)
     found, _ = trained(learner, texts, speech, Hyper(1.0, 8, 1e6))
-    judge = weights_of(learner).losses(learner, speech)
+    judge = weights_of(learner).scorer(learner, speech)
+    assert isinstance(judge, LossScorer)
     still = [np.zeros_like(part) for part in found]
     assert judge.of(found, texts.features).mean() < 0.9 * judge.of(still, texts.features).mean()
 

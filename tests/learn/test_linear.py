@@ -453,7 +453,7 @@ def test_a_step_finds_the_threads_of_the_step_before(monkeypatch):
 def test_the_processor_names_the_product():
     """Never a clock: what runs again must come to the same bits."""
     held = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX2"}
-    asked = "from dpladder.learn.linear import _by_onednn; print(_by_onednn())"
+    asked = "from dpladder.learn.linear import _onednn_is_faster; print(_onednn_is_faster())"
     said = subprocess.run(
         [sys.executable, "-c", asked], env=held, capture_output=True, text=True, check=True
     )

@@ -195,7 +195,8 @@ def _plain(files: Any) -> dict[str, Any]:
 def _work(task: Task[Any]) -> None:
     if task.rule == DRAWN:
         drawn = [path for name, path in task.output.items() if name != "privacy"]
-        for path in (*drawn, *(Path(picture.path) for picture in task.reads.pictures)):
+        files = (Path(picture.path) for picture in task.reads.pictures if picture.path)
+        for path in (*drawn, *files):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("blank")
         write_report._vouch(task, read_json(task.input["statement"])["id"])

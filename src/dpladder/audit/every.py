@@ -25,7 +25,8 @@ from dpladder.errors import BadInput
 from dpladder.plan import rule_specs
 
 KINDS: tuple[Any, ...] = (kinds, learners, rules, searches)
-"""Modules that say alike what is attacked: `ATTACKED` by name, `attacks`, and `left_out`."""
+"""Modules that say alike what is attacked: `ATTACKED` by name, `attacks`, and
+`skipped_combinations`."""
 
 
 def audit(key: bytes, only: str | None = None) -> Report:
@@ -58,7 +59,7 @@ def mechanisms(group: str, folder: SceneFolder) -> tuple[Mechanism, ...]:
 
 def skipped_combinations(chosen: Sequence[str]) -> tuple[LeftOut, ...]:
     """The combinations that the audit does not run, each with its reason."""
-    return tuple(one for group in chosen for one in _kind_of(group).left_out(group))
+    return tuple(one for group in chosen for one in _kind_of(group).skipped_combinations(group))
 
 
 def _kind_of(group: str) -> Any:

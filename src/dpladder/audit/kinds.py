@@ -43,6 +43,7 @@ from dpladder.learn.queries import (
     WeighedSums,
     declared,
 )
+from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.dp_mlp import queries as perceptron
 from dpladder.methods.dp_mlp.section import HiddenLayer
 from dpladder.methods.hyfree_finetune.section import HyperparameterFreeTuning
@@ -210,7 +211,8 @@ class Asking:
                 weights = inputs.zeros(constants.classes, constants.dimension)
                 return [(weights, label) for label in labels]
             case RightCount():
-                return [((np.eye(constants.classes, constants.dimension, dtype=np.float32),),)]
+                head = np.eye(constants.classes, constants.dimension, dtype=np.float32)
+                return [((head,), ClassScorer())]
         return [(label,) for label in labels] if query.parts(constants) > 1 else [()]
 
     def weights(self, model: LinearHead | Flat, inputs: Any) -> Any:
@@ -223,7 +225,7 @@ class Asking:
             if self.far:
                 weights[:2, 0] = torch.tensor([1.0, -1.0])
             return weights
-        if model.engine.endswith("dp_mlp.sums"):
+        if model.engine.endswith("learn.perceptron"):
             from dpladder.methods.dp_mlp.train import initial
 
             learner = HiddenLayer(init="random")

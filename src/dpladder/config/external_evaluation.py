@@ -46,7 +46,8 @@ TESTER_KEYS: tuple[KeyPath, ...] = (
 def problems_of_testers(
     experiments: Mapping[str, Config], overrides: Mapping[str, Mapping[str, object]]
 ) -> Iterator[Problem]:
-    """`given`: what each experiment says itself; the base and cells of a grid measure nobody."""
+    """`overrides`: what each experiment says itself; the base and cells of a grid measure
+    nobody."""
     trained = [name for name, config in experiments.items() if config.tested is None]
     for name, config in experiments.items():
         of, beside = config.tested, name in overrides

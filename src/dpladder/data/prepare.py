@@ -27,8 +27,8 @@ its document's id and its place. All of them are the document's unit, or its use
 are more than the cap, the same keyed ids choose among them: at random to everybody without the key,
 and whatever other units there are.
 
-**Pools.** With `dataset.unit.pool` all records of a user that count get one label (`agreed`), and
-data/cache.py makes one row of theirs. None is over a cap then: a unit is one record.
+**Pools.** With `dataset.unit.pool` all records of a user that count get one label (`pooled_label`),
+and data/cache.py makes one row of theirs. None is over a cap then: a unit is one record.
 
 **Versions.** A version of the data is a number that the operator declares (`dataset.version`), and
 no digest of it leaves. Parts of different versions add up: a record may be edited between them, or

@@ -7,7 +7,7 @@ source that opens, three things stop a run:
 - **Its kind**: images for a network that takes texts (`check_kind`).
 - **Too few different rows** for the size that is declared, by header and config alone, in a table
   without ids (`refuse_too_few_different_rows`).
-- **Counts of its units** (`what_stops`). Wrong paths and misspelt classes make records count as
+- **Counts of its units** (`reason_to_stop`). Wrong paths and misspelt classes make records count as
   nothing, or leave one class; a run would spend its budget on that and report an accuracy of 1. So
   it stops where fewer than half of the units that the config declares count as something, or fewer
   than a tenth of those that count are of another class than the most frequent one. Of findings

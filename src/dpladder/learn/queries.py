@@ -17,7 +17,7 @@ contribution out and puts another in: how far apart these can be is what a kind'
 | range | a contribution is a number from 0 to the bound | 1 |
 
 Over a Poisson sample every law is `opposite`: neighbours there lie around "nobody sampled", not
-only around each other (`in_sample` in privacy/accounting/draws.py).
+only around each other (`sampled_sensitivity` in privacy/accounting/draws.py).
 """
 
 from __future__ import annotations

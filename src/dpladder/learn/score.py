@@ -69,7 +69,8 @@ def _row_by_row_product(x: NDArray[np.float64], matrix: NDArray[np.float64]) -> 
 
 def logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
     """Layer upon layer, with ReLU between them, in float64. A prediction that is a tie to 15 digits
-    hangs on how a product is rounded: what counts private records asks `alike`."""
+    hangs on how a product is rounded: what counts private records asks
+    `position_independent_logits`."""
     return _layers(weights, features, lambda x, matrix: x @ matrix.T)
 
 

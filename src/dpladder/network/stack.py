@@ -40,8 +40,8 @@ class Reached(Exception):
 
 class StandIn(nn.Module):
     """For what ends before the cut, and for the layer at it: puts out what was kept, which all of
-    them share. `others`: how many things such a layer puts out beside it, in a tuple; None where it
-    puts out a tensor."""
+    them share. `further`: how many things such a layer puts out beside it, in a tuple; None where
+    it puts out a tensor."""
 
     def __init__(self, further: int | None, outputs: list[Tensor]) -> None:
         super().__init__()

@@ -357,6 +357,10 @@ LEARNER_MODULES = tuple(
         module for method in METHODS.values() if method.built_in for module in method.modules
     )
 )
+REPORT = tuple(  # what draws a picture is named by a row of plan/pictures.py, and imported by it
+    f"dpladder.report.{path.stem}"
+    for path in sorted((Path(__file__).parents[1] / "report").glob("[!_]*.py"))
+)
 STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
 CACHES = ("merge_features",)
 RULE_SPECS: dict[str, RuleSpec] = {
@@ -426,7 +430,7 @@ RULE_SPECS: dict[str, RuleSpec] = {
     "plan_spend": RuleSpec(PlanDocument),
     "compose_privacy": RuleSpec(PlanDocument, code=STATEMENT),
     "summarise": RuleSpec(rule_params.Summarise),
-    "write_report": RuleSpec(rule_params.WriteReport),
+    "write_report": RuleSpec(rule_params.WriteReport, code=REPORT),
 }
 RUNG_RULE = "run_rung"  # begins the names of rules that do all trials of a rung in one job
 
@@ -581,7 +585,7 @@ def _guide(rule_reads: Any, rule: str) -> str | None:
 
 
 def mechanisms_of(rule_reads: Any, rule: str) -> tuple[str, ...]:
-    """The mechanisms of a rule's job. `told`: the config, or what the job reads of it."""
+    """The mechanisms of a rule's job. `rule_reads`: the config, or what the job reads of it."""
     return mechanisms.mechanism_names(rule, *_methods(rule_reads, rule), _guide(rule_reads, rule))
 
 
@@ -599,7 +603,7 @@ def versions_of(config: Config, rule: str) -> dict[str, int]:
 
 def identity_of(rule_reads: Any, rule: str, at: Versions) -> str:
     """What stands for the mechanisms of a job beside its config, at these versions; for what is
-    free, a digest of its code. `told`: as of mechanisms_of."""
+    free, a digest of its code. `rule_reads`: as of mechanisms_of."""
     if not is_mechanism(rule):
         return rule_code(rule)
     if RULE_SPECS[rule].code:  # it runs every learner

@@ -10,7 +10,7 @@ from own_methods.halving.section import Halving
 def price(search: Halving, epsilon: float, delta: float, relation: Relation) -> tuple[Counted, ...]:
     """Every round costs the same, for it has half of the last one's trainings at twice its mu
     squared. The last comes first: its model is put out."""
-    mu = gdp.mu(epsilon, delta)
+    mu = gdp.mu_from_epsilon(epsilon, delta)
     runs = [2**number for number in range(search.rounds)]
     each = [mu / math.sqrt(search.rounds * count) for count in runs]
     return tuple(

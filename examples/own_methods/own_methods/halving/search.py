@@ -10,13 +10,13 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.search.protocol import (
     Ask,
     Asking,
-    Found,
+    SearchOutcome,
     Setting,
     Units,
     events_of,
     mu_of,
     scores,
-    split,
+    split_mu,
     trainings,
 )
 from dpladder.search.space import draw
@@ -43,19 +43,19 @@ class Searcher:
         events = self.declare(setting).events
         final = mu_of(events[0].event)
         space, many = setting.space_of(draw="stratified", prior="none"), events[-1].count
-        kept = [draw(space, final, setting.epsilon, 0, run)[1] for run in range(many)]
+        rates = [draw(space, final, setting.epsilon, 0, run)[1] for run in range(many)]
         for count, (mu, _) in _rounds(events, setting):
-            answers = yield [Ask(r, mu, within=_trained(count)) for r in kept]
-            told = meter.publish(_scored(count), [answer.correct for answer in answers])
-            kept = [kept[place] for place in np.argsort(told)[::-1][: count // 2]]
-        [answer] = yield [Ask(kept[0], final, within=_trained(1))]
-        return Found(kept[0], final, answer.weights)
+            answers = yield [Ask(r, mu, within=_trained(count)) for r in rates]
+            noised = meter.publish(_scored(count), [answer.correct for answer in answers])
+            rates = [rates[place] for place in np.argsort(noised)[::-1][: count // 2]]
+        [answer] = yield [Ask(rates[0], final, within=_trained(1))]
+        return SearchOutcome(rates[0], final, answer.weights)
 
 
 def _rounds(events: tuple[Counted, ...], setting: Setting) -> list[tuple[int, tuple[float, float]]]:
     """All rounds but the last: how many trainings, and a training's mu for weights and score."""
     return [
-        (event.count, split(mu_of(event.event), setting.share)) for event in reversed(events[1:])
+        (event.count, split_mu(mu_of(event.event), setting.share)) for event in reversed(events[1:])
     ]
 
 

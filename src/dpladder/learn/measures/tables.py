@@ -2,8 +2,8 @@
 
 A table says which cells a record is in, and by what share. These are private. `add_up` cuts a
 record's shares to what the table's query declares (`Cells` in learn/queries.py), so a unit moves a
-table by no more, whatever `places` returns. `tell` is what follows from the noised counts, beside
-the figures (learn/measures/figures.py): it is free.
+table by no more, whatever `places` returns. `figures` is what follows from the noised counts,
+beside the figures (learn/measures/figures.py): it is free.
 """
 
 from __future__ import annotations

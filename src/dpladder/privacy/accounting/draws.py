@@ -49,7 +49,8 @@ class Draw:
     that of one run, or of one sample in which the unit is.
 
     `entering` belongs to a draw under a mask: how far one unit moves the sum when the unit enters
-    the sample. `in_sample` makes the sensitivity of it, and `tie` refuses a smaller one.
+    the sample. `sampled_sensitivity` makes the sensitivity of it, and `check_charge_matches_noise`
+    refuses a smaller one.
 
     `law` belongs to the uniform that a secret number of runs is drawn by: its mean and shape, and
     where it is cut off (`selection.Runs`), which is what the cost of a private selection hangs on.

@@ -53,14 +53,14 @@ class Meter:
 
     def publish(self, name: str, total: ArrayLike) -> Floats:
         """`total` with its declared noise, on the public grid. Everything leaves a mechanism this
-        way, or, from a tensor on a device, by `noise` and its `onto`."""
+        way, or, from a tensor on a device, by `noise` and its `add_to`."""
         exact = np.asarray(total, np.float64)
         published: Floats = self.noise(name, exact.shape).add_to(exact)
         return published
 
     def noise(self, name: str, shape: Shape) -> Noise:
         """The declared noise for a sum of this shape, which lies on another device; add it by
-        `onto` alone."""
+        `add_to` alone."""
         draw = self._declared.get(name)  # _take refuses a name that is not declared
         kind: Distribution = (
             "laplace" if draw is not None and draw.distribution == "laplace" else "gaussian"

@@ -13,13 +13,12 @@ that each of its 2^53 values is the middle of what it stands for: it is within 2
 rounding to 2 pi times it and 2 pi itself add to that, 1.2 u in all. A cosine adds 0.5 u, a product
 0.13 u, so L cos(angle) is within 2.5 u L: two of them within 178 u, where both L are 35 at most.
 
-Normals take cosine c and sine s from the tangent of half the angle (`_on_circle`). It is within 1 u
-of its size, which moves c by s^2 u and s by |s c| u; rounding its square, both sums and the
-division adds (0.07 s^2 + 0.38 |c|) u to c and 0.38 |s| u to s. r = sqrt(2 L) <= 9.6 is within 0.9 u
-of its size. So r c is within (1.4 |c| + 1.2 |s| + 1.07 s^2) u r, and r s within (1.4 |s| + 1.2 |c|
-+ |s c|) u r, 2.6 u r at the most. Four of them, added and halved, are within 54 u, the roundings of
-the additions included.
-"""
+Normals take cosine c and sine s from the tangent of half the angle (`_cosine_and_sine`). It is
+within 1 u of its size, which moves c by s^2 u and s by |s c| u; rounding its square, both sums and
+the division adds (0.07 s^2 + 0.38 |c|) u to c and 0.38 |s| u to s. r = sqrt(2 L) <= 9.6 is within
+0.9 u of its size. So r c is within (1.4 |c| + 1.2 |s| + 1.07 s^2) u r, and r s within (1.4 |s| +
+1.2 |c| + |s c|) u r, 2.6 u r at the most. Four of them, added and halved, are within 54 u, the
+roundings of the additions included."""
 
 from __future__ import annotations
 
