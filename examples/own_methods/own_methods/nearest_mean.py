@@ -42,7 +42,7 @@ def queries(learner: NearestMean, hyper: Any, constants: Any) -> tuple[Any, ...]
     return (sums,)
 
 
-def train(given: Any, queries: Any, learner: NearestMean, hyper: Any, constants: Any) -> Any:
+def train(inputs: Any, queries: Any, learner: NearestMean, hyper: Any, constants: Any) -> Any:
     """A generator: it yields questions, and is sent noised answers."""
     from torch import cat
 

@@ -20,7 +20,7 @@ class Method:
     Args:
         section: its keys in the config, and its traits.
         queries: `(learner, hyper, constants)` to all that one training asks (learn/queries.py).
-        train: `(given, queries, learner, hyper, constants)` to a generator that yields questions,
+        train: `(inputs, queries, learner, hyper, constants)` to a generator that yields questions,
             is sent noised answers, and returns weights (learn/curator.py).
         logit_noise: `(learner, hyper, constants)` to kappa, the sd of the noise that one training
             puts into a logit. A learner that is tuned must have this law: another one's would steer

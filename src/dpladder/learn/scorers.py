@@ -36,11 +36,8 @@ from dpladder.privacy.release.meter import Meter
 
 Confidences = tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]
 TaskName = Literal["classes", "findings", "losses", "answers"]
-FULL = (
-    1.0 - 2.0**-10
-    # what a record without any loss counts: the rest pays for float32 inside the network, as in
-    # descent.py
-)
+# What a record without any loss counts: the rest pays for float32 inside the network (descent.py).
+FULL = 1.0 - 2.0**-10
 WIDE = 32  # linear heads whose logits are computed in one pass
 
 

@@ -55,8 +55,8 @@ def facts_of(statement: SealedStatement, lineage: str, deployment: Deployment) -
         "unit": dataset.unit,
         "protected": unit_text(dataset),
         "several_records": dataset.unit in NO_PERSON,
-        "bears_two": of_group(bound, dataset.delta, 2),
-        "bears_three": of_group(bound, dataset.delta, 3),
+        "bears_two": group_guarantee(bound, dataset.delta, 2),
+        "bears_three": group_guarantee(bound, dataset.delta, 3),
         "level": _level(dataset),
         "relation": dataset.relation,
         "replaced": dataset.relation == "replace_one",
@@ -75,9 +75,10 @@ def _level(dataset: Stated) -> str:
     return f"user-level, at most {dataset.cap} records of each"
 
 
-def of_group(bound: Cost, delta: float, size: int) -> str:
-    """Of mu-GDP k mu (Dong, Roth & Su 2019, Theorem 2.14). Otherwise (k epsilon, delta (1 +
-    e^epsilon + ...)): k epsilon says too little, so only the factor is told."""
+def group_guarantee(bound: Cost, delta: float, size: int) -> str:
+    """What somebody with several units bears: of mu-GDP, k mu (Dong, Roth & Su 2019, Theorem 2.14).
+    Otherwise it is (k epsilon, delta (1 + e^epsilon + ...)): k epsilon says too little, so only the
+    factor is told."""
     if bound.mu is None:
         return f"{size} times epsilon, at a larger delta"
     return (
