@@ -458,7 +458,7 @@ ROWS: Sequence[Row] = (
         "prices",
         ("ε of the whole by Rényi accounting",),
         script("price_searches.py"),
-        shown="privacy.md#one-currency",
+        shown="measurements/privacy.md#private-searches",
     ),
     Row("whole", (WHOLE,), config("subset_search.yaml"), (MNIST, CIFAR10), rehearsed=True),
     Row(

@@ -1,5 +1,5 @@
 """What private searches cost in the ledger's one currency, beside Renyi bounds and their own
-profiles: docs/privacy.md's table.
+profiles: docs/measurements/privacy.md has the tables.
 
 python tools/price_searches.py
 """

@@ -486,7 +486,7 @@ FEW_STEPS = (  # rate, steps, noise multiplier, and the most that is stated over
 def test_few_steps_on_samples_are_stated_at_no_less_than_they_cost_and_little_more(
     rate: float, steps: int, sigma: float, most: float
 ) -> None:
-    """dp-accounting composes the same training alone (docs/privacy.md has the table)."""
+    """dp-accounting composes the same training alone (table: docs/measurements/privacy.md)."""
     accountant = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE)
     accountant.compose(PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), steps)
     alone = accountant.get_epsilon(DELTA)
