@@ -99,6 +99,14 @@ def test_the_operator_is_told_of_a_public_test_that_holds_the_private_data(
         assert (warning in checked(capsys)) == holds
 
 
+def test_research_on_public_data_is_not_told_that_its_own_source_is_private(
+    project: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    research = {"mode": "research", "dataset": {"declared_public": True}, "research": {"seed": 1}}
+    prepare(project, research)
+    assert "holds private records" not in checked(capsys)
+
+
 def test_a_table_of_few_answers_without_ids_is_refused_before_anything_is_spent(
     project: Workspace,
 ) -> None:

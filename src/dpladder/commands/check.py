@@ -103,7 +103,7 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         if looked.part in FEW:  # what they hold stops no run
             counted = replace(counted, stops=False)
         contents = frozenset(row.content for row in surveyed.rows if row.label >= 0)
-        if looked.part is None:
+        if protected:
             private[looked.dataset.lineage] = contents
         if look.spared:
             print(f"spared   {look.spared:,} files have not changed since they were looked into")
