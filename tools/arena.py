@@ -116,6 +116,13 @@ def stored(name: str, cache: Path | None, threads: int, seed: int) -> Arena:
     return Arena(train, test, constants, terms, Resources(threads=threads), seed)
 
 
+def with_units(arena: Arena) -> Arena:
+    """Each record is a unit."""
+    numbers = np.arange(len(arena.train.labels), dtype=np.uint64)
+    units = np.stack([numbers, numbers], axis=1).view(np.uint8)
+    return replace(arena, train=replace(arena.train, units=units))
+
+
 def mixture() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     random = np.random.default_rng(1)
     means = random.normal(size=(5, 64))

@@ -13,11 +13,12 @@ research mode: snakemake compare_hpo --configfile ...
 
 from __future__ import annotations
 
-import argparse
 import time
+from argparse import Namespace
 from pathlib import Path
 
-from arena import DATA, DELTA, centred, less_own_mean, load, stored
+from arena import DELTA, centred, less_own_mean, load, stored
+from terminal import read_options
 
 from dpladder.config.sweep_sections import Search
 from dpladder.jobs.compare_hpo import compare
@@ -35,20 +36,20 @@ ABLATED = 1.0  # the total at which the ladder's parts are varied
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__,
+        choices={"methods": [*METHODS], "centre": ["auto", "public", "none", "bought"]},
+        problem="mnist5k",
+        repeats=50,
+        seed=0,
+        epsilons=EPSILONS,
+        methods=[*METHODS],
+        ablations=True,
+        threads=2,
+        cache=Path,
+        centre="auto",
+        out=Path("results/compare_hpo"),
     )
-    parser.add_argument("problem", nargs="?", default="mnist5k", choices=DATA)
-    parser.add_argument("--repeats", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
-    parser.add_argument("--methods", nargs="+", default=[*METHODS], choices=[*METHODS])
-    parser.add_argument("--ablations", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    parser.add_argument("--centre", default="auto", choices=["auto", "public", "none", "bought"])
-    parser.add_argument("--out", type=Path, default=Path("results/compare_hpo"))
-    asked = parser.parse_args()
     about = f"{asked.problem}, δ = {DELTA:g}, {asked.repeats} repeats, seed {asked.seed}"
     asked.out.mkdir(parents=True, exist_ok=True)
     began, rows = time.perf_counter(), []
@@ -70,7 +71,7 @@ def main() -> None:
     print((asked.out / "hpo.md").read_text("utf-8"))
 
 
-def arena_at(asked: argparse.Namespace, epsilon: float) -> tuple[Arena, float, bool]:
+def arena_at(asked: Namespace, epsilon: float) -> tuple[Arena, float, bool]:
     """The data as this total sees it, what the total has left for the search, and whether the
     features are centred."""
     plain = (asked.problem, asked.cache, asked.threads, asked.seed)

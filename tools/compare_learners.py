@@ -10,12 +10,12 @@ compare_learners --configfile ...
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import asdict
 from pathlib import Path
 
-from arena import DATA, DELTA, centred, load
+from arena import DELTA, centred, load
+from terminal import read_options
 
 from dpladder.config.learners import METHODS, learner_of
 from dpladder.config.sweep_sections import Fit, Search, Sweep
@@ -48,25 +48,18 @@ RANGES = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__,
+        choices={"learners": [*METHODS, *VARIANTS]},
+        problem="mnist5k",
+        learners=list[str],
+        epsilons=EPSILONS,
+        repeats=5,
+        seed=0,
+        threads=2,
+        cache=Path,
+        out=Path,
     )
-    parser.add_argument("problem", nargs="?", default="mnist5k", choices=DATA)
-    parser.add_argument(
-        "--learners",
-        nargs="+",
-        choices=[*METHODS, *VARIANTS],
-        help="empty: as many as take minutes",
-    )
-    parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    parser.add_argument(
-        "--out", type=Path, help="default: results/compare_learners/ and the problem's name"
-    )
-    asked = parser.parse_args()
     arena = load(asked.problem, asked.cache, asked.threads, asked.seed)
     began, rows = time.perf_counter(), []
     few = arena.constants.dimension < 200

@@ -12,12 +12,12 @@ search by the number of its candidates, where each training costs epsilon = 1.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from terminal import print_head, print_row, read_options
 
 from dpladder.config.search_sections import ProposeTest
 from dpladder.privacy.accounting import booking, gdp, selection
@@ -42,15 +42,12 @@ class Walk:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--repeats", type=int, default=200)
-    parser.add_argument("--figure", type=Path, help="where a picture goes")
-    asked = parser.parse_args()
+    asked = read_options(__doc__, repeats=200, figure=Path)
     random, counted = np.random.default_rng(0), []
-    head = "| parts | candidates | u* - u0 | halved: rounds | gained | cost "
-    print(head + "| fallen back: rounds | gained | cost |\n|---|---|---|---|---|---|---|---|---|")
+    each = ("gained", "cost")
+    print_head(
+        *("parts", "candidates", "u* - u0"), "halved: rounds", *each, "fallen back: rounds", *each
+    )
     for parts in PARTS:
         for candidates in CANDIDATES:
             for gain in GAINS:
@@ -61,16 +58,17 @@ def main() -> None:
                     ]
                     rounds = float(np.mean([one.rounds for one in walks]))
                     gained = np.mean([one.gained for one in walks])
-                    cells.append(f"{rounds:.1f} | {gained:.2f} | {cost_of(round(rounds)):.2f}")
+                    cells += [f"{rounds:.1f}", f"{gained:.2f}", f"{cost_of(round(rounds)):.2f}"]
                     counted.append((parts, candidates, gain, halved, rounds))
                 shown = "no noise" if parts is None else parts
-                print(f"| {shown} | {candidates} | {gain:g} | {' | '.join(cells)} |", flush=True)
+                print_row(shown, candidates, f"{gain:g}", *cells)
     most = rounds_of(ProposeTest(step=STEP))
     print(f"\nThe most there can be: {most} rounds, {cost_of(most):.2f}")
     costs = costs_of(round(np.mean([one[-1] for one in counted if one[:4] == few()])))
-    print(f"\n| search | {' | '.join(map(str, MANY))} |\n|---|{'---|' * len(MANY)}")
-    for name, each in costs.items():
-        print(f"| {name} | {' | '.join(f'{one:.2f}' for one in each)} |")
+    print()
+    print_head("search", *map(str, MANY))
+    for name, priced in costs.items():
+        print_row(name, *(f"{one:.2f}" for one in priced))
     if asked.figure:
         draw(counted, costs, asked.figure)
 

@@ -12,16 +12,16 @@ folder for each class (data/cifar10/train).
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import trainings
 from arena import DELTA, LAST_OUTPUT, less_own_mean, stored
+from terminal import print_head, print_row, read_options, totals
 
 from dpladder.config.sweep_sections import Search
 from dpladder.data.centre import Map, network_mean
-from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan.resolve import MEAN, PAYS, PAYS_AGAIN
 from dpladder.privacy.accounting import gdp
@@ -37,24 +37,14 @@ TOTALS = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("problems", nargs="*", default=[*LAST], metavar="data")
-    parser.add_argument("--totals", type=float, nargs="+", default=TOTALS)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    asked = parser.parse_args()
-    print("| data | depths | " + " | ".join(f"ε = {total:g}" for total in asked.totals) + " |")
-    print("|---|---|" + "---|" * len(asked.totals))
+    asked = read_options(__doc__, problems=[*LAST], totals=TOTALS, repeats=5, threads=2, cache=Path)
+    print_head("data", "depths", *totals(asked.totals))
     for name in asked.problems:
         for which, data in (("last", LAST[name]), ("auto", f"{name}-auto")):
             arena = stored(data, asked.cache, asked.threads, 0)
             free = which == "last" and name != "bible"
             found = [accuracy(arena, total, free, asked.repeats) for total in asked.totals]
-            shown = " | ".join(f"{one:.3f}" for one in found)
-            print(f"| {name} | {which} | {shown} |", flush=True)
+            print_row(name, which, *found)
 
 
 def accuracy(arena: Arena, total: float, free: bool, repeats: int) -> float:
@@ -74,10 +64,7 @@ def _trained(arena: Arena, mu: float, free: bool, bought: bool) -> float:
     search = with_prior(Search(), learner, free or bought)
     r = Space(search, learner, arena.constants).r(belief(learner.name, search).median, left)
     [found], _ = answers(bench_of(arena), [NamedAsk("one", Ask(r, left), learner, search)])
-    return float(
-        ClassScorer().counts([found.weights], arena.test.features, arena.test.labels)[0]
-        / len(arena.test.labels)
-    )
+    return trainings.accuracy(arena, found.weights)
 
 
 def _less_network_mean(arena: Arena) -> Arena:

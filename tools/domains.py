@@ -10,13 +10,13 @@ a grid. Public data, seeded.
 
 from __future__ import annotations
 
-import argparse
 from math import inf
 
 import numpy as np
 from arena import DELTA
 from PIL import Image
 from shift import tested
+from terminal import print_head, print_row, read_options
 
 from dpladder.config.model import Resources
 from dpladder.data.centre import Map
@@ -57,24 +57,16 @@ def arena(train: list[Data], test: Data) -> Arena:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0])
-    parser.add_argument("--repeats", type=int, default=5)
-    asked = parser.parse_args()
+    asked = read_options(__doc__, epsilons=[1.0, 4.0], repeats=5)
     found = {name: halves(source) for name, source in DOMAINS.items()}
     first, *others = (test for _, test in found.values())
-    print(f"| trained on | total ε | {' | '.join(DOMAINS)} |\n|---|---|{'---|' * len(DOMAINS)}")
+    print_head("trained on", "total ε", *DOMAINS)
     for names in (["mnist"], ["digits"], [*DOMAINS]):
         both = arena([found[name][0] for name in names], first)
         for epsilon in (*asked.epsilons, inf):
             row = tested(both, others, epsilon, asked.repeats)
             total = "∞" if epsilon == inf else f"{epsilon:g}"
-            print(
-                f"| {' and '.join(names)} | {total} | {' | '.join(f'{one:.3f}' for one in row)} |",
-                flush=True,
-            )
+            print_row(" and ".join(names), total, *row)
 
 
 if __name__ == "__main__":

@@ -9,18 +9,18 @@ follows from them.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from arena import DATA, DELTA, load
+from arena import DELTA, load
+from terminal import print_head, print_row, read_options
 from torch import Tensor
+from trainings import accuracy, trained, training_for
 
 from dpladder.config.learner_sections import Steering
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.hyfree_dp import train as own
 from dpladder.methods.hyfree_dp.queries import Multipliers, split
 from dpladder.methods.hyfree_dp.section import HyperparameterFree
@@ -28,7 +28,7 @@ from dpladder.methods.hyfree_dp.train import Rate
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.report.style import CYCLE, canvas, log_axis
-from dpladder.research.contest import Arena, PublicMeter
+from dpladder.research.contest import Arena
 from dpladder.search.space import Space
 from dpladder.search.training import training_of
 
@@ -46,32 +46,22 @@ class Look:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__, problem="mnist5k", epsilons=[0.5, 1.0, 4.0], threads=2, cache=Path, figure=Path
     )
-    parser.add_argument("problem", nargs="?", default="mnist5k", choices=DATA)
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 4.0])
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    parser.add_argument("--figure", type=Path, help="where a picture goes")
-    asked = parser.parse_args()
     arena, learner = load(asked.problem, asked.cache, asked.threads, 0), HyperparameterFree()
     seen = {epsilon: looked(arena, learner, epsilon) for epsilon in asked.epsilons}
-    print("| ε | test accuracy | step | noised loss | learning rate |\n|---|---|---|---|---|")
-    for epsilon, (accuracy, looks) in seen.items():
+    print_head("ε", "test accuracy", "step", "noised loss", "learning rate")
+    for epsilon, (right, looks) in seen.items():
         for look in few(looks):
-            print(
-                f"| {epsilon:g} | {accuracy:.3f} | {look.step} | {look.loss:.3f} | {look.eta:.3g} |"
-            )
-    print(
-        "\n| γ | noise multiplier of gradients at ε = 1 | of each loss | losses' share of μ² "
-        "|\n|---|---|---|---|"
-    )
+            print_row(f"{epsilon:g}", right, look.step, look.loss, f"{look.eta:.3g}")
+    print()
+    print_head("γ", "noise multiplier of gradients at ε = 1", "of each loss", "losses' share of μ²")
     for gamma in GAMMAS:
         steered = learner.model_copy(update={"gamma": gamma})
         found = noise_of(arena, steered, 1.0)
         share = steered.points * found.looks / found.loss**2 / gdp.mu_from_epsilon(1.0, DELTA) ** 2
-        print(f"| {gamma:g} | {found.gradient:.1f} | {found.loss:.1f} | {share:.1%} |")
+        print_row(f"{gamma:g}", f"{found.gradient:.1f}", f"{found.loss:.1f}", f"{share:.1%}")
     if asked.figure:
         draw({epsilon: looks for epsilon, (_, looks) in seen.items()}, asked.figure)
 
@@ -84,17 +74,10 @@ def noise_of(arena: Arena, learner: HyperparameterFree, epsilon: float) -> Multi
 
 
 def looked(arena: Arena, learner: HyperparameterFree, epsilon: float) -> tuple[float, list[Look]]:
-    training = training_of(
-        Space(Search(), learner, arena.constants), None, Entry(gdp.mu_from_epsilon(epsilon, DELTA))
-    )
+    training = training_for(arena, learner, epsilon)
     with watched(learner.every) as looks:
-        weights = training.run(
-            arena.train,
-            PublicMeter(training.declared.draws, arena, f"dynamics {epsilon}"),
-            arena.resources,
-        )
-    right = ClassScorer().count(weights, arena.test.features, arena.test.labels)
-    return right / len(arena.test.labels), looks
+        weights = trained(arena, training, f"dynamics {epsilon}")
+    return accuracy(arena, weights), looks
 
 
 @contextmanager

@@ -15,19 +15,18 @@ With `--public` the first so many records are public with their labels, and guid
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from arena import encoded, load
-from batch_size import with_units
+from arena import encoded, load, with_units
 from numpy.typing import NDArray
+from terminal import print_head, print_row, read_options
+from trainings import accuracy, mean_and_sd, trained, training_for
 
 from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import Head
@@ -37,7 +36,6 @@ from dpladder.data.backbones import encoder
 from dpladder.data.datasets import open_source
 from dpladder.learn import public_head
 from dpladder.learn.data import Data
-from dpladder.learn.scorers import ClassScorer
 from dpladder.learn.trainings import weights_of
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.methods.dp_gd.section import Descent
@@ -57,35 +55,27 @@ FEW = Search(steps=(20, 500))  # passes through a network are dear
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__,
+        epsilons=[1.0, 2.0, 4.0, 8.0],
+        repeats=2,
+        kappas=[0.0],
+        learner=json.loads,
+        shares=list[float],
+        public=0,
+        until=UNTIL,
+        threads=1,
+        cache=Path,
     )
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.0, 4.0, 8.0])
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--kappas", type=float, nargs="+", default=[0.0], help="0: the prior's")
-    parser.add_argument(
-        "--learner",
-        type=json.loads,
-        default={},
-        help="options of dp_finetune, or of another by its name, as JSON",
-    )
-    parser.add_argument("--shares", type=float, nargs="+", default=[])
-    parser.add_argument("--public", type=int, default=0)
-    parser.add_argument("--until", default=UNTIL, help="the last layer that stays frozen")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    asked = parser.parse_args()
     head = with_units(load("mnist5k", asked.cache, asked.threads, 0))
     cut = beside(activations(head, asked.until, asked.cache), asked.public)
+    own = asked.learner or {}
     if asked.public:
-        asked.learner["public"] = "gradient"
-    print(
-        "| learner | kappa | total | test accuracy, mean and sd | CPU seconds | steps "
-        "|\n|---|---|---|---|---|---|"
-    )
+        own["public"] = "gradient"
+    print_head("learner", "kappa", "total", "test accuracy, mean and sd", "CPU seconds", "steps")
     for epsilon in asked.epsilons:
         compared("head", head, Descent(), Search(), epsilon, 0.0, asked.repeats)
-        learner = learner_of(TUNED | asked.learner)
+        learner = learner_of(TUNED | own)
         for kappa in asked.kappas:
             if not asked.shares:
                 compared("network", cut, learner, FEW, epsilon, kappa, asked.repeats)
@@ -147,27 +137,17 @@ def compared(
     kappa: float,
     repeats: int,
 ) -> None:
-    delta, sampled = arena.constants.delta, getattr(learner, "sampling_rate", 1.0) < 1.0
-    delta0 = booking.delta0_of(delta, booking.FINAL, booking.SAMPLED_SHARE) if sampled else 0.0
-    mu = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
-    space = Space(search, learner, arena.constants)
     kappa = kappa or prior_of_learner(learner.name, centred=arena.constants.network is None).median
-    r = None if learner.searches is None else space.r(kappa, mu)
-    training = training_of(space, r, Entry(mu, delta0=delta0))
+    training = training_for(arena, learner, epsilon, kappa, search)
     found, seconds = [], []
     for repeat in range(repeats):
-        meter = PublicMeter(training.declared.draws, arena, f"{name} {kappa} {epsilon} {repeat}")
         start = time.process_time()
-        weights = training.run(arena.train, meter, arena.resources)
+        weights = trained(arena, training, f"{name} {kappa} {epsilon} {repeat}")
         seconds.append(time.process_time() - start)
-        own = weights_of(learner).logits(learner, arena.constants)
-        found.append(ClassScorer(own).count(weights, arena.test.features, arena.test.labels))
-    told = (
-        f"{accuracy(found, len(arena.test.labels))} | {np.median(seconds):.0f} | "
-        f"{training.hyper.steps} |"
-    )
-    at = "–" if r is None else f"{kappa:g}"
-    print(f"| {name} | {at} | {epsilon:g} | {told}", flush=True)
+        found.append(accuracy(arena, weights, learner))
+    at = "–" if learner.searches is None else f"{kappa:g}"
+    cost = f"{np.median(seconds):.0f}"
+    print_row(name, at, f"{epsilon:g}", mean_and_sd(found), cost, training.hyper.steps)
 
 
 def after_head(
@@ -208,15 +188,9 @@ def after_head(
             weights = training.run(data, meter, arena.resources)
             data = replace(data, start=weights[-1])
         seconds.append(time.process_time() - start)
-        own = weights_of(network.learner).logits(network.learner, arena.constants)
-        found.append(ClassScorer(own).count(weights, arena.test.features, arena.test.labels))
-    told = f"{accuracy(found, len(arena.test.labels))} | {np.median(seconds):.0f}"
-    print(f"| head for {share:g} | {kappa:g} | {epsilon:g} | {told} | |", flush=True)
-
-
-def accuracy(found: Sequence[float], count: int) -> str:
-    spread = f" ± {np.std(found, ddof=1) / count:.3f}" if len(found) > 1 else ""
-    return f"{np.mean(found) / count:.3f}{spread}"
+        found.append(accuracy(arena, weights, network.learner))
+    cost = f"{np.median(seconds):.0f}"
+    print_row(f"head for {share:g}", f"{kappa:g}", f"{epsilon:g}", mean_and_sd(found), cost, "")
 
 
 if __name__ == "__main__":

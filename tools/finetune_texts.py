@@ -12,14 +12,13 @@ with the CPU seconds of one training.
 
 from __future__ import annotations
 
-import argparse
 import math
 from itertools import product
 
 import numpy as np
-from arena import DELTA
-from batch_size import with_units
+from arena import DELTA, with_units
 from finetune import after_head, beside, compared
+from terminal import print_head, read_options
 
 from dpladder.config.features_sections import Features
 from dpladder.config.learners import learner_of
@@ -42,28 +41,20 @@ ADAPTED = {"rank": 4, "targets": ["*.query", "*.value"]}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__,
+        verses=1500,
+        tokens=32,
+        epsilons=[1.0, 4.0],
+        kappas=[0.5],
+        steps=20,
+        trains=["head", "norm_and_bias", "lora", "last_block", "all"],
+        repeats=1,
+        shares=list[float],
+        public=0,
+        typical=32.0,
     )
-    parser.add_argument("--verses", type=int, default=1500)
-    parser.add_argument("--tokens", type=int, default=32)
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0])
-    parser.add_argument("--kappas", type=float, nargs="+", default=[0.5])
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument(
-        "--trains", nargs="+", default=["head", "norm_and_bias", "lora", "last_block", "all"]
-    )
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--shares", type=float, nargs="+", default=[])
-    parser.add_argument("--public", type=int, default=0)
-    parser.add_argument(
-        "--typical", type=float, default=32.0, help="length that kappa is told in above a cut"
-    )
-    asked = parser.parse_args()
-    print(
-        "| learner | kappa | total | test accuracy, mean and sd | CPU seconds | steps "
-        "|\n|---|---|---|---|---|---|"
-    )
+    print_head("learner", "kappa", "total", "test accuracy, mean and sd", "CPU seconds", "steps")
     for trains in asked.trains:
         arena = beside(arena_of(asked.verses, asked.tokens, trains, asked.typical), asked.public)
         for epsilon in asked.epsilons:

@@ -12,45 +12,42 @@ first train what lies above the cut, for so many epochs at most, as `dpladder tu
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from arena import load
-from batch_size import with_units
+from arena import load, with_units
 from finetune import UNTIL, activations, beside
 from numpy.typing import NDArray
+from terminal import print_row, read_options
 from torch import Tensor
+from trainings import accuracy, trained
 
 from dpladder.learn import linear
 from dpladder.learn.data import Data
 from dpladder.learn.finetune.parts import AboveCut, tuned_model
 from dpladder.learn.finetune.public_network import tune_network
-from dpladder.learn.scorers import ClassScorer
-from dpladder.learn.trainings import weights_of
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.research.contest import Arena, PublicMeter
+from dpladder.research.contest import Arena
 from dpladder.search.first_head import head_of, training_of_head
 
 ALONE, GUIDED = head_of(True, "softmax", 1), head_of(True, "softmax", 1, "gradient", 0.05)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__,
+        samples=[200],
+        epsilons=[0.25, 0.5, 1.0, 2.0, 4.0],
+        repeats=5,
+        tune=0,
+        until=UNTIL,
+        cache=Path,
     )
-    parser.add_argument("--samples", type=int, nargs="+", default=[200])
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[0.25, 0.5, 1.0, 2.0, 4.0])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--tune", type=int, default=0, help="epochs at most; 0: not at all")
-    parser.add_argument("--until", default=UNTIL, help="the last layer that stays as it is")
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    asked = parser.parse_args()
     cut = activations(with_units(load("mnist5k", asked.cache, 1, 0)), asked.until, asked.cache)
     for count in asked.samples:
         arena = beside(put_out(cut, own_tensors(cut, count, asked.tune)), count)
@@ -59,16 +56,16 @@ def main() -> None:
         assert sample is not None
         seen = linear.resident(sample, arena.constants, arena.resources, bias=True)
         print(
-            f"{count} public, their head alone: {right((start,), arena):.3f}; directions with the "
+            f"{count} public, their head alone: {accuracy(arena, (start,), ALONE):.3f}; directions with the "
             f"mean {linear.directions(seen):.1f}, without "
             f"{linear.effective_width_of_differences(seen):.1f}"
         )
         for epsilon in asked.epsilons:
             for learner in (ALONE, GUIDED):
-                found = [*trained(arena, learner, epsilon, asked.repeats)]
+                found = accuracies(arena, learner, epsilon, asked.repeats)
                 error = np.std(found, ddof=1) / len(found) ** 0.5
                 told = f"{np.mean(found):.3f} ± {error:.3f}"
-                print(f"| {count} | {learner.public} | {epsilon:g} | {told} |", flush=True)
+                print_row(count, learner.public, f"{epsilon:g}", told)
 
 
 def own_tensors(cut: Arena, count: int, epochs: int) -> Mapping[str, Tensor]:
@@ -100,18 +97,11 @@ def put_out(arena: Arena, tensors: Mapping[str, Tensor]) -> Arena:
     return replace(arena, train=train, test=test, constants=constants)
 
 
-def trained(arena: Arena, learner: FineTune, epsilon: float, repeats: int) -> Iterator[float]:
+def accuracies(arena: Arena, learner: FineTune, epsilon: float, repeats: int) -> list[float]:
     mu = gdp.mu_from_epsilon(epsilon, arena.constants.delta)
     training = training_of_head(learner, Entry(mu), arena.constants)
-    for repeat in range(repeats):
-        name = f"{learner.public} {epsilon} {repeat} {arena.constants.n0}"
-        meter, data = PublicMeter(training.declared.draws, arena, name), arena.train
-        yield right(training.run(data, meter, arena.resources), arena)
-
-
-def right(weights: tuple[NDArray[np.float32], ...], arena: Arena) -> float:
-    own, test = weights_of(ALONE).logits(ALONE, arena.constants), arena.test
-    return ClassScorer(own).count(weights, test.features, test.labels) / len(test.labels)
+    names = [f"{learner.public} {epsilon} {again} {arena.constants.n0}" for again in range(repeats)]
+    return [accuracy(arena, trained(arena, training, name), ALONE) for name in names]
 
 
 if __name__ == "__main__":

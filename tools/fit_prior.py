@@ -11,7 +11,6 @@ mean square of their distances from it. Writes search/priors.csv.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import math
 from collections.abc import Iterable, Sequence
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from terminal import read_options
 
 from dpladder.privacy.arrays import Floats
 from dpladder.search import prior
@@ -51,12 +51,7 @@ class Hump:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("surfaces", type=Path, nargs="+")
-    parser.add_argument("--learner", default="dp_gd")
-    asked = parser.parse_args()
+    asked = read_options(__doc__, surfaces=list[Path], learner="dp_gd")
     found = {surface.name: hump(surface) for surface in surfaces(asked.surfaces)}
     for name, one in found.items():
         print(f"{name:24} {math.exp(one.place):.2f}, {one.height:.3f} high")

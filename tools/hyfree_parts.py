@@ -9,24 +9,17 @@ same price. Mean and deviation over repeats, whose noise differs and whose recor
 
 from __future__ import annotations
 
-import argparse
 from contextlib import ExitStack
 from pathlib import Path
 from unittest.mock import patch
 
-import numpy as np
-from arena import DATA, DELTA, load
-from batch_size import with_units
+from arena import load, with_units
+from terminal import print_head, print_row, read_options, totals
+from trainings import accuracy, mean_and_sd, trained, training_for
 
-from dpladder.config.sweep_sections import Search
-from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.hyfree_dp import train as own
 from dpladder.methods.hyfree_dp.section import HyperparameterFree
-from dpladder.privacy.accounting import booking
-from dpladder.privacy.accounting.booking import Entry
-from dpladder.research.contest import Arena, PublicMeter
-from dpladder.search.space import Space
-from dpladder.search.training import training_of
+from dpladder.research.contest import Arena
 
 ADAMW: dict[str, object] = {"optimizer": "adamw", "weight_decay": 0.01}
 FIVE: dict[str, object] = {"points": 5}
@@ -50,21 +43,18 @@ COMPARED: dict[str, tuple[dict[str, object], dict[str, float]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__,
+        choices={"only": [*COMPARED]},
+        problems=["mnist5k-112", "digits"],
+        epsilons=[0.5, 1.0, 4.0],
+        repeats=10,
+        only=[*COMPARED],
+        rate=1.0,
+        threads=1,
+        cache=Path,
     )
-    parser.add_argument("problems", nargs="*", default=["mnist5k-112", "digits"])
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 4.0])
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--only", nargs="+", default=[*COMPARED], choices=[*COMPARED])
-    parser.add_argument("--rate", type=float, default=1.0, help="of Poisson samples")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    asked = parser.parse_args()
-    if unknown := set(asked.problems) - set(DATA):
-        parser.error(f"no data called {', '.join(sorted(unknown))}; there are {', '.join(DATA)}")
-    print(f"| data | what | {' | '.join(f'ε = {epsilon:g}' for epsilon in asked.epsilons)} |")
-    print(f"|---|---|{'---|' * len(asked.epsilons)}", flush=True)
+    print_head("data", "what", *totals(asked.epsilons))
     for problem in asked.problems:
         arena = with_units(load(problem, asked.cache, asked.threads, 0))
         for about in asked.only:
@@ -74,25 +64,13 @@ def main() -> None:
                 for name, value in guards.items():
                     stack.enter_context(patch.object(own, name, value))
                 cells = [cell(arena, learner, one, asked.repeats) for one in asked.epsilons]
-            print(f"| {problem} | {about} | {' | '.join(cells)} |", flush=True)
+            print_row(problem, about, *cells)
 
 
 def cell(arena: Arena, learner: HyperparameterFree, epsilon: float, repeats: int) -> str:
-    space = Space(Search(), learner, arena.constants)
-    delta0 = (
-        booking.delta0_of(DELTA, booking.FINAL, booking.SAMPLED_SHARE)
-        if learner.sampling_rate < 1.0
-        else 0.0
-    )
-    mu = booking.largest_mu(epsilon, DELTA, Entry(delta0=delta0))
-    training = training_of(space, None, Entry(mu, delta0=delta0))
-    found = []
-    for repeat in range(repeats):
-        meter = PublicMeter(training.declared.draws, arena, f"{epsilon} {repeat}")
-        weights = training.run(arena.train, meter, arena.resources)
-        right = ClassScorer().count(weights, arena.test.features, arena.test.labels)
-        found.append(right / len(arena.test.labels))
-    return f"{np.mean(found):.3f} ± {np.std(found, ddof=1):.3f}"
+    training = training_for(arena, learner, epsilon)
+    names = [f"{epsilon} {repeat}" for repeat in range(repeats)]
+    return mean_and_sd([accuracy(arena, trained(arena, training, name)) for name in names])
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ the whole total, whose best one nobody may know.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
 from arena import DELTA
 from small_vit import activations
+from terminal import print_head, print_row, read_options
 
 from dpladder.config.search_sections import PapernotSteinke
 from dpladder.config.sweep_sections import Search
@@ -31,26 +31,17 @@ GRID, AGAIN = 5, 2
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[8.0])
-    parser.add_argument("--repeats", type=int, default=4)
-    parser.add_argument("--records", type=int, default=400)
-    parser.add_argument("--trials", type=int, default=3)
-    asked = parser.parse_args()
+    asked = read_options(__doc__, epsilons=[8.0], repeats=4, records=400, trials=3)
     arena = activations(asked.records)
-    print("| total ε | search | test accuracy | trainings | CPU s |\n|---|---|---|---|---|")
+    print_head("total ε", "search", "test accuracy", "trainings", "CPU s")
     for epsilon in asked.epsilons:
         for found in contest(arena, entries(arena, epsilon, asked.trials), asked.repeats):
             told = (
                 f"{found.mean:.3f} ± {found.sd:.3f} | {found.trainings:.1f} | {found.seconds:.0f}"
             )
-            print(f"| {epsilon:g} | {found.name} | {told} |", flush=True)
+            print_row(f"{epsilon:g}", found.name, told)
         known = oracle(arena, setting_of(arena, epsilon), PLAIN, GRID, AGAIN)
-        print(
-            f"| {epsilon:g} | the best of {GRID} rates, for nothing | {known:.3f} | | |", flush=True
-        )
+        print_row(f"{epsilon:g}", f"the best of {GRID} rates, for nothing", known, "", "")
 
 
 def entries(arena: Arena, epsilon: float, trials: int) -> Sequence[Competitor]:

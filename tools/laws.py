@@ -9,7 +9,6 @@ factor c on lambda, where c = 1 is the law and c = 0 leaves the public records t
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from arena import load, stored
 from matplotlib.axes import Axes
 from public_sample import GUIDED, Asked, accuracy, beside, trained
 from surfaces import few, measured
+from terminal import print_head, print_row, read_options
 
 from dpladder.config.sweep_sections import Search
 from dpladder.learn import guide
@@ -55,13 +55,7 @@ class Curve:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--cache", type=Path)
-    parser.add_argument("--repeats", type=int, default=6)
-    parser.add_argument("--folder", type=Path, default=Path("docs"))
-    asked = parser.parse_args()
+    asked = read_options(__doc__, cache=Path, repeats=6, folder=Path("docs"))
     kappas(asked.cache, asked.repeats, asked.folder)
     lambdas(asked.cache, asked.repeats, asked.folder)
 
@@ -78,14 +72,16 @@ def kappas(cache: Path | None, repeats: int, folder: Path) -> None:
             over_kappa.append(Curve(name, told, [cell.kappa for cell in own], test))
             over_r.append(Curve(name, told, [space.r(cell.kappa, mu) for cell in own], test))
     law = prior_of_learner("dp_gd", centred=True).median
-    print("| data | n₀μ | best r | best κ | lost at κ = 1.6 |\n|---|---|---|---|---|")
+    print_head("data", "n₀μ", "best r", "best κ", "lost at κ = 1.6")
     for name in SETS:
         ours = [one for one in zip(over_r, over_kappa, strict=True) if one[0].data == name]
         lost = [kappa.missed(law) for _, kappa in ours]
-        print(
-            f"| {name} | {ours[0][0].strength} to {ours[-1][0].strength} | "
-            f"{span(r.best for r, _ in ours)} | {span(kappa.best for _, kappa in ours)} | "
-            f"{np.mean(lost):.3f} on average, {max(lost):.3f} at most |"
+        print_row(
+            name,
+            f"{ours[0][0].strength} to {ours[-1][0].strength}",
+            span((r.best for r, _ in ours)),
+            span((kappa.best for _, kappa in ours)),
+            f"{np.mean(lost):.3f} on average, {max(lost):.3f} at most",
         )
     every = np.geomspace(0.1, 1000, 81)
     fixed = min(every, key=lambda r: np.mean([one.missed(r) for one in over_r]))
@@ -120,10 +116,11 @@ def lambdas(cache: Path | None, repeats: int, folder: Path) -> None:
                 Curve(name, f"{count}, {epsilon:g}", FACTORS, [found[c][place] for c in FACTORS])
                 for place, epsilon in enumerate(EPSILONS)
             ]
-    print(f"\n| c | {' | '.join(f'{c:g}' for c in FACTORS)} |\n|---|{'---|' * len(FACTORS)}")
+    print()
+    print_head("c", *(f"{c:g}" for c in FACTORS))
     behind = np.array([[max(one.test) - test for test in one.test] for one in curves])
     for words, row in (("mean", behind.mean(0)), ("worst", behind.max(0))):
-        print(f"| behind the best c, {words} | {' | '.join(f'{one:.3f}' for one in row)} |")
+        print_row(f"behind the best c, {words}", *row)
     with canvas(folder / "law-of-lambda.svg", height=3.6, width=5.6) as figure:
         axes = figure.subplots()
         draw(axes, [Curve(c.data, c.strength, range(len(FACTORS)), c.test) for c in curves])

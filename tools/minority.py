@@ -10,26 +10,20 @@ one training each, with the whole total.
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from arena import DATA, DELTA, load
-from batch_size import with_units
+from arena import load, with_units
 from numpy.typing import NDArray
+from terminal import print_head, print_row, read_options, totals
+from trainings import trained, training_for
 
 from dpladder.config.learners import learner_of
-from dpladder.config.sweep_sections import Search
 from dpladder.learn.data import Data
 from dpladder.learn.score import logits
-from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.arrays import Floats
-from dpladder.research.contest import Arena, PublicMeter
-from dpladder.search.prior import prior_of_learner
-from dpladder.search.space import Space
-from dpladder.search.training import training_of
+from dpladder.research.contest import Arena
 
 LEARNERS = ("dp_gd", "dp_prototypes")
 
@@ -47,20 +41,10 @@ def thinned(data: Data, ratio: float) -> Data:
     )
 
 
-def scores(name: str, arena: Arena, mu: float, seed: str) -> Floats:
+def scores(name: str, arena: Arena, epsilon: float, seed: str) -> Floats:
     """One training without a search, at the prior's kappa where there is a rate."""
-    learner = learner_of({"name": name})
-    space = Space(Search(), learner, arena.constants)
-    r = (
-        None
-        if learner.searches is None
-        else space.r(prior_of_learner(name, centred=True).median, mu)
-    )
-    training = training_of(space, r, Entry(mu))
-    weights = training.run(
-        arena.train, PublicMeter(training.declared.draws, arena, seed), arena.resources
-    )
-    return logits(weights, arena.test.features)
+    training = training_for(arena, learner_of({"name": name}), epsilon)
+    return logits(trained(arena, training, seed), arena.test.features)
 
 
 def judged(scores: Floats, labels: NDArray[np.int64]) -> tuple[float, float]:
@@ -71,18 +55,16 @@ def judged(scores: Floats, labels: NDArray[np.int64]) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__,
+        problems=["digits", "mixture"],
+        ratio=20.0,
+        epsilons=[0.3, 1.0, 4.0],
+        repeats=10,
+        threads=2,
+        cache=Path,
     )
-    parser.add_argument("problems", nargs="*", default=["digits", "mixture"], choices=DATA)
-    parser.add_argument("--ratio", type=float, default=20.0)
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[0.3, 1.0, 4.0])
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    asked = parser.parse_args()
-    print(f"| data | learner | {' | '.join(f'ε = {epsilon:g}' for epsilon in asked.epsilons)} |")
-    print(f"|---|---|{'---|' * len(asked.epsilons)}", flush=True)
+    print_head("data", "learner", *totals(asked.epsilons))
     for problem in asked.problems:
         arena = load(problem, asked.cache, asked.threads, 0, centre="public")
         train = thinned(arena.train, asked.ratio)
@@ -91,14 +73,14 @@ def main() -> None:
         for learner in LEARNERS:
             cells = []
             for epsilon in asked.epsilons:
-                mu, labels = gdp.mu_from_epsilon(epsilon, DELTA), arena.test.labels
+                labels = arena.test.labels
                 found = [
-                    judged(scores(learner, arena, mu, f"{learner} {epsilon} {again}"), labels)
+                    judged(scores(learner, arena, epsilon, f"{learner} {epsilon} {again}"), labels)
                     for again in range(asked.repeats)
                 ]
                 whole, small = np.mean(found, axis=0)
                 cells.append(f"{whole:.3f}, {small:.3f}")
-            print(f"| {problem} | `{learner}` | {' | '.join(cells)} |", flush=True)
+            print_row(problem, f"`{learner}`", *cells)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ alone, on the features of mnist5k.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 import warnings
@@ -24,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from arena import load
+from terminal import print_head, print_row, read_options
 from torch import nn
 from torch.nn.functional import cross_entropy
 
@@ -70,21 +70,13 @@ DEMO = ((0.05, 3), (0.1, 3))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--records", type=int, default=4000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=10, help="of each search")
-    parser.add_argument("--epsilon", type=float, default=4.0, help="the searches' total")
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    asked = parser.parse_args()
+    asked = read_options(__doc__, records=4000, rounds=5, repeats=10, epsilon=4.0, cache=Path)
     warnings.filterwarnings("ignore", category=UserWarning)
     torch.set_num_threads(1)
-    print(f"| way | steps | {' | '.join(f'{width} features' for width in WIDTHS)} |")
-    print(f"|---|---|{'---|' * len(WIDTHS)}", flush=True)
+    print_head("way", "steps", *(f"{width} features" for width in WIDTHS))
     of_learners(asked.records, asked.rounds)
-    print("\n| search | trainings | CPU time |\n|---|---|---|", flush=True)
+    print()
+    print_head("search", "trainings", "CPU time")
     of_searches(load("mnist5k", asked.cache, 1, 0), asked.epsilon, asked.repeats)
 
 
@@ -94,7 +86,7 @@ def of_learners(records: int, rounds: int) -> None:
     for way in found[min(WIDTHS)]:
         than = PLAIN_MLP if way == "dp_mlp" else PLAIN
         cells = [f"{own[way] / own[than]:.2f}" if way in own else "–" for own in found.values()]
-        print(f"| {way} | {ONCE.get(way, STEPS)} | {' | '.join(cells)} |", flush=True)
+        print_row(way, ONCE.get(way, STEPS), *cells)
 
 
 def least(asked: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -163,7 +155,7 @@ def of_searches(arena: Arena, epsilon: float, repeats: int) -> None:
     }
     means = {name: np.mean(found, axis=0) for name, found in each.items()}
     for name, (trainings, seconds) in means.items():
-        print(f"| {name} | {trainings:.1f} | {seconds / means['prior'][1]:.1f} |", flush=True)
+        print_row(name, f"{trainings:.1f}", f"{seconds / means['prior'][1]:.1f}")
 
 
 def searched(arena: Arena, one: Competitor, repeat: int) -> tuple[float, float]:

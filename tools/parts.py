@@ -10,11 +10,11 @@ records are the same.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
-from arena import DATA, DELTA, centred, load
+from arena import DELTA, centred, load
+from terminal import print_head, print_row, read_options, totals
 
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.scorers import ClassScorer
@@ -45,17 +45,10 @@ CHANGED = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__, problems=["mnist5k"], epsilons=[0.5, 1.0, 4.0], repeats=10, threads=1, cache=Path
     )
-    parser.add_argument("problems", nargs="*", default=["mnist5k"], choices=DATA)
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 4.0])
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    asked = parser.parse_args()
-    print(f"| data | changed | {' | '.join(f'ε = {epsilon:g}' for epsilon in asked.epsilons)} |")
-    print(f"|---|---|{'---|' * len(asked.epsilons)}", flush=True)
+    print_head("data", "changed", *totals(asked.epsilons))
     for problem in asked.problems:
         arena = load(problem, asked.cache, asked.threads, 0)
         known = centred(problem, "auto")
@@ -63,7 +56,7 @@ def main() -> None:
             cells = [
                 cell(arena, learner, epsilon, known, asked.repeats) for epsilon in asked.epsilons
             ]
-            print(f"| {problem} | {about} | {' | '.join(cells)} |", flush=True)
+            print_row(problem, about, *cells)
 
 
 def cell(arena: Arena, learner: Descent, epsilon: float, known: bool, repeats: int) -> str:

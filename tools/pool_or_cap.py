@@ -11,7 +11,6 @@ probabilities.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -23,6 +22,7 @@ import numpy as np
 import yaml
 from arena import kept
 from numpy.typing import NDArray
+from terminal import print_head, print_row, read_options, totals
 
 import dpladder
 from dpladder.use.model import Model
@@ -33,19 +33,11 @@ UNITS = {"pool: mean": {"by": "user", "pool": "mean"}, "cap": {"by": "user"}}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--images", type=int, nargs="+", default=[2, 4, 8])
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 4.0])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    given = parser.parse_args()
+    given = read_options(__doc__, images=[2, 4, 8], epsilons=[0.5, 1.0, 4.0], repeats=3, cache=Path)
     features, labels = kept("mnist5k", given.cache)
     order = np.random.default_rng(0).permutation(len(labels))
     train, apart = order[:TRAINED], order[TRAINED:]
-    print(f"| images | unit | told by | {' | '.join(f'ε = {one:g}' for one in given.epsilons)} |")
-    print(f"|---|---|---|{'---|' * len(given.epsilons)}", flush=True)
+    print_head("images", "unit", "told by", *totals(given.epsilons))
     for images in given.images:
         private = people(train, labels, images)
         new = people(apart, labels, images)
@@ -66,8 +58,7 @@ def main() -> None:
                 for epsilon in given.epsilons
             ]
             for row, by in enumerate(("one image", "all images")):
-                told = " | ".join(f"{cell[row]:.3f}" for cell in cells)
-                print(f"| {images} | {name} | {by} | {told} |", flush=True)
+                print_row(images, name, by, *(float(cell[row]) for cell in cells))
 
 
 def people(indices: NDArray[Any], labels: NDArray[Any], images: int) -> NDArray[Any]:

@@ -11,7 +11,6 @@ search/looks.csv.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import math
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from fit_prior import Surface, surfaces
+from terminal import read_options
 
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.interface import Constants
@@ -49,11 +49,7 @@ class Design:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("surfaces", type=Path, nargs="+")
-    asked = parser.parse_args()
+    asked = read_options(__doc__, surfaces=list[Path])
     designs = [Design((Look(n, part),), share) for part, n, share in product(PARTS, TRIALS, SHARES)]
     designs += [
         Design((Look(n, part), Look(n, 2 * part)), share)

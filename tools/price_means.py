@@ -10,14 +10,15 @@ plan/resolve.py holds the part and the strength that it found.
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from arena import DATA, less_own_mean, stored
+import numpy as np
+import trainings
+from arena import less_own_mean, stored
+from terminal import print_head, print_row, read_options
 
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.bench import NamedAsk, answers
@@ -30,40 +31,31 @@ PARTS = (0.0, 0.02, 0.05, 0.1)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__, problems=["mnist5k-112", "digits", "mixture"], repeats=6, cache=Path
     )
-    parser.add_argument(
-        "problems", nargs="*", default=["mnist5k-112", "digits", "mixture"], metavar="data"
-    )
-    parser.add_argument("--repeats", type=int, default=6)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    asked = parser.parse_args()
-    print("| data | width | n0 μ | " + " | ".join(f"{part:.0%} of μ²" for part in PARTS) + " |")
-    print("|---|---|---|" + "---|" * len(PARTS))
+    print_head("data", "width", "n0 μ", *(f"{part:.0%} of μ²" for part in PARTS))
     for name in asked.problems:
-        assert name in DATA, f"{name} is not among {', '.join(DATA)}"
         arena = stored(name, asked.cache, 2, 0)
         for strength in STRENGTHS:
             found = [accuracy(arena, strength, part, asked.repeats) for part in PARTS]
-            shown = " | ".join(f"{one:.3f}" for one in found)
-            print(f"| {name} | {arena.constants.dimension} | {strength} | {shown} |", flush=True)
+            print_row(name, arena.constants.dimension, strength, *found)
 
 
 def accuracy(arena: Arena, strength: float, part: float, repeats: int) -> float:
     """Of a training that has what the mean left over, on average over noise."""
     mu, learner = strength / arena.constants.n0, Descent()
     search = with_prior(Search(), learner, part > 0)
-    right = 0
+    found = []
     for seed in range(repeats):
         own = less_own_mean(replace(arena, seed=seed), mu, part)
         left = mu * (1 - part) ** 0.5
         r = Space(search, learner, own.constants).r(belief(learner.name, search).median, left)
-        [found], _ = answers(
+        [answer], _ = answers(
             bench_of(own), [NamedAsk(f"{strength} {part}", Ask(r, left), learner, search)]
         )
-        right += ClassScorer().counts([found.weights], own.test.features, own.test.labels)[0]
-    return right / repeats / len(arena.test.labels)
+        found.append(trainings.accuracy(own, answer.weights))
+    return float(np.mean(found))
 
 
 if __name__ == "__main__":

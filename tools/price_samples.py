@@ -13,6 +13,7 @@ the whole share aside.
 from __future__ import annotations
 
 import numpy as np
+from terminal import print_head, print_row
 
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import (
@@ -54,17 +55,16 @@ def alone(profile: Curve) -> float:
 
 
 def main() -> None:
-    shares = " | ".join(f"stated at share {share:g}" for share in SHARES)
-    print(f"| samples of | steps | sigma | composed alone | {shares} |")
-    print("|---" * (4 + len(SHARES)) + "|")
+    shares = [f"stated at share {share:g}" for share in SHARES]
+    print_head("samples of", "steps", "sigma", "composed alone", *shares)
     for rate, steps, sigma in CASES:
         profile = curve(rate, steps, sigma)
         own = alone(profile)
-        cells = " | ".join(
+        cells = [
             f"{epsilon:.3f} (+{100 * (epsilon / own - 1):.0f} %)"
             for epsilon in (stated(profile, share) for share in SHARES)
-        )
-        print(f"| {rate:g} | {steps} | {sigma:g} | {own:.3f} | {cells} |", flush=True)
+        ]
+        print_row(f"{rate:g}", steps, f"{sigma:g}", own, *cells)
     lost = {
         share: gdp.epsilon(gdp.mu_from_epsilon(1.0, DELTA), DELTA * (1.0 - share)) - 1.0
         for share in SHARES

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from dp_accounting import dp_event
 from dp_accounting.rdp import RdpAccountant
+from terminal import print_head, print_row
 
 from dpladder.privacy.accounting import booking, gdp, selection, subset
 from dpladder.privacy.accounting.events import Gaussian, RepeatAndSelect, SubsetSelect
@@ -35,13 +36,10 @@ def renyi(shape: float) -> float:
 
 
 def main() -> None:
-    print("| search | Renyi | booked | own profile |\n|---|---|---|---|")
+    print_head("search", "Renyi", "booked", "own profile")
     for law, shape in LAWS.items():
         booked = booking.price(RepeatAndSelect(RUN, MEAN, shape, LIMIT), "add_remove")
-        print(
-            f"| best of a {law} number | {renyi(shape):.3f} | {booking.epsilon(booked, DELTA):.3f} "
-            "| |"
-        )
+        print_row(f"best of a {law} number", renyi(shape), booking.epsilon(booked, DELTA), "")
     for law, shape in LAWS.items():
         for apart in (True, False):
             tuning = RepeatAndSelect(RUN, MEAN, shape, LIMIT)
@@ -50,17 +48,15 @@ def main() -> None:
             alone = float(curve.epsilons[np.argmax(curve.deltas <= DELTA)])
             together = booking.epsilon(booking.price(event, "add_remove"), DELTA)
             where = "apart" if apart else "on everything"
-            print(f"| the same on a subset, {law}, {where} | | {together:.3f} | {alone:.3f} |")
+            print_row(f"the same on a subset, {law}, {where}", "", together, alone)
     gaps()
 
 
 def gaps() -> None:
     """How far the proved bound lies above what the worst known ranking costs, and the ranking by
     the value itself."""
-    print(
-        "\n| law of the number | run | proved | folded ranking | ranked by value | gap "
-        "|\n|---|---|---|---|---|---|"
-    )
+    print()
+    print_head("law of the number", "run", "proved", "folded ranking", "ranked by value", "gap")
     for law, shape in LAWS.items():
         for run in (0.3, 1.0, 3.0):
             mu, runs = gdp.mu_from_epsilon(run, DELTA), selection.Runs(MEAN, shape)
@@ -69,10 +65,7 @@ def gaps() -> None:
                 worst_folded(mu, runs, DELTA),
             )
             plain = by_value(mu, runs, DELTA)
-            print(
-                f"| {law} | {run:g} | {proved:.3f} | {dearest:.3f} | {plain:.3f} | "
-                f"{proved / dearest - 1:.1%} |"
-            )
+            print_row(law, f"{run:g}", proved, dearest, plain, f"{proved / dearest - 1:.1%}")
 
 
 if __name__ == "__main__":

@@ -16,15 +16,17 @@ the labels which it gives them.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from arena import DATA, DELTA, KIN, centred, load, stored
+import trainings
+from arena import DELTA, KIN, centred, load, stored
 from numpy.typing import NDArray
+from terminal import print_head, print_row, read_options, totals
+from trainings import accuracies
 
 from dpladder.config.features_sections import Features
 from dpladder.config.sweep_sections import Search
@@ -32,7 +34,6 @@ from dpladder.data.centre import Map, plain_mean
 from dpladder.learn import linear, public_head, student
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Weights
-from dpladder.learn.scorers import ClassScorer
 from dpladder.learn.trainings import weights_of
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
@@ -55,24 +56,21 @@ class Asked:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    given = read_options(
+        __doc__,
+        choices={"labels": ["right", "half", "random", "shifted"]},
+        problems=list[str],
+        samples=[50, 200, 1000],
+        epsilons=[0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0],
+        repeats=5,
+        labels="right",
+        elsewhere=False,
+        unlabelled=0,
+        threads=2,
+        cache=Path,
     )
-    parser.add_argument("problems", nargs="*", metavar="data", help=f"of {DATA}; {FIVE}")
-    parser.add_argument("--samples", type=int, nargs="+", default=[50, 200, 1000])
-    parser.add_argument(
-        "--epsilons", type=float, nargs="+", default=[0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0]
-    )
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--labels", choices=["right", "half", "random", "shifted"], default="right")
-    parser.add_argument("--elsewhere", action="store_true", help=f"from {KIN}")
-    parser.add_argument("--unlabelled", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    given = parser.parse_args()
     asked = Asked(given.epsilons, given.repeats, given.unlabelled)
-    print(f"| data | public | | {' | '.join(f'ε = {one:g}' for one in asked.epsilons)} |")
-    print(f"|---|---|---|{'---|' * len(asked.epsilons)}", flush=True)
+    print_head("data", "public", "", *totals(asked.epsilons))
     for problem in given.problems or FIVE:
         whole = stored(problem, given.cache, given.threads, 0)
         public = stored(KIN[problem], given.cache, given.threads, 0) if given.elsewhere else whole
@@ -87,8 +85,7 @@ def main() -> None:
                     ("no sample", accuracy(trained(alone, ALONE, asked, mean), alone, asked))
                 )
             for name, cells in found:
-                told = " | ".join(f"{cell:.3f}" for cell in cells)
-                print(f"| {problem} | {count} | {name} | {told} |", flush=True)
+                print_row(problem, count, name, *cells)
 
 
 def beside(arena: Arena, count: int, labels: str, public: Arena | None = None) -> Arena:
@@ -134,8 +131,7 @@ def relabelled(labels: NDArray[np.int64], classes: int, how: str) -> NDArray[np.
 
 def lines(arena: Arena, asked: Asked) -> Iterator[tuple[str, list[float]]]:
     assert arena.train.start is not None
-    size = len(arena.test.labels)
-    alone = ClassScorer().count((arena.train.start,), arena.test.features, arena.test.labels) / size
+    alone = trainings.accuracy(arena, (arena.train.start,))
     yield "the public head", [alone] * len(asked.epsilons)
     arena, shown = without(arena, asked.unlabelled)
     for name, learner in {"private alone": ALONE, "guided": GUIDED}.items():
@@ -170,13 +166,7 @@ def trained(arena: Arena, learner: Descent, asked: Asked, mean: bool = True) -> 
 
 
 def accuracy(found: Sequence[Weights], arena: Arena, asked: Asked) -> list[float]:
-    cells = (
-        ClassScorer()
-        .counts(found, arena.test.features, arena.test.labels)
-        .reshape(len(asked.epsilons), asked.repeats)
-        .mean(axis=1)
-    )
-    return [float(cell) / len(arena.test.labels) for cell in cells]
+    return [float(row.mean()) for row in accuracies(arena, found, asked.repeats)]
 
 
 if __name__ == "__main__":

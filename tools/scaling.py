@@ -12,13 +12,13 @@ of cheap trials; here they are known in hindsight, and cost nothing. "line": the
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from arena import DATA, DELTA, centred, load
+from arena import DELTA, centred, load
+from terminal import print_head, print_row, read_options
 
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.scorers import ClassScorer
@@ -61,17 +61,15 @@ class Place:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__,
+        problem="digits",
+        epsilons=[0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0],
+        repeats=5,
+        threads=1,
+        cache=Path,
+        figure=Path,
     )
-    parser.add_argument("problem", nargs="?", default="digits", choices=DATA)
-    totals = [0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0]
-    parser.add_argument("--epsilons", type=float, nargs="+", default=totals)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    parser.add_argument("--figure", type=Path, help="where a picture goes")
-    asked = parser.parse_args()
     arena = load(asked.problem, asked.cache, asked.threads, 0)
     median = prior_of_learner("dp_gd", centred(asked.problem, "auto")).median
     grids = [
@@ -80,8 +78,7 @@ def main() -> None:
     ]
     cheap = grids[:CHEAP]
     slope, start = np.polyfit([one.epsilon for one in cheap], [one.best for one in cheap], 1)
-    print("| ε | best r | good r | its accuracy | r by the line | accuracy | by the prior |")
-    print("|---|---|---|---|---|---|---|")
+    print_head("ε", "best r", "good r", "its accuracy", "r by the line", "accuracy", "by the prior")
     places = []
     for one in grids:
         r = float(np.clip(start + slope * one.epsilon, R[0], R[-1]))
@@ -91,10 +88,14 @@ def main() -> None:
         [prior] = trained(arena, one.epsilon, [(kappa, own.search)], asked.repeats)
         places.append(Place(one.epsilon, one.over_r, float(line), float(prior)))
         low, high = one.good
-        print(
-            f"| {one.epsilon:g} | {one.best:.3g} | {low:.2g} to {high:.2g} "
-            f"| {one.over_r.max():.3f} | {r:.3g} | {line:.3f} | {prior:.3f} |",
-            flush=True,
+        print_row(
+            f"{one.epsilon:g}",
+            f"{one.best:.3g}",
+            f"{low:.2g} to {high:.2g}",
+            one.over_r.max(),
+            f"{r:.3g}",
+            line,
+            prior,
         )
     if asked.figure:
         draw(places, (start, slope), heat(arena, asked.repeats), asked.figure)

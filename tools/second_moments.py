@@ -11,12 +11,12 @@ lambda of dp_ls, and the damping beside r of dp_fc.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from arena import DATA, DELTA, centred, load
+from arena import DELTA, centred, load
+from terminal import print_head, print_row, read_options, totals
 
 from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Search
@@ -47,39 +47,36 @@ DAMPINGS = (0.001, 0.01, 0.1, 1.0, 10.0)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__,
+        problem="mnist5k-112",
+        epsilons=[0.05, 0.1, 0.25, 0.5, 1.0, 4.0],
+        repeats=2,
+        threads=1,
+        cache=Path,
+        figure=Path,
     )
-    parser.add_argument("problem", nargs="?", default="mnist5k-112", choices=DATA)
-    totals = [0.05, 0.1, 0.25, 0.5, 1.0, 4.0]
-    parser.add_argument("--epsilons", type=float, nargs="+", default=totals)
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    parser.add_argument("--figure", type=Path, help="where a picture goes")
-    asked = parser.parse_args()
     arena, known = (
         load(asked.problem, asked.cache, asked.threads, 0),
         centred(asked.problem, "auto"),
     )
     curves = {}
-    print(f"| learner | steps | {' | '.join(f'ε = {epsilon:g}' for epsilon in asked.epsilons)} |")
-    print(f"|---|---|{'---|' * len(asked.epsilons)}", flush=True)
+    print_head("learner", "steps", *totals(asked.epsilons))
     for name, learner, steps in compared():
         found = [
             max(over_r(arena, learner, steps, one, asked.repeats, known)) for one in asked.epsilons
         ]
         curves[f"{name}, {steps} step{'s' * (steps > 1)}"] = found
-        print(f"| {name} | {steps} | {' | '.join(f'{one:.3f}' for one in found)} |", flush=True)
+        print_row(name, steps, *found)
     for name, rows in (
         ("dp_ls, alpha", {one: LeastSquares(alpha=one) for one in ALPHAS}),
         ("dp_fc, damping", {one: FeatureCovariance(damping=one) for one in DAMPINGS}),
     ):
-        print(f"\n| {name} | {' | '.join(f'κ = {way:.3g} m' for way in WAYS)} |")
-        print(f"|---|{'---|' * len(WAYS)}", flush=True)
+        print()
+        print_head(name, *(f"κ = {way:.3g} m" for way in WAYS))
         for value, learner in rows.items():
             found = over_r(arena, learner, 50, 1.0, asked.repeats, known)
-            print(f"| {value:g} | {' | '.join(f'{one:.3f}' for one in found)} |", flush=True)
+            print_row(f"{value:g}", *found)
     if asked.figure:
         draw(asked.epsilons, curves, asked.figure)
 

@@ -12,16 +12,16 @@ by the mean of 200 test images, which stand for a public sample. Public data, se
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from arena import DELTA, PUBLIC, encoded
-from links import accuracy
+from links import best_accuracy
 from numpy.typing import NDArray
 from PIL import Image
 from sklearn.metrics import roc_auc_score
+from terminal import print_head, print_row, read_options, totals
 
 from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, number_of, number_of_findings, states_by_finding
@@ -72,22 +72,15 @@ def features_of(made: list[NDArray[np.uint8]], cache: Path | None) -> NDArray[np
     return found
 
 
-def areas(weights: Weights, test: Data) -> float:
+def areas(arena: Arena, weights: Weights) -> float:
     """AUC of each finding, and their mean."""
-    logits = score.logits(weights, test.features)
-    findings = zip(states_by_finding(test.labels, CLASSES), logits.T, strict=True)
+    logits = score.logits(weights, arena.test.features)
+    findings = zip(states_by_finding(arena.test.labels, CLASSES), logits.T, strict=True)
     return float(np.mean([roc_auc_score(present, told) for (present, _), told in findings]))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0, 8.0])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--findings", action="store_true", help="each digit told by itself")
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    asked = parser.parse_args()
+    asked = read_options(__doc__, epsilons=[1.0, 4.0, 8.0], repeats=5, findings=False, cache=Path)
     made, digits = images()
     stored, cut = features_of(made, asked.cache), len(made) * 4 // 5
     mean = plain_mean(stored[cut:][:PUBLIC]) if asked.findings else None
@@ -121,18 +114,18 @@ def main() -> None:
     if asked.findings:
         for learner in FINDINGS:
             apart = [
-                accuracy(arena, learner, epsilon, asked.repeats, areas)
+                best_accuracy(arena, learner, epsilon, asked.repeats, areas)
                 for epsilon in asked.epsilons
             ]
-            print(f"| {learner.name} | {' | '.join(f'{one:.3f}' for one in apart)} |", flush=True)
+            print_row(learner.name, *apart)
         return
-    print(f"| trained on | {' | '.join(f'{epsilon:g}' for epsilon in asked.epsilons)} |")
+    print_head("trained on", *totals(asked.epsilons))
     for name, labels in trained.items():
         own = replace(arena, train=replace(arena.train, labels=labels[:cut]))
         found = [
-            accuracy(own, LeastSquares(), epsilon, asked.repeats) for epsilon in asked.epsilons
+            best_accuracy(own, LeastSquares(), epsilon, asked.repeats) for epsilon in asked.epsilons
         ]
-        print(f"| {name} | {' | '.join(f'{one:.3f}' for one in found)} |", flush=True)
+        print_row(name, *found)
 
 
 if __name__ == "__main__":

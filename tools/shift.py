@@ -11,12 +11,12 @@ without noise, at the best r.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from math import inf
 
 import numpy as np
 from arena import DELTA, encoded
+from terminal import print_head, print_row, read_options
 
 from dpladder.config.features_sections import Features
 from dpladder.config.learners import Learner
@@ -52,26 +52,20 @@ TESTS: dict[str, Corruption | None] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__,
+        networks=[f"efficientnet_lite{size}" for size in range(3)],
+        epsilons=[0.5, 1.0, 4.0],
+        records=5000,
+        size=96,
+        repeats=5,
     )
-    lites = [f"efficientnet_lite{size}" for size in range(3)]
-    parser.add_argument("--networks", nargs="+", default=lites, metavar="name")
-    parser.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1.0, 4.0])
-    parser.add_argument("--records", type=int, default=5000)
-    parser.add_argument("--size", type=int, default=96)
-    parser.add_argument("--repeats", type=int, default=5)
-    asked = parser.parse_args()
-    print(f"| network | total ε | mnist5k | {' | '.join(TESTS)} |")
-    print("|---|---|---|" + "---|" * len(TESTS))
+    print_head("network", "total ε", "mnist5k", *TESTS)
     for name in asked.networks:
         arena, others = of_network(Features(model=name, image_size=asked.size), asked.records)
         for epsilon in (*asked.epsilons, inf):
             found = tested(arena, others, epsilon, asked.repeats)
-            print(
-                f"| {name} | {epsilon:g} | {' | '.join(f'{one:.3f}' for one in found)} |",
-                flush=True,
-            )
+            print_row(name, f"{epsilon:g}", *found)
 
 
 def of_network(features: Features, records: int) -> tuple[Arena, Sequence[Data]]:

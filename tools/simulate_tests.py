@@ -11,11 +11,11 @@ of what is chosen; beside it, the best and the mean of the candidates.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
-from arena import DATA, load
+from arena import load
+from terminal import print_head, print_row, read_options
 
 from dpladder.config.search_sections import ProposeTest
 from dpladder.config.sweep_sections import Search
@@ -34,22 +34,21 @@ ASIDE = 0.2
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__,
+        problem="digits",
+        candidates=8,
+        parts=[10, 30, 100],
+        repeats=500,
+        threads=2,
+        cache=Path,
     )
-    parser.add_argument("problem", nargs="?", default="digits", choices=DATA)
-    parser.add_argument("--candidates", type=int, default=8)
-    parser.add_argument("--parts", type=int, nargs="+", default=[10, 30, 100])
-    parser.add_argument("--repeats", type=int, default=500)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    asked = parser.parse_args()
     arena, random = (
         load(asked.problem, asked.cache, asked.threads, 0, centre="public"),
         np.random.default_rng(0),
     )
     rounds = [f"ε₀ = {epsilon:g}" for epsilon in EPSILONS]
-    print(f"| parts | best | mean | {' | '.join(rounds)} |\n|---|---|---|{'---|' * len(EPSILONS)}")
+    print_head("parts", "best", "mean", *rounds)
     for parts in asked.parts:
         found = utilities(arena, parts, asked.candidates)
         moves = max(1 / parts, 1 / (ASIDE * arena.constants.n0))
@@ -59,8 +58,7 @@ def main() -> None:
             )
             for epsilon in EPSILONS
         ]
-        shown = " | ".join(f"{cell:.3f}" for cell in (found.max(), found.mean(), *cells))
-        print(f"| {parts} | {shown} |", flush=True)
+        print_row(parts, *(f"{cell:.3f}" for cell in (found.max(), found.mean(), *cells)))
 
 
 def utilities(arena: Arena, parts: int, candidates: int) -> Floats:

@@ -12,11 +12,12 @@ networks train, and at which price; it says nothing of pretrained ones.
 
 from __future__ import annotations
 
-import argparse
 import math
 
 import numpy as np
 from arena import DELTA, encoded
+from terminal import print_head, print_row, read_options, totals
+from trainings import accuracy, mean_and_sd, trained, training_for
 
 from dpladder.config.features_sections import Features
 from dpladder.config.learners import Learner, learner_of
@@ -26,15 +27,9 @@ from dpladder.data.backbones import encoder
 from dpladder.data.datasets import open_source
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
-from dpladder.learn.scorers import ClassScorer
-from dpladder.learn.trainings import weights_of
 from dpladder.network.cut import network_of
-from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.ledger.state import Terms
-from dpladder.research.contest import Arena, PublicMeter
-from dpladder.search.space import Space
-from dpladder.search.training import training_of
+from dpladder.research.contest import Arena
 
 NETWORK, SIZE, UNTIL = "test_vit", 32, "blocks.2"
 SHORT = Search(steps=(20, 20))
@@ -58,36 +53,20 @@ BY: dict[str, dict[str, object]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[8.0])
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--records", type=int, default=400)
-    asked = parser.parse_args()
+    asked = read_options(__doc__, epsilons=[8.0], repeats=2, records=400)
     arena = activations(asked.records)
-    print(f"| trained | by | {' | '.join(f'ε = {epsilon:g}' for epsilon in asked.epsilons)} |")
-    print(f"|---|---|{'---|' * len(asked.epsilons)}", flush=True)
+    print_head("trained", "by", *totals(asked.epsilons))
     for trains in ("head", "norm_and_bias", "all"):
         for name, own in BY.items():
             learner = learner_of(own | {"trains": trains})
             cells = [cell(arena, learner, epsilon, asked.repeats) for epsilon in asked.epsilons]
-            print(f"| {trains} | {name} | {' | '.join(cells)} |", flush=True)
+            print_row(trains, name, *cells)
 
 
 def cell(arena: Arena, learner: Learner, epsilon: float, repeats: int) -> str:
-    space, mu = Space(SHORT, learner, arena.constants), gdp.mu_from_epsilon(epsilon, DELTA)
-    r = None if learner.searches is None else space.clamp(space.r(KAPPA, mu))
-    training = training_of(space, r, Entry(mu))
-    found = []
-    for repeat in range(repeats):
-        name = f"{learner} {epsilon} {repeat}"
-        meter = PublicMeter(training.declared.draws, arena, name)
-        weights = training.run(arena.train, meter, arena.resources)
-        own = weights_of(learner).logits(learner, arena.constants)
-        right = ClassScorer(own).count(weights, arena.test.features, arena.test.labels)
-        found.append(right / len(arena.test.labels))
-    return f"{np.mean(found):.3f} ± {np.std(found, ddof=1):.3f}"
+    training = training_for(arena, learner, epsilon, KAPPA, SHORT)
+    names = [f"{learner} {epsilon} {repeat}" for repeat in range(repeats)]
+    return mean_and_sd([accuracy(arena, trained(arena, training, name), learner) for name in names])
 
 
 def activations(records: int) -> Arena:

@@ -9,16 +9,16 @@ part. "least squares" is numpy's, of the classes' indicators, with nothing held 
 
 from __future__ import annotations
 
-import argparse
 from math import inf
 from pathlib import Path
 
 import numpy as np
-from arena import DATA, centred, load
+from arena import centred, load
 from shift import heads
+from terminal import print_head, print_row, read_options, totals
+from trainings import accuracies
 
 from dpladder.config.learners import Learner
-from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_ls.section import LeastSquares
 from dpladder.research.contest import Arena
@@ -31,33 +31,26 @@ COMPARED: dict[str, Learner] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__,
+        problems=["mnist5k-112"],
+        epsilons=[1.0, 4.0, 16.0, 64.0],
+        repeats=5,
+        threads=1,
+        cache=Path,
     )
-    parser.add_argument("problems", nargs="*", default=["mnist5k-112"], choices=DATA)
-    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0, 16.0, 64.0])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    asked = parser.parse_args()
-    totals = [*asked.epsilons, inf]
-    print(f"| data | learner | {' | '.join(f'ε = {epsilon:g}' for epsilon in totals)} |")
-    print(f"|---|---|{'---|' * len(totals)}", flush=True)
+    epsilons = [*asked.epsilons, inf]
+    print_head("data", "learner", *totals(epsilons))
     for problem in asked.problems:
         arena, known = load(problem, asked.cache, asked.threads, 0), centred(problem, "auto")
         for about, learner in COMPARED.items():
-            cells = [cell(arena, learner, epsilon, known, asked.repeats) for epsilon in totals]
-            print(f"| {problem} | {about} | {' | '.join(cells)} |", flush=True)
-        print(
-            f"| {problem} | least squares |{' |' * len(asked.epsilons)} {plain(arena):.3f} |",
-            flush=True,
-        )
-
-
-def cell(arena: Arena, learner: Learner, epsilon: float, known: bool, repeats: int) -> str:
-    found = heads(arena, learner, epsilon, 1 if epsilon == inf else repeats, known)
-    counts = ClassScorer().counts(found, arena.test.features, arena.test.labels)
-    return f"{np.mean(counts) / len(arena.test.labels):.3f}"
+            cells = [
+                accuracies(arena, heads(arena, learner, epsilon, many, known), many).mean()
+                for epsilon in epsilons
+                for many in [1 if epsilon == inf else asked.repeats]
+            ]
+            print_row(problem, about, *map(float, cells))
+        print_row(problem, "least squares", *[""] * len(asked.epsilons), plain(arena))
 
 
 def plain(arena: Arena) -> float:

@@ -10,7 +10,6 @@ score counts) and on the test records, their means and spreads over the repeats.
 
 from __future__ import annotations
 
-import argparse
 import csv
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from arena import FITTED, load
+from terminal import read_options
 
 from dpladder.config.learners import Learner, learner_of
 from dpladder.config.sweep_sections import Search
@@ -47,19 +47,18 @@ class Cell:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = read_options(
+        __doc__,
+        problems=[*FITTED],
+        centre=["none", "public"],
+        learner="dp_gd",
+        kappas=KAPPAS,
+        repeats=6,
+        threads=2,
+        cache=Path,
+        out=Path("surfaces.csv"),
     )
-    parser.add_argument("data", nargs="*", default=[*FITTED])
-    parser.add_argument("--centre", nargs="+", default=["none", "public"])
-    parser.add_argument("--learner", default="dp_gd")
-    parser.add_argument("--kappas", type=float, nargs="+", default=KAPPAS)
-    parser.add_argument("--repeats", type=int, default=6)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--cache", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("surfaces.csv"))
-    asked = parser.parse_args()
-    for name in asked.data:
+    for name in asked.problems:
         for centre in asked.centre:
             arena = few(load(name, asked.cache, asked.threads, 0, centre))
             learner = learner_of({"name": asked.learner})
