@@ -13,7 +13,7 @@ RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-all test-ci test-slow test-mutants test-slurm test-slurm-ci lint golden docs site lock bench compare-learners compare-hpo papers report clean
+.PHONY: help env demo test test-all test-ci test-slow test-mutants test-slurm test-slurm-ci lint golden approve docs site lock bench compare-learners compare-hpo papers report clean
 
 help: ## list the targets
 	@awk -F ":.*## " '/^[a-z-]+:.*##/ {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ lint: env ## style, types, generated files, lock, workflow
 
 golden: env ## renew the golden record of mechanisms whose version rose, and of no others
 	@$(PY) tests/golden/renew.py
+
+approve: env ## renew tests/approved, the texts that tests compare messages with; then read the diff
+	@$(PY) -m pytest -q -n 0 -p no:cacheprovider --approve tests --ignore=tests/slurm --ignore=tests/benchmarks
 
 docs: env ## regenerate the demo config, the schemas and the key reference
 	@$(PY) -m dpladder.config.docs
