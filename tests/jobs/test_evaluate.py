@@ -49,6 +49,7 @@ def measured(scene: Scene, by: str = "main") -> Found:
         weights = {**NOTHING, "weights": str(trained.output["weights"])}
         rule = "evaluate" if by == "main" else "evaluate_of"
         asked = scene.task(rule, {"experiment": by, "target": total}, UNITS, weights)
+        asked.output["metrics"].parent.mkdir(parents=True, exist_ok=True)
         evaluate(
             replace(asked, output={name: asked.output[name] for name in ("metrics", "privacy")})
         )
@@ -118,6 +119,18 @@ def test_exact_counts_of_a_public_source_have_no_noise() -> None:
     assert found.accuracy == 3 / 8
     assert found.figures["balanced"] == NoisedFigure(0.375, 0.0)
     assert [one.accuracy for one in found.classes or ()] == [0.75, 0.0]
+
+
+def test_research_tells_the_counts_of_its_own_test_part_exactly(made: SceneFolder) -> None:
+    """In a release of the same data they are noised, and charged."""
+    for mode, exact in (("release", False), ("research", True)):
+        public = {"mode": mode, "dataset": {"declared_public": True}}
+        scene = made.scene({"dataset": {"classes": ["ill", "well"]}}, public)
+        found, state = measured(scene), book.load(Ledger(scene.home, LINEAGE))
+        charged = {item.job.rule for item in state.items.values()}
+        assert charged == {"train_final"} | (set() if exact else {"evaluate"})
+        assert found.noised is not exact
+        assert (found.sd == 0.0, found.total == len(UNITS)) == (exact, exact)
 
 
 GROUPED = {"column": "place", "names": ["a", "b"]}  # a scene's groups are its labels

@@ -261,6 +261,41 @@ def test_further_tests_of_private_images_are_paid_from_the_test_part_and_public_
     assert alone.event == beside.event
 
 
+def test_the_plan_says_what_counting_units_buys() -> None:
+    counted = {"census": {"epsilon": 0.02}}
+    rows = [line.split() for line in plan_table(document_of(dataset=counted)).splitlines()]
+    assert [row[1:4] for row in rows if "count_units" in row] == [
+        ["count_units", "class", "counts"]
+    ]
+
+
+def test_a_part_is_public_by_a_source_of_its_own_alone(tmp_path: Any) -> None:
+    """Of other parts those units count that were there when the version was first asked."""
+    (tmp_path / "test.npz").touch()
+    wildcards = {"experiment": "main", "target": "1"}
+    for source, public in ((None, []), (f"npz:{tmp_path}/test.npz", ["test"])):
+        found = project(dataset={"public_test": source})
+        assert job_identity.params(found, "evaluate", wildcards)["public_parts"] == public
+
+
+RESEARCH: dict[str, Any] = {"mode": "research", "dataset": {"declared_public": True}}
+
+
+def test_research_counts_its_tests_exactly_and_pays_for_trainings_alone() -> None:
+    """A test part of data declared public, as it is and corrupted; in a release it is paid for."""
+    free = [*FURTHER["also"]]
+    free[0] = {key: value for key, value in free[0].items() if key != "epsilon"}
+    tests = {"evaluate": {"also": free}}
+    released, counted = plan(evaluate=FURTHER), plan(**overlay(RESEARCH, tests))
+    assert {job.rule for job in released.items} >= {"train_final", "evaluate", "evaluate_also"}
+    assert {job.rule for job in counted.items} == {"train_final", "run_trial"}
+    assert "main: research counts its tests exactly" in "\n".join(
+        document_of(**overlay(RESEARCH, tests)).notes
+    )
+    declared = overlay(RESEARCH, {"mode": "release", "evaluate": FURTHER})
+    assert {job.rule for job in plan(**declared).items} == {job.rule for job in released.items}
+
+
 @pytest.mark.parametrize("rule", ["find_start", "find_mean", "train_student"])
 def test_what_is_found_for_nothing_is_found_in_public_sources(tmp_path: Any, rule: str) -> None:
     """Heads, means and students without noise: each opens public sources alone, and nothing is

@@ -122,7 +122,11 @@ def test_research_tells_the_gap_to_a_training_without_noise(project: Workspace) 
             "spends"
         ]
     }
-    assert rules == {"train_final", "evaluate"}
+    assert rules == {"train_final"}
+    assert not any(target["test"]["noised"] for target in found["targets"])
+    assert "its tests are counted exactly" in Path("results/privacy.md").read_text()
+    page = Path("results/report.html").read_text()
+    assert "of sampling alone, for its counts are exact" in page
 
 
 OTHERS: dict[str, Any] = {

@@ -141,6 +141,13 @@ def _classes_agree(one: Dataset, other: Dataset) -> bool:
 
 
 RULES: Table = {
+    "mode": rule_if(
+        lambda c, there: c.mode == "research",
+        lambda c, there: (
+            f"evaluate.of pays for counts of other people's records, and in research nobody is "
+            f"protected: give the source to evaluate.also of {c.tested}, where counts are exact"
+        ),
+    ),
     "dataset.lineage": rule_if(
         lambda c, there: c.dataset.lineage == there.lineage,
         lambda c, there: (

@@ -107,7 +107,7 @@ def _corruption(c: Config, also: Also) -> Messages:
 
 
 def _epsilon(c: Config, also: Also) -> Messages:
-    private = also.of == "test" and c.dataset.public_test is None
+    private = also.of == "test" and not c.exact_test
     if private and also.epsilon is None:
         yield (
             "required: the test part is private, and each count on it is paid for: say what one "

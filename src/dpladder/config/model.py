@@ -208,6 +208,12 @@ class Config(Section):
         return "final.targets" if self.final.targets else "privacy.epsilon"
 
     @property
+    def exact_test(self) -> bool:
+        """Whether counts of the test need no noise: it is a source declared public, or a part of
+        data that is, in research."""
+        return self.dataset.public_test is not None or self.mode == "research"
+
+    @property
     def spans(self) -> Spans | None:
         """How its documents are cut into records, where they are."""
         features = self.features

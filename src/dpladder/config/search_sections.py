@@ -176,7 +176,7 @@ def _private_search(c: Any) -> Messages:
         yield "it spends the whole total; leave final.budget out"
     if c.hpo.name == "koskela_kulkarni" and c.privacy.relation != "add_remove":
         yield "its bound holds under privacy.relation: add_remove alone"
-    if c.dataset.public_test is None and (c.dataset.split.rule, c.privacy.relation) != apart:
+    if not c.exact_test and (c.dataset.split.rule, c.privacy.relation) != apart:
         yield (
             "the test part must cost nothing beside it: name dataset.public_test, or use "
             "split.rule: hash and privacy.relation: add_remove"

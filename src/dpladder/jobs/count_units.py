@@ -47,7 +47,7 @@ def count_units(task: Task[CountUnits]) -> None:
 
 def release_of(task: Task[CountUnits]) -> Release:
     reservation, train = find_reservation(task), part_of(task, "train")
-    sigma = gdp.sigma(reservation.mu("count_units"), 1)
+    sigma = gdp.sigma(reservation.mu("class counts"), 1)
     most, cells = task.reads.labels, 3 if task.reads.labels == MANY else train.classes
     # a unit is counted once, however many records it has
     constants = replace(stored_constants(task, train), cap=1)
@@ -63,7 +63,7 @@ def release_of(task: Task[CountUnits]) -> Release:
             folder / "census.json", {"counts": noised.tolist(), "sd": query.scale(constants)}
         )
 
-    spends = reservation.actual_spends("count_units", costs.events)
+    spends = reservation.actual_spends("class counts", costs.events)
     return single(
         task, reservation, spends, costs.draws, {"train": train.map_name}, ("census",), produce
     )

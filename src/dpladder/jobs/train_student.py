@@ -23,7 +23,7 @@ def train_student(task: Task[TrainStudent]) -> None:
     head, ridge = student.taught(teacher, read(task, part), constants.classes)
     save_model(Path(task.output["weights"]), (head,), task, part, {"ridge": ridge})
     tested = None  # a private test part would have to count twice
-    if "test" in task.reads.public_parts:
+    if "test" in task.reads.places.features:
         names = class_names(task.reads.classes, constants)
         model = tables.MeasuredModel((head,), ClassScorer(), constants, names)
         tested = asdict(tables.exact("accuracy", model, read(task, part_of(task, "test"))))

@@ -40,6 +40,7 @@ from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.cost import price
 
 TRAIN, TEST = "train", "test"
+BUYS = {"count_units": "class counts"}  # what a rule buys, where its name does not say it
 FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training
 # Share of a total's mu. Less is what rounding leaves of a total that is spent: it buys no usable
 # model and no usable count.
@@ -135,7 +136,7 @@ def sweep_costs(project: Project, name: str, config: Config) -> Spends:
     for rule, bought in rule_specs.purchases(config):
         job = job_identity.job_of_owner(project, name, rule)
         mu = gdp.mu_from_epsilon(bought.epsilon, config.privacy.delta)
-        jobs[job] = (_spend(config, TRAIN, mu, rule.removeprefix("estimate_")),)
+        jobs[job] = (_spend(config, TRAIN, mu, BUYS.get(rule, rule.removeprefix("estimate_"))),)
     for wildcards in rule_specs.jobs(config, "run_trial"):
         job = job_identity.job_of_owner(project, name, "run_trial", **wildcards)
         if spends := _trial_spends(config, int(wildcards["rung"])):
@@ -163,7 +164,7 @@ def final_jobs(project: Project, name: str, config: Config, target: float) -> tu
         for rule in (*FINALS, "evaluate_also", "evaluate", "evaluate_of")
         for job in rule_specs.jobs(config, rule, target=rule_specs.target_name(target))
         if not all(
-            rule_specs.is_public(config, part)
+            rule_specs.counts_exactly(config, part)
             for part in rule_specs.RULE_SPECS[rule].parts(config, job)
         )
     )

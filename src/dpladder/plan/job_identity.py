@@ -33,6 +33,7 @@ from dpladder.plan.rule_specs import (
     RULE_SPECS,
     ancestry,
     cells,
+    counts_exactly,
     final_rule,
     further_test,
     further_tests,
@@ -226,6 +227,7 @@ FACTS: dict[str, Callable[[JobRequest], Any]] = {
     "public_parts": lambda request: [
         part for part in request.parts if is_public(request.config, part)
     ],
+    "exact": lambda request: all(counts_exactly(request.config, part) for part in request.parts),
     "source": lambda request: request.source,
     "fingerprint": lambda request: fingerprint(request.source),
     "stops": lambda request: request.config.dataset.stops,

@@ -43,6 +43,7 @@ def notes(project: Project) -> tuple[str, ...]:
             *_totals(config),
             *_note_large_limit(config),
             *_scores(config),
+            *_note_exact_test(config),
             *_test(config),
             *_rarest(config),
         )
@@ -134,9 +135,7 @@ def _head(config: Config) -> Iterator[str]:
 def _note_student(config: Config) -> Iterator[str]:
     if config.dataset.public_unlabelled is None or config.tested is not None:
         return
-    unless_public = (
-        "" if config.dataset.public_test else "; only a public test shows how good it is"
-    )
+    unless_public = "" if config.exact_test else "; only a public test shows how good it is"
     yield (
         "the final head labels dataset.public_unlabelled, and a student that learns those labels "
         f"is released beside it, at no cost{unless_public}."
@@ -210,9 +209,17 @@ def _scores(config: Config) -> Iterator[str]:
             )
 
 
+def _note_exact_test(config: Config) -> Iterator[str]:
+    if config.mode == "research":
+        yield (
+            "research counts its tests exactly, for the data is declared public: a release would "
+            "noise these counts, and pay for them."
+        )
+
+
 def _test(config: Config) -> Iterator[str]:
     """The accuracy's sd is at most that of one count over all units (jobs/evaluate.py)."""
-    if config.dataset.public_test is not None or config.evaluate.epsilon is None:
+    if config.exact_test or config.evaluate.epsilon is None:
         return
     size = rule_specs.nominal_size(config, "test")
     sd = _noise_of_a_count(config, config.evaluate.epsilon) / size
@@ -234,7 +241,7 @@ def _rarest(config: Config) -> Iterator[str]:
     if all were equally large, and findings in half of the records (jobs/evaluate.py)."""
     dataset, measures = config.dataset, config.evaluate.measures
     count = count_of_classes(dataset.source, dataset.classes)
-    if dataset.public_test is not None or measures not in BY_CLASS or count is None:
+    if config.exact_test or measures not in BY_CLASS or count is None:
         return
     many = dataset.labels == MANY
     epsilon = config.evaluate.epsilon or min(map(config.promised_epsilon, config.totals))

@@ -380,6 +380,9 @@ class TrainStudent(TrainingReads):
 
 @dataclass(frozen=True)
 class EvaluateTest(TotalReads, SeenReads):
+    """`exact`: whether it counts without noise."""
+
+    exact: bool
     learner: Annotated[Learner, key("learner")]
     measures: Annotated[Measures, key("evaluate.measures")]
 

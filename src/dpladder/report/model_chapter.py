@@ -69,7 +69,8 @@ def _result(summary: Summary) -> Fact:
             if absent
             else "; evaluate.measures: classes would count what always saying absent reaches"
         )
-    return figure, (f"{name} {whose}; ± is one standard deviation, of noise and sampling{beside}")
+    deviation = f"± is one standard deviation, of {test.spread_is_over}"
+    return figure, f"{name} {whose}; {deviation}{beside}"
 
 
 def commands(summary: Summary, artifact: str) -> Sequence[str]:

@@ -244,7 +244,7 @@ def _measured_lines(model: Model) -> Iterator[str]:
     what = "One less the Brier score" if tested.brier else "Accuracy"
     yield (
         f"{what} on {whose}: {percent(tested.accuracy)} ± {percent(tested.spread)}, one standard "
-        "deviation over noise and sampling."
+        f"deviation over {tested.spread_is_over}."
     )
     config = model.facts["config"]
     most = config.get("dataset.labels", 1)

@@ -187,6 +187,10 @@ class Tested:
         return sampling_spread(self.accuracy, self.accuracy_sd, self.total)
 
     @property
+    def spread_is_over(self) -> str:
+        return "noise and sampling" if self.noised else "sampling alone, for its counts are exact"
+
+    @property
     def majority(self) -> NoisedFigure | None:
         """The share that naming the most frequent class would get right, where records were counted
         by class; of findings, saying that all are absent."""

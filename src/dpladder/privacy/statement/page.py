@@ -130,8 +130,8 @@ def page(statement: SealedStatement) -> str:
     lines = ["# Privacy statement", ""]
     if statement.mode == "research":
         lines += [
-            "**This is not a release.** Research mode: the data is declared public and the noise "
-            "may be seeded.",
+            "**This is not a release.** Research mode: the data is declared public, the noise "
+            "may be seeded, and tests are counted exactly.",
             "",
         ]
     for lineage in statement.datasets:
@@ -270,9 +270,9 @@ def first_line(statement: Statement, lineage: str) -> str:
     limit = dataset.lifetime_epsilon
     if statement.mode == "research":
         return (
-            f"Lineage {lineage}: research mode, NOT A RELEASE. Its data is declared public and its "
-            "noise may be seeded, so nothing is guaranteed; a release would have cost epsilon = "
-            f"{spent} at delta = {delta}."
+            f"Lineage {lineage}: research mode, NOT A RELEASE. Its data is declared public, its "
+            "noise may be seeded and its tests are counted exactly, so nothing is guaranteed; what "
+            f"is noised would have cost a release epsilon = {spent} at delta = {delta}."
         )
     if limit is not None and limit_was_exceeded(dataset):
         return (
@@ -306,7 +306,8 @@ def closing_line(terms: Terms, state: State) -> str:
     if terms.mode == "research":
         return (
             f"Lineage {terms.lineage}: research mode, NOT A RELEASE. Nothing is guaranteed; "
-            f"releases would have cost epsilon = {spent} at delta = {delta} so far."
+            f"what is noised would have cost a release epsilon = {spent} at delta = {delta} so "
+            "far."
         )
     if terms.lifetime_epsilon is not None:
         promise = _limit_sentence(terms.lineage, terms.lifetime_epsilon, terms.delta, terms.unit)
