@@ -18,7 +18,9 @@ class NearestMean(LearnerSection):
     steps: ClassVar[int] = 1
     eta: ClassVar[float] = 1.0
     name: Literal["own.nearest_mean"] = "own.nearest_mean"
-    radius: Positive = Field(1.0, le=1e4, description="records are scaled into this ball first")
+    radius: Positive = Field(
+        1.0, le=1e4, description="Radius of a ball that records are scaled into first."
+    )
 
 
 def queries(learner: NearestMean, hyper: Any, constants: Any) -> tuple[Any, ...]:

@@ -20,31 +20,31 @@ class Unit(Section):
 
     by: Literal["record", "document", "user"] = Field(
         "record",
-        description="one record; with dataset.spans, one document with all its spans; or all "
-        "records of one user",
+        description="Whose records are protected together. record: one record. document: a "
+        "document with all its spans (dataset.spans). user: all records of one user.",
     )
     cap: Count = Field(
         1,
-        description="records kept per document or user, chosen by a key among that unit's own; 1 "
-        "for records",
+        description="Records of one document or user that count, at most. A key chooses among "
+        "that unit's own. 1 for records and with pool.",
     )
     called: Annotated[Words | None, NeutralAt(None)] = Field(
         None,
-        description="with by: user, what a user is in statements, such as patient; fixed for the "
-        "lineage's life",
+        description="What statements call a user, with by: user. Fixed for the lineage's life. "
+        "Empty: user. Example: patient",
     )
     pool: Literal["none", "mean"] = Field(
         "none",
-        description="mean: all records of a user are one record, whose features are the mean of "
-        "theirs, under one label; cap is 1 then",
+        description="Whether a user's records become one. mean: one record under one label, whose "
+        "features are the mean of theirs.",
     )
     conflicts: Conflicts = Field(
         "nothing",
-        description="with pool, a user whose records have different labels. nothing: the user "
-        "counts as nothing; any: is of the class among them that comes last in dataset.classes; "
-        "majority: of the most frequent, and among equals the last. Findings are told each by "
-        "itself: nothing leaves one out, any is present in any record, majority in half of those "
-        "that know",
+        description="With pool: what a user counts as whose records have different labels. "
+        "nothing: as nothing. any: the class among them that comes last in "
+        "dataset.classes. majority: the most frequent one, of equals the last. Of "
+        "findings, each by itself: nothing leaves it out, any takes one record, "
+        "majority half of those that know.",
     )
 
     @model_validator(mode="after")
@@ -88,16 +88,15 @@ class Split(Section):
 
     rule: Literal["hash", "given"] = Field(
         "hash",
-        description="hash: keyed hash of the unit's id; given: the source names each unit's part",
+        description="Who decides a unit's part. hash: a keyed hash of the unit's id. given: the "
+        "source's own column split.",
     )
     test: Fraction | None = Field(
         None,
-        description="expected fraction of units held out for evaluation; empty: 0.2, but 0 for a "
-        "new lineage whose experiments all have dataset.public_test",
+        description="Expected share of units in the test part. Empty: 0.2, but 0 for a new "
+        "lineage whose experiments all have dataset.public_test. Example: 0.3",
     )
-    validation: Fraction = Field(
-        0.0, description="expected fraction of units held out to score trials"
-    )
+    validation: Fraction = Field(0.0, description="Expected share of units that score trials.")
 
     @model_validator(mode="after")
     def _something_is_left_to_train_on(self) -> Split:
@@ -116,22 +115,25 @@ class Column(Section):
     """What is publicly known of a table's column. Its values must not decide it: a scaler or a list
     of levels taken from private data is a leak."""
 
-    name: Words
+    name: Words = Field(description="The column's name. Example: age")
     levels: tuple[Words, ...] = Field(
         (),
-        description="all that it may hold, in quotes where they are numbers: a feature each, 1 "
-        "or 0",
+        description="All values that the column may hold, each a feature of 1 or 0. Numbers stand "
+        "in quotes. Example: [red, green, blue]",
     )
     range: tuple[float, float] | None = Field(
-        None, description="smallest and largest value: cut there, and scaled to -1 to 1"
+        None,
+        description="Smallest and largest value, known publicly. Values are cut there and scaled "
+        "to -1 to 1. Empty: numbers as they are. Example: [0, 100]",
     )
     missing: Annotated[float | None, NeutralAt(None)] = Field(
         None,
-        description="of numbers, what a missing one counts as, known publicly; empty: a record "
-        "without it counts as nothing",
+        description="What a missing number counts as, known publicly. Empty: a record without it "
+        "counts as nothing. Example: 40",
     )
     mark_missing: Annotated[bool, NeutralAt(False)] = Field(
-        False, description="with missing, true: one more feature, 1 where it is missing and else 0"
+        False,
+        description="Whether a feature marks missing numbers, 1 there and else 0. Needs missing.",
     )
 
     @model_validator(mode="after")
@@ -161,20 +163,22 @@ Groups = tuple[Words, ...]
 
 
 class Group(Section):
-    """Which of some publicly named groups a record is of, such as a region or a hospital; one of
-    none counts as nothing."""
+    """Which of some publicly named groups a record is of, such as regions or hospitals. A record of
+    none counts as nothing. Empty: no groups."""
 
     names: Annotated[Groups, Field(min_length=1)] = Field(
-        description="the groups; named beforehand, and never read off the data"
+        description="The groups, named beforehand and never read off the data. Example: [north, "
+        "south, east]"
     )
     column: Words | None = Field(
         None,
-        description="of a table, or arrays: the column, or array, that holds each record's group",
+        description="The column of a table, or the array, that holds each record's group. Empty: "
+        "level says where. Example: hospital",
     )
     level: Literal[1, 2] | None = Field(
         None,
-        description="of folders, the one that is the group: 1 in group/class/file, 2 in "
-        "class/group/file",
+        description="Which folder is the group. 1: as in group/class/file. 2: as in "
+        "class/group/file. Empty: column says where. Example: 1",
     )
 
     @model_validator(mode="after")
@@ -195,13 +199,14 @@ class Group(Section):
 
 
 class TrainedGroup(Group):
-    """Which of some publicly named groups a record is of, such as a region or a hospital; one of
-    none counts as nothing."""
+    """Which of some publicly named groups a record is of, such as regions or hospitals. A record of
+    none counts as nothing. Empty: no groups."""
 
     train: Groups = Field(
         (),
-        description="those that are trained on, the others are tested alone: a record of another "
-        "group counts as nothing in the training and validation parts; empty: all",
+        description="Groups that are trained on. Records of others count as nothing in the "
+        "training and validation parts, and are tested. Empty: all. Example: [north, "
+        "south]",
     )
 
     @model_validator(mode="after")
@@ -216,15 +221,15 @@ class TrainedGroup(Group):
 
 
 class UnitCounts(Section):
-    """Units of the training part, counted by class under noise. A run stops before it spends more
-    where these counts say that fewer than half of nominal_size count as something, or that fewer
-    than a tenth are of another class than the most frequent one. null: nothing is counted, and
+    """Units of the training part, counted by class under noise before anything else is spent. A run
+    stops where fewer than half of nominal_size count as something. It also stops where fewer than a
+    tenth are outside the most frequent class. null: nothing is counted, and
     no data stops a run; look with `dpladder check`."""
 
     epsilon: Positive = Field(
         0.02,
-        description="epsilon of these counts alone, at the lineage's delta: by default about a "
-        "thousandth of mu^2 of a total of 1",
+        description="Epsilon of these counts alone, at the lineage's delta. The default is about "
+        "a thousandth of mu^2 of a total of 1.",
     )
 
 
@@ -245,130 +250,143 @@ class Dataset(Section):
     """The private data: a lineage for life, and where its current version lies."""
 
     lineage: Name = Field(
-        description="the data's name for life; every later version of the same data keeps it"
+        description="The data's name for life, which every later version keeps. Example: "
+        "clinic-chests"
     )
     source: Where = Field(
-        description=" | ".join(FORMS),
+        description=f"Where the records come from. One of: {' | '.join(FORMS)}",
     )
     columns: tuple[Chosen, ...] = Field(
         (),
-        description="of a table, the columns that are features, in this order, each by its name or "
-        "with its public levels or range; []: all but label, id, user, split and a "
-        "pandas index. Of jsonl, which of id, user, split its lines have (or dataset.id and "
-        "dataset.user)",
+        description="Columns of a table that are features, in this order. Each is a name, or a "
+        "name with public levels or range. Of jsonl, also which of id, user and split "
+        "its lines have. Empty: all but label, id, user, split and a pandas index. "
+        "Example: [visits, {name: age, range: [0, 100]}]",
     )
     label: Words | tuple[Words, ...] | None = Field(
         None,
-        description="of a table or arrays, the column that holds each record's class; empty: "
-        "label. With labels: many also a list: a column for each class, in the order of "
-        "dataset.classes, which may then be left out, with 1, 0, -1 or nothing in it",
+        description="The column, or array, of each record's class. With labels: many also a list, "
+        "a column for each class, which then names the classes. Empty: label. "
+        "Example: diagnosis",
     )
     id: str | None = Field(
         None,
         min_length=1,
-        description="the column with each record's own id; empty: id, where there is one",
+        description="The column of each record's own id. Empty: id, where there is one. Example: "
+        "case",
     )
     user: str | None = Field(
         None,
         min_length=1,
-        description="the column that says whose a record is; empty: user, where there is one",
+        description="The column that says whose a record is. Empty: user, where there is one. "
+        "Example: patient",
     )
     nominal_size: Count = Field(
-        description="about how many units train: a round figure that everybody may know, for sums "
-        "are divided by it"
+        description="About how many units train: a round, public figure. Sums are divided by it. "
+        "Example: 4000"
     )
     classes: Count | tuple[str, ...] | None = Field(
         None,
-        description="class list, or how many; required for your own data, known for named datasets",
+        description="The classes in their order, or how many. Empty: those of a data set known by "
+        "name, or of the list dataset.label. Example: [healthy, ill]",
     )
     majority: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         None,
-        description="the largest class's share, where it is known from elsewhere, and never "
-        "counted in the data: the report compares accuracy with it",
+        description="The largest class's share, known from elsewhere and never counted in the "
+        "data. The report compares accuracy with it. Empty: no comparison. Example: "
+        "0.9",
     )
     rare: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         None,
-        description="the share of the rarest class, or finding, where it is known from elsewhere, "
-        "and never counted in the data: few of it stop no run then, and the plan says whether a "
-        "test can tell anything of it",
+        description="The share of the rarest class or finding, known from elsewhere and never "
+        "counted in the data. Few records of it then stop no run, and the plan says "
+        "whether a test can see it. Empty: not known. Example: 0.03",
     )
     labels: Count | Literal["many"] = Field(
         1,
-        description="classes that a record may be of, at most, for learner dp_ls: above 1 its "
-        "label is a list of them, or their names between bars, as in cat|dog; right is "
-        "whatever names one of them. many: any number of them, and none, as findings in an image: "
-        "each class is told by itself, and names of no class count as other findings",
+        description="Largest number of classes of a record. Above 1 (learner dp_ls) a label is a "
+        "list, or names between bars: cat|dog. A prediction is right if it names one "
+        "of them. many: any number of findings, or none, each told by itself.",
     )
     unknown: Counted = Field(
         "ignore",
-        description="with labels: many, what a class counts as that is -1 (uncertain) or blank for "
-        "a record: ignore leaves the class out for this record, 0 is absent, 1 present",
+        description="With labels: many, what a finding of -1 (uncertain) or blank counts as. "
+        "ignore: left out for this record. 0: absent. 1: present.",
     )
     blank: Counted | None = Field(
         None,
-        description="the same for a blank alone, which is often not mentioned; empty: as unknown",
+        description="With labels: many, what a blank finding counts as; blank often means not "
+        "mentioned. Empty: as unknown. Example: 0",
     )
     multiline: Annotated[bool, NeutralAt(False)] = Field(
         False,
-        description="of a CSV table, true: a cell between quotes may hold line ends. Then a quote "
-        "that is not closed takes all rows after it along; false: each line is a row, and one "
-        "that does not parse counts as nothing by itself",
+        description="Whether a quoted cell of a CSV may hold line ends. true: a quote that is not "
+        "closed then swallows all rows after it. false: each line is a row, and one "
+        "that does not parse counts as nothing.",
     )
     version: Annotated[int | None, NeutralAt(None)] = Field(
         None,
-        description="a number for this version of the data, a part of every question about it. "
-        "Data that changed gets another one: then it is asked anew, at its price; under the same "
-        "number what was released is restored, and units that were not there count as nothing. "
-        "Experiments of one lineage with different sources give each its own",
+        description="The number of this version of the data. Data that changed gets another "
+        "number and is asked anew, at its price. Under the same number releases are "
+        "restored, and units that came later count as nothing. Experiments of one "
+        "lineage with different sources need a number each. Empty: no number, for "
+        "data that never changed. Example: 2",
     )
     links: Links = Field(
         "none",
-        description="of a folder: none follows no links, and a file that is one counts as nothing; "
-        "inside follows those that lead to files and other folders of the source "
-        "itself",
+        description="Which links in a folder are followed. none: none, and a file that is a link "
+        "counts as nothing. inside: those that lead to files and folders of the "
+        "source itself.",
     )
     declared_public: bool = Field(
-        False, description="true: the data is not private at all; required by mode: research"
+        False,
+        description="Whether nobody in the data needs protection. true: required by mode: "
+        "research.",
     )
     spans: bool = Field(
         False,
-        description="only with task: language_model: true makes several records of a text that is "
-        "longer than features.tokens, of so many tokens each, of which "
-        "dataset.unit.cap count; dataset.unit.by is then document or user",
+        description="Whether a text longer than features.tokens becomes several records. Only "
+        "with task: language_model. dataset.unit.by is then document or user, and "
+        "dataset.unit.cap of them count.",
     )
     equal_rows: Annotated[Literal["one_record"] | None, NeutralAt(None)] = Field(
         None,
-        description="of a table without ids, one_record: confirms that equal rows are one record, "
-        "stored several times; empty: refused where the declared levels allow fewer different rows "
-        "than nominal_size",
+        description="What equal rows of a table without ids are. one_record: one record, stored "
+        "several times. Empty: the run is refused where the levels allow fewer "
+        "different rows than nominal_size. Example: one_record",
     )
     census: UnitCounts | None = Field(default_factory=UnitCounts, description=UnitCounts.__doc__)
     group: TrainedGroup | None = Field(None, description=TrainedGroup.__doc__)
     unit: Unit = Field(default_factory=Unit, description=Unit.__doc__)
     split: Split = Field(default_factory=Split, description=Split.__doc__)
     public_test: Where | None = Field(
-        None, description="another source, declared public, to evaluate on for free"
+        None,
+        description="Another source, declared public, to evaluate on for free. Empty: the private "
+        "test part. Example: folder:public/test",
     )
     public_validation: Where | None = Field(
-        None, description="another source, declared public, to score trials on for free"
+        None,
+        description="Another source, declared public, to score trials on for free. Empty: private "
+        "records score them. Example: folder:public/validation",
     )
     public_sample: Where | None = Field(
         None,
-        description="a few hundred records of the same kind, declared public, whose mean centres "
-        "the features; with learner.init: public their labels train the head that "
-        "trainings start from, and with learner.public they guide each step",
+        description="A few hundred records of the same kind, declared public. Their mean centres "
+        "the features. With learner.init: public their labels train the first head, "
+        "and with learner.public they guide each step. Empty: none. Example: "
+        "folder:public/sample",
     )
     public_unlabelled: Where | None = Field(
         None,
-        description="many records of the same kind, declared public, whose labels are not read: "
-        "the final head labels them, and a student that learns those labels is released beside it, "
-        "at no cost",
+        description="Many records of the same kind, declared public; their labels are not read. "
+        "The final head labels them, and a student that learns those labels is "
+        "released beside it, for free. Empty: none. Example: folder:public/unlabelled",
     )
     public_size: Count | None = Field(
         None,
-        description="about how many records public_sample has, for the plan alone: with "
-        "learner.public: gradient it says how much of a step is theirs, and whether trials pay "
-        "beside them",
+        description="About how many records public_sample has, for the plan alone. The plan then "
+        "says how much of a step is theirs, and whether trials pay beside them. "
+        "Empty: not known. Example: 200",
     )
 
     @model_validator(mode="after")

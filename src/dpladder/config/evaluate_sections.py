@@ -42,50 +42,58 @@ class Also(Section):
     corrupted."""
 
     name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=32)] = Field(
-        description="what it is called in tables and figures"
+        description="What tables and figures call this test. Example: stl10"
     )
     source: Where | None = Field(
         None,
-        description="another source to evaluate on; empty: those of `of`, corrupted",
+        description="Another source to evaluate on. Empty: the records of `of`. Example: "
+        "torchvision:STL10",
     )
     declared_public: bool = Field(
         False,
-        description="true: nobody in that source needs protection, and its counts are exact "
-        "and free",
+        description="Whether nobody in that source needs protection. true: its counts are exact "
+        "and free.",
     )
     classes: Renamed = Field(
         (),
-        description="what its labels count as: a list that names the labels 0, 1, ... in the words "
-        "of dataset.classes (null: left out), or a mapping of its own labels to those "
-        "words; empty: each label counts under its own name",
+        description="What its labels count as. A list names the labels 0, 1, ... in the words of "
+        "dataset.classes, and null leaves one out. A mapping takes its own labels to "
+        "those words. Empty: each label counts under its own name. Example: {car: "
+        "automobile}",
     )
     group: Group | None = Field(
         None,
-        description="of a source: the groups of its records, which may be called otherwise than "
-        "those of dataset.group; for measures: groups, and for tests of some of them",
+        description="The groups of that source's records, which may be called otherwise than "
+        "those of dataset.group. For measures: groups, and for tests of some groups. "
+        "Empty: none.",
     )
     of: Name | None = Field(
         None,
-        description="test, or another name here: that test's images, corrupted, one test for each "
-        "severity; or those of its records that are of some groups",
+        description="The test whose records are measured: test, or another name here. They are "
+        "corrupted, one test for each severity, or are those of some groups. Empty: "
+        "the records of source. Example: test",
     )
     groups: Groups = Field(
         (),
-        description="of `of`, the groups whose records are counted; empty: those that it counts "
-        "itself",
+        description="Groups of `of` whose records are counted. Empty: those that it counts "
+        "itself. Example: [east]",
     )
     corruption: Literal["blur", "noise"] | None = Field(
         None,
-        description="Gaussian, as in ImageNet-C, on the image that the network sees; noise is "
-        "drawn from the image itself, so that it is the same every time",
+        description="What is done to the image that the network sees, as in ImageNet-C. blur: "
+        "Gaussian blur. noise: Gaussian noise, drawn from the image itself, so the "
+        "same every time. Empty: nothing. Example: blur",
     )
     severities: Annotated[tuple[Annotated[int, Field(ge=1, le=5)], ...], Field(min_length=1)] = (
-        Field((1, 2, 3, 4, 5), description="how strong: 1 to 5")
+        Field(
+            (1, 2, 3, 4, 5),
+            description="How strong the corruption is, from 1 to 5: a test for each.",
+        )
     )
     epsilon: Positive | None = Field(
         None,
-        description="of each count where its records are private ones of the test part: paid "
-        "beside evaluate.epsilon",
+        description="Epsilon of each count of private records of the test part, paid beside "
+        "evaluate.epsilon. Empty: the records are public. Example: 0.5",
     )
 
 
@@ -98,24 +106,26 @@ class Evaluate(Section):
 
     of: Name | None = Field(
         None,
-        description="only in experiments: another one, whose final models are measured on this "
-        "one's private test part. Nothing is trained; other sections are as they are "
-        "there, and this dataset.lineage alone pays, up to this privacy.epsilon for "
-        "each model",
+        description="The experiment whose final models are measured here, on this one's private "
+        "test part. Nothing is trained, and other sections are that experiment's. "
+        "This dataset.lineage alone pays, at most privacy.epsilon for each model. "
+        "Empty: this experiment's own models. Example: main",
     )
     epsilon: Positive | None = Field(
         None,
-        description="epsilon of the noised test count on the private test part; empty: as much as "
-        "the final training",
+        description="Epsilon of the noised count on the private test part. Empty: as much as the "
+        "final training. Example: 0.5",
     )
     measures: Measures = Field(
         "accuracy",
-        description="what that buys: how many are right; how many of each class, or of each of "
-        "dataset.group, at the same price and so with more noise in the sum; beside "
-        "classes, with half of it, what each was taken for (confusion), or of two "
-        "classes AUC; beside how many are right, with half of it, how sure the model "
-        "was of them (calibration)",
+        description="What the test buys, at the same price for each. accuracy: how many are "
+        "right. classes, groups: right and wrong of each class or group. confusion, "
+        "auc: classes, and for half of the price what each was taken for, or AUC of "
+        "two classes. calibration: accuracy, and for half of the price how sure the "
+        "model was.",
     )
     also: tuple[Also, ...] = Field(
-        (), description="further tests, each by a name, measured in the same way"
+        (),
+        description="Further tests, each by a name, measured in the same way. Empty: none. "
+        "Example: [{name: blurred, of: test, corruption: blur, epsilon: 0.5}]",
     )

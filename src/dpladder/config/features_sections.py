@@ -14,12 +14,12 @@ class Mean(Section):
     """A noised feature mean, subtracted from train and test alike (Sun et al. 2023)."""
 
     epsilon: Positive = Field(
-        description="epsilon of the noised mean alone, at the lineage's delta"
+        description="Epsilon of the noised mean alone, at the lineage's delta. Example: 0.1"
     )
     radius: Positive | None = Field(
         None,
-        description="records are scaled into a ball of this public radius first; empty: they are "
-        "all scaled to features.length",
+        description="Radius of a public ball that records are scaled into first. Empty: all are "
+        "scaled to features.length. Example: 32",
     )
 
 
@@ -41,87 +41,94 @@ class Features(Section):
     model: str = Field(
         "efficientnet_lite0",
         min_length=1,
-        description="for images, any timm model name (efficientnet_lite0, 1 and 2 come bundled), "
-        "hf-hub:<owner/name>, or local-dir:<folder> as timm saves one; "
-        "for texts, minilm (all-MiniLM-L6-v2), or hf:<name or folder> for any encoder "
-        "of transformers; none: the source already holds features",
+        description="The public network. Images: any timm model, hf-hub:<owner/name>, or "
+        "local-dir:<folder> as timm saves one. Texts: minilm (all-MiniLM-L6-v2), or "
+        "hf:<name or folder> for an encoder of transformers. none: the source holds "
+        "features. efficientnet_lite0, 1 and 2 come bundled.",
     )
     weights: str = Field(
         "bundled",
         min_length=1,
-        description="bundled | pretrained | random (public ones, drawn by seed 0, for training "
-        "from scratch) | path of a .safetensors, .pth, .pt or .bin checkpoint; with "
-        "hf: the model's own, pretrained",
+        description="The network's weights. bundled, or pretrained (also for hf: and hf-hub:). "
+        "random: drawn by public seed 0, to train from scratch. Or a checkpoint's "
+        "path, to .safetensors, .pth, .pt or .bin.",
     )
     image_size: Annotated[int, Field(ge=8, le=2048)] | None = Field(
-        None, description="pixels per side fed to the network; empty: the model's own"
+        None,
+        description="Pixels per side that the network sees. Empty: the model's own. Example: 224",
     )
     largest_image: Annotated[int, Field(ge=64, le=2**32)] = Field(
         LARGEST_IMAGE,
-        description="pixels of an image before it is scaled: a larger one counts as nothing, for a "
-        "single file could fill a job's memory",
+        description="Pixels of an image before it is scaled, at most. A larger one counts as "
+        "nothing, for one file could fill a job's memory.",
     )
     tokens: Annotated[int, Field(ge=4, le=8192)] = Field(
         64,
-        description="tokens of a text that the network sees: a longer one is cut, a shorter one is "
-        "filled up",
+        description="Tokens of a text that the network sees. A longer text is cut, a shorter one "
+        "is filled up.",
     )
     pooling: Pooling = Field(
         "mean",
-        description="of a text's tokens in the last layer (others are means): their mean, the "
-        "first, or the last one; "
-        "none, which task: language_model sets: each token is followed by the next; each, which "
-        "task: question_answering sets: each is told by itself",
+        description="What of a text's last layer is kept. mean, cls, last: the mean, the first or "
+        "the last token. none: each token is followed by the next (task: "
+        "language_model sets it). each: each token by itself (task: "
+        "question_answering sets it).",
     )
     mirror: bool = Field(
         False,
-        description="with learner.augment: true mirrors every second view too, which pictures bear "
-        "and letters do not",
+        description="Whether every second view is mirrored too, with learner.augment. Pictures "
+        "bear that, letters do not.",
     )
     layers: Layers = Field(
         "auto",
-        description="depths of the network whose pooled outputs are laid side by side, several of "
-        "them each at one length, record by record: auto, of images the last three stages "
-        "(the last "
-        "output where n0*mu is below 100), of texts the word embeddings beside the last layer; "
-        "last, the network's own pooled output; "
-        "or a list of names. One pass of the network keeps all of them",
+        description="Depths of the network whose pooled outputs are laid side by side, each "
+        "scaled to one length. auto, images: the last three stages, or the last "
+        "output where n0*mu is below 100. auto, texts: the word embeddings and the "
+        "last layer. last: the network's own pooled output. Or a list of names, such "
+        "as [blocks.4, last].",
     )
     until: str | None = Field(
         None,
         min_length=1,
-        description="for learners that train the network (dp_finetune, hyfree_finetune, "
-        "prodigy_finetune), the last layer that stays frozen: what it puts out is kept, and "
-        "trained on; input: decoded pixels or a text's tokens, for training from the first layer "
-        "on. centre, length and constant have no effect then",
+        description="The last layer that stays frozen, for learners that train the network. Its "
+        "outputs are kept and trained on; centre, length and constant have no effect. "
+        "input: decoded pixels or tokens, to train from the first layer on. Empty: "
+        "nothing of the network is trained. Example: blocks.5",
     )
-    normalize: bool = Field(False, description="scale every record to unit length")
-    dtype: Literal["float16", "float32"] = Field("float16", description="how features are stored")
-    batch_size: Count = Field(64, description="records per forward pass, one fixed padded shape")
+    normalize: bool = Field(False, description="Whether every record is scaled to unit length.")
+    dtype: Literal["float16", "float32"] = Field(
+        "float16", description="The number type that features are stored in."
+    )
+    batch_size: Count = Field(
+        64, description="Records per forward pass, padded to one fixed shape."
+    )
     shards: Count | Literal["auto"] = Field(
-        1, description="independent extraction jobs; auto: one per 20,000 declared units"
+        1,
+        description="Number of independent extraction jobs. auto: one for every 20,000 declared "
+        "units.",
     )
     centre: Literal["auto", "public", "network", "noised", "none"] = Field(
         "auto",
-        description="the mean that is taken away: of dataset.public_sample; the network's own, by "
-        "its last norm; the data's, noised (features.mean, or a price that the plan "
-        "chooses); auto: the best that is free, and else noised where that pays",
+        description="Whose mean is taken away. public: that of dataset.public_sample. network: "
+        "the network's own, by its last norm. noised: the data's, at features.mean or "
+        "a price that the plan chooses. auto: the best that is free, else noised "
+        "where that pays. none: nobody's.",
     )
     mean: Mean | None = Field(None, description=Mean.__doc__)
     length: Positive | Literal["as_is"] = Field(
         32.0,
-        description="every record is scaled to this length, a public figure, after centring; "
-        "or as_is",
+        description="The public length that every record is scaled to after centring. as_is: "
+        "records keep theirs.",
     )
     typical: Positive = Field(
         32.0,
-        description="with length: as_is, how long a record typically is, a public figure (32: "
-        "EfficientNet-Lite0 on images)",
+        description="With length: as_is, how long a record typically is, a public figure. 32 is "
+        "EfficientNet-Lite0 on images.",
     )
     constant: Fraction = Field(
         0.2,
-        description="share of a centred record's length that a constant feature takes: the mean "
-        "had served as a bias",
+        description="Share of a centred record's length that a constant feature takes. The mean "
+        "had served as a bias.",
     )
 
     @property

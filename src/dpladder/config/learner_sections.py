@@ -20,12 +20,12 @@ Searched = Literal["rate", "ridge"] | None
 # float32 can scale any gradient or record back into (learn/bounds.py, learn/records.py).
 LEAST = 1e-12
 Clip = Annotated[
-    Positive, Field(ge=LEAST, le=1e6, description="C, the L2 bound on one unit's gradient")
+    Positive, Field(ge=LEAST, le=1e6, description="C, the L2 bound on one unit's gradient.")
 ]
 Radius = Annotated[
     Positive,
     Field(
-        ge=LEAST, le=1e4, description="records are scaled into a ball of this public radius first"
+        ge=LEAST, le=1e4, description="Radius of a public ball that records are scaled into first."
     ),
 ]
 
@@ -35,8 +35,8 @@ SamplingRate = Annotated[
     Field(
         gt=0,
         le=1,
-        description="1: full batch, which costs exactly its Gaussian; below 1: a Poisson sample of "
-        "the units at each step",
+        description="Share of the units at each step. 1: all of them, which costs exactly its "
+        "Gaussian. Below 1: a Poisson sample.",
     ),
 ]
 
@@ -44,9 +44,9 @@ SamplingRate = Annotated[
 Clipping = Annotated[
     Literal["flat", "automatic"],
     Field(
-        description="how a gradient is kept within clip: a longer one is cut to it; automatic: "
-        "every one is scaled to clip * g / (|g| + 0.01), so that clip and eta are one "
-        "number to choose (Bu et al. 2023)"
+        description="How a gradient is kept within clip. flat: a longer one is cut to it. "
+        "automatic: every one is scaled to clip * g / (|g| + 0.01), so that clip and "
+        "eta are one number to choose (Bu et al. 2023)."
     ),
 ]
 
@@ -56,30 +56,29 @@ Schedule = Literal["constant", "cosine", "linear"]
 Linked = Annotated[
     LinkName,
     Field(
-        description="from logits to the loss: one softmax over the classes; or one sigmoid for "
-        "each, whose biases start at -log(m - 1), where each of m classes has "
-        "probability 1/m"
+        description="From logits to the loss. softmax: one over the classes. sigmoid: one for "
+        "each of m classes, whose biases start at -log(m - 1), a probability of 1/m."
     ),
 ]
 
 
-Bias = Annotated[bool, Field(description="append a constant feature")]
+Bias = Annotated[bool, Field(description="Whether a constant feature is appended.")]
 Init = Annotated[
     Literal["zero", "random", "public"],
     Field(
-        description="initial weights; random ones come from the public seed, public ones are a "
-        "head trained without noise on dataset.public_sample"
+        description="Initial weights. random: from the public seed. public: a head trained "
+        "without noise on dataset.public_sample."
     ),
 ]
 Public = Annotated[
     Literal["auto", "none", "gradient"],
     Field(
-        description="gradient: training starts from the head of init: public, and at each step the "
-        "mean gradient of dataset.public_sample's labelled records is added to the private one, "
-        "weighted by variances, at no cost; a network's step takes a batch of them, and a head "
-        "that is bought for it (learner.head) is guided first; auto: so where there is a "
-        "public_sample, and a softmax head from zero that it can guide, but for a network without "
-        "learner.head"
+        description="Whether labelled records of dataset.public_sample guide training, at no "
+        "cost. gradient: training starts from the head of init: public, and each step "
+        "adds their mean gradient, weighted by variances. A network's step takes a "
+        "batch of them, and a head bought for it is guided first. auto: so where "
+        "there is a public_sample and a softmax head from zero, but for a network "
+        "without learner.head."
     ),
 ]
 Look = Annotated[
@@ -87,9 +86,10 @@ Look = Annotated[
     Field(
         ge=0,
         lt=1,
-        description="with public: gradient, the part of a training's mu^2 that buys a noised count "
-        "of the public head's right answers; where they are too few the sample is not followed. "
-        "0: you vouch for the sample",
+        description="Share of a training's mu^2 that buys a check of the public sample, with "
+        "public: gradient. The check is a noised count of the public head's right "
+        "answers. Where they are too few the sample is not followed. 0: you vouch for "
+        "the sample.",
     ),
 ]
 Augment = Annotated[
@@ -97,8 +97,8 @@ Augment = Annotated[
     Field(
         ge=1,
         le=64,
-        description="views per image of the training part, at no further cost: the image and fixed "
-        "crops of it, whose gradients are averaged before clipping",
+        description="Views per image of the training part, at no further cost. They are the image "
+        "and fixed crops of it, whose gradients are averaged before clipping.",
     ),
 ]
 
@@ -216,18 +216,20 @@ class Descending(LearnerSection):
     clip: Clip = 1.0
     clipping: Clipping = "flat"
     link: Linked = "softmax"
-    weight_decay: NonNegative = Field(0.0, description="L2 penalty added to the noised gradient")
+    weight_decay: NonNegative = Field(0.0, description="L2 penalty added to the noised gradient.")
     bias: Bias = False
     init: Init = "zero"
     public: Public = "auto"
     look: Look = 0.05
     sampling_rate: SamplingRate = 1.0
     average: Literal["none", "ema", "swa"] = Field(
-        "none", description="which iterate is released: the last, or an average of released ones"
+        "none", description="Which iterate is released: the last, or an average of released ones."
     )
     augment: Augment = 1
     free_step: bool = Field(
-        False, description="one last step along the last direction, free post-processing"
+        False,
+        description="Whether one last step is taken along the last direction. It is free "
+        "post-processing.",
     )
 
     @property
@@ -272,8 +274,8 @@ class Rated(Descending):
 
     schedule: Schedule = Field(
         "constant",
-        description="how the learning rate falls over the steps: not at all, along half a cosine, "
-        "or along a line; eta is the first step's",
+        description="How the learning rate falls over the steps: not at all, along half a cosine, "
+        "or along a line. eta is the first step's.",
     )
 
     @property
@@ -285,22 +287,26 @@ class ByMomentum(Rated):
     """Full-batch gradient descent with momentum (Panda et al.)."""
 
     searches: ClassVar[Searched] = "rate"
-    momentum: Fraction = Field(0.9, description="heavy-ball momentum")
+    momentum: Fraction = Field(0.9, description="Heavy-ball momentum, from 0 to below 1.")
     free_step: bool = Field(
-        True, description="one last step along the momentum buffer, free post-processing"
+        True,
+        description="Whether one last step is taken along the momentum buffer. It is free "
+        "post-processing.",
     )
 
 
 class Lora(Section):
     """Low-rank adapters beside frozen matrices: up @ down is added to each (Hu et al. 2021)."""
 
-    rank: Count = Field(4, description="rows of down, columns of up")
-    alpha: Positive = Field(8.0, description="up @ down is multiplied by alpha / rank")
+    rank: Count = Field(4, description="Rank of an adapter: rows of down, columns of up.")
+    alpha: Positive = Field(
+        8.0, description="Scale of an adapter: up @ down is multiplied by alpha / rank."
+    )
     targets: tuple[str, ...] = Field(
         ("*",),
         min_length=1,
-        description="patterns of the names of linear and convolution layers (GPT-2's c_attn, c_fc "
-        "and c_proj too); *: all of them",
+        description="Patterns of names of linear and convolution layers (GPT-2's c_attn, c_fc and "
+        "c_proj too). *: all of them.",
     )
 
 
@@ -308,7 +314,9 @@ class Head(Section):
     """A private head on what the public network puts out, released once: every training of the
     network with equal keys starts from it."""
 
-    epsilon: Positive = Field(description="epsilon of the head alone, at the lineage's delta")
+    epsilon: Positive = Field(
+        description="Epsilon of the head alone, at the lineage's delta. Example: 0.5"
+    )
 
 
 class Tuning(LearnerSection):
@@ -323,9 +331,9 @@ class Tuning(LearnerSection):
     augment: Augment = 1
     trains: Literal["head", "norm_and_bias", "last_block", "all", "lora"] | tuple[str, ...] = Field(
         "last_block",
-        description="what is trained beside the head: nothing; vectors alone (BitFit); the last "
-        "block, and what follows it; all above the cut; adapters; or what these "
-        "patterns of tensor names fit",
+        description="What is trained beside the head. head: nothing. norm_and_bias: vectors alone "
+        "(BitFit). last_block: the last block and what follows it. all: everything "
+        "above the cut. lora: adapters. Or patterns of tensor names.",
     )
     lora: Lora = Field(default_factory=Lora, description=Lora.__doc__)
     head: Head | None = Field(None, description=Head.__doc__)
@@ -363,7 +371,7 @@ class Covariance(Section):
     """A noised feature covariance, released once and shared by every training with equal keys."""
 
     epsilon: Positive = Field(
-        description="epsilon of the noised covariance alone, at the lineage's delta"
+        description="Epsilon of the noised covariance alone, at the lineage's delta. Example: 0.2"
     )
 
 
@@ -372,17 +380,17 @@ Alpha = Annotated[float, Field(gt=0, le=1)]
 
 class Statistics(Section):
     """All noised sums of DP-LS, released once and shared. Trials are free solutions of them at
-    other alpha and lambda, and pay for their scores alone; the final training makes the same sums
+    other alpha and lambda, and pay for their scores alone. The final training makes the same sums
     more exact with what its total leaves. The file holds 2 d^2 bytes for each class and one more:
     0.33 GB at 1,280 features and 100 classes."""
 
     epsilon: Positive = Field(
-        description="epsilon of the noised sums together, at the lineage's delta"
+        description="Epsilon of the noised sums together, at the lineage's delta. Example: 0.5"
     )
     alpha: tuple[Alpha, ...] = Field(
         (),
-        description="public values that trials take in turn, the final training the best trial's; "
-        "empty: learner.alpha",
+        description="Public values of alpha that trials take in turn; the final training takes "
+        "the best trial's. Empty: learner.alpha. Example: [0.1, 1]",
     )
 
 
@@ -393,33 +401,36 @@ class LossesLookedAt(LearnerSection):
     """HyFreeDP: step sizes from privatised losses, automatic clipping (Bu & Liu)."""
 
     findings: ClassVar[bool] = True
-    steps: Count = Field(50, description="training steps")
-    eta: Positive = Field(1.0, description="first learning rate; private losses move it")
+    steps: Count = Field(50, description="Number of training steps.")
+    eta: Positive = Field(1.0, description="The first learning rate. Private losses move it.")
     link: Linked = "softmax"
-    every: Count = Field(5, description="K, steps from one look at the losses to the next")
+    every: Count = Field(5, description="K, the steps from one look at the losses to the next.")
     gamma: Annotated[float, Field(gt=1, allow_inf_nan=False)] = Field(
-        1.01, description="noise on gradients over what it would be without losses to pay for"
+        1.01,
+        description="Noise on gradients, as a multiple of what it would be without losses to pay "
+        "for.",
     )
     points: Literal[3, 5] = Field(
-        3, description="losses at each look: here, and one or two steps either way"
+        3, description="Losses at each look: here, and one or two steps either way."
     )
     loss_noise: Literal["gaussian", "laplace"] = Field(
         "gaussian",
-        description="of the losses; laplace is charged as its Gaussian bound on full batches, and "
-        "on samples exactly, under privacy.relation: add_remove alone",
+        description="Law of the losses' noise. laplace is charged as its Gaussian bound on full "
+        "batches. On samples it is charged exactly, under privacy.relation: "
+        "add_remove alone.",
     )
     optimizer: Literal["sgd", "momentum", "adamw"] = Field(
         "sgd",
-        description="what makes a direction of the noised gradients; the losses are looked "
-        "at along it",
+        description="What makes a direction of the noised gradients. Losses are looked at along "
+        "it.",
     )
-    weight_decay: NonNegative = Field(0.0, description="decoupled, as AdamW's")
+    weight_decay: NonNegative = Field(0.0, description="Weight decay, decoupled as AdamW's.")
     steering: Steering = Field(
         "guarded",
-        description="how rate and bound follow noised losses; guarded: the rate moves twofold at "
-        "most, and only where losses differ by more than their noise, and losses have twice their "
-        "mean as room; published: the rate goes to each parabola's bottom, and the last noised "
-        "loss is the bound",
+        description="How rate and bound follow noised losses. guarded: the rate moves twofold at "
+        "most, and only where losses differ by more than their noise; the bound is "
+        "twice their mean. published: the rate goes to each parabola's bottom, and "
+        "the bound is the last noised loss.",
     )
     sampling_rate: SamplingRate = 1.0
     bias: Bias = False
@@ -441,15 +452,15 @@ class LossesLookedAt(LearnerSection):
 class GrowingSteps(Descending):
     """Step sizes that grow with what the released gradients show (Prodigy, D-Adaptation)."""
 
-    steps: Count = Field(50, description="training steps")
+    steps: Count = Field(50, description="Number of training steps.")
     eta: Positive = Field(
-        1.0, description="d0, a first estimate of how far the optimum is; it only grows"
+        1.0, description="d0, a first estimate of how far the optimum is. It only grows."
     )
     gradient_bound: NonNegative = Field(
-        0.0, description="G, added under the root of the squared gradients"
+        0.0, description="G, added under the root of the squared gradients."
     )
     step_sizes: Literal["prodigy", "d_adaptation"] = Field(
         "prodigy",
-        description="whose they are: Prodigy's, where gradients met at smaller steps count for "
-        "less, or D-Adaptation's, where all count alike",
+        description="Whose step sizes. prodigy: gradients met at smaller steps count for less. "
+        "d_adaptation: all count alike.",
     )

@@ -27,6 +27,7 @@ from dpladder.config.wording import (
     KeyPath,
     closest,
     did_you_mean,
+    first_sentence,
     holds_key,
     key_as_text,
     value_as_text,
@@ -571,7 +572,7 @@ def _wanted_text(detail: dict[str, Any], key: KeyPath) -> str:
         )
     if kind == "missing" and isinstance(key[-1], str):
         meaning = sections[0].model_fields[key[-1]].description
-        return f"required, but missing{f' ({meaning})' if meaning else ''}; add it"
+        return f"required, but missing{f' ({first_sentence(meaning)})' if meaning else ''}; add it"
     if kind == "literal_error":
         options = [part.strip("'") for part in re.split(r", | or ", detail["ctx"]["expected"])]
         return f"{did_you_mean(str(value), options)}allowed: {', '.join(options)}"

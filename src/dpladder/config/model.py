@@ -24,17 +24,18 @@ class Lifetime(Section):
     """The most that may ever be spent on the lineage."""
 
     epsilon: Positive = Field(
-        description="limit on everything ever spent on this lineage, at its delta"
+        description="Limit on everything ever spent on this lineage, at its delta. It cannot be "
+        "raised later. Example: 8.0"
     )
     loss: NonNegative = Field(
         0.0,
-        description="part of that epsilon kept for the pure losses of private selections (hpo), "
-        "all together",
+        description="Part of that epsilon kept for the pure losses of private selections (hpo), "
+        "all together.",
     )
     weight: Annotated[float, Field(ge=1, allow_inf_nan=False)] = Field(
         1.0,
-        description="product of the mean numbers of runs of all private selections (hpo) that may "
-        "ever be",
+        description="Product of the mean numbers of runs of all private selections (hpo) that may "
+        "ever be.",
     )
 
     @model_validator(mode="after")
@@ -48,25 +49,28 @@ class Privacy(Section):
     """The guarantee."""
 
     epsilon: Positive = Field(
-        description="total for an experiment's final artifact, hyperparameter search included"
+        description="Total of an experiment's final artifact, its search included. Example: 1.0"
     )
     delta: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = Field(
-        description="fixed for the lineage's life; keep it well below 1/nominal_size"
+        description="Probability of failure, fixed for the lineage's life. Keep it well below "
+        "1/nominal_size. Example: 1.0e-06"
     )
     relation: Literal["add_remove", "replace_one"] = Field(
         "add_remove",
-        description="neighbouring datasets: one unit more or less, or one unit replaced; fixed for "
-        "life",
+        description="What neighbouring data sets are, fixed for life. add_remove: one unit more "
+        "or less. replace_one: one unit replaced.",
     )
     share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] | None = Field(
         None,
-        description="share of delta for what is Gaussian only nearly: trainings on samples, some "
-        "searches; fixed for life; a final training on samples is booked at a tenth of it; "
-        "empty: 0.3 where an experiment samples, 0.1 where it searches so, else nothing",
+        description="Share of delta for what is only nearly Gaussian: trainings on samples, some "
+        "searches. Fixed for life. A final training on samples is booked at a tenth "
+        "of it. Empty: 0.3 where an experiment samples, 0.1 where it searches so, "
+        "else nothing. Example: 0.1",
     )
     lifetime: Lifetime | None = Field(
         None,
-        description="the lineage's limit for life; without one no lifetime guarantee is stated",
+        description="The lineage's limit for life. Empty: no lifetime guarantee is stated. "
+        "Example: {epsilon: 8.0}",
     )
 
 
@@ -74,25 +78,29 @@ class Research(Section):
     """Only in mode: research, on lineages declared public."""
 
     seed: Annotated[int, Field(ge=0)] = Field(
-        0, description="seeds everything, noise included; not a release"
+        0, description="Seeds everything, noise included; so nothing of it is a release."
     )
-    repeats: Count = Field(1, description="independent repetitions of the whole ladder")
+    repeats: Count = Field(
+        1, description="Number of independent repetitions of the whole experiment."
+    )
     searches: Annotated[tuple[str, ...], NeutralAt(())] = Field(
         (),
-        description="ways to search that compare_hpo sets against each other, and ablations, the "
-        "ladder with one part changed; empty: all",
+        description="Searches that compare_hpo compares. ablations: the ladder with one part "
+        "changed. Empty: all. Example: [ladder, random_search]",
     )
 
 
 class Resources(Section):
     """What one job may use."""
 
-    threads: Count = Field(2, description="CPU threads of a training or extraction job")
+    threads: Count = Field(2, description="CPU threads of a training or extraction job.")
     mem_mb: Count = Field(
-        4000, description="memory of a job, in MB; on a cluster a retry asks for more"
+        4000, description="Memory of a job, in MB. On a cluster a retry asks for more."
     )
-    runtime: Count = Field(60, description="wall time of a job, in minutes")
-    gpu: Annotated[int, Field(ge=0)] = Field(0, description="GPUs of an extraction or training job")
+    runtime: Count = Field(60, description="Wall time of a job, in minutes.")
+    gpu: Annotated[int, Field(ge=0)] = Field(
+        0, description="Number of GPUs of an extraction or training job."
+    )
 
 
 class Paths(Section):
@@ -102,12 +110,13 @@ class Paths(Section):
     private: str = Field(
         "private",
         min_length=1,
-        description="manifest, feature caches, diagnostics: mode 0700, never shared",
+        description="Folder of manifest, feature caches and diagnostics. Its mode is 0700; never "
+        "share it.",
     )
     cache: str | None = Field(
         None,
-        description="feature caches that clones and projects share; empty: inside the "
-        "private folder",
+        description="Folder of feature caches that clones and projects share. Empty: inside the "
+        "private folder. Example: /scratch/me/features",
     )
 
 
@@ -115,37 +124,49 @@ class Deployment(Section):
     """What only people know of what is published, for the statement and for `dpladder register`.
     Nothing is computed from it."""
 
-    name: Words = Field(description="what the published model is called")
+    name: Words = Field(
+        description="What the published model is called. Example: Chest findings, hospital A"
+    )
     curators: Annotated[tuple[Words, ...], Field(min_length=1)] = Field(
-        description="who publishes it: organisations"
+        description="Organisations that publish it. Example: [Hospital A]"
     )
     authors: Annotated[tuple[Words, ...], Field(min_length=1)] = Field(
-        description="who fills this in, and answers questions about it"
+        description="Who fills this in and answers questions about it. Example: [Anna Roe]"
     )
-    use: Words = Field(description="what it is meant for, and what not")
+    use: Words = Field(
+        description="What it is meant for, and what not. Example: To sort a worklist, never to "
+        "diagnose"
+    )
     data: Words = Field(
-        description="what the private data is: about whom, from where, collected when and why"
+        description="What the private data is: about whom, from where, collected when and why. "
+        "Example: Chest images of adult patients, 2015 to 2024, from routine care"
     )
-    region: Words = Field(description="the region that the data describes, or whose law applies")
+    region: Words = Field(
+        description="The region that the data describes, or whose law applies. Example: EU"
+    )
     sector: Literal["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"] = (
-        Field(description="the field that it belongs to, by the registry's list")
+        Field(
+            description="The field that it belongs to, by the registry's list. Example: Healthcare"
+        )
     )
     access: Words = Field(
-        description="who may read the private data and DPLADDER_HOME, and what keeps everybody "
-        "else out"
+        description="Who may read the private data and DPLADDER_HOME, and what keeps others out. "
+        "Example: Two engineers, by disk encryption and accounts"
     )
     published: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None = Field(
         None,
-        description="day of first publication, in quotes: 'YYYY-MM-DD'; empty: the statement's day",
+        description="Day of first publication, in quotes. Empty: the statement's day. Example: "
+        "'2026-01-31'",
     )
-    dynamic: bool = Field(False, description="true: new data comes in over time")
+    dynamic: bool = Field(False, description="Whether new data comes in over time.")
 
 
 class Consent(Section):
     """A price up to which edits may pay again. Whatever is paid uses it up."""
 
     up_to: Positive = Field(
-        description="the most that the lineage may ever have spent once an edit is paid for"
+        description="Epsilon that the lineage may ever have spent once an edit is paid for, at "
+        "most. Example: 1.1"
     )
 
 
@@ -156,22 +177,22 @@ class Config(Section):
     """Whose final models it is about."""
     mode: Literal["release", "research"] = Field(
         "release",
-        description="release: secret noise, ledger and limits; research: public data only, not a "
-        "release",
+        description="What a run is for. release: secret noise, ledger and limits. research: "
+        "public data only, and no release.",
     )
     task: Literal["classification", "language_model", "question_answering"] = Field(
         "classification",
-        description="what is learnt: records' classes; or to write texts like them, which have no "
-        "classes: a causal language model, trained by dp_finetune, hyfree_finetune "
-        "or prodigy_finetune from its tokens on; or where in a text the answer to a question "
-        "stands, by the same learners, on source squad:<path>",
+        description="What is learnt. classification: the classes of records. language_model: to "
+        "write texts like the records. question_answering: where in a text an answer "
+        "stands, on source squad:<path>. The latter two take dp_finetune, "
+        "hyfree_finetune or prodigy_finetune.",
     )
     respend: bool | tuple[Name, ...] | Consent = Field(
         False,
-        description="{up_to: 1.1}: allow edits of the config that pay again for something already "
-        "released, until the lineage has spent an epsilon of 1.1 in all; true: all such edits, and "
-        "changed data, for as long as it stands here; or the names of the mechanisms, rules or "
-        "experiments that may",
+        description="Which edits of the config may pay again for what was released. {up_to: 1.1}: "
+        "any, until the lineage has spent an epsilon of 1.1 in all. true: any, for as "
+        "long as it stands here. A list: those of the mechanisms, rules or "
+        "experiments in it. Example: [dp_gd]",
     )
     dataset: Dataset = Field(description=Dataset.__doc__)
     features: Features = Field(default_factory=Features, description=Features.__doc__)

@@ -17,13 +17,13 @@ from dpladder.config.section import Count, Section
 
 Law = Literal["logarithmic", "geometric", "poisson"]
 Share = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
-Mean = Annotated[float, Field(gt=1, le=500, description="expected number of runs")]
+Mean = Annotated[float, Field(gt=1, le=500, description="Expected number of runs.")]
 Padded = Annotated[
     bool,
     Field(
-        description="train as often as there may ever be runs, so that time and memory do not tell "
-        "how many counted: at a mean of 10, 148 times for a logarithmic law, 66 "
-        "geometric, 21 Poisson"
+        description="Whether to train as often as there may ever be runs. Time and memory then do "
+        "not tell how many counted. At a mean of 10 that is 148 trainings for a "
+        "logarithmic law, 66 geometric, 21 Poisson."
     ),
 ]
 
@@ -34,8 +34,8 @@ class Ladder(Section):
 
     name: Literal["ladder"] = Field(
         "ladder",
-        description="ladder, or a private search that pays for itself; config/README.md has them "
-        "all",
+        description="Which search. ladder, or a private search that pays for itself. "
+        "config/README.md has them all.",
     )
 
 
@@ -44,7 +44,7 @@ class RandomSearch(Section):
 
     name: Literal["random_search"] = "random_search"
     law: Literal["log_uniform", "uniform"] = Field(
-        "log_uniform", description="how r is drawn in its range"
+        "log_uniform", description="How r is drawn in its range."
     )
 
 
@@ -52,7 +52,7 @@ class NaiveComposition(Section):
     """Trainings of equal budgets, spread over the range of r; the best one is put out."""
 
     name: Literal["naive_composition"] = "naive_composition"
-    runs: Annotated[int, Field(ge=1, le=10_000, description="number of trainings")] = 5
+    runs: Annotated[int, Field(ge=1, le=10_000, description="Number of trainings.")] = 5
 
 
 class Selection(Section):
@@ -69,8 +69,8 @@ class PapernotSteinke(Selection):
     name: Literal["papernot_steinke"] = "papernot_steinke"
     law: Law = Field(
         "logarithmic",
-        description="law of the number of runs; a Poisson number may be 0, and then nothing is "
-        "trained",
+        description="Law of the number of runs. A Poisson number may be 0; then nothing is "
+        "trained.",
     )
 
 
@@ -78,7 +78,7 @@ class LiuTalwar(Selection):
     """Runs until a coin says stop, of which the best is put out (Liu & Talwar)."""
 
     name: Literal["liu_talwar"] = "liu_talwar"
-    law: Literal["geometric"] = Field("geometric", description="law of the number of runs")
+    law: Literal["geometric"] = Field("geometric", description="Law of the number of runs.")
 
 
 class DpHypo(Selection):
@@ -87,10 +87,10 @@ class DpHypo(Selection):
 
     name: Literal["dp_hypo"] = "dp_hypo"
     law: Literal["logarithmic", "geometric"] = Field(
-        "geometric", description="law of the number of runs"
+        "geometric", description="Law of the number of runs."
     )
     adapting: Share = Field(
-        0.2, description="share of the total that leaning towards good runs may cost"
+        0.2, description="Share of the total that leaning towards good runs may cost."
     )
 
 
@@ -99,10 +99,12 @@ class KoskelaKulkarni(Selection):
     or everything."""
 
     name: Literal["koskela_kulkarni"] = "koskela_kulkarni"
-    law: Law = Field("geometric", description="law of the number of runs")
-    share: Share = Field(0.2, description="expected share of the units that selects")
+    law: Law = Field("geometric", description="Law of the number of runs.")
+    share: Share = Field(0.2, description="Expected share of the units that selects.")
     apart: bool = Field(
-        True, description="true: the final training sees the rest alone; false: everything"
+        True,
+        description="What the final training sees. true: only the units that did not select. "
+        "false: all units.",
     )
 
 
@@ -112,16 +114,22 @@ class ProposeTest(Section):
 
     name: Literal["propose_test"] = "propose_test"
     parts: Annotated[
-        int, Field(ge=2, le=1000, description="disjoint parts, each with models of its own")
+        int,
+        Field(ge=2, le=1000, description="Number of disjoint parts, each with models of its own."),
     ] = 10
-    candidates: Count = Field(4, description="values of r that are tried, spread over its range")
+    candidates: Count = Field(
+        4, description="Number of values of r that are tried, spread over its range."
+    )
     step: Annotated[
-        float, Field(ge=0.01, lt=1, description="least gain in accuracy worth a round")
+        float,
+        Field(
+            ge=0.01, lt=1, description="Least gain in accuracy that is worth a round, as a share."
+        ),
     ] = 0.1
     aside: Share = Field(
-        0.2, description="expected share of the units that models of parts are tested on"
+        0.2, description="Expected share of the units that models of parts are tested on."
     )
-    final: Share = Field(0.8, description="share of mu squared for the final training")
+    final: Share = Field(0.8, description="Share of mu squared for the final training.")
 
 
 SecretRuns = PapernotSteinke | LiuTalwar | DpHypo | KoskelaKulkarni

@@ -11,9 +11,11 @@ from dpladder.config.section import Count, Positive, Section
 
 class Rung(Section):
     epsilon: Positive = Field(
-        description="epsilon of each single trial of this rung, its score included"
+        description="Epsilon of each single trial of this rung, its score included. Example: 0.05"
     )
-    trials: Annotated[int, Field(ge=1, le=10_000)] = Field(description="number of trials")
+    trials: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        description="Number of trials. Example: 3"
+    )
 
 
 class Search(Section):
@@ -21,37 +23,40 @@ class Search(Section):
 
     unit: Literal["kappa", "r"] = Field(
         "kappa",
-        description="what is drawn and fitted: kappa, the sd of the noise that a training puts "
-        "into a logit; or r itself (the paper)",
+        description="What is drawn and fitted. kappa: the standard deviation of the noise that a "
+        "training puts into a logit. r: eta times steps, as in the paper.",
     )
-    kappa: tuple[Positive, Positive] = Field((0.05, 20.0), description="smallest and largest kappa")
+    kappa: tuple[Positive, Positive] = Field(
+        (0.05, 20.0), description="Smallest and largest kappa."
+    )
     draw: Literal["stratified", "log_uniform", "uniform", "grid", "binary"] = Field(
         "stratified",
-        description="how trials are placed: evenly over the prior or the range; at random in the "
-        "range's logarithm; uniform, the paper's; grid and binary bisect",
+        description="How trials are placed. stratified: evenly over the prior or the range. "
+        "log_uniform: at random in the range's logarithm. uniform: the paper's. grid "
+        "and binary bisect the range.",
     )
     eta: tuple[Positive, Positive] = Field(
-        (1e-6, 0.5), description="smallest and largest learning rate, for records of length 32"
+        (1e-6, 0.5), description="Smallest and largest learning rate, for records of length 32."
     )
-    steps: tuple[Count, Count] = Field((30, 500), description="fewest and most training steps")
+    steps: tuple[Count, Count] = Field((30, 500), description="Fewest and most training steps.")
     decompose: Literal["eta_first", "steps_first", "balanced", "random"] = Field(
         "eta_first",
-        description="how r splits into eta and steps: which of the two is pushed to its limit "
-        "first, or both in step; random: the paper's random splits",
+        description="How r splits into eta and steps: which of the two reaches its limit first, "
+        "or both in step. random: the paper's random splits.",
     )
     prior: Literal["lognormal", "none", "monotone", "proportional"] = Field(
         "lognormal",
-        description="what is known before a rung: how the best kappa lies on public data; nothing; "
-        "or, of the rung below, r as the lower end, or r scaled with epsilon as the "
-        "centre",
+        description="What is known before a rung. lognormal: where the best kappa lies on public "
+        "data. none: nothing. monotone: the r of the rung below is the lower end. "
+        "proportional: that r, scaled with epsilon, is the centre.",
     )
     expected: tuple[Positive, Annotated[float, Field(gt=1, allow_inf_nan=False)]] | None = Field(
         None,
-        description="the lognormal prior's median, and the factor that is one deviation; empty: "
-        "the learner's own, fitted on public data",
+        description="The lognormal prior's median, and the factor that is one deviation. Empty: "
+        "the learner's own, fitted on public data. Example: [1.6, 2]",
     )
     seed: Annotated[int, Field(ge=0)] = Field(
-        0, description="public seed of the draws of r; noise never comes from it"
+        0, description="Public seed of the draws of r. Noise never comes from it."
     )
 
     @model_validator(mode="after")
@@ -68,13 +73,14 @@ class Select(Section):
 
     by: Literal["noisy_count", "public"] = Field(
         "noisy_count",
-        description="noised count of correct predictions, or a declared-public validation source",
+        description="How trials are scored. noisy_count: by a noised count of correct "
+        "predictions. public: on dataset.public_validation.",
     )
     part: Literal["train", "validation"] = Field(
-        "train", description="the private part whose correct predictions are counted"
+        "train", description="The private part whose correct predictions are counted."
     )
     share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = Field(
-        0.05, description="share of each rung's mu squared that pays for its scores"
+        0.05, description="Share of each rung's mu squared that pays for its scores."
     )
 
 
@@ -84,15 +90,16 @@ class Sweep(Section):
 
     rungs: tuple[Rung, ...] | None = Field(
         None,
-        description="by hand: one entry per rung, cheapest first; []: no trials, kappa by the "
-        "prior alone; empty: auto, the rungs and the score share that pay",
+        description="The rungs, cheapest first. []: no trials, and kappa by the prior alone. "
+        "Empty: auto, the rungs and the score share that pay. Example: [{epsilon: "
+        "0.05, trials: 3}]",
     )
     search: Search = Field(default_factory=Search, description=Search.__doc__)
     select: Select = Field(default_factory=Select, description=Select.__doc__)
     together: bool = Field(
         True,
-        description="true: a rung is one job, and its trials share a process and a pass over the "
-        "features; false: one job per trial, for a cluster",
+        description="How trials run. true: a rung is one job, and its trials share a process and "
+        "a pass over the features. false: one job per trial, for a cluster.",
     )
 
     @property
@@ -107,18 +114,18 @@ class Fit(Section):
 
     degree: Literal[1, 2] = Field(
         1,
-        description="1: line, 2: parabola through the rungs' best; needs one rung more than its "
-        "degree",
+        description="Degree of the curve through the rungs' best: 1 a line, 2 a parabola. It "
+        "needs one rung more than its degree.",
     )
     against: Literal["kappa", "epsilon", "mu"] = Field(
         "kappa",
-        description="what r grows along from the rungs to the total: kappa, which stays as it is; "
-        "epsilon (the paper); or mu",
+        description="What r grows along from the rungs to the total. kappa: it stays as it is. "
+        "epsilon: the paper's. mu: Gaussian DP's.",
     )
     using: Literal["best", "pooled"] = Field(
         "pooled",
-        description="every trial's released score, in one response surface; or each rung's best "
-        "trial alone (the paper)",
+        description="Which scores are fitted. pooled: every trial's released score, in one "
+        "response surface. best: each rung's best trial alone (the paper).",
     )
 
 
@@ -127,17 +134,19 @@ class Final(Section):
 
     budget: Literal["remaining"] | Positive = Field(
         "remaining",
-        description="remaining: all that the total leaves; or the final run's own epsilon",
+        description="Epsilon of the final training. remaining: all that the total leaves.",
     )
     targets: tuple[Positive, ...] = Field(
-        (), description="several totals that share one sweep; empty: privacy.epsilon alone"
+        (),
+        description="Several totals that share one sweep. Empty: privacy.epsilon alone. Example: "
+        "[0.5, 1, 2]",
     )
 
     without_noise: bool = Field(
         False,
-        description="only in mode: research: true trains once more with a noise of a millionth, "
-        "for up to eight times the steps that sweep.search allows, shown as epsilon = "
-        "infinity, for the gap to privacy; no release, and it protects nobody",
+        description="Whether to train once more with a millionth of the noise, only in mode: "
+        "research. It is shown as epsilon = infinity. It takes up to eight times the "
+        "steps of sweep.search, protects nobody and is no release.",
     )
 
     @model_validator(mode="after")

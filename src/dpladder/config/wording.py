@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
 KeyPath = tuple[str | int, ...]
 LONGEST = 80
+
+
+def first_sentence(description: str) -> str:
+    """What a key is, without what follows about its values."""
+    return re.split(r"(?<!\bal)\. ", description)[0].rstrip(".")
 
 
 def key_as_text(key: KeyPath) -> str:

@@ -12,7 +12,9 @@ class Halving(Section):
     could be published, and the last one is."""
 
     name: Literal["own.halving"] = "own.halving"
-    rounds: int = Field(3, ge=1, le=8, description="of 2^(rounds - 1), ..., 2 and 1 trainings")
+    rounds: int = Field(
+        3, ge=1, le=8, description="Number of rounds, of 2^(rounds - 1), ..., 2 and 1 trainings."
+    )
 
 
 SECTION = Halving

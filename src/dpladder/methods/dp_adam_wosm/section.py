@@ -17,5 +17,5 @@ class AdamNoSecondMoment(Rated):
     searches: ClassVar[Searched] = "rate"
     linear_head: ClassVar[bool] = True
     name: Literal["dp_adam_wosm"] = "dp_adam_wosm"
-    beta: Fraction = Field(0.9, description="decay of the first moment")
-    stability: Positive = Field(1e-8, description="added to the noise level")
+    beta: Fraction = Field(0.9, description="Decay of the first moment.")
+    stability: Positive = Field(1e-8, description="Number added to the noise level.")

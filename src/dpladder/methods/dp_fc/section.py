@@ -29,7 +29,9 @@ class FeatureCovariance(LearnerSection):
     clipping: Clipping = "flat"
     link: Linked = "softmax"
     radius: Radius = 1.0
-    damping: Positive = Field(0.1, description="added to every eigenvalue of the mean covariance")
+    damping: Positive = Field(
+        0.1, description="Number added to every eigenvalue of the mean covariance."
+    )
     covariance: Covariance | None = Field(None, description=Covariance.__doc__)
 
     @property

@@ -18,12 +18,12 @@ class FineTune(TunedDescent, Rated):
     searches: ClassVar[Searched] = "rate"
     name: Literal["dp_finetune"] = "dp_finetune"
     optimizer: Literal["momentum", "adam"] = Field(
-        "momentum", description="what makes a direction of the noised gradients"
+        "momentum", description="What makes a direction of the noised gradients."
     )
-    momentum: Fraction = Field(0.9, description="heavy-ball momentum, with optimizer: momentum")
+    momentum: Fraction = Field(0.9, description="Heavy-ball momentum, with optimizer: momentum.")
     betas: tuple[Fraction, Fraction] = Field(
-        (0.9, 0.999), description="decay of the two moments, with adam"
+        (0.9, 0.999), description="Decay of the two moments, with optimizer: adam."
     )
     stability: Positive = Field(
-        1e-8, description="added to the root of the second moment, with adam"
+        1e-8, description="Number added to the root of the second moment, with optimizer: adam."
     )

@@ -14,5 +14,6 @@ class Descent(ByMomentum):
 
     linear_head: ClassVar[bool] = True
     name: Literal["dp_gd"] = Field(
-        "dp_gd", description="how models are trained; config/README.md has all ways, and their keys"
+        "dp_gd",
+        description="How models are trained. config/README.md has all ways, and their keys.",
     )

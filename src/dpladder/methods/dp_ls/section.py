@@ -28,7 +28,7 @@ class LeastSquares(LearnerSection):
     name: Literal["dp_ls"] = "dp_ls"
     radius: Radius = 1.0
     alpha: Alpha = Field(
-        1.0, description="weight of all records beside a class's own, free post-processing"
+        1.0, description="Weight of all records beside a class's own. It is free post-processing."
     )
     covariance: Covariance | None = Field(None, description=Covariance.__doc__)
     statistics: Statistics | None = Field(None, description=Statistics.__doc__)

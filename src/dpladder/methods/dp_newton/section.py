@@ -17,9 +17,10 @@ class Newton(LearnerSection):
     searches: ClassVar[Searched] = "ridge"
     name: Literal["dp_newton"] = "dp_newton"
     radius: Radius = 1.0
-    steps: Count = Field(10, description="Newton steps")
+    steps: Count = Field(10, description="Number of Newton steps.")
     link: LinkName = Field(
         "softmax",
-        description="softmax over classes, with its tight sensitivities; or one sigmoid per class, "
-        "as published, whose biases start at -log(m - 1)",
+        description="From logits to the loss. softmax: over the classes, with its tight "
+        "sensitivities. sigmoid: one for each class, as published, whose biases start "
+        "at -log(m - 1).",
     )

@@ -19,16 +19,16 @@ class ZerothOrder(LearnerSection):
     findings: ClassVar[bool] = True
     name: Literal["dp_zo"] = "dp_zo"
     clip: Annotated[
-        Positive, Field(le=1e6, description="C, the bound on one unit's difference of losses")
+        Positive, Field(le=1e6, description="C, the bound on one unit's difference of losses.")
     ] = 1.0
     link: Linked = "softmax"
     smoothing: Positive = Field(
-        1.0, description="phi, how far along a direction the loss is looked at"
+        1.0, description="phi, how far along a direction the loss is looked at."
     )
     noise: Literal["gaussian", "laplace"] = Field(
         "gaussian",
-        description="of the noised difference; laplace makes each step pure DP, and is charged as "
-        "its Gaussian bound",
+        description="Law of the difference's noise. laplace makes each step pure DP, and is "
+        "charged as its Gaussian bound.",
     )
     bias: Bias = False
 

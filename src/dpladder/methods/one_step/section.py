@@ -18,9 +18,9 @@ class OneStep(LearnerSection):
     name: Literal["one_step"] = "one_step"
     clip: Clip = 1.0
     clipping: Clipping = "flat"
-    eta: Positive = Field(0.01, description="the learning rate")
+    eta: Positive = Field(0.01, description="The learning rate.")
     stability: Positive = Field(
-        1e-8, description="added to the gradient's size; a large one keeps its direction"
+        1e-8, description="Number added to the gradient's size. A large one keeps its direction."
     )
     bias: Bias = False
 

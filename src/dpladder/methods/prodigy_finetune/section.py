@@ -8,7 +8,7 @@ from dpladder.config.learner_sections import GrowingSteps, TunedDescent
 
 
 class StepSizeFreeTuning(TunedDescent, GrowingSteps):
-    """Fine-tuning of the public network, as dp_finetune's, with the step sizes of dp_prodigy: they
-    grow with what the released gradients show, and there is no rate to search."""
+    """Fine-tuning of the public network, as dp_finetune's, with the step sizes of dp_prodigy. They
+    grow with what the released gradients show, so there is no rate to search."""
 
     name: Literal["prodigy_finetune"] = "prodigy_finetune"
