@@ -3,14 +3,11 @@ tests/learn/test_interface.py; commands of dpladder, run: tests/workflow/test_co
 
 from __future__ import annotations
 
-import argparse
 import ast
 import json
 import re
-import runpy
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,7 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
-from documented import BLOCK, PAGES, ROOT, commands
+from documented import BLOCK, PAGES, ROOT, check_arguments, commands
 
 from dpladder import cli
 from dpladder.config.docs import DEMO, TASKS
@@ -109,30 +106,12 @@ def test_a_config_that_a_page_shows_has_keys_and_values_that_there_are(
 # --- commands -------------------------------------------------------------------------------------
 
 
-class Parsed(Exception):
-    pass
-
-
 @pytest.mark.parametrize("command", commands("python tools/"))
 def test_a_tool_takes_the_arguments_that_a_page_gives_it(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It runs for minutes to hours, on public data, so its arguments are read here alone."""
     _, script, *words = shlex.split(command.replace("<data>", "digits"))
-    parse = argparse.ArgumentParser.parse_args
-
-    def parsed(self: argparse.ArgumentParser) -> None:
-        parse(self, words)
-        raise Parsed
-
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parsed)
-    monkeypatch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
-    source = (ROOT / script).read_text("utf-8")
-    if "parse_args" in source or "read_options" in source:
-        with pytest.raises(Parsed):
-            runpy.run_path(str(ROOT / script), run_name="__main__")
-    else:
-        assert not words
+    check_arguments(script, words, monkeypatch)
 
 
 @pytest.mark.parametrize("command", commands("make "))
