@@ -131,8 +131,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return folder
 
     def plan(self, X: Any) -> str:
-        """What a fit would spend, as `dpladder plan` prints it. Of X its columns or its shape alone
-        are read."""
+        """The price of a fit, as `dpladder plan` prints it. Reads no record.
+
+        Args:
+            X: the records of which columns or shape alone are read.
+        """
         X = _records(X)
         self._write_config(X)
         records = self._data_folder() / _records_file(X)
@@ -175,7 +178,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, project: str | Path) -> PrivateClassifier:
-        """The classifier that was fitted in a project folder."""
+        """The classifier that was fitted in a project folder.
+
+        Args:
+            project: the folder that `fit` wrote, by default dpladder-projects/<lineage>.
+        """
         folder = Path(project).expanduser().absolute()
         try:
             written = yaml.safe_load((folder / CONFIG).read_text("utf-8"))
@@ -196,12 +203,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return classifier
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each record."""
+        """The most probable class of each record. Free, for it is post-processing.
+
+        Args:
+            X: records as `fit` takes them.
+
+        Returns:
+            A class for each record, of shape (records,).
+        """
         best = np.nan_to_num(self.predict_proba(X)).argmax(axis=1)
         return np.asarray(self.classes_)[best]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """A row for each record, a column for each of `classes_`."""
+        """Probabilities of shape (records, classes), in the order of `classes_`. Free."""
         if not hasattr(self, "model_"):
             raise NotFittedError("This PrivateClassifier is not fitted yet. Call fit, or load.")
         return self.model_.predict_proba(_records(X))

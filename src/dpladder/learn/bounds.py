@@ -35,6 +35,17 @@ that float32 cannot scale back counts as nothing."""
 
 
 def clip(norms: Tensor, bound: float) -> Tensor:
+    """Factors that cut gradients to the bound (Abadi et al. 2016, Algorithm 1).
+
+    A factor is min(1, bound / |g|), or 0 where that is too small for float32.
+
+    Args:
+        norms: L2 norms |g|, one for each gradient.
+        bound: the largest length that a gradient keeps.
+
+    Returns:
+        A factor for each gradient, in the shape of `norms`.
+    """
     return threshold((bound / norms).clamp(max=1.0), LEAST, 0.0)
 
 

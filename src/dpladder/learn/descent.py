@@ -33,7 +33,7 @@ nothing yet."""
 
 
 def momentum(decay: float) -> UpdateFactory:
-    """The heavy-ball buffer of Algorithm 1."""
+    """Heavy-ball steps along released gradients (Panda et al. 2024, Algorithm 1)."""
 
     def begin(first: Tensor, _: float) -> Update:
         velocity = torch.zeros_like(first)
@@ -55,8 +55,23 @@ def descend(
     begin: UpdateFactory,
     pull: float | None = None,
 ) -> Training[NDArray[np.float32]]:
-    """From the weights `first` to released ones of the same shape. `pull`: how much the public
-    sample's mean gradient weighs that guides each step."""
+    """Noisy descent: steps along released sums of clipped gradients.
+
+    Guarantee: that of the gradients' releases. All else is post-processing, averages and free steps
+    included (Abadi et al. 2016, Algorithm 1; Panda et al. 2024, Algorithm 1).
+
+    Args:
+        gradients: the query that is asked at each step.
+        first: the weights to start from, of any shape.
+        hyper: eta, the number of steps, and mu.
+        learner: schedule, weight decay, average and free step.
+        constants: public sizes; a sum is divided by the declared one, never by the data's own.
+        begin: makes the update, such as `momentum`.
+        pull: how much the public sample's mean gradient weighs in each step; None: no guide.
+
+    Returns:
+        Released weights, in the shape of `first`.
+    """
     size = batch_size(learner, constants)
     rates = [hyper.eta * pace for pace in relative_rates(learner, hyper.steps)]
     weights = first.double().clone()
@@ -90,8 +105,11 @@ def descend_head(
     constants: Constants,
     begin: UpdateFactory,
 ) -> Training[Weights]:
-    """A linear head's descent by any update, guided by public records where the learner asks for
-    that."""
+    """A linear head's descent by any update.
+
+    Guarantee: that of its gradients' releases and, where public records guide it, of one noised
+    count (`learner.look`). The public gradient costs nothing.
+    """
     gradients, first = queries[0], initial_head(learner, constants, inputs)
     assert isinstance(gradients, GradientSum)
     if inputs.units is None or inputs.directions is None:

@@ -19,6 +19,7 @@ CLOSE = 1e-4  # how near to the least a noise is found, where each look at its c
 
 
 def head_of(learner: Descending) -> LinearHead:
+    """The linear head that a learner's keys describe."""
     return LinearHead(learner.bias, learner.link, learner.augment)
 
 
@@ -39,8 +40,14 @@ def gradient_sum(
 
 
 def noise_multiplier(learner: Descending, hyper: Hyper, constants: Constants) -> float:
-    """sigma: the noise sd of each step over the sensitivity of its sum, rounded to the safe
-    side."""
+    """sigma: the noise sd of each step over the sensitivity of its sum.
+
+    On full batches sigma = sqrt(steps) / mu (Dong, Roth & Su 2019, Corollary 3.3); on Poisson
+    samples it is the least that the steps are booked at mu with.
+
+    Returns:
+        sigma, rounded up.
+    """
     if learner.sampling_rate == 1.0:
         return gdp.sigma(hyper.mu, hyper.steps)
     return sampled_sigma(
@@ -112,7 +119,18 @@ def batch_size(learner: Descending, constants: Constants) -> float:
 
 
 def sampled_sigma(mu: float, delta0: float, steps: int, rate: float, relation: Relation) -> float:
-    """The least noise, to 1e-4 of it, at which sampled steps are booked at no more than mu."""
+    """The least noise multiplier at which sampled steps are booked at no more than mu.
+
+    Args:
+        mu: that the whole training may cost.
+        delta0: that it is booked at.
+        steps: their number.
+        rate: the probability of each unit at each step.
+        relation: the lineage's.
+
+    Returns:
+        sigma, at most 1e-4 of itself above the least.
+    """
 
     def cost(sigma: float) -> float:
         return price(_sampled_training_event(rate, sigma, steps, delta0), relation).mu

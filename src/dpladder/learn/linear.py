@@ -100,7 +100,7 @@ def threads_of(records: Records, resources: Resources) -> int:
 
 
 def sums_of(records: Records, threads: int, link: Link) -> Sums:
-    """Of heads of shape (trainings, classes, width)."""
+    """Gradients and losses of linear heads, of shape (trainings, classes, width)."""
     gradients = partial(clipped_sum, records, threads=threads, link=link)
     losses = partial(summed_losses, records, threads=threads, link=link)
     return Sums(records, gradients, losses)
@@ -115,8 +115,23 @@ def clipped_sum(
     threads: int = 1,
     link: Link = SOFTMAX,
 ) -> Tensor:
-    """Sum of the records' gradients, each kept within `bound`, for heads of shape (trials, classes,
-    width)."""
+    """The sum of the records' gradients, each kept within `bound`.
+
+    Sensitivity: the bound, for each head. A gradient is an outer product, so its norm follows from
+    two norms, and none is ever formed.
+
+    Args:
+        records: of `width` numbers each, with their views.
+        weights: heads of shape (trials, classes, width).
+        bound: the largest L2 length of one record's gradient, the mean over its views.
+        rows: the chunks to add up.
+        scale: `clip` or `normalise` (learn/bounds.py).
+        threads: that share out the chunks.
+        link: from logits to the loss.
+
+    Returns:
+        float64 of shape (trials, classes, width).
+    """
     return _sum_over_threads(
         lambda rows_of_thread: _sum(records, weights, bound, rows_of_thread, scale, link),
         rows,
@@ -134,8 +149,20 @@ def summed_losses(
 ) -> Tensor:
     """Sums of what `bounded` makes of the records' losses under several heads.
 
-    In float64 from the features on, so that the rounding of the other records' losses, which may
-    change when a neighbour enters their chunk, is nothing to a bound.
+    Sensitivity: what `bounded` cuts a record's loss to. Losses are float64 from the features on, so
+    that the rounding of other records' losses, which may change when a neighbour enters their
+    chunk, is nothing to a bound.
+
+    Args:
+        records: of `width` numbers each.
+        weights: heads of shape (heads, classes, width).
+        bounded: from losses of shape (heads, records) to numbers within a public bound.
+        rows: the chunks to add up.
+        threads: that share out the chunks.
+        link: from logits to the loss.
+
+    Returns:
+        float64 of shape (sums,).
     """
     return _sum_over_threads(
         lambda rows_of_thread: _losses(records, weights, bounded, rows_of_thread, link),

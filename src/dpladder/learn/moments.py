@@ -36,8 +36,18 @@ def scale_into_ball(records: Records, rows: Rows, radius: float) -> Tensor:
 
 
 def weighed_sums(records: Records, radius: float, weights: Tensor) -> Tensor:
-    """Of records in the ball, one sum for each row of weights, which are (sums, records). A record
-    moves all sums together by the radius times its column's length."""
+    """Sums of w x over records in the ball, one for each row of weights.
+
+    Sensitivity: a record moves all sums together by the radius times its column's length.
+
+    Args:
+        records: of `dimension` numbers each.
+        radius: of the ball.
+        weights: (sums, records).
+
+    Returns:
+        float64 of shape (sums, dimension).
+    """
     shape = (len(weights), records.features.shape[-1])
     total = torch.zeros(shape, dtype=torch.float64, device=records.device)
     for rows in records.chunks():
@@ -53,8 +63,19 @@ def second_moment(
     rows: Sequence[Rows],
     weigh: Callable[[Rows, Tensor], Tensor] | None = None,
 ) -> Tensor:
-    """Coordinates of the sum of w x x^T over some records in the ball; without `weigh` every w is
-    1."""
+    """The sum of w x x^T over some records in the ball, as coordinates.
+
+    Sensitivity: radius^2 times the largest w, in L2, which is the matrix's Frobenius norm.
+
+    Args:
+        records: of `dimension` numbers each.
+        radius: of the ball.
+        rows: the chunks to add up.
+        weigh: w of a chunk's records; without it every w is 1.
+
+    Returns:
+        float64 of shape (dimension (dimension + 1) / 2,).
+    """
     dimension = records.features.shape[-1]
     total = torch.zeros(dimension, dimension, dtype=torch.float64, device=records.device)
     for chunk in rows:
@@ -78,6 +99,11 @@ def rows_of_class(records: Records, labels: Tensor, label: int) -> tuple[list[Ro
 
 
 def class_sum(records: Records, radius: float, labels: Tensor, label: int) -> Tensor:
+    """The sum of w x over one class's records in the ball, w being 1/sqrt(classes of the record).
+
+    Sensitivity: the radius, over the sums of all classes together. Returns float64 of shape
+    (dimension,).
+    """
     rows, weights = rows_of_class(records, labels, label)
     total = torch.zeros(records.features.shape[-1], dtype=torch.float64, device=records.device)
     for chunk in rows:
@@ -87,6 +113,10 @@ def class_sum(records: Records, radius: float, labels: Tensor, label: int) -> Te
 
 
 def class_moment(records: Records, radius: float, labels: Tensor, label: int) -> Tensor:
+    """Coordinates of the sum of w x x^T over one class's records in the ball.
+
+    Sensitivity: radius^2, over all classes together; w is 1/sqrt(classes of the record).
+    """
     rows, weights = rows_of_class(records, labels, label)
     return second_moment(records, radius, rows, lambda chunk, _: weights[chunk])
 
@@ -116,8 +146,16 @@ def absence_weights(labels: Tensor, classes: int) -> Tensor:
 def residual_sum(
     records: Records, weights: Tensor, radius: float, link: Link
 ) -> tuple[Tensor, Tensor]:
-    """The sum of (p - y) x^T over records in the ball, and what makes a record's probability of one
-    class from that class's logit alone: the log of the softmax's denominator."""
+    """The gradient of logistic regression: the sum of (p - y) x^T over records in the ball.
+
+    Sensitivity: sqrt(2) radius for the softmax, sqrt(classes) radius for sigmoids (`ResidualSum` in
+    queries.py has the proof).
+
+    Returns:
+        The sum, float64 of shape (classes, dimension). And, for each record, what makes its
+        probability of one class from that class's logit alone: the log of the softmax's
+        denominator.
+    """
     total = torch.zeros_like(weights)
     levels = torch.zeros(len(records), dtype=torch.float64, device=records.device)
     for rows in records.chunks():
@@ -136,7 +174,11 @@ def residual_sum(
 def curvature(
     records: Records, weights: Tensor, levels: Tensor, radius: float, link: Link, label: int
 ) -> Tensor:
-    """Coordinates of one class's sum of p (1 - p) x x^T over records in the ball."""
+    """Coordinates of one class's sum of p (1 - p) x x^T over records in the ball.
+
+    Sensitivity: 2 radius^2 / (3 sqrt(3)) for the softmax, over all classes together, and
+    sqrt(classes) radius^2 / 4 for sigmoids (`Curvatures` in queries.py has the proof).
+    """
 
     def weigh(rows: Rows, x: Tensor) -> Tensor:
         p = _probability(x.double() @ weights[label], levels[rows], link)
@@ -170,8 +212,20 @@ def sums_weighed_per_record(
 def sum_of_records(
     records: Records, each: OfRecord, arguments: Sequence[Any], shape: Shape, bound: float
 ) -> Tensor:
-    """The sum of any function of single records, each value cut to the bound. One that is not
-    finite, or that float64 cannot square, is nothing."""
+    """The sum of any function of single records, each value cut to the bound.
+
+    Sensitivity: the bound. A value that is not finite, or that float64 cannot square, is nothing.
+
+    Args:
+        records: that the function is applied to, one by one.
+        each: the traced function, of a chunk of records and the arguments.
+        arguments: public ones, such as weights.
+        shape: of one value.
+        bound: the largest L2 length of a value.
+
+    Returns:
+        float64 of this shape.
+    """
     total = torch.zeros(shape, dtype=torch.float64, device=records.device)
     for rows in records.chunks():
         contributions = each(records.block(rows)[:, 0], records.labels[rows], *arguments).double()
@@ -202,6 +256,7 @@ def to_coordinates(matrix: Tensor) -> Tensor:
 
 
 def to_matrix(coordinates: Tensor) -> Tensor:
+    """The symmetric matrix of coordinates: `to_coordinates` turned around."""
     dimension = round(((8 * len(coordinates) + 1) ** 0.5 - 1) / 2)
     row, column = torch.triu_indices(dimension, dimension, device=coordinates.device)
     matrix = coordinates.new_zeros(dimension, dimension)
@@ -215,8 +270,10 @@ def _lengths(row: Tensor, column: Tensor) -> Tensor:
 
 
 def eigen(matrix: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and vectors of P + ridge I, where P is the nearest positive semidefinite matrix:
-    noise makes sums indefinite, and singular without the ridge."""
+    """Eigenvalues and vectors of P + ridge I, where P is the nearest positive semidefinite matrix.
+
+    It is post-processing of a release: noise makes sums indefinite, and singular without the ridge.
+    """
     values, vectors = torch.linalg.eigh(matrix)
     return values.clamp(min=0.0) + ridge, vectors
 
@@ -233,4 +290,5 @@ def finite(weights: Tensor) -> Tensor:
 
 
 def as_weights(weights: Tensor) -> Weights:
+    """Weights as they are released: float32, of one linear layer."""
     return (finite(weights).float().cpu().numpy(),)

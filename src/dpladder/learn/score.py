@@ -110,8 +110,11 @@ def odds(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def count_at(mu: float) -> RightCount:
-    """One noised count that costs mu. A unit moves it by its records at most, also when it is
-    replaced: wrong becomes right."""
+    """One noised count that costs mu.
+
+    Sensitivity: a unit moves it by its number of records at most, also when it is replaced: wrong
+    becomes right.
+    """
     return RightCount(name="score", multiplier=gdp.sigma(mu, 1))
 
 
@@ -121,4 +124,5 @@ def noise_scale(mu: float, constants: Constants) -> float:
 
 
 def declare(mu: float, constants: Constants) -> Declaration:
+    """What one noised count that costs mu charges and draws."""
     return declared([count_at(mu)], constants)

@@ -20,7 +20,13 @@ from dpladder.privacy.release.meter import Meter
 
 
 def declare(learner: Learner, hyper: Hyper, constants: Constants) -> Declaration:
-    """What a training costs and draws."""
+    """What one training costs and draws, before any record is read.
+
+    Args:
+        learner: its section in the config.
+        hyper: eta, steps and mu.
+        constants: public sizes and bounds.
+    """
     queries = method(learner.name).queries(learner, hyper, constants)
     return declared(queries, constants, hyper.delta0)
 
@@ -33,6 +39,23 @@ def train(
     meter: Meter,
     resources: Resources,
 ) -> Weights:
+    """One private training.
+
+    Guarantee: mu-GDP for `hyper.mu` where all records are read at each step; on samples, what it is
+    booked at. The learner gets no records: it asks the curator, which answers declared queries
+    alone.
+
+    Args:
+        data: private features and labels.
+        hyper: eta, steps and mu.
+        learner: its section in the config.
+        constants: public sizes and bounds.
+        meter: all noise of the training.
+        resources: threads, memory and device.
+
+    Returns:
+        Released weights.
+    """
     [weights] = train_many(data, [hyper], learner, constants, [meter], resources)
     return weights
 

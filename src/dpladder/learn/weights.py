@@ -30,8 +30,15 @@ def save(
     mean: NDArray[np.float64] | None = None,
     names: Sequence[str] = (),
 ) -> None:
-    """`mean`: what is taken away from records before they meet the weights, where a model is to be
-    used elsewhere. `names`: of the weights, where they are no layers in a row."""
+    """Write released weights as safetensors.
+
+    Args:
+        path: of the file.
+        weights: layers in a row, or named tensors; float32.
+        metadata: public facts that a model needs: classes, network, learner.
+        mean: what is taken away from records before they meet the weights, (dimension,).
+        names: of the weights, where they are no layers in a row.
+    """
     metadata = {
         **metadata,
         **({TENSORS: [*names]} if names else {}),
@@ -47,11 +54,13 @@ def save(
 
 
 def load(path: Path) -> tuple[Weights, dict[str, Any]]:
+    """Released weights and their metadata. Reads no code."""
     layers, _, metadata = load_with_mean(path)
     return layers, metadata
 
 
 def load_with_mean(path: Path) -> tuple[Weights, NDArray[np.float64] | None, dict[str, Any]]:
+    """Released weights, the mean that records lose first (None: none), and the metadata."""
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = json.loads((file.metadata() or {})[KEY])

@@ -57,10 +57,14 @@ Inputs = Any  # a path, paths, images as arrays or of Pillow, texts, or a matrix
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """`probabilities`: a row per record, a column per class; nan where a record cannot be read, and
-    `problems` says why. `findings`: whether each class is told by itself. `ids`: the records' own,
-    where a table or an array holds them. `users`: where the model takes a user's records as one,
-    whom each row is about, in place of a record."""
+    """What a model says of records, a row each; of pooled users, a row for each user.
+
+    Attributes:
+        probabilities: (rows, classes); nan where a record cannot be read.
+        problems: what is wrong with a record, or nothing.
+        findings: whether each class is told by itself.
+        ids: the records' own ids, or whom each row is about.
+    """
 
     classes: tuple[str, ...]
     probabilities: NDArray[np.float64]
@@ -148,8 +152,17 @@ class Model:
         return network, tokenizer
 
     def predict(self, inputs: Inputs, users: Sequence[str | None] | None = None) -> Predictions:
-        """The probability of each class, for each record; of a model that takes a user's records
-        as one, for each user. `users`: whose the records are, unless the inputs say so."""
+        """The probability of each class for each record, or each user where records are pooled.
+
+        It is post-processing: free, however often.
+
+        Args:
+            inputs: paths, images, texts, a table or an array of features.
+            users: whose the records are, unless the inputs say so; for models of pooled records.
+
+        Returns:
+            Probabilities of shape (records or users, classes), with ids and problems.
+        """
         if self.speaks or self.answers:
             notes = (
                 "is a language model, which names no classes. Use dpladder generate"
@@ -174,8 +187,15 @@ class Model:
         return Predictions(self.classes, odds, tuple(problems), self.findings, ids, names)
 
     def answer(self, questions: Sequence[tuple[str, str]]) -> list[str | None]:
-        """Of each question and its context, the part of the context that answers it, as it stands
-        there. Empty where the model finds none; None where it cannot read the two."""
+        """The part of each context that answers its question, as it stands there.
+
+        Args:
+            questions: pairs of a question and its context.
+
+        Returns:
+            A text for each pair; empty where the model finds none, None where it cannot read the
+            two.
+        """
         if self.tuned is None or not self.answers:
             raise BadInput(
                 f"{self.path} finds no answers. Train a model with task: question_answering."
@@ -197,7 +217,14 @@ class Model:
         return self.predict(inputs).probabilities
 
     def logits(self, rows: NDArray[Any]) -> NDArray[np.float64]:
-        """Of features as they are stored."""
+        """Logits of stored features.
+
+        Args:
+            rows: features as they are stored, (records, width).
+
+        Returns:
+            float64 of shape (records, classes).
+        """
         logits_of = None if self.tuned is None else weights_of(self.tuned[0]).logits(*self.tuned)
         return (logits_of or score.logits)(self.weights, self.map(rows)) + self.bias
 
@@ -378,8 +405,17 @@ def _network_at(facts: Mapping[str, Any], network: str | Path | None) -> tuple[s
 
 
 def load(path: str | Path, network: str | Path | None = None, threads: int | None = None) -> Model:
-    """A final model by its file. `network`: the checkpoint of the public network, or its folder,
-    where the config named one."""
+    """A final model by its file, with what the statement beside it says of it.
+
+    Args:
+        path: the file of weights, such as results/main/final/1/weights.safetensors.
+        network: the public network's checkpoint or folder, where the config named one.
+        threads: CPU threads; by default one for each core.
+
+    Raises:
+        BadInput: where the file holds no final model.
+        Refused: where a statement beside it is about other bytes.
+    """
     file = Path(path)
     weights, mean, facts = files.load_with_mean(file)
     if "inference" not in facts:

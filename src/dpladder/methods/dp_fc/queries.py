@@ -13,6 +13,10 @@ from dpladder.privacy.accounting import gdp
 
 
 def queries(learner: FeatureCovariance, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    """The noised feature covariance, once, and a noised sum of clipped gradients at each step.
+
+    Guarantee: mu-GDP for `hyper.mu`; a shared covariance (learner.covariance) is charged by itself.
+    """
     sigma = gdp.sigma(hyper.mu, hyper.steps + (learner.covariance is None))
     gradient = GradientSum(
         name="gradient",

@@ -19,6 +19,10 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
+    """W <- W - eta (g / n0) (G / n0 + damping I)^-1 at each step (Mehta et al. 2022, DP-FC).
+
+    Guarantee: that of the releases G and g. Turning a step is post-processing.
+    """
     *sums, gradient = queries
     if sums:
         covariance = yield sums[0].at()

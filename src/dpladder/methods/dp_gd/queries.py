@@ -11,5 +11,6 @@ queries = guide.queries
 
 
 def logit_noise(learner: Descent, hyper: Hyper, constants: Constants) -> float:
+    """kappa of one training: the sd of the noise that it puts into a logit (docs/laws.md)."""
     steps = guide.hyper_after_look(learner, hyper)
     return descent_noise.logit_noise(learner, steps, constants, learner.momentum)

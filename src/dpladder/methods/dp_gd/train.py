@@ -16,4 +16,8 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
+    """Full-batch descent with momentum on a linear head (Panda et al. 2024, Algorithm 1).
+
+    Guarantee: mu-GDP for `hyper.mu`, by `hyper.steps` noised sums of clipped gradients.
+    """
     return descend_head(inputs, queries, learner, hyper, constants, momentum(learner.momentum))

@@ -24,6 +24,10 @@ from dpladder.privacy.accounting import gdp
 
 
 def queries(learner: LeastSquares, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    """The noised sums of one training, or none where shared ones are enough.
+
+    Guarantee: mu-GDP for `hyper.mu`: G, all A_j and all b_j are releases of one multiplier.
+    """
     if hyper.mu == 0.0:  # shared statistics are all that it stands on
         return ()
     return sums(hyper.mu, learner.radius, constants, by_class=learner.covariance is None)

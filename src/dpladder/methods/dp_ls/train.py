@@ -25,7 +25,11 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
-    """From sums of its own, from shared ones, or from both together."""
+    """theta_j = (A_j + alpha G + lambda I)^-1 b_j for every class (Mehta et al. 2022).
+
+    Guarantee: that of the noised sums. Solving is post-processing. The sums are the training's own,
+    shared ones (learner.statistics, learner.covariance), or both together.
+    """
     by_name = {query.name: query for query in queries}
     together = (yield by_name["covariance"].at()) if "covariance" in by_name else None
     if inputs.covariance is not None:

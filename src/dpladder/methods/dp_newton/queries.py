@@ -10,6 +10,10 @@ from dpladder.privacy.accounting import gdp
 
 
 def queries(learner: Newton, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    """A noised gradient and each class's noised Hessian block, at every step.
+
+    Guarantee: mu-GDP for `hyper.mu`, by 2 `hyper.steps` releases of one multiplier.
+    """
     sigma, radius, link = gdp.sigma(hyper.mu, 2 * hyper.steps), learner.radius, learner.link
     return (
         ResidualSum(name="gradient", multiplier=sigma, count=hyper.steps, radius=radius, link=link),

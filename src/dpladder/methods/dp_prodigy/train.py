@@ -27,6 +27,11 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
+    """Descent with Prodigy's or D-Adaptation's step sizes, on a linear head.
+
+    Guarantee: mu-GDP for `hyper.mu`, by noised sums of clipped gradients. Step sizes are
+    post-processing.
+    """
     # the update is the step, its size included
     whole = replace(hyper, eta=1.0)
     return descend_head(inputs, queries, learner, whole, constants, prodigy(learner))

@@ -11,6 +11,11 @@ from dpladder.privacy.accounting import gdp
 
 
 def queries(learner: Prototypes, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    """One noised release of every class's sum.
+
+    Guarantee: mu-GDP for `hyper.mu`: a record lies in one class, so all sums together move by one
+    radius.
+    """
     return (
         WeighedSums(
             name="sums",

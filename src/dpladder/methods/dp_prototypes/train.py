@@ -28,6 +28,10 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
+    """The directions of noised class sums, as rows of a head (after Wahdany et al. 2025).
+
+    Guarantee: that of the one release. Directions are post-processing.
+    """
     (sums,) = queries
     directions = normalize((yield sums.at()))
     if constants.labels == MANY:

@@ -17,6 +17,11 @@ from dpladder.privacy.accounting.events import Gaussian
 
 
 def queries(learner: ZerothOrder, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    """One noised number a step: how the loss changes along a public direction (Tang et al. 2024).
+
+    Guarantee: mu-GDP for `hyper.mu`. A Laplace step is epsilon-DP, and is charged as the Gaussian
+    that dominates it.
+    """
     sigma = gdp.sigma(hyper.mu, hyper.steps)
     laplace = learner.noise == "laplace"
     return (

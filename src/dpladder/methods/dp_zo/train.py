@@ -24,6 +24,10 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
+    """Steps along public random directions, by noised differences (Tang et al. 2024).
+
+    Guarantee: that of the noised differences. Directions come from the public seed.
+    """
     (difference,) = queries
     public = directions(constants, inputs.number, learner.bias)
     weights = inputs.zeros(constants.classes, constants.dimension + learner.bias)

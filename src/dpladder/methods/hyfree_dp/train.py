@@ -51,6 +51,11 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
+    """Descent with step sizes from noised losses, on a linear head (Bu & Liu 2025, section 3).
+
+    Guarantee: mu-GDP for `hyper.mu` on full batches, over all gradients and all looks at losses; on
+    samples, what the run is booked at. Rates, bounds and guards are post-processing.
+    """
     first = inputs.zeros(constants.classes, constants.dimension + learner.bias)
     unit = link_of(learner, constants).loss_at_zero
     return ((yield from descend(queries, first, unit, learner, hyper, constants)),)

@@ -18,6 +18,10 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
+    """One step of DP-Adam from zero, on a linear head (Mehta et al. 2022).
+
+    Guarantee: that of the one noised gradient. Nothing is searched.
+    """
     return heads.train(
         inputs, queries, as_adam(learner), hyper_of_one_step(learner, hyper), constants
     )

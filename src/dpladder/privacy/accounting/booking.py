@@ -74,15 +74,29 @@ TRIAL, FINAL = 1_000, 10  # trials, or final trainings, whose booking uses that 
 
 
 def delta0_of(delta: float, runs: int, share: float = SHARE) -> float:
-    """Probability of revealing everything that one event is booked at, so that so many of its kind
-    fit into a lineage's share. It follows from the config alone, before the event is reserved:
-    the filter above needs that, and nothing else, of how it is chosen."""
+    """The probability of revealing everything that one event is booked at.
+
+    So many of its kind fit into a lineage's share. It follows from the config alone, before the
+    event is reserved: the filter above needs nothing else of how it is chosen.
+
+    Args:
+        delta: the lineage's.
+        runs: how many events of the kind use the share up.
+        share: part of delta that all booked events may use together.
+    """
     return share * delta / runs
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What an event costs: (mu, e, log w, delta0)."""
+    """What an event costs: (mu, e, log w, delta0), as in (1) above.
+
+    Attributes:
+        mu: of a Gaussian mechanism.
+        loss: e, a pure loss beside it; private selections have one.
+        weight: log w; the Gaussian's delta is multiplied by w.
+        delta0: probability of revealing everything.
+    """
 
     mu: float = 0.0
     loss: float = 0.0
@@ -129,21 +143,42 @@ def largest(entries: Iterable[Entry]) -> Entry:
 
 
 def epsilon(entry: Entry, delta: float) -> float:
-    """(2); infinite where the events use all of delta up."""
+    """Epsilon at delta of an entry, by (2) above.
+
+    Returns:
+        epsilon, rounded up; infinity where the events use all of delta up.
+    """
     left = (delta - entry.delta0) * math.exp(-entry.weight)
     return entry.loss + gdp.epsilon(entry.mu, left) if left > 0.0 else math.inf
 
 
 def largest_mu(target: float, delta: float, beside: Entry) -> float:
-    """The most that all mus together may come to, beside an entry's other components; 0 where
-    nothing is left."""
+    """The largest mu that all events together may come to within a target.
+
+    Args:
+        target: epsilon that may not be exceeded.
+        delta: the lineage's.
+        beside: the entry whose loss, weight and delta0 are spent besides.
+
+    Returns:
+        mu, rounded down; 0 where nothing is left.
+    """
     left = (delta - beside.delta0) * math.exp(-beside.weight)
     room = target - beside.loss
     return gdp.mu_from_epsilon(room, left) if left > 0.0 and room > 0.0 else 0.0
 
 
 def price(event: Event, relation: Relation, count: int = 1) -> Entry:
-    """The entry of `count` such events."""
+    """The entry that `count` such events are booked at, so that (1) above holds.
+
+    Args:
+        event: what a mechanism does to data.
+        relation: what neighbours are, in the event's lineage.
+        count: how often, with noise of its own each time.
+
+    Returns:
+        An entry that dominates all of them, whatever chose them.
+    """
     mu_of_event = mu(event, count)
     if mu_of_event is not None:
         return Entry(mu_of_event)
@@ -390,8 +425,15 @@ def _rough_mu(part: Counted) -> float:
 
 
 def dominating(curve: Curve, delta0: float) -> float:
-    """The smallest mu for which (1) holds at e = 0 and w = 1, up to 1e-6 of it and to the safe
-    side."""
+    """The smallest mu for which (1) holds at e = 0 and w = 1.
+
+    Args:
+        curve: the event's privacy profile, rounded up.
+        delta0: probability that the entry sets aside for revealing everything.
+
+    Returns:
+        mu, at most 1e-6 of itself above the smallest, and never below it.
+    """
     import numpy as np
 
     deltas = curve.deltas * SAFE

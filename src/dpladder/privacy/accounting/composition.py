@@ -52,7 +52,18 @@ class Composition:
 
 
 def compose(spends: Sequence[Spend], delta: float) -> Composition:
-    """The composed cost at delta of spends on one lineage, whatever was spent because of what."""
+    """What spends on one lineage cost together, whatever was spent because of what.
+
+    Parts that are disjoint compose in parallel under add_remove; other split rules, other versions
+    and replace_one add (docs/design.md, line 9).
+
+    Args:
+        spends: of one lineage, in any order.
+        delta: the lineage's.
+
+    Returns:
+        The worst unit's guarantee, and that of each part's units.
+    """
     choices = _choices(spends, _relation(spends))
     figures: dict[Part, Figure] = {}
     for (rule, version), of_rule in choices.items():
@@ -65,14 +76,18 @@ def compose(spends: Sequence[Spend], delta: float) -> Composition:
 
 
 def largest_entry(spends: Sequence[Spend]) -> Entry:
-    """What a unit may bear of each component, each at its largest: what a filter looks at, for the
-    unit with the dearest components together need not have the largest of any."""
+    """The largest of each component that any unit may bear.
+
+    A filter looks at it: the unit with the dearest components together need not have the largest of
+    any.
+    """
     choices = _choices(spends, _relation(spends)).values()
     return booking.total(booking.largest(choice.entry for choice in of_rule) for of_rule in choices)
 
 
 @cache
 def entry_of(spend: Spend) -> Entry:
+    """The entry of one spend, under its own relation."""
     return booking.price(spend.event, spend.relation, spend.count)
 
 

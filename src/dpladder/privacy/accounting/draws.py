@@ -129,7 +129,18 @@ def gaussian(
     under: str = "",
     entering: float = 0.0,
 ) -> Draw:
-    """Noise whose sd is a multiple of the sensitivity."""
+    """Gaussian noise whose sd is `multiplier` times the L2 sensitivity: 1/multiplier-GDP a release.
+
+    Args:
+        name: of the draw, unique in its job.
+        multiplier: noise sd over sensitivity.
+        sensitivity: how far one unit moves the sum, in L2.
+        shape: of one draw.
+        count: how many draws.
+        stack: how many of them make one release.
+        under: the mask, or secret number of runs, that it lies under.
+        entering: under a mask, how far one unit in the sample moves the sum.
+    """
     scale = multiplier * sensitivity
     return Draw(name, "gaussian", scale, shape, count, sensitivity, stack, under, entering)
 
@@ -159,15 +170,33 @@ def to_json(draw: Draw) -> dict[str, Any]:
 
 
 def cost(draws: Iterable[Draw], under: str = "") -> float:
-    """The mu of the noise that is drawn under one name, or under none."""
+    """The mu of the Gaussian noise that is drawn under one name.
+
+    Args:
+        draws: all draws of a job.
+        under: the name of a mask or of a secret number of runs; by default, under none.
+
+    Returns:
+        sqrt(sum of (sensitivity / scale)^2 over releases).
+    """
     return math.sqrt(math.fsum(_mu_squared(draw) for draw in draws if draw.under == under))
 
 
 def check_charge_matches_noise(
     charged: Sequence[Counted], draws: Sequence[Draw], relation: Relation
 ) -> None:
-    """Refuse unless these draws cost exactly what these events charge, under the lineage's
-    relation."""
+    """Refuse unless these draws cost exactly what these events charge.
+
+    It is what makes COMMIT safe: no job can be charged less than its noise earns.
+
+    Args:
+        charged: events that the ledger is asked to book.
+        draws: all randomness that the job declares.
+        relation: the lineage's; it decides what a sensitivity must be.
+
+    Raises:
+        Refused: where an event has no draw, a draw has no event, or their costs differ.
+    """
     events = list(flatten_events(charged))
     other_events = [e for e in events if not isinstance(e.event, Gaussian | Laplace | Nothing)]
     claimed = [(e.event, e.count) for e in other_events]

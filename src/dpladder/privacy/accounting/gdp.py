@@ -38,7 +38,15 @@ _LEGENDRE = (
 
 
 def delta(epsilon: float, mu: float) -> float:
-    """The delta at which mu-GDP gives epsilon."""
+    """The delta at which mu-GDP gives epsilon (Dong, Roth & Su 2019, Corollary 2.13).
+
+    Args:
+        epsilon: 0 or more.
+        mu: 0 or more.
+
+    Returns:
+        delta, rounded up: above the exact figure by a factor of 1 + 5e-13.
+    """
     _check("epsilon", epsilon, zero=True)
     _check("mu", mu, zero=True)
     if mu == 0:
@@ -55,7 +63,15 @@ def delta(epsilon: float, mu: float) -> float:
 
 
 def epsilon(mu: float, delta: float) -> float:
-    """The smallest epsilon that mu-GDP gives at delta."""
+    """The smallest epsilon that mu-GDP gives at delta (Dong, Roth & Su 2019, Corollary 2.13).
+
+    Args:
+        mu: 0 or more.
+        delta: between 0 and 1, both excluded.
+
+    Returns:
+        epsilon, rounded up; 0 where delta alone covers the mechanism.
+    """
     _check("mu", mu, zero=True)
     _check_delta(delta)
     aim = delta * _EPSILON_AIM
@@ -75,7 +91,15 @@ def epsilon(mu: float, delta: float) -> float:
 
 
 def mu_from_epsilon(epsilon: float, delta: float) -> float:
-    """The largest mu whose epsilon at delta is not above epsilon."""
+    """The largest mu whose epsilon at delta is not above `epsilon`: what a budget buys.
+
+    Args:
+        epsilon: above 0.
+        delta: between 0 and 1, both excluded.
+
+    Returns:
+        mu, rounded down, so that `epsilon(mu_from_epsilon(e, d), d) <= e`.
+    """
     _check("epsilon", epsilon)
     _check_delta(delta)
     aim = delta * _MU_AIM
@@ -96,28 +120,53 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
 
 
 def sigma(mu: float, steps: int) -> float:
-    """The noise multiplier with which `steps` Gaussian releases are mu-GDP (Dong, Roth & Su 2019,
-    Corollary 3.3)."""
+    """The noise multiplier with which `steps` Gaussian releases are mu-GDP together.
+
+    sigma = sqrt(steps) / mu (Dong, Roth & Su 2019, Corollary 3.3).
+
+    Args:
+        mu: of all releases together, above 0.
+        steps: a whole number, 1 or more.
+
+    Returns:
+        Noise sd over L2 sensitivity, of each release, rounded up.
+    """
     _check("mu", mu)
     _check_steps(steps)
     return math.sqrt(steps) / mu * _FAR_UP
 
 
 def mu_from_sigma(sigma: float, steps: int) -> float:
-    """The mu of `steps` Gaussian releases of noise multiplier sigma (Dong, Roth & Su 2019,
-    Corollary 3.3)."""
+    """The mu of `steps` Gaussian releases together.
+
+    mu = sqrt(steps) / sigma (Dong, Roth & Su 2019, Corollary 3.3).
+
+    Args:
+        sigma: noise sd over L2 sensitivity, of each release, above 0.
+        steps: a whole number, 1 or more.
+
+    Returns:
+        mu, rounded up.
+    """
     _check("sigma", sigma)
     _check_steps(steps)
     return math.sqrt(steps) / sigma * _UP
 
 
 def compose(mus: Iterable[float]) -> float:
-    """The mu of all together: sqrt(sum mu^2), even when later mus depend on earlier releases."""
+    """The mu of releases together: sqrt(sum of mu^2), rounded up.
+
+    It holds even when later mus depend on earlier releases (Smith & Thakurta 2022).
+    """
     return math.sqrt(math.fsum(_squared(m) for m in mus)) * _UP
 
 
 def remaining(total_mu: float, mus: Iterable[float]) -> float:
-    """The mu that may still be spent within total_mu after mus; 0 when nothing is left."""
+    """The mu that may still be spent within `total_mu` after `mus`.
+
+    Returns:
+        sqrt(total_mu^2 - sum of mu^2), rounded down; 0 when nothing is left.
+    """
     _check("total_mu", total_mu, zero=True)
     total = total_mu * total_mu
     left = math.fsum([total, *(-_squared(m) for m in mus)]) - total * 2.0**-47

@@ -22,8 +22,18 @@ def remaining_mu(
     partition: Partition,
     delta0: float = 0.0,
 ) -> float:
-    """The mu that one more mechanism may spend on `partition`, with its units within total_epsilon,
-    when it is booked at delta0; it may depend on whatever was released before."""
+    """The mu that one more mechanism may spend on a partition.
+
+    Args:
+        total_epsilon: that no unit may exceed.
+        delta: the lineage's.
+        spends: all that was spent, whatever was spent because of what.
+        partition: whose units the mechanism reads.
+        delta0: that the mechanism is booked at.
+
+    Returns:
+        mu, rounded down; 0 where nothing is left.
+    """
     spent = _spent_on_partition(delta, spends, partition)
     beside = booking.total([spent, Entry(delta0=delta0)])
     left = gdp.remaining(booking.largest_mu(total_epsilon, delta, beside), [spent.mu])

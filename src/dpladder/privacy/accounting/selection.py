@@ -94,19 +94,31 @@ STRAIGHT = Lean()
 
 
 def epsilon(mu: float, runs: Runs, delta: float, lean: Lean = STRAIGHT) -> float:
-    """Epsilon at delta of the best of K runs that are mu-GDP each, score included.
+    """Epsilon at delta of publishing the best of K runs, and nothing else.
 
-    Where proposals adapt to earlier runs (DP-HyPO: Wang et al. 2023, Algorithm 1), each run's law
-    lies in [low Q, high Q] whatever came before, which bounds (1) by low Q(dy) f'(1 - high u) and
-    high Q(dy) f'(1 - low u). Then (2) compares high u' with low u, and the step from Q to Q' costs
-    log(high/low) and high E[K] delta(e1).
+    The bound is (2) and (3) above, at the best e1. Where proposals adapt to earlier runs (DP-HyPO:
+    Wang et al. 2023, Algorithm 1), each run's law lies in [low Q, high Q] whatever came before,
+    which bounds (1) by low Q(dy) f'(1 - high u) and high Q(dy) f'(1 - low u). Then (2) compares
+    high u' with low u, and the step from Q to Q' costs log(high/low) and high E[K] delta(e1).
+
+    Args:
+        mu: of one run, its score included.
+        runs: the law of K.
+        delta: of the guarantee.
+        lean: how far a proposal may lean away from its prior.
     """
     return joint(mu, loss(mu, runs, lean), weight(runs, lean), delta)
 
 
 def joint(mu: float, loss: float, weight: float, delta: float) -> float:
-    """Epsilon at delta of (4): of all mus together, the sum of the losses, and the product of the
-    weights."""
+    """Epsilon at delta of (4): selections beside other releases.
+
+    Args:
+        mu: of all mus together, sqrt(sum of mu^2).
+        loss: sum of the losses e2.
+        weight: product of the weights E[K].
+        delta: of the guarantee.
+    """
     return gdp.epsilon(mu, delta / weight) + loss
 
 
@@ -217,7 +229,13 @@ def largest_count(runs: Runs) -> int:
 
 
 def number(uniform: float, runs: Runs, limit: int) -> int:
-    """K for a secret uniform, by inversion of its law, cut off at the limit."""
+    """K for a secret uniform, by inversion of its law.
+
+    Args:
+        uniform: in (0, 1], from the meter.
+        runs: the law of K.
+        limit: above which K becomes the least there may be.
+    """
     total = 0.0
     for k, probability in _law(runs):
         total += probability

@@ -63,20 +63,37 @@ class Noise:
     scale: float
 
     def add_to(self, total: Any, values: Any = None) -> Any:
-        """`total` with this noise, on the grid. For numpy arrays as they are; for a tensor `values`
-        are the noise on the tensor's device."""
+        """`total` with this noise, on the public grid.
+
+        Args:
+            total: a float64 NumPy array, or a tensor.
+            values: for a tensor, the noise on the tensor's device; None for NumPy.
+
+        Returns:
+            Multiples of the grid's step, in the shape of `total`.
+        """
         return add_noise_on_grid(total, self.values if values is None else values, self.scale)
 
 
 def grid(scale: float) -> float:
-    """The public step: a power of two, so that dividing by it is exact."""
+    """The public step: the largest power of two not above an eighth of the noise's scale.
+
+    A power of two, so that dividing by it is exact.
+    """
     return 2.0 ** math.floor(math.log2(scale / FINENESS))
 
 
 def add_noise_on_grid(total: Any, noise: Any, scale: float) -> Any:
-    """`total + scale * noise` on the grid of this scale, for float64 numpy arrays and torch tensors
-    alike. A total that is infinite counts as the outermost cell, and one that is no number as 0:
-    noise hides neither."""
+    """`total + scale * noise`, rounded to the grid of this scale.
+
+    Guarantee: the release costs what the ideal mechanism costs, and `slack` beside it. An infinite
+    total counts as the outermost cell, and one that is no number as 0: noise hides neither.
+
+    Args:
+        total: float64, a NumPy array or a tensor.
+        noise: of unit scale, of the same shape and kind.
+        scale: the sd of a Gaussian, or the scale of a Laplace.
+    """
     step = grid(scale)
     # Cutting off moves no two totals apart, and keeps an infinite one from becoming nan below.
     cells = (total / step).clip(-MOST, MOST)
@@ -86,6 +103,12 @@ def add_noise_on_grid(total: Any, noise: Any, scale: float) -> Any:
 
 
 def slack(numbers: int) -> tuple[float, float]:
-    """What the arithmetic of this many released numbers adds to epsilon and to delta at the
-    most."""
+    """What float64 arithmetic adds to the guarantee, at most.
+
+    Args:
+        numbers: how many numbers were released.
+
+    Returns:
+        What is added to epsilon, and what is added to delta.
+    """
     return 2 * numbers * RHO, 2 * numbers * TAIL

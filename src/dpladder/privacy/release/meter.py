@@ -39,7 +39,16 @@ class Streams(Protocol):
 
 
 class Meter:
-    """Hands out the declared draws, each from a stream of its own, and refuses any other."""
+    """Hands out the declared draws, each from a stream of its own, and refuses any other.
+
+    Guarantee: a job that closes its meter drew exactly what was charged: names, number, shape,
+    distribution and scale. After one refusal the meter refuses everything.
+
+    Args:
+        draws: all that the job declares.
+        source: where streams come from: home's key, or research's seed.
+        audit: keeps a digest of each draw, which nobody publishes.
+    """
 
     def __init__(self, draws: Sequence[Draw], source: Streams, audit: bool = False) -> None:
         self._declared = {draw.name: draw for draw in draws}
@@ -52,15 +61,29 @@ class Meter:
         self.used: list[Used] = []
 
     def publish(self, name: str, total: ArrayLike) -> Floats:
-        """`total` with its declared noise, on the public grid. Everything leaves a mechanism this
-        way, or, from a tensor on a device, by `noise` and its `add_to`."""
+        """`total` with its declared noise, on the public grid.
+
+        Everything leaves a mechanism this way or, from a tensor on a device, by `noise` and its
+        `add_to`.
+
+        Args:
+            name: of the declared draw.
+            total: the exact sum, in float64, of the draw's shape.
+
+        Returns:
+            The release: multiples of the grid's step.
+        """
         exact = np.asarray(total, np.float64)
         published: Floats = self.noise(name, exact.shape).add_to(exact)
         return published
 
     def noise(self, name: str, shape: Shape) -> Noise:
-        """The declared noise for a sum of this shape, which lies on another device; add it by
-        `add_to` alone."""
+        """The declared noise for a sum on another device; add it by `add_to` alone.
+
+        Args:
+            name: of the declared draw.
+            shape: of the sum; it must be the declared one.
+        """
         draw = self._declared.get(name)  # _take refuses a name that is not declared
         kind: Distribution = (
             "laplace" if draw is not None and draw.distribution == "laplace" else "gaussian"
@@ -70,6 +93,7 @@ class Meter:
         return Noise(self._note(name, values), self._declared[name].scale)
 
     def declares(self, draw: Draw) -> bool:
+        """Whether exactly this draw was declared."""
         return self._declared.get(draw.name) == draw
 
     def uniform(self, name: str) -> Floats:
@@ -80,7 +104,7 @@ class Meter:
         return self._note(name, noise.uniform(stream, self._declared[name].shape))
 
     def runs(self, name: str) -> int:
-        """A secret number of runs, by the declared law."""
+        """A secret number of runs, by the declared law. It must never be published."""
         law = self._declared[name].law if name in self._declared else None
         stream = self._take_stream(name, "uniform", ())
         if law is None:
@@ -90,7 +114,15 @@ class Meter:
         return selection.number(float(uniform), selection.Runs(mean, shape), limit)
 
     def mask(self, name: str, ids: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Poisson sampling by 128-bit unit id, at the declared probability."""
+        """Poisson sampling by 128-bit unit id, at the declared probability.
+
+        Args:
+            name: of the declared draw.
+            ids: uint8 of shape (units, 16).
+
+        Returns:
+            bool of shape (units,): who is in the sample. It is secret.
+        """
         stream = self._take_stream(name, "mask")
         return self._note(name, noise.mask(stream, self._declared[name].scale, ids))
 

@@ -115,7 +115,15 @@ def encode(value: object) -> bytes:
 
 
 def gaussian(stream: bytes, shape: Shape) -> Floats:
-    """Standard normals: four independent Box-Muller samples, added and halved."""
+    """Standard normals: four independent Box-Muller samples, added and halved.
+
+    Args:
+        stream: the 32-byte key of one draw's own stream.
+        shape: of the array.
+
+    Returns:
+        float64, each within 54 units of 2^-50 of an ideal normal (grid.py).
+    """
 
     def block(words: Words) -> Floats:
         radius = np.sqrt(2.0 * _exponential(words[:4], words[4:8]))
@@ -143,16 +151,24 @@ def laplace(stream: bytes, shape: Shape) -> Floats:
 
 
 def uniform(stream: bytes, shape: Shape) -> Floats:
-    """Uniforms on (0, 1], multiples of 2⁻⁵³."""
+    """Uniforms on (0, 1], multiples of 2⁻⁵³, from the stream of one draw."""
     return _fill(stream, shape, lambda words: _unit(words[0]), words=1, samples=1)
 
 
 def mask(stream: bytes, probability: float, ids: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Who is in the sample: each 128-bit id on its own, wherever it stands. Equal ids share their
-    fate.
+    """Which units are in a Poisson sample: each 128-bit id on its own, wherever it stands.
 
-    AES is a pseudorandom permutation, so under a key of this draw alone distinct ids give
-    independent-looking blocks. The probability is met from below, within 2⁻⁵³.
+    Guarantee: equal ids share their fate. AES is a pseudorandom permutation, so under a key of this
+    draw alone distinct ids give independent-looking blocks. The probability is met from below,
+    within 2⁻⁵³.
+
+    Args:
+        stream: the key of this draw's own stream.
+        probability: of each unit.
+        ids: uint8 of shape (units, 16).
+
+    Returns:
+        bool of shape (units,).
     """
     if ids.dtype != np.uint8 or ids.ndim != 2 or ids.shape[1] != 16:
         raise BadInput("a mask needs its ids as rows of 16 bytes (uint8).")
