@@ -22,7 +22,7 @@ from safetensors import safe_open
 from dpladder.audit import rules, searches
 from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.scene import CLASSES, N0, NOTHING, Rule, Scene, SceneFolder, Units, stage
-from dpladder.jobs import private
+from dpladder.jobs import reservation
 from dpladder.jobs.task import read_json
 from dpladder.learn import weights
 from dpladder.learn.interface import Constants
@@ -69,7 +69,7 @@ def whole(
     further: Mapping[str, Any] = MappingProxyType({}),
 ) -> Found:
     """A rule's question and its release."""
-    with stage(KEY) as made, patch.object(private, "is_kept", lambda *_: True):
+    with stage(KEY) as made, patch.object(reservation, "is_kept", lambda *_: True):
         folder = WideSceneFolder(made.folder, made.key, further)
         rule: Rule = attack(folder).run.func.__self__  # type: ignore[attr-defined]
         if "weights" in rule.inputs:

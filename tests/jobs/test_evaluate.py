@@ -17,7 +17,8 @@ from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.config.shift import Corruption, FurtherTest
 from dpladder.errors import BadInput
 from dpladder.jobs.evaluate import NO_GROUPS, Groups, evaluate, groups_of
-from dpladder.jobs.train_final import train_final
+from dpladder.jobs.release import release_once
+from dpladder.jobs.train_final import release_of
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.learn.measures.tables import MeasuredModel, Scores, perplexity_of_share
@@ -45,7 +46,7 @@ def measured(scene: Scene, by: str = "main") -> Found:
     total = f"{scene.project.main.privacy.epsilon:g}"
     with job_environment(scene.folder, scene.home):
         trained = scene.task("train_final", {"target": total}, UNITS)
-        train_final(trained)
+        release_once(release_of(trained))
         weights = {**NOTHING, "weights": str(trained.output["weights"])}
         rule = "evaluate" if by == "main" else "evaluate_of"
         asked = scene.task(rule, {"experiment": by, "target": total}, UNITS, weights)

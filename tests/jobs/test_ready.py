@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -11,10 +10,11 @@ from dpladder.audit import searches
 from dpladder.audit.rules import terms
 from dpladder.audit.scene import LINEAGE, Units, job_environment, stage
 from dpladder.errors import Refused
-from dpladder.jobs.estimate_head import estimate_head
+from dpladder.jobs.estimate_head import release_of
+from dpladder.jobs.release import release_once
+from dpladder.jobs.run import run_rule
 from dpladder.learn import layers
 from dpladder.learn.finetune import predict
-from dpladder.plan import rule_specs
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 
@@ -46,14 +46,11 @@ def test_what_cannot_be_trained_is_refused_before_it_is_charged(
         scene = made.scene(terms("add_remove"), changes)
         task = scene.task(rule, wildcards, UNITS)
         monkeypatch.setattr(layers, "ready", refuse)
-        run = getattr(
-            import_module(f"dpladder.jobs.{rule_specs.module_of(rule)}"), rule_specs.module_of(rule)
-        )
         with (
             job_environment(scene.folder, scene.home),
             pytest.raises(Refused, match="cannot be trained"),
         ):
-            run(task)
+            run_rule(task)
         state = book.load(Ledger(scene.home, LINEAGE))
         assert {held.status for held in state.items.values()} == {"RESERVED"}
 
@@ -77,7 +74,7 @@ def test_a_head_is_charged_only_where_its_network_can_be_trained(
             job_environment(scene.folder, scene.home),
             pytest.raises(Refused, match="cannot be trained"),
         ):
-            estimate_head(task)
+            release_once(release_of(task))
         assert asked == ["head", "last_block"]
         state = book.load(Ledger(scene.home, LINEAGE))
         assert {held.status for held in state.items.values()} == {"RESERVED"}

@@ -7,7 +7,8 @@ import pytest
 
 from dpladder.audit.scene import LINEAGE, SceneFolder, Units, job_environment, stage
 from dpladder.errors import Refused
-from dpladder.jobs.train_final import train_final
+from dpladder.jobs.release import release_once
+from dpladder.jobs.train_final import release_of
 from dpladder.plan import rule_specs
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
@@ -33,10 +34,10 @@ def test_a_job_that_spends_runs_only_the_code_that_was_planned(
                 rule_specs, "rule_code", lambda *asked: "of files that were edited since"
             )
             with pytest.raises(Refused, match="code changed after the workflow was started"):
-                train_final(task)
+                release_once(release_of(task))
         state = book.load(Ledger(scene.home, LINEAGE))
         assert {held.status for held in state.items.values()} == {"RESERVED"}
-        train_final(task)
+        release_once(release_of(task))
 
 
 def test_a_reservation_for_other_code_is_made_anew(made: SceneFolder) -> None:
@@ -59,6 +60,6 @@ def test_a_reservation_that_another_run_gave_back_is_told_as_that(made: SceneFol
         ledger = Ledger(scene.home, LINEAGE)
         book.refund(ledger, [*book.load(ledger).items])
         with pytest.raises(Refused, match="gave its reservation back") as refused:
-            train_final(task)
+            release_once(release_of(task))
     assert "experiments names of their own" in str(refused.value)
     assert "mounted" not in str(refused.value)

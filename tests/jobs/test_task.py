@@ -208,8 +208,9 @@ def test_every_failure_has_the_same_exit_code(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rule", rule_specs.RULE_SPECS)
 def test_a_rules_function_names_its_class_or_one_that_it_extends(rule: str) -> None:
-    module = rule_specs.module_of(rule)
-    function = getattr(import_module(f"dpladder.jobs.{module}"), module)
+    name = rule_specs.module_of(rule)
+    module = import_module(f"dpladder.jobs.{name}")
+    function = getattr(module, name, None) or module.release_of
     [named] = get_args(get_type_hints(function)["task"])
     assert issubclass(rule_specs.RULE_SPECS[rule].reads, named)
 

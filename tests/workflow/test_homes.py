@@ -16,7 +16,7 @@ import pytest
 from dpladder.cli import main
 from dpladder.config.load import load
 from dpladder.errors import Refused
-from dpladder.jobs.private import find_reservation
+from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task
 from dpladder.plan import job_identity
 from dpladder.plan.plan import make_plan

@@ -33,9 +33,9 @@ from dpladder.audit.scene import (
 from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, PRESENT, number_of_findings
 from dpladder.config.load import overlay
-from dpladder.jobs.private import ReleaseRequest
+from dpladder.jobs.release import ReleaseRequest, release_once
 from dpladder.jobs.task import read_json
-from dpladder.jobs.train_final import train_final
+from dpladder.jobs.train_final import release_of as release_of_final
 from dpladder.learn import weights
 from dpladder.learn.interface import Constants
 from dpladder.methods.dp_finetune.section import FineTune
@@ -324,7 +324,7 @@ def _evaluation(
     trained = _final(stage, there, overlay(changes, further or {}))
     task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[there]))
     with job_environment(trained.scene.folder, trained.scene.home):
-        train_final(task)
+        release_once(release_of_final(task))
 
     def read(folder: Path) -> Floats:
         tables = read_json(folder / "metrics.json")["tables"]

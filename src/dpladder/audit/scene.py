@@ -27,7 +27,7 @@ from dpladder.config.load import overlay, resolve
 from dpladder.config.model import Resources
 from dpladder.data import cache, sealed
 from dpladder.errors import Refused
-from dpladder.jobs.private import Release, ReleaseRequest
+from dpladder.jobs.release import Release, ReleaseRequest
 from dpladder.jobs.task import Task
 from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.plan import make_plan

@@ -21,7 +21,7 @@ from dpladder.audit.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_wei
 from dpladder.audit.scene import ETA, N0, Rule, SceneFolder
 from dpladder.config.search_sections import PLUGIN_SEARCHES, SEARCHES, names
 from dpladder.errors import BadInput
-from dpladder.jobs.private import ReleaseRequest
+from dpladder.jobs.release import ReleaseRequest
 from dpladder.privacy.accounting.events import Event, Gaussian, RepeatAndSelect, SubsetSelect
 
 SHARE = 0.3  # of a run's mu^2, for its score

@@ -34,7 +34,7 @@ and data/cache.py makes one row of theirs. None is over a cap then: a unit is on
 no digest of it leaves. Parts of different versions add up: a record may be edited between them, or
 come under another id, and lie in another part. Within a version nobody does. The ledger notes which
 units there were when the version was first asked; of what is read later those alone count
-(jobs/private.py). So a unit is in the part where it was first or counts as nothing, whoever else
+(jobs/features.py). So a unit is in the part where it was first or counts as nothing, whoever else
 came or went: one unit more or less still changes one unit's rows in one part. When a file of the
 source was last written may show (plan/job_identity.fingerprint), and never what changed.
 """

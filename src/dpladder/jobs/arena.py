@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpladder.errors import Refused
 from dpladder.jobs.evaluate import groups_of
-from dpladder.jobs.private import constants_of, part_of, read
+from dpladder.jobs.features import constants_of, part_of, read
 from dpladder.jobs.task import Task
 from dpladder.plan.rule_params import CompareHpo, CompareLearners, TrainOpen
 from dpladder.privacy.ledger.state import Terms

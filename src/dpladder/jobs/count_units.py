@@ -12,15 +12,9 @@ from dpladder.config.label_sets import MANY
 from dpladder.data.census import units_by_class
 from dpladder.data.stops import reason_to_stop
 from dpladder.errors import Refused
-from dpladder.jobs.private import (
-    Release,
-    find_reservation,
-    part_of,
-    read_raw,
-    release_once,
-    single,
-    stored_constants,
-)
+from dpladder.jobs.features import part_of, read_raw, stored_constants
+from dpladder.jobs.release import Release, release_once, single
+from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn.queries import UnitsByClass, declared
 from dpladder.plan.rule_params import CountUnits

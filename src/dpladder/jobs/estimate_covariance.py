@@ -7,16 +7,9 @@ from pathlib import Path
 
 from safetensors.numpy import save_file
 
-from dpladder.jobs.private import (
-    Release,
-    constants_of,
-    find_reservation,
-    part_of,
-    read,
-    release_once,
-    shared_inputs,
-    single,
-)
+from dpladder.jobs.features import constants_of, part_of, read, shared_inputs
+from dpladder.jobs.release import Release, single
+from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task
 from dpladder.learn.curator import Curator
 from dpladder.learn.queries import declared
@@ -24,10 +17,6 @@ from dpladder.learn.second_order import covariance
 from dpladder.plan.rule_params import EstimateCovariance
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.release.meter import Meter
-
-
-def estimate_covariance(task: Task[EstimateCovariance]) -> None:
-    release_once(release_of(task))
 
 
 def release_of(task: Task[EstimateCovariance]) -> Release:

@@ -11,25 +11,14 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-from dpladder.jobs.private import (
-    Release,
-    constants_of,
-    find_reservation,
-    part_of,
-    read,
-    release_once,
-    shared_inputs,
-    single,
-)
+from dpladder.jobs.features import constants_of, part_of, read, shared_inputs
+from dpladder.jobs.release import Release, single
+from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task
 from dpladder.learn.trainings import weights_of
 from dpladder.plan.rule_params import EstimateHead
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.first_head import head_of, training_of_head, worth_of
-
-
-def estimate_head(task: Task[EstimateHead]) -> None:
-    release_once(release_of(task))
 
 
 def release_of(task: Task[EstimateHead]) -> Release:

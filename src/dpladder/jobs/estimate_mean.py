@@ -9,26 +9,15 @@ from safetensors.numpy import save_file
 
 from dpladder.data import centre
 from dpladder.data.centre import Map, Mapped
-from dpladder.jobs.private import (
-    Release,
-    depths_of,
-    find_reservation,
-    part_of,
-    read_raw,
-    release_once,
-    single,
-    stored_constants,
-)
+from dpladder.jobs.features import depths_of, part_of, read_raw, stored_constants
+from dpladder.jobs.release import Release, single
+from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task
 from dpladder.learn.data import unaugmented
 from dpladder.learn.queries import UnitMean, declared
 from dpladder.plan.rule_params import EstimateMean
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.release.meter import Meter
-
-
-def estimate_mean(task: Task[EstimateMean]) -> None:
-    release_once(release_of(task))
 
 
 def release_of(task: Task[EstimateMean]) -> Release:

@@ -5,16 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpladder.jobs.private import (
-    Release,
-    constants_of,
-    find_reservation,
-    part_of,
-    read,
-    release_once,
-    shared_inputs,
-    single,
-)
+from dpladder.jobs.features import constants_of, part_of, read, shared_inputs
+from dpladder.jobs.release import Release, single
+from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task
 from dpladder.learn.curator import Curator
 from dpladder.learn.queries import declared
@@ -23,10 +16,6 @@ from dpladder.methods.dp_ls.statistics import create
 from dpladder.methods.dp_ls.train import release_sums
 from dpladder.plan.rule_params import EstimateStatistics
 from dpladder.privacy.release.meter import Meter
-
-
-def estimate_statistics(task: Task[EstimateStatistics]) -> None:
-    release_once(release_of(task))
 
 
 def release_of(task: Task[EstimateStatistics]) -> Release:

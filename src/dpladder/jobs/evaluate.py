@@ -11,18 +11,10 @@ import numpy as np
 from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.shift import FurtherTest
-from dpladder.jobs.private import (
-    Part,
-    Release,
-    constants_of,
-    find_reservation,
-    part_of,
-    read,
-    release_once,
-    shared_inputs,
-    single,
-)
+from dpladder.jobs.features import Part, constants_of, part_of, read, shared_inputs
 from dpladder.jobs.record import write_record
+from dpladder.jobs.release import Release, release_once, single
+from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn import weights
 from dpladder.learn.data import Data

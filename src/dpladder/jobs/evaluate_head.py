@@ -9,7 +9,7 @@ from pathlib import Path
 from safetensors.numpy import load_file
 
 from dpladder.jobs.evaluate import class_names
-from dpladder.jobs.private import constants_of, part_of, read
+from dpladder.jobs.features import constants_of, part_of, read
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn.measures import tables

@@ -16,7 +16,7 @@ from dpladder.config.features_sections import Features
 from dpladder.data import centre
 from dpladder.data.centre import Map, Mapped, plain_mean
 from dpladder.data.depths import Depths, depths_by_name
-from dpladder.jobs.private import LAYERS, Part, depths_of, part_of, read_raw, save_found
+from dpladder.jobs.features import LAYERS, Part, depths_of, part_of, read_raw, save_found
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.learn.data import Data, unaugmented

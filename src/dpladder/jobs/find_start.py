@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpladder.jobs.private import constants_of, part_of, read, save_found
+from dpladder.jobs.features import constants_of, part_of, read, save_found
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.learn import public_head

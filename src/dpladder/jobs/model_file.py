@@ -10,7 +10,7 @@ from dpladder.config.task_rules import TASK_OF_POOLING
 from dpladder.data import sealed
 from dpladder.data.columns import column_as_json
 from dpladder.data.layout import renamed_columns
-from dpladder.jobs.private import Part, constants_of, map_of
+from dpladder.jobs.features import Part, constants_of, map_of
 from dpladder.jobs.task import Task
 from dpladder.learn import weights
 from dpladder.learn.interface import Weights

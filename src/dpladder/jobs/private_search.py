@@ -11,17 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from dpladder.config.learners import Learner
+from dpladder.jobs.features import constants_of, part_of, read, shared_inputs
 from dpladder.jobs.model_file import save_model
-from dpladder.jobs.private import (
-    Release,
-    constants_of,
-    find_reservation,
-    part_of,
-    read,
-    release_once,
-    shared_inputs,
-    single,
-)
+from dpladder.jobs.release import Release, single
+from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.trainings import weights_of
@@ -32,10 +25,6 @@ from dpladder.search.bench import Bench, NamedAsk, answers
 from dpladder.search.protocol import Answer, Ask, SearchOutcome, Setting, run_alone, searcher_of
 from dpladder.search.space import hyper_of
 from dpladder.search.training import choice_as_text
-
-
-def private_search(task: Task[SearchPrivately]) -> None:
-    release_once(release_of(task))
 
 
 def release_of(task: Task[SearchPrivately]) -> Release:

@@ -13,21 +13,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from dpladder.config.learner_sections import Statistics
-from dpladder.jobs.private import (
-    Part,
-    Release,
-    ReleaseRequest,
-    Reserved,
-    constants_of,
-    find_reservation,
-    ledger_of,
-    part_of,
-    read,
-    read_nothing,
-    release_once,
-    shared_inputs,
-)
+from dpladder.jobs.features import Part, constants_of, part_of, read, read_nothing, shared_inputs
 from dpladder.jobs.record import write_record
+from dpladder.jobs.release import Release, ReleaseRequest, release_once
+from dpladder.jobs.reservation import Reserved, find_reservation, ledger_of
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn import score, weights
 from dpladder.learn.data import Data

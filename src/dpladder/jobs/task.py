@@ -15,7 +15,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -60,17 +59,6 @@ class Task(Generic[Reads]):
         """What its output depends on: where private files lie changes none, and neither does what
         is looked at before it is charged."""
         return {key: value for key, value in self.cfg.items() if key not in APART}
-
-
-def run_job(snakemake: Any) -> None:
-    """Do the work of this job's rule."""
-    run(snakemake, _run_module_function)
-
-
-def _run_module_function(task: Task[Any]) -> None:
-    """The function of its module's name does it."""
-    name = rule_specs.module_of(task.rule)
-    getattr(import_module(f"dpladder.jobs.{name}"), name)(task)
 
 
 def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:

@@ -6,27 +6,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpladder.config.sweep_sections import Fit
+from dpladder.jobs.features import constants_of, part_of, read, shared_inputs
 from dpladder.jobs.model_file import save_model
-from dpladder.jobs.private import (
-    Release,
-    constants_of,
-    find_reservation,
-    part_of,
-    read,
-    release_once,
-    shared_inputs,
-    single,
-)
+from dpladder.jobs.release import Release, single
+from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task, read_json
 from dpladder.plan.rule_params import TrainFinal
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.fit import Target, fit_radius
 from dpladder.search.space import Space
 from dpladder.search.training import choice_as_text, learner_of_trial, training_of
-
-
-def train_final(task: Task[TrainFinal]) -> None:
-    release_once(release_of(task))
 
 
 def release_of(task: Task[TrainFinal]) -> Release:

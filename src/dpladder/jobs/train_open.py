@@ -9,7 +9,7 @@ from dpladder.config.shift import FurtherTest
 from dpladder.errors import Refused
 from dpladder.jobs.arena import arena_of
 from dpladder.jobs.evaluate import class_names, groups_of
-from dpladder.jobs.private import part_of, read
+from dpladder.jobs.features import part_of, read
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn.measures import tables

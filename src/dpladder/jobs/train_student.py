@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dpladder.jobs.evaluate import class_names
+from dpladder.jobs.features import constants_of, part_of, read
 from dpladder.jobs.model_file import save_model
-from dpladder.jobs.private import constants_of, part_of, read
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn import student, weights

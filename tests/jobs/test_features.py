@@ -13,8 +13,8 @@ from support import noise_for
 from dpladder.config.learner_sections import Head
 from dpladder.data import sealed
 from dpladder.errors import Refused
-from dpladder.jobs import private
-from dpladder.jobs.private import shared_inputs
+from dpladder.jobs import features, reservation
+from dpladder.jobs.features import shared_inputs
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
@@ -46,7 +46,7 @@ def test_a_sample_that_guides_is_a_part_of_the_question(
 ) -> None:
     """So that the same noise is never drawn beside other public records."""
     names = iter(("one", "another"))
-    monkeypatch.setattr(private, "part_of", lambda task, part: SimpleNamespace(name=next(names)))
+    monkeypatch.setattr(features, "part_of", lambda task, part: SimpleNamespace(name=next(names)))
     found = [shared_inputs(job({}, {"train": "t", "sample": "s"})) for _ in range(2)]
     assert found[0] != found[1]
     assert "sample" not in shared_inputs(job({}, {"train": "t"}))
@@ -59,10 +59,10 @@ def test_a_head_that_was_bought_must_be_the_one_that_was_released(tmp_path: Path
     head.write_bytes(b"another")
     task = job({"start": str(head)})
     task.reads.mean, task.reads.learner = None, FineTune(init="public")
-    private._check_releases(task, ledger)
+    reservation._check_releases(task, ledger)
     task.reads.learner = FineTune(head=Head(epsilon=1.0))
     with pytest.raises(Refused, match="is not what was released under lineage tiny"):
-        private._check_releases(task, ledger)
+        reservation._check_releases(task, ledger)
 
 
 def test_of_a_version_those_alone_count_who_were_there_when_it_was_first_asked(
@@ -82,10 +82,10 @@ def test_of_a_version_those_alone_count_who_were_there_when_it_was_first_asked(
     _, seal = sealed.read_attrs(tmp_path / "c.h5")
 
     def labels(version: str, now: str) -> list[int]:
-        part = private.Part(
+        part = features.Part(
             tmp_path / "c.h5", seal.hex(), "", "", 3, 2, (), "toy" if now else "", version, now
         )
-        return [*map(int, private.read_raw(part).labels)]
+        return [*map(int, features.read_raw(part).labels)]
 
     assert labels("", "second") == [2, -1, 0, 1]  # nobody asked yet
     book.commit(ledger, held.token, "query", [spend], noise_for([spend]), units="first")

@@ -1,0 +1,163 @@
+"""The one way to release: what a job asks, once ever, and how that is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dpladder.errors import Refused
+from dpladder.jobs.features import open_part, part_of
+from dpladder.jobs.record import write_record
+from dpladder.jobs.reservation import Reserved, job_of
+from dpladder.jobs.task import Task
+from dpladder.plan import mechanisms, rule_specs
+from dpladder.plan.rule_params import (
+    ReleaseReads,
+)
+from dpladder.privacy.accounting.events import Spend
+from dpladder.privacy.ledger import anchors
+from dpladder.privacy.ledger import book as ledgers
+from dpladder.privacy.ledger.state import job_label
+from dpladder.privacy.release import store
+from dpladder.privacy.release.meter import Draw, Meter
+from dpladder.privacy.release.store import Produce, Question, Work, query_digest
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseRequest:
+    """What a job asks, once ever. The query is every public input: the map to features, upstream
+    releases, every constant, the versions of mechanisms, the question itself, in which the version
+    of the data is a number. Of private records it says nothing: the same number is answered by what
+    is kept, unread."""
+
+    task: Task[ReleaseReads]
+    reservation: Reserved
+    spends: Sequence[Spend]
+    draws: Iterable[Draw]
+    inputs: Mapping[str, Any]
+    outputs: Iterable[str]
+
+    def question(self) -> Question:
+        outputs = {self.task.output[name].name: self.task.output[name] for name in self.outputs}
+        return Question(
+            job_of(self.task),
+            self.reservation.question,
+            self._query(),
+            self.spends,
+            tuple(self.draws),
+            outputs,
+            self._units(),
+        )
+
+    def _units(self) -> str:
+        """Which units there are, of what is private."""
+        parts = (part_of(self.task, name) for name in self.task.reads.places.features)
+        return next((part.units for part in parts if part.units), "")
+
+    def _query(self) -> str:
+        """That of the versions which the job is known by; unless it was answered under others."""
+        task, state = self.task, self.reservation.ledger.state
+        known_by = self._query_of(task.code)
+        older = (
+            self._query_of(rule_specs.identity_of(task.reads, task.rule, charge.versions))
+            for charge in reversed(state.charges_for(self.reservation.question))
+            if charge.status == "DONE"
+        )
+        return next(
+            (query for query in (known_by, *older) if state.finished_charge(query)), known_by
+        )
+
+    def _query_of(self, code: str) -> str:
+        return query_digest(
+            question=self.reservation.question,
+            code=code,
+            cfg=self.task.public_cfg,
+            spends=repr(tuple(self.spends)),
+            **self.inputs,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What a job is about to release: what it asks, and how that is answered. An audit answers it
+    many times, with meters of its own and no ledger, and so attacks the very rule."""
+
+    requests: Sequence[ReleaseRequest]
+    produce: Produce
+    ready: Callable[[], None] | None = None  # before COMMIT: what it refuses costs nothing
+
+
+def single(
+    task: Task[ReleaseReads],
+    reservation: Reserved,
+    spends: Sequence[Spend],
+    draws: Iterable[Draw],
+    inputs: Mapping[str, Any],
+    outputs: Iterable[str],
+    produce: Callable[[Meter, Path], None],
+    ready: Callable[[], None] | None = None,
+) -> Release:
+    """The release of a job that asks one question."""
+
+    def each(works: Sequence[Work]) -> None:
+        for work in works:
+            produce(work.meter, work.folder)
+
+    return Release([ReleaseRequest(task, reservation, spends, draws, inputs, outputs)], each, ready)
+
+
+def release_once(release: Release) -> None:
+    """Answer these questions once, ever, and record what that cost."""
+    task, ledger = release.requests[0].task, release.requests[0].reservation.ledger
+    seed = task.reads.research.seed if task.reads.mode == "research" else None
+    questions = [one.question() for one in release.requests]
+    outcomes = store.release_together(
+        ledger, questions, release.produce, seed, ready=partial(_before_commit, release, questions)
+    )
+    anchors.save_anchors(rule_specs.RESULTS, [ledgers.head(ledger)])
+    for one, outcome in zip(release.requests, outcomes, strict=True):
+        write_record(one.task, outcome.spends, one.reservation.question, outcome.versions)
+
+
+def _before_commit(release: Release, questions: Sequence[Question]) -> None:
+    """All that can refuse these questions before anything is charged."""
+    task = release.requests[0].task
+    for request, question in zip(release.requests, questions, strict=True):
+        _check_versions(request, question)
+    for part in task.reads.places.features:
+        open_part(part_of(task, part))
+    if release.ready is not None:
+        release.ready()
+
+
+def _check_versions(request: ReleaseRequest, question: Question) -> None:
+    """Refuse to let new code answer a question that was reserved under older mechanisms.
+
+    A finished answer is restored, whatever its version. Two cases are left: the job was cut off
+    after COMMIT, and dpladder was upgraded since; or what it stands on changed after a release
+    under an older version, which research alone pays for again unasked.
+    """
+    state, task = request.reservation.ledger.state, request.task
+    if state.finished_charge(question.query) is not None:
+        return
+    names = rule_specs.mechanisms_of(task.reads, task.rule)
+    for charge in state.charges_for(question.question):
+        older = [n for n in names if charge.versions.get(n, 1) < mechanisms.VERSIONS.get(n, 1)]
+        cut_off = charge.status == "COMMITTED" and charge.query == question.query
+        if older and (cut_off or charge.status == "RESERVED"):
+            then, now = charge.versions.get(older[0], 1), mechanisms.VERSIONS[older[0]]
+            raise Refused(
+                f"{job_label(question.job)} was {'cut off' if cut_off else 'released'} under "
+                f"version {then} of {older[0]}, of which this dpladder has version {now}"
+                + (
+                    ". No more was read or spent. Finish it with the dpladder of then, which is "
+                    "free"
+                    if cut_off
+                    else ", and what it stands on changed since. Nothing was read or spent. Undo "
+                    "the change, and what was released is restored, free"
+                )
+                + f"; or ask anew with respend: true, or respend: [{older[0]}]."
+            )

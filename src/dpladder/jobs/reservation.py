@@ -1,0 +1,137 @@
+"""What the head node reserved for a job: what it may spend, and what it may stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dpladder.errors import Refused
+from dpladder.jobs.places import job_home
+from dpladder.jobs.task import Task
+from dpladder.plan import job_identity, rule_specs
+from dpladder.plan.outer import module_advice
+from dpladder.plan.rule_params import (
+    EvaluateOf,
+    HeadReads,
+    ReleaseReads,
+)
+from dpladder.privacy.accounting.booking import Entry
+from dpladder.privacy.accounting.composition import entry_of
+from dpladder.privacy.accounting.events import Counted, Job, Spend
+from dpladder.privacy.ledger import anchors
+from dpladder.privacy.ledger import book as ledgers
+from dpladder.privacy.ledger.book import Ledger
+from dpladder.privacy.ledger.state import LedgerCharge, job_label
+from dpladder.privacy.release.store import is_kept
+
+# the inputs that are releases themselves
+RELEASES = ("mean", "covariance", "statistics", "start", "weights")
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """A private job as the ledger knows it: what it may spend, by what the spend buys."""
+
+    ledger: Ledger
+    question: str
+    spends: Mapping[str, Spend]
+
+    def entry(self, label: str) -> Entry:
+        """What may be spent on what a label names: a mu, and what it is booked at."""
+        reserved_entry = entry_of(self.spends[label])
+        assert reserved_entry.is_gaussian, (
+            "plans reserve plain budgets; searches ask for their events"
+        )
+        return reserved_entry
+
+    def mu(self, label: str) -> float:
+        return self.entry(label).mu
+
+    def actual_spends(self, label: str, events: Iterable[Counted]) -> list[Spend]:
+        """The events that a mechanism really makes, in place of the declared one."""
+        return [
+            replace(self.spends[label], event=event.event, count=event.count) for event in events
+        ]
+
+
+def ledger_of(task: Task[ReleaseReads]) -> Ledger:
+    return Ledger(job_home(), task.reads.lineage)
+
+
+def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved:
+    """What the head node reserved for this job. Jobs look in the ledger, never in a file. Jobs of
+    one process share a `ledger`, which remembers what it has read."""
+    stood = [
+        anchor
+        for anchor in anchors.read(rule_specs.RESULTS)
+        if anchor.lineage == task.reads.lineage
+    ]
+    ledger = ledger or ledger_of(task)
+    state = ledgers.load(ledger)
+    anchors.check(ledger.home, stood, {ledger.lineage: state})
+    _check_releases(task, ledger)
+    question = job_identity.question_of(task.reads.static, task.rule, task.wildcards)
+    charges = state.charges_for(question)
+    if not charges and state.tokens.get(question):
+        raise Refused(
+            f"{job_label(job_of(task))}: a later run in this home gave its reservation back, for it "
+            f"has "
+            f"an experiment {task.experiment} that does not ask this. Nothing was spent: start "
+            "again, it reserves first. Where two projects share a home and a lineage, give their "
+            "experiments names of their own."
+        )
+    if not charges:
+        raise Refused(
+            f"{job_label(job_of(task))} finds no reservation in {ledger.folder}. On a cluster, check "
+            "that DPLADDER_HOME is mounted on this node and is the head node's; otherwise start "
+            f"the workflow again, it reserves first.{module_advice()}"
+        )
+    _check_code(task, charges)
+    spends = {spend.label: spend for spend in charges[-1].declared}
+    return Reserved(ledger, question, spends)
+
+
+def job_of(task: Task[ReleaseReads]) -> Job:
+    """A job by its label."""
+    return job_identity.job(task.experiment, task.rule, task.wildcards)
+
+
+def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
+    """A job that stood on an edited release would be paid for, and once more when the release is
+    restored."""
+    lineage = None if isinstance(task.reads, EvaluateOf) else ledger.lineage
+    for name in RELEASES:
+        path = task.input.get(name)
+        if not isinstance(path, str) or not _is_release(task, name):
+            continue  # found for nothing, and no release
+        if not is_kept(ledger.home, Path(path), lineage):
+            under = "another lineage" if lineage is None else f"lineage {lineage}"
+            raise Refused(
+                f"{path} is not what was released under {under}: it was edited, or made under "
+                "another home. Nothing was charged for it. Delete it and run again: what the "
+                "ledger holds as released is restored, free."
+            )
+
+
+def _is_release(task: Task[Any], name: str) -> bool:
+    """Whether an input is a release: a mean that centres features, or a head to start from, may be
+    found on public records."""
+    if name == "mean":
+        return task.reads.mean is not None
+    if name != "start":
+        return True
+    # what a head that is bought starts from itself is public
+    return not isinstance(task.reads, HeadReads) and task.reads.learner.starts_from_private_head
+
+
+def _check_code(task: Task[ReleaseReads], charges: Sequence[LedgerCharge]) -> None:
+    """A job runs the code that the head node reserved it for, also when files were edited since, or
+    a node has others."""
+    code = rule_specs.code_behind(task.rule, rule_specs.mechanisms_of(task.reads, task.rule))
+    if any(one.status == "RESERVED" and one.code != code for one in charges):
+        raise Refused(
+            "the package's code changed after the workflow was started, or this node has another "
+            "version of it. Nothing was read or spent: start the workflow again."
+        )
