@@ -161,15 +161,11 @@ def test_other_peoples_limit_sets_nothing_aside_for_a_search_that_is_not_theirs(
     assert (privacy.share, privacy.lifetime.loss, privacy.lifetime.weight) == (None, 0.0, 1.0)
 
 
-def test_the_repeats_of_an_experiment_are_measured_one_by_one(small):
+def test_research_tests_public_records_of_others_by_also_alone(small):
     over = {"mode": "research", "dataset": {"declared_public": True}, "research": {"repeats": 2}}
     others = overlay(OTHERS, {"dataset": {"declared_public": True}})
-    project = load([small], overlay(over, {"experiments": {"others": others}}))
-    measured = {name: config.evaluate.of for name, config in project.experiments.items()}
-    assert {name: of for name, of in measured.items() if of} == {
-        "others": "line",
-        "others-2": "line-2",
-    }
+    with pytest.raises(BadInput, match=r"others.mode: .* give the source to evaluate.also of line"):
+        load([small], overlay(over, {"experiments": {"others": others}}))
 
 
 @pytest.mark.parametrize("text", ["1e-5", "1.0e-5", "1E-05", "0.00001"])

@@ -119,7 +119,7 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path, kind: str) -> None:
         ([{"name": "age", "range": [0, 5], "levels": ["a"]}], "not both"),
         ([{"name": "age", "levels": ["a", "a"]}], r"columns\[0\].levels: given .* each level once"),
         (["age", {"name": "age"}], "each column once"),
-        ([{"range": [0, 5]}], r"columns\[0\].name: required, but missing; add it"),
+        ([{"range": [0, 5]}], r"columns\[0\].name: required, but missing \(The column's name\)"),
         (["age", {"name": "label", "levels": ["a"]}], "names label, which holds the labels"),
     ],
 )
