@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dpladder.learn.measures.tables import figures_of_counts
+from dpladder.learn.counts import right_counts, sum_of
+from dpladder.learn.data import Data
+from dpladder.learn.measures.tables import CellTable, MeasuredModel, figures_of_counts
 from dpladder.learn.measures.tested import CountTable, GroupNames, ReleasedCounts, Tested
-from dpladder.learn.scorers import TaskName
+from dpladder.learn.scorers import Scorer, TaskName
 
 
 def counts_of(
@@ -28,3 +30,13 @@ def counts_of(
 def figures_from(*args: Any, **tables: Any) -> Tested:
     """The figures that follow from such counts."""
     return figures_of_counts(counts_of(*args, **tables))
+
+
+def cells_of(table: CellTable, model: MeasuredModel, data: Data) -> Any:
+    """A table's counts, without noise."""
+    return sum_of(table.question(model), data, model.constants)
+
+
+def right_of(scorer: Scorer, weights: Any, features: Any, labels: Any) -> float:
+    """What all records count together, without noise."""
+    return float(right_counts(scorer, [weights], Data(features, labels))[0])

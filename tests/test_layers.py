@@ -25,7 +25,7 @@ MAY_USE = {
     "formats": {"errors"},
     "privacy": {"errors", "formats", "config"},
     "network": BASIS,
-    "data": BASIS | {"progress", "network"},
+    "data": BASIS | {"progress", "network", "learn"},
     "learn": BASIS | {"progress", "network"},
     "methods": BASIS | {"learn", "network"},
     "search": BASIS | {"learn", "methods"},

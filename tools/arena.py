@@ -17,13 +17,14 @@ from dpladder.config.features_sections import Features, Layers
 from dpladder.config.model import Resources
 from dpladder.config.sources import Takes
 from dpladder.data.backbones import encoder
-from dpladder.data.centre import Map, network_mean, noised_mean, plain_mean, shrink_mean
+from dpladder.data.centre import Map, network_mean, plain_mean, shrink_mean
 from dpladder.data.datasets import open_source
 from dpladder.data.depths import depths_for, stored_depths
+from dpladder.learn import counts
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
+from dpladder.learn.queries import UnitMean
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
@@ -81,8 +82,9 @@ def less_own_mean(arena: Arena, mu: float, part: float, length: float = 32.0) ->
     if part:
         source = ResearchNoise(arena.terms, "price mean", arena.seed)
         sigma = gdp.sigma(mu * part**0.5, 1)
-        meter = Meter([gaussian("mean", sigma, length, (width,))], source)
-        mean = noised_mean(np.asarray(train.features), train.labels, length, n0, meter, exact=True)
+        query = UnitMean(name="mean", multiplier=sigma, radius=length, width=width, exact=True)
+        meter = Meter([query.draw(arena.constants)], source)
+        mean = counts.ask(query.at(), train, arena.constants, meter) / n0
         mean = shrink_mean(mean, sigma * length / n0)
     seen = Map(mean, length if part else None, length, Features().constant, exact=True)
     constants = replace(arena.constants, dimension=seen.width(width), length=length)

@@ -17,6 +17,7 @@ from arena import DELTA, centred, load
 from terminal import print_head, print_row, read_options, totals
 
 from dpladder.config.sweep_sections import Search
+from dpladder.learn.counts import right_counts
 from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
@@ -66,9 +67,7 @@ def cell(arena: Arena, learner: Descent, epsilon: float, known: bool, repeats: i
     r = space.r(kappa, mu)
     asks = [NamedAsk(f"{epsilon} {again}", Ask(r, mu), learner, search) for again in range(repeats)]
     heads = [one.weights for one in answers(bench_of(arena), asks)[0]]
-    found = ClassScorer().counts(heads, arena.test.features, arena.test.labels) / len(
-        arena.test.labels
-    )
+    found = right_counts(ClassScorer(), heads, arena.test) / len(arena.test.labels)
     limited = "" if abs(space.kappa(r, mu) / kappa - 1) < 0.05 else f" (κ {space.kappa(r, mu):.2f})"
     return f"{np.mean(found):.3f} ± {np.std(found, ddof=1):.3f}{limited}"
 

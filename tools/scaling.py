@@ -21,6 +21,7 @@ from arena import DELTA, centred, load
 from terminal import print_head, print_row, read_options
 
 from dpladder.config.sweep_sections import Search
+from dpladder.learn.counts import right_counts
 from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
@@ -112,9 +113,7 @@ def trained(
         for again in range(repeats)
     ]
     heads = [one.weights for one in answers(bench_of(arena), asks)[0]]
-    right: Floats = ClassScorer().counts(heads, arena.test.features, arena.test.labels) / len(
-        arena.test.labels
-    )
+    right: Floats = right_counts(ClassScorer(), heads, arena.test) / len(arena.test.labels)
     return right.reshape(len(asked), repeats).mean(axis=1)
 
 

@@ -20,6 +20,7 @@ from terminal import print_head, print_row, read_options, totals
 
 from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Search
+from dpladder.learn.counts import right_counts
 from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.dp_adam.section import Adam
 from dpladder.methods.dp_fc.section import FeatureCovariance
@@ -104,9 +105,7 @@ def over_r(
         for again in range(repeats)
     ]
     heads = [one.weights for one in answers(bench_of(arena), asks)[0]]
-    right: Floats = ClassScorer().counts(heads, arena.test.features, arena.test.labels) / len(
-        arena.test.labels
-    )
+    right: Floats = right_counts(ClassScorer(), heads, arena.test) / len(arena.test.labels)
     return [float(one) for one in right.reshape(len(WAYS), repeats).mean(axis=1)]
 
 

@@ -27,6 +27,7 @@ from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, network_mean
 from dpladder.data.datasets import open_source
 from dpladder.data.shift import corrupt_image
+from dpladder.learn.counts import right_counts
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.scorers import ClassScorer
@@ -100,7 +101,7 @@ def tested(arena: Arena, others: Sequence[Data], epsilon: float, repeats: int) -
     """Mean accuracy over repeats, on the arena's own test and on the others."""
     found = heads(arena, Descent(), epsilon, repeats)
     return [
-        float(ClassScorer().counts(found, data.features, data.labels).mean()) / len(data.labels)
+        float(right_counts(ClassScorer(), found, data).mean()) / len(data.labels)
         for data in (arena.test, *others)
     ]
 

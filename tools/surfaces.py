@@ -21,6 +21,7 @@ from terminal import read_options
 
 from dpladder.config.learners import Learner, learner_of
 from dpladder.config.sweep_sections import Search
+from dpladder.learn.counts import right_counts
 from dpladder.learn.data import Data
 from dpladder.learn.scorers import ClassScorer
 from dpladder.research.contest import Arena, bench_of
@@ -89,9 +90,9 @@ def measured(
         for again in range(repeats)
     ]
     found, _ = answers(bench_of(arena), asks)
-    test = ClassScorer().counts(
-        [one.weights for one in found], arena.test.features, arena.test.labels
-    ) / len(arena.test.labels)
+    test = right_counts(ClassScorer(), [one.weights for one in found], arena.test) / len(
+        arena.test.labels
+    )
     train = np.array([one.correct for one in found]) / n0
     tests, trains = test.reshape(len(places), repeats), train.reshape(len(places), repeats)
     return [

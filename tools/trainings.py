@@ -13,6 +13,7 @@ from arena import DELTA
 
 from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Search
+from dpladder.learn.counts import right_counts
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Weights
 from dpladder.learn.scorers import ClassScorer
@@ -63,12 +64,12 @@ def accuracy(
     scorer = ClassScorer()
     if learner is not None:
         scorer = ClassScorer(weights_of(learner).logits(learner, arena.constants))
-    return scorer.count(weights, test.features, test.labels) / len(test.labels)
+    return right_counts(scorer, [weights], test)[0] / len(test.labels)
 
 
 def accuracies(arena: Arena, weights: Sequence[Weights], repeats: int) -> Floats:
     """Those of linear heads, a row for so many repeats."""
-    counts: Floats = ClassScorer().counts(weights, arena.test.features, arena.test.labels)
+    counts: Floats = right_counts(ClassScorer(), weights, arena.test)
     return counts.reshape(-1, repeats) / len(arena.test.labels)
 
 

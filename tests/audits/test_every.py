@@ -15,7 +15,7 @@ from dpladder.audit.scene import LINEAGE, Rule, SceneFolder, job_environment
 from dpladder.cli import main
 from dpladder.config.learners import METHODS
 from dpladder.errors import BadInput
-from dpladder.jobs.estimate_mean import estimate_mean
+from dpladder.jobs.run import run_rule
 from dpladder.privacy.accounting.events import Composed, Counted, Relation
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
@@ -75,7 +75,7 @@ def test_what_is_attacked_is_what_the_ledger_is_charged(made: SceneFolder) -> No
     attacked = rules.mean(made, "replace_one")
     rule: Rule = attacked.run.func.__self__  # type: ignore[attr-defined]
     with job_environment(rule.scene.folder, rule.scene.home):
-        estimate_mean(rule.scene.task("estimate_mean", {}, attacked.neighbours[0][0]))
+        run_rule(rule.scene.task("estimate_mean", {}, attacked.neighbours[0][0]))
     [held] = [
         h for h in book.load(Ledger(rule.scene.home, LINEAGE)).items.values() if h.status == "DONE"
     ]

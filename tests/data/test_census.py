@@ -20,12 +20,12 @@ from dpladder.data.census import (
     contact_sheet,
     count_units,
     report,
-    units_by_class,
 )
 from dpladder.data.equal_rows import most_different_rows
 from dpladder.data.prepare import Keys, survey
 from dpladder.data.stops import LEAST, reason_to_stop, refuse_too_few_different_rows
 from dpladder.errors import BadInput
+from dpladder.learn.counts import units_by_class
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 

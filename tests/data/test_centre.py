@@ -15,6 +15,10 @@ from dpladder.config.features_sections import Features
 from dpladder.data import centre
 from dpladder.data.centre import Map, Mapped
 from dpladder.errors import BadInput, Refused
+from dpladder.learn import counts
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
+from dpladder.learn.queries import UnitMean
 from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.release.meter import Meter
 
@@ -24,6 +28,9 @@ class Pinned:
 
     def __init__(self, value: float = 0.0) -> None:
         self.value, self.asked = value, []  # type: ignore[var-annotated]
+
+    def declares(self, draw: Any) -> bool:
+        return True
 
     def publish(self, name: str, total: Any) -> Any:
         self.asked.append((name, total.shape))
@@ -38,8 +45,17 @@ rows = hn.arrays(
 )
 
 
+def noised_sum(
+    features: Any, labels: Any, radius: float, meter: Any, units: Any = None, exact: bool = False
+) -> Any:
+    width = features.shape[1]
+    query = UnitMean(name="mean", multiplier=2.0, radius=radius, width=width, exact=exact)
+    constants = Constants(500, 1, width, cap=1 if units is None else 9)
+    return counts.ask(query.at(), Data(features, labels, units), constants, meter)
+
+
 def total(features: Any, labels: Any, radius: float, exact: bool = False) -> Any:
-    return centre.noised_mean(features, labels, radius, 1, Pinned(), exact)
+    return noised_sum(features, labels, radius, Pinned(), exact=exact)
 
 
 @given(
@@ -71,10 +87,10 @@ def test_records_of_every_length_count_alike_where_they_are_scaled_to_the_public
     assert Map(np.zeros(2), 32.0, exact=True)(rows) == pytest.approx(np.array([[19.2, 25.6]] * 2))
 
 
-def test_the_sum_is_divided_by_the_public_size_and_noised_once() -> None:
+def test_the_sum_is_noised_once() -> None:
     noise = Pinned(7.0)
-    found = centre.noised_mean(ROWS, LABELS, 100.0, 500, noise)
-    assert np.allclose(found, (ROWS.astype(np.float64).sum(axis=0) + 7.0) / 500, rtol=1e-12)
+    found = noised_sum(ROWS, LABELS, 100.0, noise)
+    assert np.allclose(found, ROWS.astype(np.float64).sum(axis=0) + 7.0, rtol=1e-12)
     assert noise.asked == [("mean", (4,))]
 
 
@@ -83,11 +99,9 @@ def test_a_unit_weighs_as_one_record_however_many_it_has() -> None:
     rows = RANDOM.normal(size=(6, 3))
     labels = np.array([0, 1, 2, 0, -1, 1])
     units = np.array([[7] * 16, [8] * 16, [7] * 16, [7] * 16, [8] * 16, [9] * 16], np.uint8)
-    found = centre.noised_mean(rows, labels, 100.0, 3, Pinned(), units=units)
-    assert found == pytest.approx((rows[[0, 2, 3]].mean(axis=0) + rows[1] + rows[5]) / 3)
-    one = centre.noised_mean(
-        np.full((4, 3), 1e6), np.zeros(4), 2.0, 1, Pinned(), units=np.zeros((4, 16), np.uint8)
-    )
+    found = noised_sum(rows, labels, 100.0, Pinned(), units)
+    assert found == pytest.approx(rows[[0, 2, 3]].mean(axis=0) + rows[1] + rows[5])
+    one = noised_sum(np.full((4, 3), 1e6), np.zeros(4), 2.0, Pinned(), np.zeros((4, 16), np.uint8))
     assert np.linalg.norm(one) == pytest.approx(2.0)
 
 
@@ -98,7 +112,7 @@ def test_the_meter_accepts_the_declared_draw_and_no_other() -> None:
 
     def of(width: int) -> Any:
         meter = Meter([gaussian("mean", 2.0, 1.0, (width,))], Source())
-        found = centre.noised_mean(ROWS, LABELS, 1.0, 20000, meter)
+        found = noised_sum(ROWS, LABELS, 1.0, meter)
         meter.close()
         return found
 

@@ -15,9 +15,10 @@ import pytest
 
 from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.label_sets import number_of
-from dpladder.data.census import census, contact_sheet, report, units_by_class
+from dpladder.data.census import census, contact_sheet, report
 from dpladder.data.prepare import Keys, Survey, survey
 from dpladder.data.stops import reason_to_stop
+from dpladder.learn.counts import units_by_class
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 NAMES = ("cat", "dog", "bird")

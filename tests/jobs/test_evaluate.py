@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from counted import figures_from
+from counted import cells_of, figures_from
 
 from dpladder.audit.scene import LINEAGE, NOTHING, Scene, SceneFolder, Units, job_environment, stage
 from dpladder.config.dataset_sections import TrainedGroup
@@ -239,5 +239,5 @@ def test_a_record_is_in_one_bin_whatever_the_others_score() -> None:
     features = random.normal(size=(60, 5)).astype(np.float32)
     features[-1] = 100.0 * features[-1]
     labels = random.integers(0, 2, 60)
-    without, among = (Scores().count(test, Data(features[:n], labels[:n])) for n in (59, 60))
+    without, among = (cells_of(Scores(), test, Data(features[:n], labels[:n])) for n in (59, 60))
     assert np.abs(among - without).sum() == 1.0

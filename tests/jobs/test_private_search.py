@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from counted import right_of
 
 from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
@@ -100,7 +101,7 @@ def test_no_run_at_all_puts_out_a_head_that_knows_nothing(name, bias):
     assert head.shape == (3, 5 + bias)
     assert not head.any()
     scorer = scorer_of(learner, CONSTANTS)
-    assert scorer.count((head,), NOTHING.features, NOTHING.labels) == 300
+    assert right_of(scorer, (head,), NOTHING.features, NOTHING.labels) == 300
 
 
 @pytest.mark.parametrize("name", ["dp_gd", "dp_adam", "dp_ls"])

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 import torch
+from counted import cells_of, right_of
 from languages import tiny_language_model
 from support import Seeded
 from torch import Tensor
@@ -209,9 +210,9 @@ def test_each_answer_that_a_mark_holds_is_one_to_be_right_about() -> None:
 def test_what_is_counted_is_right_or_wrong_and_nothing_without_a_label() -> None:
     scorer = AnswerScorer(lambda _, rows: rows[:, 0])
     rows, labels = np.array([[1.0], [0.0], [1.0], [0.0], [7.0]]), np.array([0, 0, -1, -1, 0])
-    assert scorer.count((), rows, labels) == 2.0
+    assert right_of(scorer, (), rows, labels) == 2.0
     model = MeasuredModel((), scorer, Constants(5, 1, 1), ())
-    assert RightAndWrong().count(model, Data(rows, labels)).tolist() == [2.0, 1.0]
+    assert cells_of(RightAndWrong(), model, Data(rows, labels)).tolist() == [2.0, 1.0]
 
 
 @pytest.mark.parametrize("learner", [FineTune(trains="all", bias=True), "hyfree"])
@@ -232,7 +233,7 @@ def test_it_learns_where_answers_stand(learner: FineTune | str) -> None:
     meter.close()
     scorer = scorer_of(learner, constants)
     still = tuple(np.zeros_like(part) for part in found)
-    before, after = (scorer.count(one, data.features, data.labels) for one in (still, found))
+    before, after = (right_of(scorer, one, data.features, data.labels) for one in (still, found))
     assert before < 15 < 30 < after
     assert [*queries.shapes(learner, constants)][-1] == "head.weight"
     assert found[-1].shape == (2, 17)

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from counted import figures_from
+from counted import cells_of, figures_from
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
@@ -259,7 +259,7 @@ def test_a_logit_that_is_no_number_moves_no_count_further_than_another(odd: floa
     model = MeasuredModel(MODEL, FindingScorer(lambda *_: logits), CONSTANTS, tuple("abcd"))
     for table in (ByFinding(), ScoresByFinding()):
         with patch.object(tables, "edges_of_each", lambda *_: np.tile(EDGES, (CLASSES, 1))):
-            counts = table.count(model, Data(logits, labels))
+            counts = cells_of(table, model, Data(logits, labels))
         assert np.isfinite(counts).all()
         assert (counts.reshape(CLASSES, -1).sum(axis=1) == 2).all(), "each is in one count"
 
@@ -291,7 +291,7 @@ def test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for(what, 
     constants = replace(CONSTANTS, relation=relation, cap=cap)
     model = a_model(what, constants)
     wanted = tables.tables_of(what, model)
-    queries = tables.queries_of(wanted, model, 1.0)
+    queries = [one.query for one in tables.questions_of(wanted, model, 1.0)]
     declared = {query.name: query.draw(constants) for query in queries}
     random = np.random.default_rng(4)
     groups = np.arange(30) % 2
@@ -311,9 +311,11 @@ def test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for(what, 
         ]
         one, other = ends if relation == "replace_one" else (ends[0], base)
         if what == "groups":
-            assert wanted[0].count(model, one).shape == (2, 2)
+            assert cells_of(wanted[0], model, one).shape == (2, 2)
         for table, (name, draw) in zip(wanted, declared.items(), strict=True):
-            moved = float(np.linalg.norm(table.count(model, one) - table.count(model, other)))
+            moved = float(
+                np.linalg.norm(cells_of(table, model, one) - cells_of(table, model, other))
+            )
             assert moved <= draw.sensitivity * (1 + 1e-9)
             farthest[name] = max(farthest[name], moved / draw.sensitivity)
     if what in ("classes", "auc"):
@@ -323,7 +325,7 @@ def test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for(what, 
 def test_counts_of_findings_are_of_known_ones_alone():
     data, states = records()
     logits = data.features[:, :CLASSES]
-    found = ByFinding().count(a_model(), data)
+    found = cells_of(ByFinding(), a_model(), data)
     for place in range(CLASSES):
         known = states[:, place] != UNKNOWN
         present, told = states[known, place] == PRESENT, logits[known, place] > 0

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import timm
 import torch
+from counted import right_of
 from kinds import KINDS, registered
 from languages import ENCODERS, tiny_causal_model, tiny_language_model
 from support import Seeded
@@ -405,7 +406,7 @@ def test_it_learns_what_the_frozen_features_do_not_tell() -> None:
         learner = FineTune(trains=trains, bias=True, clip=10.0)
         heads, _ = trained(learner, data, constants, Hyper(0.1, 30, 1000.0))
         own = weights_of(learner).logits(learner, constants)
-        found[trains] = ClassScorer(own).count(heads, data.features, data.labels)
+        found[trains] = right_of(ClassScorer(own), heads, data.features, data.labels)
     assert found["all"] == 300
 
 

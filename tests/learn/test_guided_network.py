@@ -16,7 +16,7 @@ from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import guide
 from dpladder.learn.bounds import clip
-from dpladder.learn.curator import Curator
+from dpladder.learn.curator import Curator, PublicInputs
 from dpladder.learn.data import Data
 from dpladder.learn.finetune import parts
 from dpladder.learn.finetune.descent import sample_worth
@@ -174,6 +174,20 @@ def test_a_sample_that_its_look_rejects_leaves_a_head_of_zeros_and_adapters_as_t
     bought = learner.model_copy(update={"head": Head(epsilon=1.0), "trains": "norm_and_bias"})
     moved = trained(replace(data, worth=0.0), bought) - first_of(bought, data).numpy()
     assert np.abs(moved).max() < np.abs(data.start).max(), "it starts at the head that was bought"
+
+
+def test_a_networks_sample_is_worth_what_its_look_and_the_declared_size_say() -> None:
+    learner = FineTune(trains="lora", public="gradient", look=0.5)
+    constants, claim = replace(N0, n0=4000), Claim(0.7, 0.3)
+    queries = method(learner.name).queries(learner, HYPER, constants)
+    inputs = PublicInputs(CPU, start=beside(of(40, 1), of(30, 2)).start, claim=claim, units=30)
+    asking = sample_worth(inputs, queries, learner, constants)
+    look = next(asking)
+    with pytest.raises(StopIteration) as ended:
+        asking.send(torch.tensor(2000.0))
+    scale = look.query.scale(constants)  # type: ignore[union-attr]
+    assert ended.value.value == guide.worth(30, 2000.0, claim, scale, constants)
+    assert 0.0 < ended.value.value < 30.0
 
 
 def test_a_network_without_its_public_records_is_refused() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from counted import figures_from
+from counted import cells_of, figures_from
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -17,18 +17,17 @@ from sklearn.metrics import f1_score, roc_auc_score
 from dpladder.config.detectability import BINS
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.label_sets import ABSENT, PRESENT, UNKNOWN, number_of, number_of_findings
+from dpladder.learn.counts import FINEST, add_up
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.learn.measures import figures, tables
 from dpladder.learn.measures.tables import (
-    FINEST,
     MEASURES,
     Answers,
     ByClass,
     ByGroup,
     MeasuredModel,
     Scores,
-    add_up,
 )
 from dpladder.learn.measures.tested import GroupNames
 from dpladder.learn.scorers import ClassScorer, FindingScorer, Scorer
@@ -59,20 +58,20 @@ def one_hot(predicted: list[int], classes: int = 3) -> list[list[float]]:
 
 def test_a_record_is_in_one_count_of_its_class() -> None:
     model = saying(one_hot([0, 0, 1, 1, 2, 0]))
-    found = ByClass().count(model, records([0, 1, 1, -1, 2, 5]))
+    found = cells_of(ByClass(), model, records([0, 1, 1, -1, 2, 5]))
     assert found.tolist() == [[1, 0], [1, 1], [1, 0]]  # what names no class is in none
 
 
 def test_a_table_of_answers_holds_each_record_once() -> None:
     model = saying(one_hot([0, 1, 1, 2, 2]))
-    cells = Answers().count(model, records([0, 0, 1, 2, -1]))
+    cells = cells_of(Answers(), model, records([0, 0, 1, 2, -1]))
     assert cells.tolist() == [[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
 
 def test_groups_are_counted_apart_and_a_prediction_is_right_that_is_one_of_its_records_classes():
     several = [number_of({0, 2}, 3), number_of({0, 2}, 3), 1, -1, 2]
     model = saying(one_hot([2, 1, 1, 0, 2]), groups=GROUPS)
-    found = ByGroup().count(model, records(several, [0, 0, 1, 1, -1]))
+    found = cells_of(ByGroup(), model, records(several, [0, 0, 1, 1, -1]))
     # neither a record of no group nor one of no class
     assert found.tolist() == [[1, 1], [1, 0], [0, 0]]
 
@@ -82,7 +81,7 @@ def test_a_score_is_in_one_bin_whatever_it_is() -> None:
     model = saying([[0.0, score] for score in scores])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(tables, "edges", lambda *_: np.linspace(0.5, 2.0, BINS - 1))
-        bins = Scores().count(model, records([0, 1, 1, -1, 1, 0]))
+        bins = cells_of(Scores(), model, records([0, 1, 1, -1, 1, 0]))
     assert bins.sum(axis=1).tolist() == [2, 3]
     assert (bins[0, 0], bins[0, -1], bins[1, 0], bins[1, -1]) == (1, 1, 1, 2)
 
@@ -131,7 +130,8 @@ def test_a_record_is_as_sure_as_one_record_can_be_whatever_its_logits_are(odd: f
     logits = [*RANDOM.normal(size=(40, 3)).tolist(), [odd, 0.0, 1.0]]
     labels = [0, 1, 2, 0] * 10 + [1]
     without, among = (
-        tables.Confidence().count(saying(logits), records(labels[:number])) for number in (40, 41)
+        cells_of(tables.Confidence(), saying(logits), records(labels[:number]))
+        for number in (40, 41)
     )
     assert 1.0 - 1e-8 <= np.abs(among - without).sum() <= 1.0
 
@@ -154,7 +154,7 @@ def test_of_findings_each_that_is_known_is_an_even_part_of_its_record() -> None:
     scorer = FindingScorer(lambda _, rows: logits[rows[:, 0].astype(int)])
     labels = [number_of_findings(own) for own in ((PRESENT, UNKNOWN, ABSENT), (UNKNOWN,) * 3)]
     model = MeasuredModel(HEAD, scorer, Constants(9, 3, 1, labels="many"), tuple("abc"))
-    found = tables.Confidence().count(model, records(labels))
+    found = cells_of(tables.Confidence(), model, records(labels))
     assert found.sum() == pytest.approx(1.0, abs=1e-8)  # of the second nothing is known
     assert found[:, 0].sum() == pytest.approx(0.5, abs=1e-8)  # the first class is told right
     assert found[:, 1].sum() == pytest.approx(0.5, abs=1e-8)
@@ -201,13 +201,13 @@ def test_no_record_moves_a_measures_tables_further_than_their_noise_is_for(measu
     model = a_head(measure)
     classes = model.constants.classes
     wanted = tables.tables_of(measure, model)
-    queries = tables.queries_of(wanted, model, 1.0)
+    queries = [one.query for one in tables.questions_of(wanted, model, 1.0)]
     rows, labels = RANDOM.normal(size=(60, 3)), RANDOM.integers(-1, classes, 60)
     rows[:4] = [[0, 0, 0], [np.inf, 0, 0], [np.nan, 1, 1], [1e30, -1e30, 0]]
     groups = RANDOM.integers(-1, 3, 60)
 
     def counts(table: tables.CellTable, some: slice) -> np.ndarray:
-        return table.count(model, Data(rows[some], labels[some], groups=groups[some]))
+        return cells_of(table, model, Data(rows[some], labels[some], groups=groups[some]))
 
     for table, query in zip(wanted, queries, strict=True):
         moved = [

@@ -6,13 +6,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from counted import cells_of, right_of
 from hypothesis import given
 from hypothesis import strategies as st
 from support import Seeded
 
 from dpladder.config.label_sets import number_of
 from dpladder.errors import BadInput, Refused
-from dpladder.learn import score, weights
+from dpladder.learn import counts, score, weights
+from dpladder.learn.counts import right_counts
 from dpladder.learn.data import Data
 from dpladder.learn.finetune.predict import logits as logits_of_network
 from dpladder.learn.interface import Constants
@@ -35,7 +37,7 @@ def linear(count=500, dtype=np.float32, seed=0):
 
 def right_and_wrong(head, features, labels, scorer: Scorer) -> np.ndarray:
     model = MeasuredModel(head, scorer, CONSTANTS, tuple("abcd"))
-    return RightAndWrong().count(model, Data(features, labels))
+    return cells_of(RightAndWrong(), model, Data(features, labels))
 
 
 @given(st.lists(st.floats(), max_size=8), st.floats(0.1, 20.0))
@@ -60,7 +62,7 @@ def test_a_linear_head_predicts_its_largest_logit(count, dtype):
     (head,), features, labels = linear(count, dtype)
     expected = (features.astype(np.float64) @ head.T).argmax(axis=1)
     assert np.array_equal(ClassScorer().predict((head,), features), expected)
-    assert ClassScorer().count((head,), features, labels) == (expected == labels).sum()
+    assert right_of(ClassScorer(), (head,), features, labels) == (expected == labels).sum()
 
 
 def test_a_prediction_is_right_that_is_one_of_its_records_classes():
@@ -74,8 +76,8 @@ def test_a_prediction_is_right_that_is_one_of_its_records_classes():
         expected,
         7200 - expected,
     ]
-    told = ClassScorer().counts([(head,), (-head,)], features, labels).tolist()
-    assert told == [expected, ClassScorer().count((-head,), features, labels)]
+    told = right_counts(ClassScorer(), [(head,), (-head,)], Data(features, labels)).tolist()
+    assert told == [expected, right_of(ClassScorer(), (-head,), features, labels)]
 
 
 def test_a_last_column_is_the_bias():
@@ -104,7 +106,15 @@ def test_of_a_record_with_several_views_the_record_itself_is_scored():
 
 def test_a_record_without_a_label_is_never_right():
     (head,), features, labels = linear()
-    assert ClassScorer().count((head,), features, np.full_like(labels, -1)) == 0
+    assert right_of(ClassScorer(), (head,), features, np.full_like(labels, -1)) == 0
+
+
+def test_a_networks_head_is_summed_row_by_row_to_the_last_bit():
+    """A library's product has other last bits, and may have others in other places."""
+    random = np.random.default_rng(3)
+    head, features = (random.normal(size=(size, 385)).astype(np.float32) for size in (7, 48))
+    own = logits_of_network(FineTune(trains="head"), Constants(48, 7, 385))
+    assert np.array_equal(own((head,), features), score.row_by_row_logits((head,), features))
 
 
 @pytest.mark.parametrize("of", ["head", "heads", "network"])
@@ -122,8 +132,8 @@ def test_one_record_more_tips_no_other_ones_tie(of):
     def right(features):
         labels = np.ones(len(features), np.int64)
         if of == "heads":
-            return ClassScorer().counts([(head,)] * 5, features, labels)[0]
-        return ClassScorer(own).count((head,), features, labels)
+            return right_counts(ClassScorer(), [(head,)] * 5, Data(features, labels))[0]
+        return right_of(ClassScorer(own), (head,), features, labels)
 
     first = {right(features[place:]) - right(features[place + 1 :]) for place in range(40)}
     last = {right(features[: most - place]) for place in range(40)}
@@ -186,19 +196,41 @@ def test_no_neighbour_moves_a_count_further_than_the_sensitivity():
 def test_the_released_count_is_the_count_plus_the_meters_noise():
     head, features, labels = linear()
     draws = score.declare(0.05, CONSTANTS).draws
+    asked, data = score.count_at(0.05).at(head, ClassScorer()), Data(features, labels)
     meter, again = Meter(draws, Seeded()), Meter(draws, Seeded())
-    released = ClassScorer().publish_count(head, features, labels, meter)
+    released = counts.ask(asked, data, CONSTANTS, meter)
     meter.close()
-    assert released == again.publish("score", ClassScorer().count(head, features, labels))
+    assert released == again.publish("score", right_of(ClassScorer(), head, features, labels))
     assert draws[0].scale == pytest.approx(1 / 0.05)
+
+
+def test_a_score_that_costs_more_than_was_declared_is_refused():
+    head, features, labels = linear()
+    meter = Meter(score.declare(0.05, CONSTANTS).draws, Seeded())
+    asked = score.count_at(0.06).at(head, ClassScorer())
+    with pytest.raises(Refused, match="query score is not what was declared"):
+        counts.ask(asked, Data(features, labels), CONSTANTS, meter)
+
+
+@given(st.lists(st.floats(), max_size=8))
+def test_a_record_counts_from_0_to_1_whatever_a_scorer_says_of_it(shares):
+    class Lying(Scorer):
+        def shares(self, weights, features, labels):
+            return np.array(shares, np.float64)
+
+    data = Data(np.zeros((len(shares), 1)), np.zeros(len(shares), np.int64))
+    found = counts.right_counts(Lying(), [(), ()], data)
+    each = [min(max(share, 0.0), 1.0) if share == share else 0.0 for share in shares]
+    assert found == pytest.approx([sum(each)] * 2)
 
 
 def test_a_second_score_is_refused():
     head, features, labels = linear()
     meter = Meter(score.declare(0.05, CONSTANTS).draws, Seeded())
-    ClassScorer().publish_count(head, features, labels, meter)
+    question = score.count_at(0.05).at(head, ClassScorer())
+    counts.ask(question, Data(features, labels), CONSTANTS, meter)
     with pytest.raises(Refused):
-        ClassScorer().publish_count(head, features, labels, meter)
+        counts.ask(question, Data(features, labels), CONSTANTS, meter)
 
 
 def test_weights_come_back_from_a_file_with_their_metadata(tmp_path):

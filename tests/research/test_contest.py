@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from counted import right_of
 
 from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
@@ -17,6 +18,7 @@ from dpladder.config.sweep_sections import Fit, Rung, Search, Sweep
 from dpladder.errors import BadInput, Refused
 from dpladder.jobs.compare_hpo import ablations, add_rerr, compare
 from dpladder.jobs.compare_learners import entries
+from dpladder.learn.counts import right_counts
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.learn.scorers import ClassScorer
@@ -192,7 +194,7 @@ def test_a_training_sees_the_records_that_its_search_names_and_no_others():
     for mine, yours in zip(own, expected, strict=True):
         np.testing.assert_allclose(mine.weights[0], yours.weights[0], rtol=1e-5)
         others = place.train.features[~half], place.train.labels[~half]
-        assert mine.correct == ClassScorer().count(mine.weights, *others)
+        assert mine.correct == right_of(ClassScorer(), mine.weights, *others)
 
 
 @pytest.mark.parametrize("shapes", [[(3, 6)], [(3, 7)], [(5, 6), (3, 5)]])
@@ -203,8 +205,8 @@ def test_heads_counted_together_are_counted_right(shapes):
         tuple(random.normal(size=shape).astype(np.float32) for shape in shapes) for _ in range(40)
     ]
     test = arena().test
-    alone = [ClassScorer().count(head, test.features, test.labels) for head in heads]
-    assert ClassScorer().counts(heads, test.features, test.labels).tolist() == alone
+    alone = [right_of(ClassScorer(), head, test.features, test.labels) for head in heads]
+    assert right_counts(ClassScorer(), heads, Data(test.features, test.labels)).tolist() == alone
     assert len(set(alone)) > 10
 
 

@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from counted import right_of
 from research.test_contest import SEARCH, arena
 
 from dpladder.errors import Refused
@@ -101,6 +102,5 @@ def test_a_network_is_judged_by_its_own_logits() -> None:
         return -np.asarray(features) @ found["dp_gd"].weights[0].T
 
     head, records = found["dp_gd"].weights, (place.test.features, place.test.labels)
-    [right] = ClassScorer(turned).counts([head], *records)
-    assert right == ClassScorer(turned).count(head, *records)
-    assert right < ClassScorer().counts([head], *records)[0]
+    right = right_of(ClassScorer(turned), head, *records)
+    assert right < right_of(ClassScorer(), head, *records)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from counted import right_of
 from support import Workspace
 
 import dpladder
@@ -38,7 +39,7 @@ def test_a_finished_model_predicts_what_evaluate_counts_and_knows_its_guarantee(
     found = np.array(
         [int(label or -1) for label in model.predict(np.asarray(cache.features)).labels]
     )
-    right = ClassScorer().count(weights.load(FINAL)[0], prepared, cache.labels)
+    right = right_of(ClassScorer(), weights.load(FINAL)[0], prepared, cache.labels)
     assert np.count_nonzero(found == cache.labels) == right > 0
 
     assert model.privacy is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -12,16 +13,18 @@ import numpy as np
 from dpladder.audit.engine.mechanism import Mechanism, neighbours
 from dpladder.audit.engine.records import CLASSES, N0, Record, data_of
 from dpladder.config.label_sets import ABSENT, MANY, PRESENT, UNKNOWN, number_of_findings
-from dpladder.learn import score
+from dpladder.learn import counts, score
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
-from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong
+from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong, one_cell_each
 from dpladder.learn.queries import Cells, declared
 from dpladder.learn.scorers import AnswerScorer, FindingScorer, LossScorer, Scorer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Composed, Relation
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
+
+MU = 2.0
 
 
 def attacks_on_counts() -> Iterator[Mechanism]:
@@ -35,14 +38,17 @@ def counts_at(mu: float) -> Cells:
     return Cells(name="counts", multiplier=gdp.sigma(mu, 1), cells=(2,))
 
 
-def right_and_wrong(mu: float = 2.0) -> Mechanism:
+def right_and_wrong() -> Mechanism:
     """The two counts of an evaluation. A unit is in one of them; replaced, it may go from one to
     the other."""
     constants = Constants(N0, CLASSES, 1, "replace_one")
-    costs = declared([counts_at(mu)], constants)
+    costs = declared([counts_at(MU)], constants)
 
     def run(data: Sequence[int], meter: Meter) -> Floats:
-        return meter.publish("counts", [data.count(0), data.count(1)])
+        answers = np.array(data, np.int64)  # right, wrong, or of no label
+        places = one_cell_each(np.where(answers < 2, answers, -1))
+        question = counts_at(MU).at(lambda _: places)
+        return counts.ask(question, data_of([]), constants, meter)
 
     pairs = neighbours((0, 1, 1), (2, 0, 1), "replace_one")
     return Mechanism(
@@ -57,12 +63,12 @@ def right_and_wrong(mu: float = 2.0) -> Mechanism:
     )
 
 
-def shares_of_findings(relation: Relation, mu: float = 2.0) -> Mechanism:
+def shares_of_findings(relation: Relation) -> Mechanism:
     """A score of findings, and its two sums of an evaluation, on units of two records, whose logits
     may be anything."""
     constants = Constants(N0, 1, 1, relation, cap=2, labels=MANY)
     scorer, weights = FindingScorer(lambda _, features: features), (np.zeros((2, 1), np.float32),)
-    costs = declared([score.count_at(mu), counts_at(mu)], constants)
+    costs = declared([score.count_at(MU), counts_at(MU)], constants)
     alone, sums = costs.draws
 
     def run(units: Sequence[tuple[Record, Record]], meter: Meter) -> Floats:
@@ -89,8 +95,10 @@ def shares_of_findings(relation: Relation, mu: float = 2.0) -> Mechanism:
 
 def _scored(model: MeasuredModel, data: Data, meter: Meter) -> Floats:
     """Right and wrong as an evaluation releases them, and a trial's score."""
-    right = model.scorer.publish_count(model.weights, data.features, data.labels, meter)
-    return np.append(meter.publish("counts", RightAndWrong().count(model, data)), right)
+    alone = score.count_at(MU).at(model.weights, model.scorer)
+    sums = counts_at(MU).at(partial(RightAndWrong().places, model))
+    released = [counts.ask(one, data, model.constants, meter) for one in (sums, alone)]
+    return np.append(*released)
 
 
 LOSSES = (-1e9, 0.0, 0.5, 1.0, 7.0, 1e300, math.inf, -math.inf, math.nan)
@@ -108,12 +116,12 @@ def right_answers(relation: Relation) -> Mechanism:
     return _of_no_class(f"right answers {relation}", scorer, relation)
 
 
-def _of_no_class(name: str, scorer: Scorer, relation: Relation, mu: float = 2.0) -> Mechanism:
+def _of_no_class(name: str, scorer: Scorer, relation: Relation) -> Mechanism:
     """A score of a model that names no class, and its two sums of an evaluation, on units of two
     records. Replaced, a unit may go from one of the sums to the other."""
     constants = Constants(N0, 1, 1, relation, cap=2)
     weights = (np.zeros((1, 1), np.float32),)
-    costs = declared([score.count_at(mu), counts_at(mu)], constants)
+    costs = declared([score.count_at(MU), counts_at(MU)], constants)
     alone, sums = costs.draws
 
     def run(units: Sequence[tuple[float, ...]], meter: Meter) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.features_sections import LARGEST_IMAGE
-from dpladder.config.label_sets import MANY, Labels, members_by_class, states_by_finding
+from dpladder.config.label_sets import Labels, members_by_class
 from dpladder.config.wording import printable
 from dpladder.data import texts
 from dpladder.data.equal_rows import WAYS_OUT, equal_rows, too_many_equal
@@ -24,6 +24,7 @@ from dpladder.data.parallel import cores, ordered_map
 from dpladder.data.prepare import PARTS, Row, Survey, ids_of, missing, place_of
 from dpladder.data.sources import Source, text
 from dpladder.data.stops import reason_to_stop
+from dpladder.learn.counts import units_by_class
 
 UNREAD = (
     "row does not parse: a quote that is not closed, or more cells than the header has "
@@ -38,32 +39,6 @@ LABELS = 20  # unknown labels that are listed
 MEASURED = {"features": "length of a feature vector", "texts": "characters of a text"}
 Place = str | int
 Seen = float | str  # the size of a record, or what is wrong with it
-
-
-def units_by_class(
-    units: NDArray[np.uint8], labels: NDArray[np.int64], classes: int, most: Labels = 1
-) -> NDArray[np.int64]:
-    """How many units count, and how many of them are of each class; of findings, how many have
-    none, some and all.
-
-    Sensitivity: a unit is counted once at most, by the first of its records that counts and by the
-    first of that one's classes, whoever else is there. So it adds 1 to the first count and to one
-    of the others.
-    """
-    counting = np.flatnonzero(labels >= 0)
-    _, first = np.unique(units[counting], axis=0, return_index=True)
-    of_units = labels[counting[first]]
-    if most == MANY:
-        states = [*states_by_finding(of_units, classes)]
-        some = np.any([present for present, _ in states], axis=0)
-        lacking = np.any([known & ~present for present, known in states], axis=0)
-        cells = [~some, some & lacking, ~lacking]
-    else:
-        cells, left = [], np.ones(len(of_units), bool)
-        for members in members_by_class(of_units, classes, most):
-            cells.append(members & left)
-            left &= ~members
-    return np.array([len(of_units), *map(np.count_nonzero, cells)], np.int64)
 
 
 def class_counts(labels: NDArray[np.int64], classes: int, most: Labels = 1) -> NDArray[np.int64]:

@@ -13,23 +13,18 @@ Each record is mapped by itself, so all of this costs nothing beside the noised 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpladder.config.depths import in_words
 from dpladder.config.features_sections import LAST, Features
-from dpladder.data.depths import Depths, to_length
+from dpladder.data.depths import Depths
 from dpladder.errors import BadInput
+from dpladder.privacy.arrays import lengths_of, scale_into_ball, to_length
 
 BLOCK = 8192  # rows held in float64 at a time
-
-
-class Publisher(Protocol):
-    """The part of the meter that this mechanism needs."""
-
-    def publish(self, name: str, total: ArrayLike) -> NDArray[np.float64]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +61,7 @@ class Map:
         return x.astype(np.float32)
 
     def _column(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        whole = _lengths(x) if self.length is None else np.full((*x.shape[:-1], 1), self.length)
+        whole = lengths_of(x) if self.length is None else np.full((*x.shape[:-1], 1), self.length)
         return self.constant * whole
 
 
@@ -103,28 +98,6 @@ def ball(radius: float | None, length: float | Literal["as_is"]) -> tuple[float,
     return length, True
 
 
-def noised_mean(
-    features: NDArray[Any] | Mapped,
-    labels: NDArray[Any],
-    radius: float,
-    n0: int,
-    meter: Publisher,
-    exact: bool = False,
-    units: NDArray[np.uint8] | None = None,
-) -> NDArray[np.float64]:
-    """The sum over units of the mean of their valid records, each scaled into the ball of this
-    radius or, where `exact`, to its edge, with the noise declared for it, over n0. One unit moves
-    the sum by at most `radius`, however many records it has. `units`: whose each record is, where
-    several may be one's."""
-    total = np.zeros(features.shape[1])
-    counted = np.asarray(labels) >= 0
-    shares = np.ones(len(counted)) if units is None else _shares(units, counted)
-    for block in _blocks(features):
-        rows = scale_into_ball(features[block], radius, exact)[counted[block]]
-        total += (rows * shares[block][counted[block], None]).sum(axis=0)
-    return meter.publish("mean", total) / n0
-
-
 def shrink_mean(mean: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
     """A released mean, of this deviation of noise in each coordinate, nearer to zero by as much of
     its squared length as noise is expected to be: the positive-part James-Stein estimate (James and
@@ -133,14 +106,6 @@ def shrink_mean(mean: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
     squared = float(mean @ mean)
     share = 1.0 - len(mean) * noise**2 / squared if squared > 0 else 0.0
     return mean * max(0.0, share)
-
-
-def _shares(units: NDArray[np.uint8], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Of each record that counts, one over how many of its unit's do."""
-    shares = np.zeros(len(counted))
-    _, place, sizes = np.unique(units[counted], axis=0, return_inverse=True, return_counts=True)
-    shares[counted] = 1.0 / sizes[place.ravel()]
-    return shares
 
 
 def plain_mean(features: NDArray[Any] | Mapped) -> NDArray[np.float64]:
@@ -188,20 +153,3 @@ def network_mean(features: Features) -> NDArray[np.float64]:
 
 def _blocks(features: NDArray[Any] | Mapped) -> list[slice]:
     return [slice(start, start + BLOCK) for start in range(0, len(features), BLOCK)]
-
-
-def _lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    lengths: NDArray[np.float64] = np.sqrt((rows * rows).sum(axis=-1, keepdims=True))
-    return lengths
-
-
-def scale_into_ball(rows: NDArray[Any], radius: float, exact: bool) -> NDArray[np.float64]:
-    return to_length(np.asarray(rows, np.float64), radius) if exact else clip_rows(rows, radius)
-
-
-def clip_rows(rows: NDArray[Any], radius: float) -> NDArray[np.float64]:
-    """Each row x as x * min(1, radius / ||x||), in float64."""
-    rows = np.asarray(rows, np.float64)
-    norms = _lengths(rows)
-    factors = np.divide(radius, norms, out=np.ones_like(norms), where=norms > radius)
-    return rows * factors

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from dpladder.config.depths import resolve_layers
 from dpladder.config.features_sections import Layers
 from dpladder.config.sources import Takes
+from dpladder.privacy.arrays import to_length
 
-TINY = 1e-12  # a record of zeros has no direction
 Known = tuple[tuple[str, int], ...]
 """The depths that were kept, in the order of their columns: each one's name and width. None of
 records that are features, or of activations at a cut."""
@@ -80,8 +80,3 @@ def depths_for(
     return depths_by_name(
         resolve_layers(layers, [name for name, _ in known], takes, model), known, length
     )
-
-
-def to_length(rows: NDArray[np.float64], length: float) -> NDArray[np.float64]:
-    lengths = np.sqrt((rows * rows).sum(axis=-1, keepdims=True))
-    return rows * (length / np.maximum(lengths, TINY))

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.label_sets import MANY
-from dpladder.data.census import units_by_class
 from dpladder.data.sealed import Attrs
 from dpladder.data.stops import reason_to_stop
 from dpladder.errors import Refused
 from dpladder.jobs.task import Task
+from dpladder.learn.counts import units_by_class
 from dpladder.plan.rule_params import MergeFeatures, PrepareDataset
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from dpladder.config.label_sets import MANY
-from dpladder.data.census import units_by_class
 from dpladder.data.stops import reason_to_stop
 from dpladder.errors import Refused
 from dpladder.jobs.features import part_of, read_raw, stored_constants
 from dpladder.jobs.release import Release, release_once, single
 from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task, read_json, write_json
+from dpladder.learn import counts
 from dpladder.learn.queries import UnitsByClass, declared
 from dpladder.plan.rule_params import CountUnits
 from dpladder.privacy.accounting import gdp
@@ -25,13 +25,13 @@ from dpladder.privacy.release.meter import Meter
 def count_units(task: Task[CountUnits]) -> None:
     release_once(release_of(task))
     census, reads = read_json(task.output["census"]), task.reads
-    counts, sd = np.array(census["counts"]), float(census["sd"])
-    why = reason_to_stop(counts, reads.nominal_size, reads.stops, reads.labels, sd)
+    noised, sd = np.array(census["counts"]), float(census["sd"])
+    why = reason_to_stop(noised, reads.nominal_size, reads.stops, reads.labels, sd)
     if why is not None:
         raise Refused(
             f"the data does not look like what the config describes: {why}. Counted under noise, "
-            f"{counts[0]:,.0f} units of the {reads.nominal_size:,} that train by declaration "
-            f"count as something, by class {', '.join(f'{count:,.0f}' for count in counts[1:])} "
+            f"{noised[0]:,.0f} units of the {reads.nominal_size:,} that train by declaration "
+            f"count as something, by class {', '.join(f'{count:,.0f}' for count in noised[1:])} "
             f"(each ± {sd:,.0f}). Nothing else was spent, and these counts are kept. `dpladder "
             "check` shows on your terminal what is wrong. Then correct the config. If the data is "
             "wrong, mend it and give it a new dataset.version. If all of this is right, declare "
@@ -42,17 +42,14 @@ def count_units(task: Task[CountUnits]) -> None:
 def release_of(task: Task[CountUnits]) -> Release:
     reservation, train = find_reservation(task), part_of(task, "train")
     sigma = gdp.sigma(reservation.mu("class counts"), 1)
-    most, cells = task.reads.labels, 3 if task.reads.labels == MANY else train.classes
+    cells = 3 if task.reads.labels == MANY else train.classes
     # a unit is counted once, however many records it has
     constants = replace(stored_constants(task, train), cap=1)
     query = UnitsByClass(name="units", multiplier=sigma, classes=cells)
     costs = declared([query], constants)
 
     def produce(meter: Meter, folder: Path) -> None:
-        data = read_raw(train)
-        assert data.units is not None, "every cache has them"
-        counts = units_by_class(data.units, data.labels, train.classes, most)
-        noised = meter.publish("units", counts.astype(np.float64))
+        noised = counts.ask(query.at(), read_raw(train), constants, meter)
         write_json(
             folder / "census.json", {"counts": noised.tolist(), "sd": query.scale(constants)}
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from dpladder.jobs.features import depths_of, part_of, read_raw, stored_constant
 from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task
+from dpladder.learn import counts
 from dpladder.learn.data import unaugmented
 from dpladder.learn.queries import UnitMean, declared
 from dpladder.plan.rule_params import EstimateMean
@@ -27,23 +29,18 @@ def release_of(task: Task[EstimateMean]) -> Release:
     radius, exact = centre.ball(task.reads.mean.radius, task.reads.length)
     seen = Map(depths=depths_of(task, train))
     sigma = gdp.sigma(reservation.mu("mean"), 1)
-    mean = UnitMean(name="mean", multiplier=sigma, radius=radius, width=seen.width(train.dimension))
+    width = seen.width(train.dimension)
+    mean = UnitMean(name="mean", multiplier=sigma, radius=radius, width=width, exact=exact)
     costs = declared([mean], constants)
-
-    several = task.reads.unit.cap > 1
 
     def produce(meter: Meter, folder: Path) -> None:
         data = read_raw(train)
-        mean_found = centre.noised_mean(
-            Mapped(unaugmented(data.features), seen),
-            data.labels,
-            radius,
-            constants.n0,
-            meter,
-            exact,
-            data.units if several else None,
-        )
-        arrays = {"mean": mean_found, "noise": np.array([mean.scale(constants) / constants.n0])}
+        data = replace(data, features=Mapped(unaugmented(data.features), seen))
+        total = counts.ask(mean.at(), data, constants, meter)
+        arrays = {
+            "mean": total / constants.n0,
+            "noise": np.array([mean.scale(constants) / constants.n0]),
+        }
         save_file(arrays, folder / "mean.safetensors")
 
     spends = reservation.actual_spends("mean", costs.events)

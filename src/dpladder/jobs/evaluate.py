@@ -16,7 +16,7 @@ from dpladder.jobs.record import write_record
 from dpladder.jobs.release import Release, release_once, single
 from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task, write_json
-from dpladder.learn import weights
+from dpladder.learn import counts, weights
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.learn.measures import tables
@@ -97,20 +97,23 @@ def release_of(task: Task[EvaluateTest]) -> Release:
     reservation, part = find_reservation(task), _part(task)
     model, groups = _model(task, part)
     wanted = tables.tables_of(task.reads.measures, model)
-    queries = tables.queries_of(wanted, model, reservation.mu("test score"))
-    draws = [query.draw(model.constants) for query in queries]
+    questions = tables.questions_of(wanted, model, reservation.mu("test score"))
+    draws = [question.query.draw(model.constants) for question in questions]
 
     def produce(meter: Meter, folder: Path) -> None:
         data = groups.restrict(read(task, part))
         noised = {
             table.holds: CountTable(
-                meter.publish(draw.name, table.count(model, data)).tolist(), draw.scale
+                counts.ask(question, data, model.constants, meter).tolist(),
+                question.query.scale(model.constants),
             )
-            for table, draw in zip(wanted, draws, strict=True)
+            for table, question in zip(wanted, questions, strict=True)
         }
         write_json(folder / "metrics.json", asdict(tables.released(model, noised)))
 
-    spends = reservation.actual_spends("test score", [query.events() for query in queries])
+    spends = reservation.actual_spends(
+        "test score", [question.query.events() for question in questions]
+    )
     inputs = {
         "test": part.map_name,
         **shared_inputs(task),

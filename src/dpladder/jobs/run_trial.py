@@ -18,9 +18,10 @@ from dpladder.jobs.record import write_record
 from dpladder.jobs.release import Release, ReleaseRequest, release_once
 from dpladder.jobs.reservation import Reserved, find_reservation, ledger_of
 from dpladder.jobs.task import Task, read_json, write_json
-from dpladder.learn import score, weights
+from dpladder.learn import counts, score, weights
 from dpladder.learn.data import Data
-from dpladder.learn.interface import Constants, Declaration, Weights
+from dpladder.learn.interface import Constants, Weights
+from dpladder.learn.queries import RightCount, declared
 from dpladder.learn.trainings import scorer_of, shares_a_pass, train_many, weights_of
 from dpladder.plan.rule_params import RunTrial
 from dpladder.privacy.accounting import gdp
@@ -31,8 +32,6 @@ from dpladder.privacy.release.store import Work
 from dpladder.search.space import Space, draw
 from dpladder.search.training import Training, choice_as_text, learner_of_trial, training_of
 from dpladder.search.trial import Trial
-
-UNCHARGED = Declaration((), ())  # counting on a source declared public
 
 
 class Silence:
@@ -52,12 +51,8 @@ class Prepared:
     scored: Part
     constants: Constants
     training: Training
-    counting: Declaration
+    counting: RightCount | None  # on a source declared public nothing is asked
     trial: Trial  # its score is yet to come
-
-    @property
-    def public(self) -> bool:
-        return _public(self.task)
 
     @property
     def solved(self) -> bool:
@@ -66,14 +61,16 @@ class Prepared:
     def release_request(self) -> ReleaseRequest:
         assert self.reservation is not None, "only what costs something is asked for"
         spends = self.reservation.actual_spends("weights", self.training.declared.events)
-        spends += self.reservation.actual_spends("score", self.counting.events)
+        queries = [] if self.counting is None else [self.counting]
+        counted = declared(queries, self.constants)
+        spends += self.reservation.actual_spends("score", counted.events)
         inputs = {
             "train": self.train.map_name,
             "scored": self.scored.map_name,
             **shared_inputs(self.task),
             "r": self.trial.r,
         }
-        draws = (*self.training.declared.draws, *self.counting.draws)
+        draws = (*self.training.declared.draws, *counted.draws)
         return ReleaseRequest(
             self.task, self.reservation, spends, draws, inputs, ("weights", "score")
         )
@@ -146,6 +143,7 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
     space = Space(task.reads.search, learner_of_trial(task.reads.learner, number), constants)
     mu = gdp.mu_from_epsilon(epsilon, constants.delta) if solved else paid["weights"].mu
     kappa, r = draw(space, mu, epsilon, rung, number, before)
+    counting = None if public else score.count_at(paid["score"].mu)
     return Prepared(
         task,
         reservation,
@@ -153,7 +151,7 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
         scored,
         constants,
         training_of(space, r, NOTHING_CHARGED if solved else paid["weights"]),
-        UNCHARGED if public else score.declare(paid["score"].mu, constants),
+        counting,
         Trial(
             rung,
             number,
@@ -162,8 +160,8 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
             kappa,
             r,
             score=0.0,
-            sd=0.0 if public else score.noise_scale(paid["score"].mu, constants),
-            counted=0 if public else task.reads.scored.nominal_size,
+            sd=0.0 if counting is None else counting.scale(constants),
+            counted=0 if counting is None else task.reads.scored.nominal_size,
         ),
     )
 
@@ -198,18 +196,17 @@ def _train_trials(
 def _write(one: Prepared, trained: Weights, counted: Data, work: Work) -> None:
     learner, constants = one.training.learner, one.constants
     scorer = scorer_of(learner, constants)
-    records = counted.features, counted.labels
     names = weights_of(learner).tensors(learner, constants)
-    if one.public:
-        released = scorer.count(trained, *records)
+    if one.counting is None:
+        released = counts.right_counts(scorer, [trained], counted)[0]
         size = len(counted.labels)
     else:
-        released = scorer.publish_count(trained, *records, work.meter)
+        released = counts.ask(one.counting.at(trained, scorer), counted, constants, work.meter)
         size = one.trial.counted
     choice = choice_as_text(one.training.learner, one.training.hyper)
     facts = choice | {"learner": learner.model_dump(mode="json")}
     weights.save(work.folder / "weights.safetensors", trained, facts, names=names)
-    trial = dataclasses.replace(one.trial, score=released, counted=size)
+    trial = dataclasses.replace(one.trial, score=float(released), counted=size)
     learns = dataclasses.asdict(dataclasses.replace(constants, network=None))
     document = {"trial": dataclasses.asdict(trial), "learns": learns, **choice}
     write_json(work.folder / "score.json", document)

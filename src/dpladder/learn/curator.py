@@ -26,13 +26,14 @@ from torch import Tensor
 
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
-from dpladder.learn import linear, moments
+from dpladder.learn import counts, linear, moments
 from dpladder.learn.bounds import SLACK, scale_of
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Claim, Constants
 from dpladder.learn.links import Link
 from dpladder.learn.queries import (
     SAMPLE,
+    Cells,
     Curvatures,
     GradientSum,
     LinearHead,
@@ -46,6 +47,8 @@ from dpladder.learn.queries import (
     ResidualSum,
     RightCount,
     SecondMoments,
+    UnitMean,
+    UnitsByClass,
     WeighedSums,
 )
 from dpladder.learn.records import Guide, Records, Rows, Sums, prepare
@@ -119,11 +122,7 @@ class Curator:
         seats = []
         for number, (queries_of_training, meter) in enumerate(zip(queries, meters, strict=True)):
             for query in queries_of_training:
-                if not meter.declares(query.draw(self._constants)):
-                    raise Refused(
-                        f"query {query.name} is not what was declared. Nothing was asked: make a "
-                        "method's queries of public figures alone."
-                    )
+                counts.refuse_undeclared(query, self._constants, meter)
             training = begin(replace(inputs, number=number), queries_of_training)
             seats.append(
                 _Seat(training, {id(q): _kind_of(q, kinds) for q in queries_of_training}, meter)
@@ -256,11 +255,9 @@ class Curator:
                 return [
                     moments.curvature(records, first, self._levels[1], query.radius, link, rest[0])
                 ]
-            case RightCount():
-                about = self._data.features, self._data.labels
-                each = [question.arguments for question in questions]
-                counts = [scorer.count(weights, *about) for weights, scorer in each]
-                return [torch.tensor(count, dtype=torch.float64) for count in counts]
+            case RightCount() | Cells() | UnitsByClass() | UnitMean():
+                each = [counts.sum_of(question, self._data, constants) for question in questions]
+                return [torch.from_numpy(np.asarray(total)) for total in each]
             case RecordSum():
                 return [self._sum_of_records(query, questions[0].arguments)]
         raise Refused(f"{type(query).__name__} is no kind of query that the curator knows.")

@@ -381,8 +381,8 @@ class RightCount(Query):
 
 @dataclass(frozen=True, kw_only=True)
 class Cells(Query):
-    """Counts of which a record is in `each` (jobs/evaluate.py adds them up): no two counts are
-    below 0."""
+    """Counts of which a record is in `each`: `at(places)`, from records to the cells that each is
+    in, and its shares of these. No two counts are below 0."""
 
     cells: Shape
     each: int = 1
@@ -397,8 +397,7 @@ class Cells(Query):
 
 @dataclass(frozen=True, kw_only=True)
 class UnitsByClass(Query):
-    """How many units count, and how many of them are of each class (data/census.py adds them up). A
-    unit that counts adds 1 to the first and to one other, which is sqrt(2) long. Two units differ
+    """How many units count, and how many of them are of each class. A unit that counts adds 1 to the first and to one other, which is sqrt(2) long. Two units differ
     in their class, or in whether they count: by sqrt(2) again, so that a replaced one moves no more
     than one that enters."""
 
@@ -414,11 +413,12 @@ class UnitsByClass(Query):
 
 @dataclass(frozen=True, kw_only=True)
 class UnitMean(Query):
-    """The sum of units' mean features, each in a ball or on its sphere (data/centre.py adds them
-    up): a unit's records are one record's worth together. Two may be opposite."""
+    """The sum of units' mean features, each record in a ball or, where `exact`, on its sphere: a
+    unit's records are one record's worth together. Two may be opposite."""
 
     radius: float
     width: int
+    exact: bool = False
 
     def bound(self, constants: Constants) -> float:
         return self.radius / constants.cap

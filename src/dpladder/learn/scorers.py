@@ -32,7 +32,6 @@ from dpladder.learn.score import (
     row_by_row_logits,
     softmax,
 )
-from dpladder.privacy.release.meter import Meter
 
 Confidences = tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]
 TaskName = Literal["classes", "findings", "losses", "answers"]
@@ -57,21 +56,11 @@ class Scorer:
         """What each record counts, from 0 to `full`."""
         raise NotImplementedError
 
-    def count(self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]) -> float:
-        """What all records count together."""
-        return float(self.shares(weights, features, labels).sum())
-
-    def counts(
+    def shares_by_model(
         self, models: Sequence[Weights], features: NDArray[Any], labels: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """The same of several models."""
-        return np.array([self.count(weights, features, labels) for weights in models])
-
-    def publish_count(
-        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64], meter: Meter
-    ) -> float:
-        """The released score. Divide it by n0 for an accuracy."""
-        return float(meter.publish("score", self.count(weights, features, labels)))
+    ) -> Iterator[NDArray[np.float64]]:
+        """The same of several models: (models, records), for some records at a time."""
+        yield np.stack([self.shares(weights, features, labels) for weights in models])
 
     def confidences(
         self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
@@ -122,24 +111,22 @@ class ClassScorer(Scorer):
         each = np.concatenate([np.empty(0), *sure])
         return each[:, None], right[:, None], labels[:, None] >= 0
 
-    def counts(
+    def shares_by_model(
         self, models: Sequence[Weights], features: NDArray[Any], labels: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    ) -> Iterator[NDArray[np.float64]]:
         """The logits of several linear heads come from one product."""
         if self.of is not None or any(len(weights) > 1 for weights in models):
-            return super().counts(models, features, labels)
-        totals = np.zeros(len(models))
-        for place in range(0, len(models), WIDE):
-            layers = [layer for (layer,) in models[place : place + WIDE]]
-            stacked = (np.concatenate(layers),)
-            for rows in _chunks(labels):
-                logits = position_independent_logits(
-                    stacked, unaugmented(features, rows), len(layers)
-                )
+            yield from super().shares_by_model(models, features, labels)
+            return
+        for rows in _chunks(labels):
+            records, right = unaugmented(features, rows), []
+            for place in range(0, len(models), WIDE):
+                layers = [layer for (layer,) in models[place : place + WIDE]]
+                stacked = (np.concatenate(layers),)
+                logits = position_independent_logits(stacked, records, len(layers))
                 each = logits.reshape(len(logits), len(layers), -1)
-                right = has_label(labels[rows, None], each.argmax(axis=2), each.shape[2])
-                totals[place : place + WIDE] += right.sum(axis=0)
-        return totals
+                right.append(has_label(labels[rows, None], each.argmax(axis=2), each.shape[2]).T)
+            yield np.concatenate(right).astype(np.float64)
 
     def _logits(self, weights: Weights, features: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
         of = self.of or position_independent_logits

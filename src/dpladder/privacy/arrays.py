@@ -1,8 +1,33 @@
-"""The one alias of arrays of float64."""
+"""Rows of float64, and how long they are."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+TINY = 1e-12  # a record of zeros has no direction
+
+
+def lengths_of(rows: Floats) -> Floats:
+    lengths: Floats = np.sqrt((rows * rows).sum(axis=-1, keepdims=True))
+    return lengths
+
+
+def to_length(rows: Floats, length: float) -> Floats:
+    return rows * (length / np.maximum(lengths_of(rows), TINY))
+
+
+def scale_into_ball(rows: NDArray[Any], radius: float, exact: bool) -> Floats:
+    """Rows within a ball; where `exact`, at its edge."""
+    return to_length(np.asarray(rows, np.float64), radius) if exact else clip_rows(rows, radius)
+
+
+def clip_rows(rows: NDArray[Any], radius: float) -> Floats:
+    """Each row x as x * min(1, radius / ||x||), in float64."""
+    rows = np.asarray(rows, np.float64)
+    norms = lengths_of(rows)
+    factors = np.divide(radius, norms, out=np.ones_like(norms), where=norms > radius)
+    return rows * factors

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.learners import Learner
 from dpladder.config.model import Resources
+from dpladder.learn.counts import right_counts
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Declaration, Weights
 from dpladder.learn.trainings import scorer_of
@@ -174,8 +175,7 @@ def correct_counts(
     arena: Arena, learner: Learner, models: Sequence[Weights]
 ) -> NDArray[np.float64]:
     """How many test records each model is right about."""
-    scorer = scorer_of(learner, arena.constants)
-    return scorer.counts(models, arena.test.features, arena.test.labels)
+    return right_counts(scorer_of(learner, arena.constants), models, arena.test)
 
 
 def start_search(arena: Arena, entry: Competitor, repeat: int) -> Run:

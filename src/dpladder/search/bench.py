@@ -15,6 +15,7 @@ import numpy as np
 from dpladder.config.learners import Learner
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
+from dpladder.learn.counts import right_counts
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.trainings import declare, scorer_of, train_many
@@ -101,7 +102,7 @@ def _train_together(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[A
     for meter in meters:
         meter.close()
     counted = _select_units(bench.data, ask.counted)
-    counts = scorer_of(learner, constants).counts(heads, counted.features, counted.labels)
+    counts = right_counts(scorer_of(learner, constants), heads, counted)
     answers_found = [Answer(head, int(count)) for head, count in zip(heads, counts, strict=True)]
     return answers_found, time.perf_counter() - began
 

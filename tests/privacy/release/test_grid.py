@@ -18,14 +18,15 @@ from scipy.special import ndtr
 from support import Silent, SmoothMeter
 
 from dpladder.config.model import Resources
-from dpladder.data.centre import clip_rows, noised_mean
+from dpladder.learn import counts
 from dpladder.learn.curator import Curator
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
+from dpladder.learn.queries import UnitMean
 from dpladder.learn.second_order import covariance
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
-from dpladder.privacy.arrays import Floats
+from dpladder.privacy.arrays import Floats, clip_rows
 from dpladder.privacy.release.grid import MOST, add_noise_on_grid, grid, slack
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.statement.page import MANY, _slack
@@ -79,11 +80,14 @@ def excluded(
 def test_no_neighbour_is_excluded_by_the_low_bits_of_a_mean(epsilon: float) -> None:
     rows = np.random.default_rng(0).normal(size=(4000, 1280)).astype(np.float16)
     labels, radius = np.zeros(4000, np.int64), 30.0
-    draw = gaussian("mean", gdp.sigma(gdp.mu_from_epsilon(epsilon, DELTA), 1), radius, (1280,))
+    sigma = gdp.sigma(gdp.mu_from_epsilon(epsilon, DELTA), 1)
+    query = UnitMean(name="mean", multiplier=sigma, radius=radius, width=1280)
+    constants = Constants(SIZE, 1, 1280)
+    draw = query.draw(constants)
     total, without = clip_rows(rows, radius).sum(axis=0), clip_rows(rows[1:], radius).sum(axis=0)
 
     def release(meter: Meter) -> Floats:
-        return noised_mean(rows, labels, radius, SIZE, meter) * SIZE
+        return counts.ask(query.at(), Data(rows, labels), constants, meter)
 
     own, others = excluded(SmoothMeter, draw, release, total, without)
     assert own == 0

@@ -1,8 +1,8 @@
 """The tables of counts that a test may release, and the measures that they make up.
 
-A table says which cells a record is in, and by what share. These are private. `add_up` cuts a
-record's shares to what the table's query declares (`Cells` in learn/queries.py), so a unit moves a
-table by no more, whatever `places` returns. `figures` is what follows from the noised counts,
+A table says which cells a record is in, and by what share. These are private. The curator cuts a
+record's shares to what the table's query declares (learn/counts.py), so a unit moves a table by no
+more, whatever `places` returns. `figures` is what follows from the noised counts,
 beside the figures (learn/measures/figures.py): it is free.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from dpladder.config.detectability import BINS, CONFIDENCES, MORE, detectable_count
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.label_sets import states_by_finding
+from dpladder.learn.counts import Places, sum_of
 from dpladder.learn.data import Data, unaugmented
 from dpladder.learn.interface import Constants, Logits, Shape, Weights, public_random, sigmoid_bias
 from dpladder.learn.measures.figures import (
@@ -42,12 +44,11 @@ from dpladder.learn.measures.tested import (
     Tested,
     WorstTested,
 )
-from dpladder.learn.queries import Cells
+from dpladder.learn.queries import Cells, QueryCall
 from dpladder.learn.score import CHUNK, row_by_row_logits
 from dpladder.learn.scorers import ClassScorer, FindingScorer, LossScorer, Scorer
 from dpladder.privacy.accounting import gdp
 
-FINEST = 2.0**30  # shares are multiples of 1/FINEST, so that float64 sums of them are exact
 PROBES = 256  # public records of the usual length, whose scores say how wide a bin should be
 SURE = 1.96  # deviations either way, which hold 95 % of a Gaussian
 
@@ -61,11 +62,6 @@ class MeasuredModel:
     constants: Constants
     classes: tuple[str, ...]
     groups: GroupNames | None = None  # where each is counted by itself
-
-
-Places = tuple[NDArray[np.int64], NDArray[np.float64]]
-"""Of each record, in each block, the cells that it is in and its share of each; a cell below 0 is
-none: (records, blocks, cells) both."""
 
 
 class CellTable:
@@ -88,30 +84,14 @@ class CellTable:
         """Fields of `Tested`."""
         return {}
 
-    def count(self, model: MeasuredModel, data: Data) -> Counts:
-        """Private until noise is added."""
-        return add_up(self.shape(model), self.blocks(model), *self.places(model, data))
-
     def query(self, model: MeasuredModel, mu: float) -> Cells:
         """What its release asks and costs."""
         multiplier = gdp.sigma(mu, 1)
         shape, blocks = self.shape(model), self.blocks(model)
         return Cells(name=self.draw, multiplier=multiplier, cells=shape, each=blocks)
 
-
-def add_up(
-    shape: Shape, blocks: int, places: NDArray[np.int64], shares: NDArray[np.float64]
-) -> Counts:
-    """The sum over records. In each block a record's shares are cut to 0 or more, and to 1
-    together, so that what it adds has length sqrt(blocks) at most."""
-    table = np.zeros((blocks, math.prod(shape) // blocks))
-    cut = np.clip(np.nan_to_num(shares, nan=0.0), 0.0, 1.0)
-    cut = np.floor(cut / np.maximum(cut.sum(axis=2, keepdims=True), 1.0) * FINEST) / FINEST
-    known = (places >= 0) & (places < table.shape[1])
-    for block, row in enumerate(table):
-        inside = known[:, block]
-        np.add.at(row, places[:, block][inside], cut[:, block][inside])
-    return table.reshape(shape)
+    def question(self, model: MeasuredModel, mu: float = 1.0) -> QueryCall:
+        return self.query(model, mu).at(partial(self.places, model))
 
 
 def one_cell_each(places: NDArray[np.int64]) -> Places:
@@ -496,10 +476,12 @@ def tables_of(name: Measures, model: MeasuredModel) -> tuple[CellTable, ...]:
     return measure.tables
 
 
-def queries_of(tables: tuple[CellTable, ...], model: MeasuredModel, mu: float) -> tuple[Cells, ...]:
-    """What their release asks."""
+def questions_of(
+    tables: tuple[CellTable, ...], model: MeasuredModel, mu: float
+) -> tuple[QueryCall, ...]:
+    """What their release asks, of each table."""
     each = mu if len(tables) == 1 else mu * math.sqrt(MORE)
-    return tuple(table.query(model, each) for table in tables)
+    return tuple(table.question(model, each) for table in tables)
 
 
 def released(model: MeasuredModel, tables: Mapping[str, CountTable]) -> ReleasedCounts:
@@ -511,9 +493,8 @@ def released(model: MeasuredModel, tables: Mapping[str, CountTable]) -> Released
 def exact(name: Measures, model: MeasuredModel, data: Data) -> ReleasedCounts:
     """The counts themselves: of records that are declared public alone."""
     tables = tables_of(name, model)
-    return released(
-        model, {one.holds: CountTable(one.count(model, data).tolist(), 0.0) for one in tables}
-    )
+    sums = {one.holds: sum_of(one.question(model), data, model.constants) for one in tables}
+    return released(model, {holds: CountTable(sums[holds].tolist(), 0.0) for holds in sums})
 
 
 def arrays_of(released: ReleasedCounts) -> dict[str, tuple[Counts, float]]:
