@@ -210,7 +210,7 @@ def test_each_answer_that_a_mark_holds_is_one_to_be_right_about() -> None:
 def test_what_is_counted_is_right_or_wrong_and_nothing_without_a_label() -> None:
     scorer = AnswerScorer(lambda _, rows: rows[:, 0])
     rows, labels = np.array([[1.0], [0.0], [1.0], [0.0], [7.0]]), np.array([0, 0, -1, -1, 0])
-    assert right_of(scorer, (), rows, labels) == 2.0
+    assert scorer.shares((), rows, labels).tolist() == [1.0, 0.0, 0.0, 0.0, 1.0]
     model = MeasuredModel((), scorer, Constants(5, 1, 1), ())
     assert cells_of(RightAndWrong(), model, Data(rows, labels)).tolist() == [2.0, 1.0]
 

@@ -133,7 +133,7 @@ def test_one_record_more_tips_no_other_ones_tie(of):
         labels = np.ones(len(features), np.int64)
         if of == "heads":
             return right_counts(ClassScorer(), [(head,)] * 5, Data(features, labels))[0]
-        return right_of(ClassScorer(own), (head,), features, labels)
+        return ClassScorer(own).shares((head,), features, labels).sum()
 
     first = {right(features[place:]) - right(features[place + 1 :]) for place in range(40)}
     last = {right(features[: most - place]) for place in range(40)}

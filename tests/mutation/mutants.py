@@ -1096,7 +1096,7 @@ _check_samples(draws, relation)""",
         "shares_of_losses",
         "1.0",
         "2.0",
-        ("audits/test_kinds.py::test_every_kind_passes_a_short_audit[scores]",),
+        ("learn/test_score.py::test_a_loss_counts_as_a_share_of_the_bound_whatever_it_is",),
     ),
     Mutant(
         "a prediction that is a tie hangs on how many records there are",
