@@ -261,7 +261,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for section in sections:
                 place = place.setdefault(section, {})
                 if not isinstance(place, dict):
-                    raise BadInput(f"{key}: {section} is no section of the config.")
+                    raise BadInput(
+                        f"{key}: the config has no section {section}. Name a key of config/README.md."
+                    )
             place[name] = value
         self.project_.mkdir(parents=True, exist_ok=True)
         try:
@@ -296,7 +298,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         absent = [name for name in self.columns if name not in names]
         if absent or twice:
             raise BadInput(
-                f"columns: the DataFrame has no {', '.join(absent)}."
+                f"columns: the DataFrame has no column {', '.join(absent)}. Name those that it has."
                 if absent
                 else f"columns: the DataFrame has {', '.join(twice)} more than once."
             )

@@ -127,7 +127,7 @@ def _classes(c: Config) -> Messages:
             "public"
         )
     if len(_names(c)) == 1 or (classes == 1 and c.task == "classification"):
-        yield "a single class leaves nothing to tell apart"
+        yield "a single class leaves nothing to tell apart; name two or more"
 
 
 def _count(c: Config) -> int | None:

@@ -142,7 +142,7 @@ def _counted_events(mechanism: Any, relation: Relation) -> Iterator[Counted]:
         case _:
             raise Refused(
                 f"{type(mechanism).__name__} under {relation} has no price here, so it cannot be "
-                f"charged. Known are {KNOWN}; or an Opacus accountant, or its history "
+                f"charged. Give one of {KNOWN}; or an Opacus accountant, or its history "
                 "[(noise_multiplier, sample_rate, steps), ...]."
             )
 
