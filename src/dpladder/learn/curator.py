@@ -115,8 +115,20 @@ class Curator:
         meters: Sequence[Meter],
         guided: bool = False,
     ) -> list[Result]:
-        """What each training returns, of those that ask these queries through these meters.
-        `guided`: whether public records guide them."""
+        """Run methods side by side and answer their questions.
+
+        Guarantee: that of the declared draws. A query that was not declared is refused before any
+        record is read, and a question that is none of the declared queries is not answered.
+
+        Args:
+            begin: starts one method, of its public inputs and its queries.
+            queries: of each method, all that it may ask.
+            meters: of each method, all its noise.
+            guided: whether public records guide them.
+
+        Returns:
+            What each method returns, such as released weights.
+        """
         inputs = self._prepare(queries, guided)
         kinds: list[Query] = []
         seats = []
@@ -132,7 +144,15 @@ class Curator:
         )
 
     def ask(self, question: QueryCall, meter: Meter) -> Tensor:
-        """One answer, of a query that is asked once."""
+        """The noised answer to one question, of a query that is asked once.
+
+        Args:
+            question: a declared query with its public arguments.
+            meter: its noise.
+
+        Returns:
+            float64 on the public grid, of the query's shape.
+        """
 
         def begin(_: PublicInputs, __: tuple[Query, ...]) -> Training[Tensor]:
             answer: Tensor = yield question

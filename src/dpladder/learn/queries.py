@@ -186,6 +186,8 @@ class GradientSum(OfModel):
     A record's gradient, the mean over its views, is scaled to length clip / cap at most (Abadi et
     al. 2016, Algorithm 1; automatic clipping: Bu et al. 2023, Eq. 5), so that a unit adds `clip` at
     most. Two gradients may be opposite.
+
+    Sensitivity: `clip` where a unit enters or leaves, 2 `clip` where one is replaced.
     """
 
     clip: float = 1.0
@@ -212,6 +214,9 @@ class LossSums(OfModel):
     together by the root of their number. Over a sample a loss at its bound is one unit's bounds
     away from "nobody sampled", and so the law is `opposite` there: with the range's, gamma 2, every
     1, q 0.02 and 50 steps, an epsilon of 8.0 was stated and 31.3 was true.
+
+    Sensitivity: cap sqrt(points) in units of the bound; over samples, 2 cap sqrt(points) where
+    a unit is replaced.
     """
 
     points: int = 1
@@ -234,6 +239,8 @@ class LossDifference(OfModel):
 
     A record's difference is cut to between -clip / cap and clip / cap (Tang et al. 2024). Two
     differences may be opposite.
+
+    Sensitivity: `clip` where a unit enters or leaves, 2 `clip` where one is replaced.
     """
 
     clip: float = 1.0
@@ -261,6 +268,9 @@ class WeighedSums(Query):
     - lack: of each finding 1 - 1/m where it is present and -1/m where not, over 1 - 1/m, cut to
       length 1.
     - a function of a plug-in's, of `sums` weights a record.
+
+    Sensitivity: cap radius, and sqrt(2) times that with a constant; twice that where a unit is
+    replaced.
     """
 
     radius: float
@@ -296,6 +306,8 @@ class SecondMoments(Query):
 
     |x x^T| = |x|^2 <= radius^2, and a record's weights in the stack of all classes have length 1 at
     most. Positive semidefinite matrices have inner products of 0 or more, stack by stack.
+
+    Sensitivity: cap radius^2, and sqrt(2) times that where a unit is replaced.
     """
 
     radius: float
@@ -320,6 +332,8 @@ class ResidualSum(Query):
     Softmax: |p - y|^2 = (1 - p_y)^2 + sum of the other p_j^2 <= 2 (1 - p_y)^2 <= 2. One sigmoid a
     class: each of m residuals lies between -1 and 1, so |p - y| <= sqrt(m) (Mehta et al.). Two may
     be opposite.
+
+    Sensitivity: cap times the bound, and twice that where a unit is replaced.
     """
 
     radius: float
@@ -342,6 +356,8 @@ class Curvatures(Query):
     probabilities (tests/learn/test_second_order.py searches for a larger one). One sigmoid a class:
     p (1 - p) <= 1/4, so sqrt(m) / 4. Positive semidefinite matrices have inner products of 0 or
     more.
+
+    Sensitivity: cap times the bound, and sqrt(2) times that where a unit is replaced.
     """
 
     radius: float
@@ -367,6 +383,8 @@ class RightCount(Query):
 
     A record counts a number from 0 to 1 (learn/scorers.py): replaced, a unit turns wrong into
     right.
+
+    Sensitivity: cap, however neighbours differ.
     """
 
     law: ClassVar[Law] = "range"
@@ -382,7 +400,10 @@ class RightCount(Query):
 @dataclass(frozen=True, kw_only=True)
 class Cells(Query):
     """Counts of which a record is in `each`: `at(places)`, from records to the cells that each is
-    in, and its shares of these. No two counts are below 0."""
+    in, and its shares of these. No two counts are below 0.
+
+    Sensitivity: cap sqrt(each), and sqrt(2) times that where a unit is replaced.
+    """
 
     cells: Shape
     each: int = 1
@@ -397,9 +418,12 @@ class Cells(Query):
 
 @dataclass(frozen=True, kw_only=True)
 class UnitsByClass(Query):
-    """How many units count, and how many of them are of each class. A unit that counts adds 1 to the first and to one other, which is sqrt(2) long. Two units differ
-    in their class, or in whether they count: by sqrt(2) again, so that a replaced one moves no more
-    than one that enters."""
+    """How many units count, and how many of them are of each class. A unit that counts adds 1 to
+    the first and to one other, which is sqrt(2) long. Two units differ in their class, or in
+    whether they count: by sqrt(2) again, so that a replaced one moves no more than one that enters.
+
+    Sensitivity: sqrt(2), however neighbours differ.
+    """
 
     classes: int
     law: ClassVar[Law] = "range"
@@ -414,7 +438,10 @@ class UnitsByClass(Query):
 @dataclass(frozen=True, kw_only=True)
 class UnitMean(Query):
     """The sum of units' mean features, each record in a ball or, where `exact`, on its sphere: a
-    unit's records are one record's worth together. Two may be opposite."""
+    unit's records are one record's worth together. Two may be opposite.
+
+    Sensitivity: `radius` where a unit enters or leaves, twice that where one is replaced.
+    """
 
     radius: float
     width: int
@@ -430,7 +457,10 @@ class UnitMean(Query):
 @dataclass(frozen=True, kw_only=True)
 class RecordSum(Query):
     """The sum of any function of single records, `of(x, label)` or `of(x, label, *arguments)`, each
-    cut to length clip / cap: `at(*arguments)`. Two values may be opposite."""
+    cut to length clip / cap: `at(*arguments)`. Two values may be opposite.
+
+    Sensitivity: `clip` where a unit enters or leaves, 2 `clip` where one is replaced.
+    """
 
     of: Callable[..., Any]
     of_shape: Shape
