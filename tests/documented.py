@@ -40,8 +40,8 @@ class ArgumentsRead(Exception):
 
 
 def check_arguments(script: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tool takes these arguments. It runs for minutes to hours, on public data, so nothing but its
-    arguments is read."""
+    """A tool takes these arguments. It runs for minutes to hours, on public data, so nothing but
+    its arguments is read."""
     parse = argparse.ArgumentParser.parse_args
 
     def parse_and_stop(self: argparse.ArgumentParser) -> None:
