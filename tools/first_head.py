@@ -56,8 +56,8 @@ def main() -> None:
         assert sample is not None
         seen = linear.resident(sample, arena.constants, arena.resources, bias=True)
         print(
-            f"{count} public, their head alone: {accuracy(arena, (start,), ALONE):.3f}; directions with "
-            f"the mean {linear.directions(seen):.1f}, without "
+            f"{count} public, their head alone: {accuracy(arena, (start,), ALONE):.3f}; "
+            f"directions with the mean {linear.directions(seen):.1f}, without "
             f"{linear.effective_width_of_differences(seen):.1f}"
         )
         for epsilon in asked.epsilons:
