@@ -19,7 +19,7 @@ from dpladder.learn.data import Data
 from dpladder.learn.finetune.predict import logits as logits_of_network
 from dpladder.learn.interface import Constants
 from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong
-from dpladder.learn.queries import Cells
+from dpladder.learn.queries import Cells, declared
 from dpladder.learn.scorers import FULL, ClassScorer, LossScorer, Scorer, shares_of_losses
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.accounting import events
@@ -163,8 +163,8 @@ def test_wild_records_predict_without_a_word():
 @given(st.floats(1e-4, 10), st.sampled_from(["add_remove", "replace_one"]), st.integers(1, 9))
 def test_a_score_costs_what_it_may_spend_and_never_more(mu, relation, cap):
     constants = Constants(n0=500, classes=4, dimension=6, relation=relation, cap=cap)
-    declared = score.declare(mu, constants)
-    (counted,), (draw,) = declared.events, declared.draws
+    asked = declared([score.count_at(mu)], constants)
+    (counted,), (draw,) = asked.events, asked.draws
     assert events.mu(counted.event, counted.count) == pytest.approx(mu, rel=1e-9)
     assert events.mu(counted.event, counted.count) <= mu
     assert draw.sensitivity / draw.scale <= mu * (1 + 1e-12)
@@ -195,7 +195,7 @@ def test_no_neighbour_moves_a_count_further_than_the_sensitivity():
 
 def test_the_released_count_is_the_count_plus_the_meters_noise():
     head, features, labels = linear()
-    draws = score.declare(0.05, CONSTANTS).draws
+    draws = declared([score.count_at(0.05)], CONSTANTS).draws
     asked, data = score.count_at(0.05).at(head, ClassScorer()), Data(features, labels)
     meter, again = Meter(draws, Seeded()), Meter(draws, Seeded())
     released = counts.ask(asked, data, CONSTANTS, meter)
@@ -206,7 +206,7 @@ def test_the_released_count_is_the_count_plus_the_meters_noise():
 
 def test_a_score_that_costs_more_than_was_declared_is_refused():
     head, features, labels = linear()
-    meter = Meter(score.declare(0.05, CONSTANTS).draws, Seeded())
+    meter = Meter(declared([score.count_at(0.05)], CONSTANTS).draws, Seeded())
     asked = score.count_at(0.06).at(head, ClassScorer())
     with pytest.raises(Refused, match="query score is not what was declared"):
         counts.ask(asked, Data(features, labels), CONSTANTS, meter)
@@ -226,7 +226,7 @@ def test_a_record_counts_from_0_to_1_whatever_a_scorer_says_of_it(shares):
 
 def test_a_second_score_is_refused():
     head, features, labels = linear()
-    meter = Meter(score.declare(0.05, CONSTANTS).draws, Seeded())
+    meter = Meter(declared([score.count_at(0.05)], CONSTANTS).draws, Seeded())
     question = score.count_at(0.05).at(head, ClassScorer())
     counts.ask(question, Data(features, labels), CONSTANTS, meter)
     with pytest.raises(Refused):

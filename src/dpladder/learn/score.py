@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.learn.interface import (
-    Constants,
-    Declaration,
     Logits,
     Weights,
     sigmoid_bias,
 )
-from dpladder.learn.queries import RightCount, declared
+from dpladder.learn.queries import RightCount
 from dpladder.privacy.accounting import gdp
 
 CHUNK = 4096
@@ -116,13 +114,3 @@ def count_at(mu: float) -> RightCount:
     becomes right.
     """
     return RightCount(name="score", multiplier=gdp.sigma(mu, 1))
-
-
-def noise_scale(mu: float, constants: Constants) -> float:
-    """The sd s at which one noised count costs mu: mu = sensitivity / s, to the safe side."""
-    return count_at(mu).scale(constants)
-
-
-def declare(mu: float, constants: Constants) -> Declaration:
-    """What one noised count that costs mu charges and draws."""
-    return declared([count_at(mu)], constants)

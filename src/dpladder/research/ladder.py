@@ -76,7 +76,7 @@ class LadderSearcher:
             before = best(below) if below else None
             places = [draw(space, mu, epsilon, rung, trial, before) for trial in range(number)]
             answers = yield [Ask(r, mu, within=f"rung {rung}") for _, r in places]
-            sd = score.noise_scale(scored, setting.constants)
+            sd = score.count_at(scored).scale(setting.constants)
             noised = meter.publish(f"score {rung}", [answer.correct for answer in answers])
             trials += [
                 Trial(rung, trial, epsilon, mu, kappa, r, reply, sd, setting.constants.n0)

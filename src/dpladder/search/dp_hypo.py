@@ -43,7 +43,7 @@ class Searcher(secret_runs.Searcher):
         asks: list[Ask] = []
         answers: list[Answer] = []
         for place in chance.places:
-            density = proposal(upper_bounds(cells, answers, chance, plan.scale), lean)
+            density = proposal(upper_bounds(cells, answers, chance, plan.score.scale), lean)
             cells.append(
                 int(np.searchsorted(np.cumsum(density) / density.sum(), place * (1 - 1e-12)))
             )

@@ -158,9 +158,9 @@ def trainings(mu: float, number: int = 1, name: str = "trainings", under: str = 
 
 def scores(mu: float, number: int, constants: Constants, name: str = "score") -> Draw:
     """Noise for so many counts, each of which costs this mu."""
-    count = score.count_at(mu)
-    moves = count.sensitivity(constants) * math.sqrt(number)
-    return Draw(name, "gaussian", count.scale(constants), (number,), sensitivity=moves)
+    draw = score.count_at(mu).draw(constants)
+    moves = draw.sensitivity * math.sqrt(number)
+    return replace(draw, name=name, shape=(number,), sensitivity=moves)
 
 
 def split_mu(mu: float, share: float) -> tuple[float, float]:

@@ -9,7 +9,7 @@ public order would tell which run won.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,12 +61,11 @@ class Searcher:
 
 @dataclass(frozen=True)
 class Budget:
-    """What each run may spend on its weights, the noise of its score and what a unit moves that by,
-    and the law of their number."""
+    """What each run may spend on its weights, the noise of its score, and the law of their
+    number."""
 
     weights: float
-    scale: float
-    moves: float
+    score: Draw
     law: Law
 
     @property
@@ -102,13 +101,8 @@ def selection_event(section: SecretRuns, setting: Setting) -> RepeatAndSelect:
 def budget(event: RepeatAndSelect, setting: Setting) -> Budget:
     weights, counted = split_mu(mu_of(event.event), setting.share)
     assert event.limit is not None, "a search declares where it cuts its runs off"
-    constants = setting.constants
-    return Budget(
-        weights,
-        score.noise_scale(counted, constants),
-        score.count_at(counted).sensitivity(constants),
-        (event.mean, event.shape, event.limit),
-    )
+    score_draw = score.count_at(counted).draw(setting.constants)
+    return Budget(weights, score_draw, (event.mean, event.shape, event.limit))
 
 
 def draws(plan: Budget) -> tuple[Draw, ...]:
@@ -116,7 +110,7 @@ def draws(plan: Budget) -> tuple[Draw, ...]:
     return (
         Draw("runs", "uniform", law=plan.law),
         Draw("place", "uniform", shape=(plan.limit,)),
-        Draw("score", "gaussian", plan.scale, (plan.limit,), sensitivity=plan.moves, under="runs"),
+        replace(plan.score, shape=(plan.limit,), under="runs"),
         Draw("tie", "uniform", shape=(plan.limit,)),
         trainings(plan.weights, under="runs"),
     )
