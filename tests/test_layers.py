@@ -64,7 +64,7 @@ AT_PARSE = [
     "config",
     "errors",
     "plan.job_identity",
-    "plan.digests",
+    "plan.package",
     "plan.cost",
     "plan.plan",
     "plan.startup",

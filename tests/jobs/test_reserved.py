@@ -9,7 +9,7 @@ from dpladder.audit.scene import LINEAGE, SceneFolder, Units, job_environment, s
 from dpladder.errors import Refused
 from dpladder.jobs.release import release_once
 from dpladder.jobs.train_final import release_of
-from dpladder.plan import rule_specs
+from dpladder.plan import package
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.state import Item
@@ -30,9 +30,7 @@ def test_a_job_that_spends_runs_only_the_code_that_was_planned(
     task = scene.task("train_final", {"target": f"{scene.project.main.privacy.epsilon:g}"}, UNITS)
     with job_environment(scene.folder, scene.home):
         with monkeypatch.context() as edited:
-            edited.setattr(
-                rule_specs, "rule_code", lambda *asked: "of files that were edited since"
-            )
+            edited.setattr(package, "digest", lambda: "of files edited since")
             with pytest.raises(Refused, match="code changed after the workflow was started"):
                 release_once(release_of(task))
         state = book.load(Ledger(scene.home, LINEAGE))

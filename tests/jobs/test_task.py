@@ -14,8 +14,7 @@ from pydantic import ValidationError
 
 from dpladder.config.model import Resources
 from dpladder.jobs.task import Task
-from dpladder.plan import rule_specs
-from dpladder.plan.rule_specs import rule_code
+from dpladder.plan import package, rule_specs
 
 CANARY = "canary-4711"
 SCRIPT = """
@@ -65,7 +64,7 @@ CFG: dict[str, dict[str, object]] = {
 def job(
     body: str, folder: Path, rule: str = PRIVATE, resources: str = "mem_mb=100", **other: object
 ) -> subprocess.CompletedProcess[str]:
-    said = {"rule": rule, "cfg": CFG[rule], "code": rule_code(rule)} | other
+    said = {"rule": rule, "cfg": CFG[rule], "code": package.digest()} | other
     return subprocess.run(
         [sys.executable, "-c", SCRIPT.format(body=body, resources=resources, **said)],
         cwd=folder,

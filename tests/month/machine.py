@@ -23,8 +23,7 @@ from month.driver import Ended, ask, configure, in_process, killed_in_process
 from month.plain import Charge
 from month.project import DELTA, LINEAGE, Data, Experiment, Key, Wish, questions
 
-from dpladder.plan import mechanisms, rule_specs
-from dpladder.plan.digests import digest_of
+from dpladder.plan import mechanisms, package, rule_specs
 
 RUNGS = (
     (),
@@ -35,6 +34,7 @@ RUNGS = (
     ((0.1, 1), (0.3, 1)),
 )
 TOTALS = (0.8, 1.0, 1.5, 2.0)
+DIGEST = package.digest
 INERT: tuple[dict[str, Any], ...] = (
     {},
     {"resources": {"threads": 2}},
@@ -100,8 +100,7 @@ class Month(RuleBasedStateMachine):
         os.environ.update(environ)
         mechanisms.VERSIONS.clear()
         mechanisms.VERSIONS.update(versions)
-        rule_specs.digest_of = digest_of
-        rule_specs.rule_code.cache_clear()
+        package.digest = DIGEST
         shutil.rmtree(self.root)
 
     @property
@@ -247,8 +246,7 @@ class Month(RuleBasedStateMachine):
     def code_edited(self, data: Any) -> None:
         """All code is other code, and no version rose."""
         self.edits += 1
-        rule_specs.rule_code.cache_clear()
-        rule_specs.digest_of = lambda *modules: f"{digest_of(*modules)} edit {self.edits}"
+        package.digest = lambda: f"{DIGEST()} edit {self.edits}"
         self.go(data)
 
     # --- files, clones, kills ---

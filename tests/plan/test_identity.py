@@ -12,7 +12,7 @@ import pytest
 
 from dpladder.config.learners import SECTIONS
 from dpladder.config.load import load
-from dpladder.config.search_sections import names
+from dpladder.config.search_sections import SEARCHES, names
 from dpladder.config.section import NeutralAt, Section, values_of
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan import job_identity, mechanisms, rule_specs
@@ -138,7 +138,8 @@ def forget() -> None:
 
 
 def test_mechanisms_are_rules_learners_and_searches_by_their_names() -> None:
-    known = {*rule_specs.RULE_SPECS, *LEARNERS, *rule_specs.SEARCHED, mechanisms.GUIDE}
+    searches = {name for section in SEARCHES for name in names(section)}
+    known = {*rule_specs.RULE_SPECS, *LEARNERS, *searches, mechanisms.GUIDE}
     assert set(mechanisms.VERSIONS) <= known
 
 

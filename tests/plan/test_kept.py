@@ -18,7 +18,7 @@ from dpladder.config.load import load
 from dpladder.config.model import Resources
 from dpladder.jobs import compose_privacy as job
 from dpladder.jobs.task import Task, write_json
-from dpladder.plan import mechanisms, rule_specs
+from dpladder.plan import mechanisms
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.reuse import with_answers
@@ -32,7 +32,6 @@ from dpladder.privacy.statement.records import record_of
 from dpladder.use.card import card
 
 RISEN = "by dp_gd 1; this dpladder has dp_gd 2"
-OTHER = "by other code of train_final than this dpladder's, at the same versions"
 
 
 @pytest.fixture
@@ -86,31 +85,6 @@ def test_an_older_version_is_told_in_the_statement_the_card_and_by_check(
         capsys
     )
     assert main(["verify", "results"]) == 0
-
-
-@pytest.mark.ci
-def test_other_code_of_the_same_version_is_told_as_well(old, monkeypatch, capsys) -> None:
-    coded = {"train_final": "0" * 64}
-    fold = book.fold
-
-    def with_codes(ledger, state, kind, body, by) -> None:
-        """All others are by the code of now."""
-        rules = [one["job"]["rule"] for one in body.get("items", ())]
-        codes = [coded.get(rule) or rule_specs.code_behind(rule, ["dp_gd"]) for rule in rules]
-        items = [
-            one | {"code": code} for one, code in zip(body.get("items", ()), codes, strict=True)
-        ]
-        fold(ledger, state, kind, body | ({"items": items} if kind == "RESERVED" else {}), by)
-
-    monkeypatch.setattr(book, "fold", with_codes)
-    page, told = stated()
-    assert f"Releases of main: {OTHER} (1 released)." in page
-    assert f"Releases of main: {OTHER} (1 released)." in told
-    assert "kept: main: by other code of train_final, whose versions are the same" in checked(
-        capsys
-    )
-    coded["train_final"] = rule_specs.rule_code("train_final", "dp_gd")
-    assert not any("other code" in text for text in (*stated(), checked(capsys)))
 
 
 def test_a_clone_whose_files_were_edited_says_so(old, monkeypatch, capsys) -> None:

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from support import ROOT, Workspace, as_the_ledger_knows, enter
 
-from dpladder.plan import digests, job_identity, rule_specs
+from dpladder.plan import job_identity
+from dpladder.plan import package as packages
 from dpladder.plan.plan import make_plan
 from dpladder.plan.reuse import questions_to_repeat, with_answers
 from dpladder.plan.startup import known_states, open_resolved
@@ -136,15 +137,9 @@ def charges(jobs: set[Any]) -> Counter[str]:
 def package(tmp_path, monkeypatch) -> Iterator[Path]:
     """A copy of the package to edit: digests are taken of it instead of the code that runs."""
     copy = tmp_path / "dpladder"
-    shutil.copytree(digests.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(digests, "PACKAGE", copy)
-    forget_digests()
+    shutil.copytree(packages.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(packages, "PACKAGE", copy)
+    packages.digest.cache_clear()
     yield copy
     monkeypatch.undo()
-    forget_digests()
-
-
-def forget_digests() -> None:
-    for function in (*vars(digests).values(), rule_specs.rule_code):
-        if hasattr(function, "cache_clear"):
-            function.cache_clear()
+    packages.digest.cache_clear()

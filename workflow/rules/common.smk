@@ -5,7 +5,7 @@
 from dataclasses import dataclass
 
 from dpladder.config.load import BASE
-from dpladder.plan import job_identity, rule_specs
+from dpladder.plan import job_identity, package, rule_specs
 from dpladder.plan.outer import inner_rule_name
 from dpladder.plan.pictures import pictures_of
 from dpladder.plan.startup import conclude, logs, open_project, reserve, print_failed_jobs
@@ -104,7 +104,7 @@ def job_params(rule):
         return PARSED.params(rule, dict(wildcards.items()))
 
     def code(wildcards):
-        return PARSED.code(rule, dict(wildcards.items()))
+        return job_identity.code(PROJECT, rule, dict(wildcards.items()))
 
     return {"cfg": cfg, "code": code}
 
@@ -219,7 +219,7 @@ class Rung:
 
     @property
     def code(self):
-        return PARSED.code("run_trial", self.jobs[0])
+        return job_identity.code(PROJECT, "run_trial", self.jobs[0])
 
     @property
     def jobs(self):

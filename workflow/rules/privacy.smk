@@ -12,7 +12,7 @@ rule compose_privacy:
         "../../envs/dpladder.yaml"
     params:
         cfg=plan_of,
-        code=rule_specs.rule_code("compose_privacy"),
+        code=package.digest(),
     script:
         "../scripts/job.py"
 
@@ -30,4 +30,4 @@ use rule compose_privacy as plan_spend with:
         "benchmarks/plan_spend.tsv"
     params:
         cfg=plan_of,
-        code=rule_specs.rule_code("plan_spend"),
+        code=package.digest(),

@@ -60,12 +60,6 @@ class Method:
         return name
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        """The code behind a training, and behind what its weights mean."""
-        parts = (self.queries.__module__, self.train.__module__, self.weights)
-        return tuple(dict.fromkeys(parts))
-
-    @property
     def built_in(self) -> bool:
         return self.package == "dpladder"
 

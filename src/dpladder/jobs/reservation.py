@@ -10,7 +10,7 @@ from typing import Any
 from dpladder.errors import Refused
 from dpladder.jobs.places import job_home
 from dpladder.jobs.task import Task
-from dpladder.plan import job_identity, rule_specs
+from dpladder.plan import job_identity, package, rule_specs
 from dpladder.plan.outer import module_advice
 from dpladder.plan.rule_params import (
     EvaluateOf,
@@ -128,8 +128,7 @@ def _is_release(task: Task[Any], name: str) -> bool:
 def _check_code(task: Task[ReleaseReads], charges: Sequence[LedgerCharge]) -> None:
     """A job runs the code that the head node reserved it for, also when files were edited since, or
     a node has others."""
-    code = rule_specs.code_behind(task.rule, rule_specs.mechanisms_of(task.reads, task.rule))
-    if any(one.status == "RESERVED" and one.code != code for one in charges):
+    if any(one.status == "RESERVED" and one.code != package.digest() for one in charges):
         raise Refused(
             "the package's code changed after the workflow was started, or this node has another "
             "version of it. Nothing was read or spent: start the workflow again."

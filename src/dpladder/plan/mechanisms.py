@@ -8,8 +8,6 @@ renamed, moved and made faster without anybody paying twice.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 
 from dpladder.config import search_sections
@@ -48,13 +46,3 @@ def raised_versions(names: Iterable[str], among: Versions | None = None) -> dict
     """Of these mechanisms, those that are beyond their first version."""
     known = VERSIONS if among is None else among
     return {name: known[name] for name in sorted(set(names)) if known.get(name, 1) > 1}
-
-
-def token(
-    rule: str, learner: str | None, search: str | None, at: Versions, guide: str | None = None
-) -> str:
-    """What stands for a rule's mechanisms in the identity of its jobs. First versions are left out,
-    so that a mechanism that is added to those behind a job changes nothing."""
-    names = mechanism_names(rule, learner, search)
-    parts = [names, raised_versions(mechanism_names(*names, guide), at)]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from dpladder.config import Config, Project
 from dpladder.errors import BadInput
-from dpladder.plan import cost, job_identity, rule_specs
+from dpladder.plan import cost, job_identity, package, rule_specs
 from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Job, Spend
 from dpladder.privacy.ledger.book import check_terms
@@ -89,11 +89,10 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
 def _identity(project: Project, job: Job, config: Config) -> Item:
     """A job as the ledger knows it, before it is priced: what is kept at the versions that released
     it."""
-    code = rule_specs.code_behind(job.rule, rule_specs.mechanisms_of(config, job.rule))
     versions = job_identity.versions(
         project, job.rule, dict(job.wildcards) | {"experiment": job.experiment}
     )
-    return Item(job, job_identity.question(project, job), (), versions, code)
+    return Item(job, job_identity.question(project, job), (), versions, package.digest())
 
 
 def _refuse_two_sources(project: Project, items: Mapping[Job, Item]) -> None:

@@ -5,11 +5,13 @@ wrong price."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from dpladder.config import Config, Project
 from dpladder.config.learners import METHODS
+from dpladder.config.search_sections import SEARCHES
+from dpladder.config.search_sections import names as names_of
 from dpladder.config.wording import did_you_mean, value_as_text
 from dpladder.errors import BadInput
 from dpladder.plan import job_identity, mechanisms, rule_specs
@@ -42,7 +44,8 @@ def with_answers(project: Project, states: Mapping[str, State]) -> tuple[Project
 def check_names(project: Project) -> None:
     """Refuse a `respend` that names nothing that can be asked anew."""
     rules = [rule for rule in rule_specs.RULE_SPECS if rule_specs.is_mechanism(rule)]
-    known = {*project.experiments, *rules, *METHODS, *rule_specs.SEARCHED, mechanisms.GUIDE}
+    searches = {name for section in SEARCHES for name in names_of(section)}
+    known = {*project.experiments, *rules, *METHODS, *searches, mechanisms.GUIDE}
     configs = project.experiments.values()
     names = [name for one in configs if isinstance(one.respend, tuple) for name in one.respend]
     if wrong := [name for name in dict.fromkeys(names) if name not in known]:
@@ -96,26 +99,16 @@ def _notes_on_release(job: Job, charge: LedgerCharge, names: Iterable[str]) -> I
     risen = dict(_raised_versions(charge, names))
     for name, version in risen.items():
         yield f"{version}. Kept, and asked anew by respend: [{name}]"
-    if not risen and _code_differs(charge, names):
-        yield (
-            f"by other code of {job.rule}, whose versions are the same. Kept; where what it "
-            "computes was changed on purpose, raise its version in plan/mechanisms.py"
-        )
     if charge.unsound:
         yield f"{charge.unsound}. Charged at what they cost"
 
 
 def mechanisms_text(charge: LedgerCharge, names: Iterable[str]) -> str:
-    """How a release was made, where that is to be told: by mechanisms of other packages, by older
-    versions of the mechanisms of these names, or by other code at the same versions; else empty."""
+    """How a release was made, where that is to be told: by mechanisms of other packages, or by
+    older versions of the mechanisms of these names; else empty."""
     names = list(names)
     parts = [f"by {name} of {BROUGHT[name].package}: {WORD}" for name in names if name in BROUGHT]
-    if risen := dict(_raised_versions(charge, names)):
-        parts += risen.values()
-    elif _code_differs(charge, names):
-        parts.append(
-            f"by other code of {charge.job.rule} than this dpladder's, at the same versions"
-        )
+    parts += dict(_raised_versions(charge, names)).values()
     return ", ".join(parts)
 
 
@@ -124,7 +117,3 @@ def _raised_versions(charge: LedgerCharge, names: Iterable[str]) -> Iterator[tup
         then, now = charge.versions.get(name, 1), mechanisms.VERSIONS.get(name, 1)
         if then < now:
             yield name, f"by {name} {then}; this dpladder has {name} {now}"
-
-
-def _code_differs(charge: LedgerCharge, names: Collection[str]) -> bool:
-    return charge.code != rule_specs.code_behind(charge.job.rule, names)

@@ -4,8 +4,10 @@ runs. And what follows from a config for its jobs.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,13 +16,11 @@ from typing import Any, Literal
 from dpladder.config import Config, Project
 from dpladder.config.evaluate_sections import Also
 from dpladder.config.learner_sections import Head, Statistics
-from dpladder.config.learners import METHODS
 from dpladder.config.load import BASE
-from dpladder.config.search_sections import SEARCHES, Ladder, names, runner_of
+from dpladder.config.search_sections import Ladder
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
 from dpladder.config.sources import labels_of, names_of
-from dpladder.plan import mechanisms, rule_params
-from dpladder.plan.digests import digest_of
+from dpladder.plan import mechanisms, package, rule_params
 from dpladder.plan.mechanisms import Versions
 from dpladder.privacy.statement.documents import FINALS, PlanDocument
 
@@ -312,7 +312,6 @@ class RuleSpec:
         per: The wildcards that an experiment's jobs are spread over; None: the rule is not behind
             the statement.
         module: The module of `jobs`, where it has not the rule's name.
-        code: Modules that the rule's digest counts besides.
     """
 
     reads: type[Any]
@@ -323,7 +322,6 @@ class RuleSpec:
     buys: str = ""
     per: tuple[str, ...] | None = None
     module: str = ""
-    code: tuple[str, ...] = ()
 
     @property
     def private(self) -> bool:
@@ -357,17 +355,6 @@ class RuleSpec:
         return rule_params.keys_of(self.reads)
 
 
-SEARCHED = tuple(name for section in SEARCHES for name in names(section))
-LEARNER_MODULES = tuple(
-    dict.fromkeys(
-        module for method in METHODS.values() if method.built_in for module in method.modules
-    )
-)
-REPORT = tuple(  # what draws a picture is named by a row of plan/pictures.py, and imported by it
-    f"dpladder.report.{path.stem}"
-    for path in sorted((Path(__file__).parents[1] / "report").glob("[!_]*.py"))
-)
-STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
 CACHES = ("merge_features",)
 RULE_SPECS: dict[str, RuleSpec] = {
     "prepare_dataset": RuleSpec(rule_params.PrepareDataset, models="any", per=()),
@@ -424,19 +411,13 @@ RULE_SPECS: dict[str, RuleSpec] = {
     "evaluate_of": RuleSpec(
         rule_params.EvaluateOf, CACHES, _test, models="others", per=("target",), module="evaluate"
     ),
-    "train_open": RuleSpec(
-        rule_params.TrainOpen, CACHES, _all_tests, _trains_open, per=(), code=LEARNER_MODULES
-    ),
-    "compare_learners": RuleSpec(
-        rule_params.CompareLearners, CACHES, _train_and_test_parts, code=LEARNER_MODULES
-    ),
-    "compare_hpo": RuleSpec(
-        rule_params.CompareHpo, CACHES, _train_and_test_parts, code=LEARNER_MODULES
-    ),
+    "train_open": RuleSpec(rule_params.TrainOpen, CACHES, _all_tests, _trains_open, per=()),
+    "compare_learners": RuleSpec(rule_params.CompareLearners, CACHES, _train_and_test_parts),
+    "compare_hpo": RuleSpec(rule_params.CompareHpo, CACHES, _train_and_test_parts),
     "plan_spend": RuleSpec(PlanDocument),
-    "compose_privacy": RuleSpec(PlanDocument, code=STATEMENT),
+    "compose_privacy": RuleSpec(PlanDocument),
     "summarise": RuleSpec(rule_params.Summarise),
-    "write_report": RuleSpec(rule_params.WriteReport, code=REPORT),
+    "write_report": RuleSpec(rule_params.WriteReport),
 }
 RUNG_RULE = "run_rung"  # begins the names of rules that do all trials of a rung in one job
 
@@ -608,30 +589,15 @@ def versions_of(config: Config, rule: str) -> dict[str, int]:
 
 
 def identity_of(rule_reads: Any, rule: str, at: Versions) -> str:
-    """What stands for the mechanisms of a job beside its config, at these versions; for what is
-    free, a digest of its code. `rule_reads`: as of mechanisms_of."""
+    """What stands for the code of a job beside its config: of figures and documents the package
+    (plan/package.py), of all others their mechanisms at these versions. First versions are left
+    out, so that a mechanism that is added to those behind a job changes nothing.
+
+    Args:
+        rule_reads: The config, or what the job reads of it.
+    """
     if not is_mechanism(rule):
-        return rule_code(rule)
-    if RULE_SPECS[rule].code:  # it runs every learner
-        return mechanisms.token(rule, None, None, at)
-    return mechanisms.token(rule, *_methods(rule_reads, rule), at, _guide(rule_reads, rule))
-
-
-def code_behind(rule: str, names: Collection[str]) -> str:
-    """Digest of the code behind a job: of all learners and searches, the one that is among its
-    mechanisms. Told, and no part of identity."""
-    stage = RULE_SPECS[rule]
-    learner = next((name for name in names if stage.trains and name in METHODS), None)
-    search = next((name for name in names if stage.searches and name in SEARCHED), None)
-    return rule_code(rule, learner, search)
-
-
-@cache
-def rule_code(rule: str, learner: str | None = None, search: str | None = None) -> str:
-    """Digest of the package code behind a rule. The statement is what compose_privacy makes, and
-    inert for all others."""
-    trained = () if learner is None else METHODS[learner].modules
-    searched = () if search is None else (runner_of(search),)
-    return digest_of(
-        f"dpladder.jobs.{module_of(rule)}", *RULE_SPECS[rule].code, *trained, *searched
-    )
+        return package.digest()
+    unguided = mechanisms.mechanism_names(rule, *_methods(rule_reads, rule))
+    parts = [unguided, mechanisms.raised_versions(mechanisms_of(rule_reads, rule), at)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -23,7 +23,7 @@ from dpladder.config.check import unit_keys
 from dpladder.config.load import from_command_line, load
 from dpladder.config.source_rules import sources_to_come
 from dpladder.errors import BadInput, DpladderError, Refused
-from dpladder.plan import edits, job_identity, outer, rule_specs
+from dpladder.plan import edits, job_identity, outer, package, rule_specs
 from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.resolve import paid_choices, resolve_defaults, resolve_split
 from dpladder.plan.reuse import check_names, questions_to_repeat, with_answers
@@ -67,11 +67,6 @@ class Parsed:
     @property
     def declared_plan(self) -> dict[str, Any]:
         return asdict(plan_without_ledger(self.document))
-
-    def code(self, rule: str, wildcards: Mapping[str, str]) -> str:
-        """What Snakemake compares beside the params: the mechanisms' versions, or the code of what
-        is free."""
-        return job_identity.code(self.project, rule, wildcards)
 
     def params(self, rule: str, wildcards: Mapping[str, str]) -> dict[str, Any]:
         """What Snakemake compares for a job. A fit also depends on the mu that the final training
@@ -242,13 +237,13 @@ def _changed_rules(parsed: Parsed) -> list[str]:
 def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
     rule, wildcards = record["rule"], record["wildcards"]
     if rule == "plan_spend":
-        return bool(
-            record["basis"] != job_identity.digest(parsed.declared_plan, rule_specs.rule_code(rule))
-        )
+        return bool(record["basis"] != job_identity.digest(parsed.declared_plan, package.digest()))
     config = parsed.project.experiments.get(wildcards["experiment"])
     if config is None or not rule_specs.has_job(config, rule, wildcards):  # no job of this DAG
         return False
-    basis = job_identity.digest(parsed.params(rule, wildcards), parsed.code(rule, wildcards))
+    basis = job_identity.digest(
+        parsed.params(rule, wildcards), job_identity.code(parsed.project, rule, wildcards)
+    )
     return bool(record["basis"] != basis)
 
 

@@ -1,0 +1,37 @@
+"""A digest of the code that runs. Snakemake does not see changes in an imported package."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from dpladder.plan.mechanisms import BROUGHT
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@cache
+def digest() -> str:
+    """Digest of every file of dpladder, and of the packages that add to it (config/plugins.py).
+
+    Figures and documents are known by it, so they are made anew after an upgrade; it takes seconds.
+    Releases are known by the versions of their mechanisms instead (plan/mechanisms.py).
+    """
+    brought = sorted({one.section.__module__.split(".")[0] for one in BROUGHT.values()})
+    total = hashlib.sha256()
+    for place in [PACKAGE, *(place for name in brought for place in _places_of(name))]:
+        files = sorted(place.rglob("*")) if place.is_dir() else [place]
+        for path in files:  # by names and bytes, wherever they lie
+            if path.is_file() and path.suffix != ".pyc":
+                data = path.read_bytes()
+                total.update(f"{path.relative_to(place.parent)}\0{len(data)}\0".encode() + data)
+    return total.hexdigest()
+
+
+def _places_of(package: str) -> list[Path]:
+    """Its folders, or its one file."""
+    spec = find_spec(package)
+    assert spec is not None, "its methods were imported"
+    return sorted(map(Path, spec.submodule_search_locations or [spec.origin or ""]))
