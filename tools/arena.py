@@ -19,7 +19,7 @@ from dpladder.config.sources import Takes
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, network_mean, plain_mean, shrink_mean
 from dpladder.data.datasets import open_source
-from dpladder.data.depths import depths_for, stored_depths
+from dpladder.data.depths import Known, depths_for, stored_depths
 from dpladder.learn import counts
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
@@ -105,6 +105,12 @@ def centred(name: str, centre: str) -> bool:
 
 def stored(name: str, cache: Path | None, threads: int, seed: int) -> Arena:
     features, labels = mixture() if name == "mixture" else kept(name, cache)
+    return arena_of(name, features, labels, threads, seed)
+
+
+def arena_of(
+    name: str, features: NDArray[Any], labels: NDArray[np.int64], threads: int, seed: int
+) -> Arena:
     order = np.random.default_rng(0).permutation(len(labels))
     count = 3000 if name == "mixture" else len(labels) * 4 // 5
     train, test = (
@@ -125,6 +131,12 @@ def with_units(arena: Arena) -> Arena:
     return replace(arena, train=replace(arena.train, units=units))
 
 
+def all_depths(name: str, cache: Path | None, threads: int) -> tuple[Arena, Known]:
+    """An arena whose records hold all depths of the network, side by side as they were kept."""
+    features, labels, told = kept_depths(name, cache)
+    return arena_of(name, features, labels, threads, 0), stored_depths({"depths": told})
+
+
 def mixture() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     random = np.random.default_rng(1)
     means = random.normal(size=(5, 64))
@@ -137,6 +149,16 @@ def kept(name: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np
     """A name says the data, and after a dash which depths of the network are taken: the last, if it
     says none; `1280`, the last of digits, which without a dash are pixels; `112`, the fifth stage;
     `auto`, the default's."""
+    features, labels, told = kept_depths(name, cache)
+    of: dict[str, Layers] = {"112": ("blocks.4",), "auto": "auto"}
+    layers = of.get(name.partition("-")[2], "last")
+    return chosen_depths(features, told, layers), labels
+
+
+def kept_depths(
+    name: str, cache: Path | None
+) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
+    """All depths of a data set, and what they are called."""
     plain, _, which = name.partition("-")
     own = plain if which != "8" and not (plain == "digits" and which) else name
     file = None if cache is None else cache / f"{own}.npz"
@@ -148,9 +170,7 @@ def kept(name: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             np.savez(file, features=features, labels=labels, depths=told)
-    of: dict[str, Layers] = {"112": ("blocks.4",), "auto": "auto"}
-    layers = of.get(which, "last")
-    return chosen_depths(features, told, layers), labels
+    return features, labels, told
 
 
 def chosen_depths(

@@ -43,6 +43,11 @@ MEASURES = "learn/test_measures.py"
 BOOK = "privacy/ledger/test_book.py"
 STORE = "privacy/release/test_store.py"
 PLAN = "plan/test_plan.py"
+CHOICE = "plan/test_choose.py"
+CHOSEN = (
+    "workflow/test_choose.py"
+    "::test_every_candidate_is_charged_and_the_best_by_noised_counts_is_released"
+)
 STATED = "privacy/statement/test_statement.py"
 
 
@@ -1310,6 +1315,32 @@ _check_samples(draws, relation)""",
         attack("run_trial"),
     ),
     Mutant(
+        "the last candidate is not charged",
+        "plan/cost.py",
+        "sweep_costs",
+        "rule_specs.jobs(config, 'run_trial')",
+        "rule_specs.jobs(config, 'run_trial')[:-1]",
+        (f"{CHOICE}::test_every_candidate_is_charged_for_its_training_and_its_count[by hand]",),
+    ),
+    Mutant(
+        "candidates are chosen by counts without noise",
+        "jobs/run_trial.py",
+        "_write",
+        "dataclasses.replace(one.trial, score=released, counted=size)",
+        "dataclasses.replace(one.trial, score=scorer.count(trained, *records), counted=size)",
+        (CHOSEN,),
+    ),
+    Mutant(
+        "a winner's count stands for the count of the final model",
+        "jobs/summarise.py",
+        "summarise",
+        "targets, classes = _targets(task), _classes(task)",
+        """targets, classes = _targets(task), _classes(task)
+scored = rungs[-1].trials[rungs[-1].best.trial].share if rungs else 0.0
+targets = tuple(replace(one, test=replace(one.test, accuracy=scored)) for one in targets)""",
+        (CHOSEN,),
+    ),
+    Mutant(
         "commit does not join draws and charges",
         "privacy/ledger/book.py",
         "commit",
@@ -2138,9 +2169,9 @@ left = left & ~mask""",
     Mutant(
         "a rung's best is its worst",
         "search/trial.py",
-        "best",
-        "max",
-        "min",
+        "by_score",
+        "-t.score",
+        "t.score",
         recorded("rule select_rung and fit_radius"),
     ),
     Mutant(

@@ -94,6 +94,14 @@ CONFIGS: dict[str, dict[str, Any]] = {
             }
         },
     },
+    "a choice": {
+        "dataset": {"source": "digits", "classes": None},
+        "features": {"model": "efficientnet_lite0"},
+        "sweep": {
+            "rungs": [{"epsilon": 0.1, "trials": 2}, {"epsilon": 0.2, "trials": 1}],
+            "choose": {"features": {"layers": ["auto", ["blocks.3"]]}},
+        },
+    },
     "a network": {
         "dataset": {"source": "digits", "classes": None},
         "features": {"model": "efficientnet_lite0"},
@@ -102,6 +110,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 NEUTRAL = {
     "dataset.multiline": False,
     "dataset.version": None,
+    "sweep.choose": None,
 }  # left out of params at these values
 BY_THE_PLAN = {"mu"}  # of a fit: what the final training stands on (plan/startup.py)
 
@@ -155,5 +164,8 @@ def test_what_a_job_gets_back_is_what_snakemake_was_given(
             assert back["dataset.unit"].pop("called") is None
         if "research" in back:
             assert back["research"].pop("searches") == []
+        for contestant in back.get("contestants", []):
+            if contestant["sweep"]["choose"] is None:
+                contestant["sweep"].pop("choose")
         left_out = {name: value for name, value in NEUTRAL.items() if name in back}
         assert back == left_out | whole, rule

@@ -133,6 +133,13 @@ def rungs_below(wildcards):
     return [path("select_rung", "best", wildcards.experiment, rung=str(rung)) for rung in rungs]
 
 
+def chosen_of(wildcards):
+    """The rungs' choices, where trials choose among candidates."""
+    config = config_of(wildcards)
+    rungs = range(len(config.sweep.ladder)) if config.sweep.choose else []
+    return [path("select_rung", "best", wildcards.experiment, rung=str(rung)) for rung in rungs]
+
+
 def measured_of(wildcards):
     """What every other lineage found, total by total."""
     names = rule_specs.measuring_experiments(PROJECT, wildcards.experiment)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dpladder.audit.engine.one_run import mu_bound
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
-from dpladder.jobs.train_final import kappa_from_prior
+from dpladder.jobs.train_final import r_by_prior
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.methods.dp_gd.section import Descent
@@ -80,7 +80,7 @@ def demo(epsilon: float) -> Training:
         Space(Search(), Descent(), CONSTANTS),
         gdp.mu_from_epsilon(epsilon, CONSTANTS.delta),
     )
-    return training_of(space, kappa_from_prior(space, most), Entry(most))
+    return training_of(space, r_by_prior(space, most), Entry(most))
 
 
 def released(

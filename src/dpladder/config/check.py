@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from dpladder.config import findings, further_tests, learner_rules, search_sections
+from dpladder.config import candidates, findings, further_tests, learner_rules, search_sections
 from dpladder.config.checkpoints import wrong_with_checkpoint
 from dpladder.config.dataset_rules import DATASET, labels
 from dpladder.config.depths import OF_BUNDLED, resolve_layers
@@ -244,6 +244,9 @@ def _rungs(c: Config) -> Messages:
     if not isinstance(c.hpo, Ladder):
         return
     learner, search, fit = c.learner, c.sweep.search, c.fit
+    if c.sweep.choose is not None:
+        yield from candidates.rungs(c)
+        return
     points = len({rung.epsilon for rung in c.sweep.ladder})
     solved = "statistics" in learner.purchases
     if learner.searches is None and points:
@@ -341,6 +344,7 @@ OF_ONE_CLASS: Table = {
         lambda c: c.fit.using == "pooled" and c.fit.degree != 1,
         "pooled scores take a line: set using: best for a parabola",
     ),
+    **candidates.RULES,
     **search_sections.RULES,
     **learner_rules.RULES,
     "paths.private": partial(_path, "private"),

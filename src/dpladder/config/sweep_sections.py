@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from dpladder.config.section import Count, Positive, Section
+from dpladder.config.features_sections import Layers
+from dpladder.config.section import Count, NeutralAt, Positive, Section
 
 
 class Rung(Section):
@@ -84,6 +85,22 @@ class Select(Section):
     )
 
 
+class FeaturesToChoose(Section):
+    """Candidates for keys of `features`."""
+
+    layers: tuple[Layers, ...] = Field((), description="candidates for features.layers")
+
+
+class Choose(Section):
+    """Candidates that private trials choose among, inside the total: each is trained at a small
+    part of mu^2, the better half by noised counts goes on to the next rung, and the last rung's
+    best gets what is left."""
+
+    features: FeaturesToChoose = Field(
+        default_factory=FeaturesToChoose, description=FeaturesToChoose.__doc__
+    )
+
+
 class Sweep(Section):
     """The ladder's rungs: cheap private trials. `sweep: auto` buys those that pay on public data of
     this strength, if any."""
@@ -94,6 +111,7 @@ class Sweep(Section):
         "Empty: auto, the rungs and the score share that pay. Example: [{epsilon: "
         "0.05, trials: 3}]",
     )
+    choose: Annotated[Choose | None, NeutralAt(None)] = Field(None, description=Choose.__doc__)
     search: Search = Field(default_factory=Search, description=Search.__doc__)
     select: Select = Field(default_factory=Select, description=Select.__doc__)
     together: bool = Field(

@@ -33,8 +33,13 @@ def value_as_text(value: Any) -> str:
     """A value as the user knows it from YAML, on one line of bounded length."""
     if value is None:
         return "nothing"
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    text = str(value).lower() if isinstance(value, bool) else repr(_as_lists(value))
     return text if len(text) <= LONGEST else text[: LONGEST - 4] + " ..."
+
+
+def _as_lists(value: Any) -> Any:
+    """YAML has lists where a section has tuples."""
+    return [_as_lists(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def holds_key(values: Any, key: KeyPath) -> bool:

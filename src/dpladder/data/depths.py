@@ -40,6 +40,18 @@ class Depths:
         """The length of each depth; None of one alone."""
         return self.length / len(self.names) ** 0.5 if len(self.names) > 1 else None
 
+    def mean_of(
+        self, part: Depths, mean: NDArray[np.float64], noise: float
+    ) -> tuple[NDArray[np.float64], float]:
+        """Of the mean of these depths, that of a part of them laid side by side, and the deviation
+        of its noise: each depth is scaled from its length among these to its length in the
+        part."""
+        ends = np.cumsum([end - start for start, end in self.spans])
+        places = dict(zip(self.names, np.split(np.arange(ends[-1]), ends[:-1]), strict=True))
+        scale = (len(self.names) / len(part.names)) ** 0.5
+        columns = np.concatenate([places[name] for name in part.names])
+        return mean[columns] * scale, noise * scale
+
     @property
     def facts(self) -> dict[str, Any]:
         return {"layers": [*self.names], "length": self.length}
@@ -80,3 +92,10 @@ def depths_for(
     return depths_by_name(
         resolve_layers(layers, [name for name, _ in known], takes, model), known, length
     )
+
+
+def joined_depths(several: Sequence[Depths]) -> Depths:
+    """All depths that any of several choices takes, in the order of their columns."""
+    spans = {name: span for one in several for name, span in zip(one.names, one.spans, strict=True)}
+    names = sorted(spans, key=lambda name: spans[name])
+    return Depths(tuple(names), tuple(spans[name] for name in names), several[0].length)

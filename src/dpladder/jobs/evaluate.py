@@ -11,6 +11,7 @@ import numpy as np
 from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.shift import FurtherTest
+from dpladder.jobs.candidates import of_chosen_candidate
 from dpladder.jobs.features import Part, constants_of, part_of, read, shared_inputs
 from dpladder.jobs.record import write_record
 from dpladder.jobs.release import Release, release_once, single
@@ -78,6 +79,7 @@ def groups_of(
 
 def evaluate(task: Task[EvaluateTest]) -> None:
     if task.reads.exact:
+        task = of_chosen_candidate(task)
         part = _part(task)
         model, groups = _model(task, part)
         data = groups.restrict(read(task, part))
@@ -94,6 +96,7 @@ def _part(task: Task[EvaluateTest]) -> Part:
 
 
 def release_of(task: Task[EvaluateTest]) -> Release:
+    task = of_chosen_candidate(task)
     reservation, part = find_reservation(task), _part(task)
     model, groups = _model(task, part)
     wanted = tables.tables_of(task.reads.measures, model)

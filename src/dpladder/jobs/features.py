@@ -11,11 +11,18 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save
 
-from dpladder.config.features_sections import Features
+from dpladder.config.features_sections import Features, Layers
 from dpladder.data import sealed
 from dpladder.data.cache import map_of_cache, name_of, open_cache, public_network_of
 from dpladder.data.centre import Map, Mapped, ball, shrink_mean
-from dpladder.data.depths import Depths, Known, depths_by_name, depths_for, stored_depths
+from dpladder.data.depths import (
+    Depths,
+    Known,
+    depths_by_name,
+    depths_for,
+    joined_depths,
+    stored_depths,
+)
 from dpladder.errors import Refused
 from dpladder.jobs import places
 from dpladder.jobs.places import job_home
@@ -116,29 +123,48 @@ def _mapped(task: Task[SeenReads], part: Part) -> Data:
     return replace(data, features=Mapped(data.features, map_of(task, part)))
 
 
+def depths_of_mean(task: Task[StoredReads | FindMean], part: Part) -> Depths | None:
+    """The depths that a mean is of: those of all candidates, where there are some."""
+    choose = task.reads.choose
+    candidates = () if choose is None else choose.features.layers
+    several = [_depths_for(task, part, layers) for layers in candidates]
+    present = [depths for depths in several if depths is not None]
+    return joined_depths(present) if present else depths_of(task, part)
+
+
 def depths_of(task: Task[StoredReads | FindMean], part: Part) -> Depths | None:
     """The depths that are taken, of those that a part's features hold: those that a public sample
     chose, where one did."""
-    reads = task.reads
-    length = reads.typical if reads.length == "as_is" else reads.length
     mean = task.input.get("mean")
     if mean and LAYERS in (arrays := load_file(mean)):
         names = [part.depths[place][0] for place in arrays[LAYERS]]
-        return depths_by_name(names, part.depths, length)
+        return depths_by_name(names, part.depths, _length_of(task.reads))
+    return _depths_for(task, part, task.reads.layers)
+
+
+def _depths_for(task: Task[StoredReads | FindMean], part: Part, layers: Layers) -> Depths | None:
+    reads = task.reads
     takes = Features(model=reads.model).takes
-    return depths_for(reads.layers, part.depths, length, takes, reads.model)
+    return depths_for(layers, part.depths, _length_of(reads), takes, reads.model)
+
+
+def _length_of(reads: StoredReads | FindMean) -> float:
+    return reads.typical if reads.length == "as_is" else reads.length
 
 
 def map_of(task: Task[SeenReads], part: Part) -> Map:
     """From a part's stored rows to those that a training sees."""
     arrays = load_file(task.input["mean"]) if task.input.get("mean") else {}
-    mean = arrays.get("mean")
-    if mean is not None and "noise" in arrays:
-        mean = shrink_mean(mean, float(arrays["noise"][0]))
+    depths, whole = depths_of(task, part), depths_of_mean(task, part)
+    mean, noise = arrays.get("mean"), float(arrays["noise"][0]) if "noise" in arrays else 0.0
+    if mean is not None and depths is not None and whole is not None and depths != whole:
+        mean, noise = whole.mean_of(depths, mean, noise)
+    if mean is not None and noise:
+        mean = shrink_mean(mean, noise)
     bought, length = task.reads.mean, task.reads.length
     radius, exact = (None, False) if bought is None or mean is None else ball(bought.radius, length)
     length_or_none = None if length == "as_is" else length
-    return Map(mean, radius, length_or_none, task.reads.constant, exact, depths_of(task, part))
+    return Map(mean, radius, length_or_none, task.reads.constant, exact, depths)
 
 
 def read_nothing(task: Task[SeenReads], part: Part) -> Data:

@@ -16,7 +16,7 @@ from dpladder.config.features_sections import Features
 from dpladder.data import centre
 from dpladder.data.centre import Map, Mapped, plain_mean
 from dpladder.data.depths import Depths, depths_by_name
-from dpladder.jobs.features import LAYERS, Part, depths_of, part_of, read_raw, save_found
+from dpladder.jobs.features import LAYERS, Part, depths_of_mean, part_of, read_raw, save_found
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.learn.data import Data, unaugmented
@@ -41,10 +41,11 @@ def find_mean(task: Task[FindMean]) -> None:
 def _mean_of_sample(task: Task[FindMean], sample: Part) -> dict[str, NDArray[Any]]:
     """Its mean; and beside it, where the config leaves them open and the sample is labelled, the
     depths that it chose, by their places among those that were kept."""
-    data, depths, reads = read_raw(sample), depths_of(task, sample), task.reads
+    data, depths, reads = read_raw(sample), depths_of_mean(task, sample), task.reads
     length = None if reads.length == "as_is" else reads.length
     choices: dict[str, NDArray[Any]] = {}
-    if depths is not None and reads.layers == "auto" and reads.labels == 1:
+    left_open = reads.layers == "auto" and reads.choose is None
+    if depths is not None and left_open and reads.labels == 1:
         names = [name for name, _ in sample.depths]
         among = alternatives(names, reads.features.takes, reads.model)
         candidates = [depths_by_name(one, sample.depths, depths.length) for one in among]

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from dpladder.config.learner_sections import Statistics
+from dpladder.jobs.candidates import candidate_of_trial, of_candidate
 from dpladder.jobs.features import Part, constants_of, part_of, read, read_nothing, shared_inputs
 from dpladder.jobs.record import write_record
 from dpladder.jobs.release import Release, ReleaseRequest, release_once
@@ -29,6 +30,7 @@ from dpladder.privacy.accounting.booking import FREE as NOTHING_CHARGED
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.store import Work
+from dpladder.search.fit import place_by_prior
 from dpladder.search.space import Space, draw
 from dpladder.search.training import Training, choice_as_text, learner_of_trial, training_of
 from dpladder.search.trial import Trial
@@ -53,6 +55,10 @@ class Prepared:
     training: Training
     counting: RightCount | None  # on a source declared public nothing is asked
     trial: Trial  # its score is yet to come
+
+    @property
+    def candidate(self) -> int | None:
+        return self.trial.candidate
 
     @property
     def solved(self) -> bool:
@@ -121,11 +127,16 @@ def _run(trials: Sequence[Prepared]) -> None:
 
 
 def _release(trials: Sequence[Prepared]) -> Release:
-    ready = partial(trials[0].training.ready, trials[0].task.resources)
+    def ready() -> None:
+        for one in trials:
+            one.training.ready(one.task.resources)
+
     return Release([one.release_request() for one in trials], partial(_produce, trials), ready)
 
 
 def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepared:
+    candidate = candidate_of_trial(task)
+    task = of_candidate(task, candidate)
     train, scored = part_of(task, "train"), part_of(task, task.reads.scored.part)
     constants = constants_of(task, train)
     # What is free is so by the config: a plan that forgot a spend must fail.
@@ -142,7 +153,11 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
     before = Trial(**read_json(below[-1])["best"]) if below else None
     space = Space(task.reads.search, learner_of_trial(task.reads.learner, number), constants)
     mu = gdp.mu_from_epsilon(epsilon, constants.delta) if solved else paid["weights"].mu
-    kappa, r = draw(space, mu, epsilon, rung, number, before)
+    kappa, r = (
+        draw(space, mu, epsilon, rung, number, before)
+        if candidate is None
+        else place_by_prior(space, mu)
+    )
     counting = None if public else score.count_at(paid["score"].mu)
     return Prepared(
         task,
@@ -162,13 +177,21 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
             score=0.0,
             sd=0.0 if counting is None else counting.scale(constants),
             counted=0 if counting is None else task.reads.scored.nominal_size,
+            candidate=candidate,
         ),
     )
 
 
 def _produce(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
-    """Those that are left, over one read of the features."""
-    first = trials[0]
+    """Those that are left, over one read of the features; of candidates, which see features of
+    their own, each by itself."""
+    for candidate in dict.fromkeys(trials[work.place].candidate for work in works):
+        alike = [work for work in works if trials[work.place].candidate == candidate]
+        _produce_together(trials, alike)
+
+
+def _produce_together(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
+    first = trials[works[0].place]
     data = read_nothing(first.task, first.train) if first.solved else read(first.task, first.train)
     same = first.scored == first.train and not first.solved
     counted = data if same else read(first.task, first.scored)
@@ -208,7 +231,7 @@ def _write(one: Prepared, trained: Weights, counted: Data, work: Work) -> None:
     weights.save(work.folder / "weights.safetensors", trained, facts, names=names)
     trial = dataclasses.replace(one.trial, score=float(released), counted=size)
     learns = dataclasses.asdict(dataclasses.replace(constants, network=None))
-    document = {"trial": dataclasses.asdict(trial), "learns": learns, **choice}
+    document = {"trial": trial.document, "learns": learns, **choice}
     write_json(work.folder / "score.json", document)
 
 

@@ -48,7 +48,9 @@ SURE = 4.0  # deviations of a score's noise
 
 def summarise(task: Task[Summarise]) -> None:
     reads, search, learner = task.reads, task.reads.search, task.reads.learner
-    rungs = tuple(_rung(read_json(path), learner, search) for path in task.input["rungs"])
+    rungs = tuple(
+        _rung(read_json(path), learner, search, reads.candidates) for path in task.input["rungs"]
+    )
     targets, classes = _targets(task), _classes(task)
     summary = Summary(
         experiment=task.experiment,
@@ -123,18 +125,27 @@ def _warn_if_too_accurate(
     )
 
 
-def _rung(document: dict[str, Any], learner: Learner, search: Search) -> RungFound:
+def _rung(
+    document: dict[str, Any], learner: Learner, search: Search, candidates: Sequence[str]
+) -> RungFound:
     first, best = document["trials"][0], document["best"]
-    trials = tuple(_trial(one, learner, search) for one in document["trials"])
+    trials = tuple(_trial(one, learner, search, candidates) for one in document["trials"])
     return RungFound(first["epsilon"], first["mu"], trials, Best(best["trial"], best["r"]))
 
 
-def _trial(trial: dict[str, Any], learner: Learner, search: Search) -> TrialFound:
+def _trial(
+    trial: dict[str, Any], learner: Learner, search: Search, candidates: Sequence[str]
+) -> TrialFound:
     learner_of_trial_ = learner_of_trial(learner, trial["trial"])
     choice = choice_as_text(learner_of_trial_, hyper_of(learner, search, trial["r"], trial["mu"]))
     facts = {key: trial[key] for key in ("trial", "r", "score", "counted")}
     kappa = _kappa_or_none(search, trial["kappa"])
-    return TrialFound(**facts, **choice, kappa=kappa, score_sd=trial["sd"])
+    candidate = _name_of(trial.get("candidate"), candidates)
+    return TrialFound(**facts, **choice, kappa=kappa, score_sd=trial["sd"], candidate=candidate)
+
+
+def _name_of(candidate: int | None, candidates: Sequence[str]) -> str | None:
+    return None if candidate is None else candidates[candidate]
 
 
 def _kappa_or_none(search: Search, place: float | None) -> float | None:
@@ -232,6 +243,7 @@ def _target(
         r_star=facts.get("r"),
         kappa_star=_kappa_or_none(reads.search, facts.get("kappa")),
         sigma=facts["sigma"],
+        candidate=_name_of(facts.get("candidate"), reads.candidates),
         test=test,
         suspect=_warn_if_too_accurate(test, stated, reads, len(weights_found[-1])),
         search_share=stated.search_share,

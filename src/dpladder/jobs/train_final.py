@@ -1,11 +1,11 @@
 """The final private training, at all that the total leaves: at the ladder's r* where the learner
-has an r."""
+has an r, and on the candidate that trials chose where there are some."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from dpladder.config.sweep_sections import Fit
+from dpladder.jobs.candidates import chosen_candidate, of_candidate
 from dpladder.jobs.features import constants_of, part_of, read, shared_inputs
 from dpladder.jobs.model_file import save_model
 from dpladder.jobs.release import Release, single
@@ -13,7 +13,7 @@ from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task, read_json
 from dpladder.plan.rule_params import TrainFinal
 from dpladder.privacy.release.meter import Meter
-from dpladder.search.fit import Target, fit_radius
+from dpladder.search.fit import place_by_prior
 from dpladder.search.space import Space
 from dpladder.search.training import choice_as_text, learner_of_trial, training_of
 
@@ -21,12 +21,16 @@ from dpladder.search.training import choice_as_text, learner_of_trial, training_
 def release_of(task: Task[TrainFinal]) -> Release:
     reservation, train = find_reservation(task), part_of(task, "train")
     fit = read_json(task.input["fit"]) if task.input["fit"] else None
+    candidate = chosen_candidate(task)
+    task = of_candidate(task, candidate)
     learner = learner_of_trial(task.reads.learner, 0 if fit is None else fit["best"]["trial"])
     space = Space(task.reads.search, learner, constants_of(task, train))
     mu = reservation.mu("weights")
-    r = kappa_from_prior(space, mu) if fit is None else fit["r_star"]
+    r = r_by_prior(space, mu) if fit is None else fit["r_star"]
     training = training_of(space, r, reservation.entry("weights"))
     choice = choice_as_text(training.learner, training.hyper)
+    if candidate is not None:
+        choice["candidate"] = candidate
 
     def produce(meter: Meter, folder: Path) -> None:
         weights = training.run(read(task, train), meter, task.resources)
@@ -48,8 +52,6 @@ def release_of(task: Task[TrainFinal]) -> Release:
     )
 
 
-def kappa_from_prior(space: Space, mu: float) -> float | None:
-    """Without trials: kappa by the prior, where the learner has an r at all."""
-    if space.learner.searches is None:
-        return None
-    return fit_radius([], Target(mu, mu, space), Fit()).r_star
+def r_by_prior(space: Space, mu: float) -> float | None:
+    """Without trials for it: r by the prior, where the learner has an r at all."""
+    return None if space.learner.searches is None else place_by_prior(space, mu)[1]

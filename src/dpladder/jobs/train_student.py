@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+from dpladder.jobs.candidates import of_chosen_candidate
 from dpladder.jobs.evaluate import class_names
 from dpladder.jobs.features import constants_of, part_of, read
 from dpladder.jobs.model_file import save_model
@@ -18,7 +19,7 @@ from dpladder.plan.rule_params import TrainStudent
 
 
 def train_student(task: Task[TrainStudent]) -> None:
-    part = part_of(task, "unlabelled")
+    task, part = of_chosen_candidate(task), part_of(task, "unlabelled")
     constants, (teacher, _) = constants_of(task, part), weights.load(Path(task.input["weights"]))
     head, ridge = student.taught(teacher, read(task, part), constants.classes)
     save_model(Path(task.output["weights"]), (head,), task, part, {"ridge": ridge})

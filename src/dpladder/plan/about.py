@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpladder.config import Config, Project
+from dpladder.config.candidates import names_of_candidates
 from dpladder.config.depths import in_words
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE
 from dpladder.config.label_sets import MANY
@@ -86,6 +87,8 @@ def _network(config: Config) -> str:
 def depths_of(config: Config) -> str:
     """Which depths of a network features are of, as far as it is known before they are made."""
     features = config.features
+    if names := names_of_candidates(config.sweep.choose, features):
+        return f"chosen by private trials among {'; '.join(names)}"
     by_sample = features.layers == "auto" and features.centre == "public"
     reason = " or others, whichever the labels of dataset.public_sample are for"
     return in_words(features) + (reason if by_sample and config.dataset.labels == 1 else "")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from dpladder.config import Config, Project
+from dpladder.config.candidates import names_of_candidates
 from dpladder.config.features_sections import Features
 from dpladder.config.load import BASE
 from dpladder.config.model import Research
@@ -244,6 +245,9 @@ FACTS: dict[str, Callable[[JobRequest], Any]] = {
     "ablated": lambda request: request.config.privacy.epsilon,
     "searches": lambda request: [*request.config.research.searches],
     "also": lambda request: _to_plain(request.further),
+    "candidates": lambda request: [
+        *names_of_candidates(request.config.sweep.choose, request.config.features)
+    ],
     "further": lambda request: [_to_plain(test) for test in further_tests(request.config).values()],
     "matched": lambda request: _to_plain(request.further and request.further.matched),
     "corruption": lambda request: _to_plain(request.further and request.further.corruption),
@@ -296,6 +300,7 @@ def contestants(project: Project, experiment: str) -> list[Keys]:
             and config.features.until is None
             and config.features.mean is None
             and not config.learner.purchases
+            and config.sweep.choose is None
             and config.learner.uses_public_gradient <= project.main.learner.uses_public_gradient
             and isinstance(config.hpo, Ladder),
         }

@@ -81,8 +81,17 @@ def _for_experiment(project: Project, name: str) -> Names | None:
     return (name,)
 
 
-def _if_ladder(project: Project, name: str) -> Names | None:
+def _if_trials(project: Project, name: str) -> Names | None:
     return (name,) if project.experiments[name].sweep.ladder else None
+
+
+def _if_candidates(project: Project, name: str) -> Names | None:
+    return (name,) if project.experiments[name].sweep.choose else None
+
+
+def _if_ladder(project: Project, name: str) -> Names | None:
+    """Trials that look for r."""
+    return None if _if_candidates(project, name) else _if_trials(project, name)
 
 
 def _totals(project: Project, name: str) -> Names | None:
@@ -105,7 +114,7 @@ def _if_descents(project: Project, name: str) -> Names | None:
     """Learning rates against steps, and gaps in r, need the repeats of research to say anything;
     one picture shows them all."""
     config = project.experiments[name]
-    drawn = config.learner.searches == "rate" and config.sweep.ladder
+    drawn = config.learner.searches == "rate" and _if_ladder(project, name)
     repeated = config.mode == "research" and name in project.repeats
     return (name, *project.repeats[name]) if drawn and repeated else None
 
@@ -174,7 +183,8 @@ OF_EXPERIMENT = (
     ),
     Kind("ladder", "figures/ladder.svg", "Ladder", _if_ladder, "ladder_figure:plot_ladder"),
     Kind("scores", "figures/scores.svg", "Ladder", _if_ladder, "scores_figure:plot_scores"),
-    Kind("trials", "tables/trials.html", "Ladder", _if_ladder, "tables:trials_table"),
+    Kind("choice", "figures/choice.svg", "Ladder", _if_candidates, "choice_figure:plot_choice"),
+    Kind("trials", "tables/trials.html", "Ladder", _if_trials, "tables:trials_table"),
     Kind(
         "heatmap",
         "figures/heatmap.svg",

@@ -3,12 +3,13 @@ said in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 from dpladder.config import Config, Project
+from dpladder.config.candidates import keys_of_candidates, names_of_candidates
 from dpladder.config.features_sections import LAST, Mean
 from dpladder.config.model import ExternalEvaluation
 from dpladder.config.search_sections import Ladder
@@ -21,7 +22,14 @@ from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
 from dpladder.search.prior import DEFAULT, with_prior
-from dpladder.search.sweep_value import LadderToBuy, best_ladder, rungs_as_text
+from dpladder.search.sweep_value import (
+    CHOICE_SHARE,
+    LadderToBuy,
+    Look,
+    best_ladder,
+    rungs_as_text,
+    rungs_of_choice,
+)
 
 # networks whose own mean was measured to help
 KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")
@@ -76,7 +84,7 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
     project = resolve_split(project)
     models = project.with_own_models
     experiments = {
-        name: _resolve_prior(_resolve_centre(_resolve_depths(_guiding(config))))
+        name: _buy_choice(_resolve_prior(_resolve_centre(_resolve_depths(_guiding(config)))))
         for name, config in models.items()
     }
     looks = {name: _ladder_to_buy(config) for name, config in experiments.items()}
@@ -105,6 +113,7 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
                 words := [
                     *_note_depths(project.experiments[name], config),
                     *_note_mean(project.experiments[name], config),
+                    *_note_choice(config, project.experiments[name].sweep.rungs is None),
                     *_note_ladder(config, looks[name]),
                     *_note_kept_choices(resolved[name], config, today[name]),
                 ]
@@ -151,7 +160,7 @@ def _choice_keys(config: Config) -> tuple[str, ...]:
         features.model_dump(
             mode="json", include={"centre", "mean", "until", "model", "layers", "length"}
         ),
-        sweep.model_dump(mode="json", include={"rungs", "search", "select"}),
+        sweep.model_dump(mode="json", include={"rungs", "choose", "search", "select"}),
         [config.dataset.nominal_size, config.dataset.public_sample is None, *sizes],
         [config.privacy.relation, config.privacy.delta, config.final.budget],
     )
@@ -181,7 +190,10 @@ def _apply_choices(given_config: Config, config: Config, values: Mapping[str, An
     }
     if given_config.features.layers == "auto":
         features["layers"] = values.get("layers", "auto")
-    sweep = from_document(Sweep, {key: values[key] for key in ("rungs", "search", "select")})
+    kept = from_document(Sweep, {key: values[key] for key in ("rungs", "search", "select")})
+    sweep = config.sweep.model_copy(
+        update={"rungs": kept.rungs, "search": kept.search, "select": kept.select}
+    )
     return config.model_copy(
         update={
             "features": config.features.model_copy(update=features),
@@ -231,6 +243,7 @@ def _guiding(config: Config) -> Config:
     here, there = labels_of(dataset.source), labels_of(dataset.public_sample or "")
     fits = (
         dataset.public_sample is not None
+        and config.sweep.choose is None
         and learner.guidable
         and dataset.labels == 1
         and isinstance(config.hpo, Ladder)
@@ -247,6 +260,7 @@ def _resolve_depths(config: Config) -> Config:
     features = config.features
     few = (
         features.layers == "auto"
+        and config.sweep.choose is None
         and features.takes == "images"
         and features.until is None
         and config.dataset.public_sample is None
@@ -346,6 +360,7 @@ def _ladder_to_buy(config: Config) -> LadderToBuy | None:
     hand."""
     if (
         config.sweep.rungs is not None
+        or config.sweep.choose is not None
         or config.learner.searches is None
         or not isinstance(config.hpo, Ladder)
     ):
@@ -359,16 +374,29 @@ def _ladder_to_buy(config: Config) -> LadderToBuy | None:
 
 
 def _apply_ladder(config: Config, look: LadderToBuy | None) -> Config:
-    if look is None:
-        return config
-    rungs = tuple(Rung(epsilon=_part(config, rung.part), trials=rung.trials) for rung in look.rungs)
-    select = config.sweep.select.model_copy(update={"share": look.share})
-    sweep = Sweep(rungs=rungs, search=config.sweep.search, select=select)
+    return config if look is None else _with_rungs(config, look.rungs, look.share)
+
+
+def _with_rungs(config: Config, looks: Sequence[Look], share: float) -> Config:
+    rungs = tuple(Rung(epsilon=_part(config, look.part), trials=look.trials) for look in looks)
+    select = config.sweep.select.model_copy(update={"share": share})
+    sweep = config.sweep.model_copy(update={"rungs": rungs, "select": select})
     return config.model_copy(update={"sweep": sweep})
+
+
+def _buy_choice(config: Config) -> Config:
+    """The trials that choose among candidates, where their price was left to the plan."""
+    choose = config.sweep.choose
+    if choose is None or config.sweep.rungs is not None:
+        return config
+    return _with_rungs(config, rungs_of_choice(len(keys_of_candidates(choose))), CHOICE_SHARE)
 
 
 def _note_depths(given_config: Config, config: Config) -> Iterator[str]:
     features = config.features
+    choose = given_config.sweep.choose
+    if choose is not None and choose.features.layers:
+        return
     if given_config.features.layers != "auto" or features.takes == "features" or features.until:
         return
     why = (
@@ -378,6 +406,25 @@ def _note_depths(given_config: Config, config: Config) -> Iterator[str]:
         else ""
     )
     yield f"features are of {depths_of(config)} (features.layers){why}"
+
+
+def _note_choice(config: Config, bought: bool) -> Iterator[str]:
+    """Which candidates are tried, and what that takes."""
+    names = names_of_candidates(config.sweep.choose, config.features)
+    if not names:
+        return
+    mu = gdp.mu_from_epsilon(min(config.totals), config.privacy.delta)
+    parts = [
+        (rung.trials, (gdp.mu_from_epsilon(rung.epsilon, config.privacy.delta) / mu) ** 2)
+        for rung in config.sweep.ladder
+    ]
+    rungs = " + ".join(f"{trials} x {part:.2g}" for trials, part in parts)
+    whose = "" if bought else ", as sweep.rungs says"
+    yield (
+        f"choice bought: {len(names)} candidates ({'; '.join(names)}) are tried at {rungs} of "
+        f"mu^2, {sum(trials * part for trials, part in parts):.0%} in all{whose}; the best by "
+        "noised counts gets what is left"
+    )
 
 
 def _note_mean(given_config: Config, config: Config) -> Iterator[str]:

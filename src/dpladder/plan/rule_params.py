@@ -32,7 +32,7 @@ from dpladder.config.learners import Learner
 from dpladder.config.model import Privacy, Research
 from dpladder.config.search_sections import PrivateSearch
 from dpladder.config.shift import Corruption, FurtherTest, Matching, Spans
-from dpladder.config.sweep_sections import Fit, Rung, Search, Select, Sweep
+from dpladder.config.sweep_sections import Choose, Fit, Rung, Search, Select, Sweep
 
 Mode = Literal["release", "research"]
 Relation = Literal["add_remove", "replace_one"]
@@ -173,6 +173,7 @@ class StoredReads(ReleaseReads):
     layers: Annotated[Layers, key("features.layers")]
     length: Annotated[float | Literal["as_is"], key("features.length")]
     typical: Annotated[float, key("features.typical")]
+    choose: Annotated[Choose | None, key("sweep.choose")] = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -276,6 +277,7 @@ class FindMean(NetworkReads, Private):
     layers: Annotated[Layers, key("features.layers")]
     length: Annotated[float | Literal["as_is"], key("features.length")]
     typical: Annotated[float, key("features.typical")]
+    choose: Annotated[Choose | None, key("sweep.choose")] = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -413,7 +415,8 @@ class TrainOpen(TrainingReads):
 
 @dataclass(frozen=True)
 class Summarise(Reads):
-    """`measured_by`: the experiments that measure this one's final models, and on which lineage."""
+    """`measured_by`: the experiments that measure this one's final models, and on which lineage.
+    `candidates`: what sweep.choose chooses among, in words."""
 
     mode: Annotated[Mode, key("mode")]
     lineage: Annotated[str, key("dataset.lineage")]
@@ -426,6 +429,7 @@ class Summarise(Reads):
     learner: Annotated[Learner, key("learner")]
     further: tuple[FurtherTest, ...]
     measured_by: dict[str, str]
+    candidates: tuple[str, ...]
 
 
 Takes = Literal["one", "each", "all", "compared", "statement"]

@@ -179,9 +179,11 @@ def head(config: Config) -> Head | None:
 
 
 def looks_back(config: Config) -> bool:
-    """Whether a rung's draws use the earlier rungs' releases."""
+    """Whether a rung's trials follow from the earlier rungs' releases: which candidates go on, or
+    where to look."""
     return (
-        config.sweep.search.prior in ("monotone", "proportional")
+        config.sweep.choose is not None
+        or config.sweep.search.prior in ("monotone", "proportional")
         or config.sweep.search.draw == "binary"
     )
 
@@ -275,6 +277,11 @@ def _teaches(config: Config) -> bool:
 
 def _climbs(config: Config) -> bool:
     return bool(config.sweep.ladder)
+
+
+def _fits(config: Config) -> bool:
+    """A choice among candidates tells nothing of r."""
+    return _climbs(config) and config.sweep.choose is None
 
 
 def _trains_last(config: Config) -> bool:
@@ -389,9 +396,12 @@ RULE_SPECS: dict[str, RuleSpec] = {
         rule_params.RunTrial, CACHES, _trial_and_guide_parts, _climbs, per=("rung", "trial")
     ),
     "select_rung": RuleSpec(rule_params.SelectRung, ("run_trial",), when=_climbs, per=("rung",)),
-    "fit_radius": RuleSpec(rule_params.FitRadius, ("select_rung",), when=_climbs, per=("target",)),
+    "fit_radius": RuleSpec(rule_params.FitRadius, ("select_rung",), when=_fits, per=("target",)),
     "train_final": RuleSpec(
-        rule_params.TrainFinal, ("fit_radius", *CACHES), when=_trains_last, per=("target",)
+        rule_params.TrainFinal,
+        ("fit_radius", "select_rung", *CACHES),
+        when=_trains_last,
+        per=("target",),
     ),
     "private_search": RuleSpec(
         rule_params.SearchPrivately, CACHES, when=_searches, per=("target",)

@@ -34,9 +34,10 @@ class Choice:
 @dataclass(frozen=True, kw_only=True)
 class TrialFound(Choice):
     """`score`: correct predictions, noised by `score_sd`, of the `counted` units of the part by
-    declaration."""
+    declaration. `candidate`: of sweep.choose, in words."""
 
     trial: int
+    candidate: str | None = None
     kappa: float | None = None
     r: float
     score: float
@@ -116,7 +117,8 @@ class FinalFound(Choice):
     `suspect`: what to ask where a score is better than mu allows. `distance`: in research, how far
     the weights are from where they started, where that was zero or the public network. `student`:
     what learned its labels of dataset.public_unlabelled, on a public test. `head`: the head that
-    the network started from, by itself, on a public test."""
+    the network started from, by itself, on a public test. `candidate`: the one that trials
+    chose, of sweep.choose."""
 
     target_epsilon: float
     epsilon: float
@@ -134,6 +136,7 @@ class FinalFound(Choice):
     also: tuple[AlsoTested, ...] = ()
     student: Tested | None = None
     head: Tested | None = None
+    candidate: str | None = None
     stated: Cost | None = None
 
     @property

@@ -98,6 +98,12 @@ def fit_radius(trials: Sequence[Trial], target: Target, fit: Fit) -> FitResult:
     )
 
 
+def place_by_prior(space: Space, mu: float) -> tuple[float, float]:
+    """The place and r of a training of this mu that no trial comes before."""
+    fitted = fit_radius([], Target(mu, mu, space), Fit())
+    return fitted.kappa_star, fitted.r_star
+
+
 def response_surface(trials: Sequence[Trial], target: Target, fit: Fit) -> tuple[Floats, Floats]:
     """The posterior of the best place's logarithm at the target, a grid and its probabilities, from
     every trial's released score.

@@ -17,6 +17,8 @@ from importlib import resources
 from statistics import NormalDist
 
 TABLE = "looks.csv"
+# Of a total's mu^2, for a trial of a choice's rungs; of a trial's, for its score: tools/choose.py
+CHOICE_PARTS, CHOICE_SHARE = (0.01, 0.02), 0.5
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,12 @@ def best_ladder(strength: float, centred: bool) -> LadderToBuy:
     centred (prior.py)."""
     lines = [line for line in table() if line.centred == centred]
     return min(lines, key=lambda line: abs(math.log(line.strength / strength)))
+
+
+def rungs_of_choice(candidates: int) -> tuple[Look, ...]:
+    """What a choice among so many candidates buys: each of them once, and the better half once
+    more."""
+    return (Look(candidates, CHOICE_PARTS[0]), Look(math.ceil(candidates / 2), CHOICE_PARTS[1]))
 
 
 @cache

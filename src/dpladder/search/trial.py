@@ -4,7 +4,8 @@ trial of a rung is its best."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,20 @@ class Trial:
     score: float  # noised count of correct predictions
     sd: float  # of the score's noise
     counted: int  # nominal number of records behind a score
+    candidate: int | None = None  # of sweep.choose
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """As files have it: a candidate only where there are some."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def best(trials: Sequence[Trial]) -> Trial:
     """The trial with the highest noised score, among equals the first in public order: free, for
     scores are releases."""
-    return max(sorted(trials, key=lambda t: (t.rung, t.trial)), key=lambda t: t.score)
+    return by_score(trials)[0]
+
+
+def by_score(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials by their noised scores, the highest first, equals in public order."""
+    return sorted(trials, key=lambda t: (-t.score, t.rung, t.trial))

@@ -1,0 +1,50 @@
+"""Which candidate of `sweep.choose` a job is of, and the job as that candidate has it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from dpladder.config.candidates import keys_of_candidates
+from dpladder.jobs.task import Task, read_json
+from dpladder.learn import weights
+from dpladder.plan.rule_params import RunTrial, SeenReads, TrainFinal
+from dpladder.search.trial import Trial, by_score
+
+Seen = TypeVar("Seen", bound=SeenReads)
+
+
+def of_candidate(task: Task[Seen], number: int | None) -> Task[Seen]:
+    """The job with the keys of this candidate in place of the config's own."""
+    choose = task.reads.choose
+    if choose is None:
+        return task
+    assert number is not None, "a choice among candidates comes first"
+    return replace(task, cfg={**task.cfg, **keys_of_candidates(choose)[number]})
+
+
+def of_chosen_candidate(task: Task[Seen]) -> Task[Seen]:
+    """The job with the keys of the candidate that its input's final model is of."""
+    _, facts = weights.load(Path(task.input["weights"]))
+    return of_candidate(task, facts.get("candidate"))
+
+
+def candidate_of_trial(task: Task[RunTrial]) -> int | None:
+    """The candidate that a trial trains, where candidates are tried: each one on the first rung;
+    after it those with the highest noised scores on the rung below."""
+    number = int(task.wildcards["trial"])
+    if task.reads.choose is None:
+        return None
+    if not task.input["below"]:
+        return number
+    below = [Trial(**trial) for trial in read_json(task.input["below"][-1])["trials"]]
+    return by_score(below)[number].candidate
+
+
+def chosen_candidate(task: Task[TrainFinal]) -> int | None:
+    """The best of the last rung, by noised scores, where candidates are tried."""
+    if task.reads.choose is None:
+        return None
+    winner = Trial(**read_json(task.input["chosen"][-1])["best"])
+    return winner.candidate

@@ -1,0 +1,99 @@
+"""Private trials that choose among candidates, through the whole workflow."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from support import Workspace
+
+from dpladder.cli import main
+from dpladder.learn import weights
+from dpladder.report.summary import read_test
+
+pytestmark = pytest.mark.long
+
+LAYERS = [["blocks.2"], ["blocks.1", "blocks.3"], "last"]
+NAMES = ("blocks.2", "blocks.1 + blocks.3", "last")
+FINAL = "results/main/final/20/weights.safetensors"
+CHOOSE: dict[str, Any] = {
+    "dataset": {"source": "folder:photos", "classes": ["dark", "light"], "nominal_size": 60},
+    "features": {
+        "model": "efficientnet_lite0",
+        "image_size": 32,
+        "batch_size": 8,
+        "mean": {"epsilon": 2.0},
+    },
+    "privacy": {"epsilon": 20.0, "lifetime": {"epsilon": 40.0}},
+    "sweep": {
+        "rungs": [{"epsilon": 4.0, "trials": 3}, {"epsilon": 6.0, "trials": 2}],
+        "choose": {"features": {"layers": LAYERS}},
+        "select": {"share": 0.5},
+    },
+    "fit": {"using": "pooled"},
+}
+
+
+@pytest.fixture
+def photos(project: Workspace) -> Workspace:
+    random = np.random.default_rng(0)
+    for place in range(80):
+        folder = Path("photos", ("dark", "light")[place % 2])
+        folder.mkdir(parents=True, exist_ok=True)
+        pixels = random.integers(0, 128, (12, 14, 3)) + 120 * (place % 2)
+        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{place}.png")
+    return project
+
+
+def test_every_candidate_is_charged_and_the_best_by_noised_counts_is_released(photos, capsys):
+    photos.configure(CHOOSE)
+    assert main(["plan", "--configfile", "config.yaml"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"3 candidates ({'; '.join(NAMES)}) are tried" in said
+    photos.finish("results/privacy.json", "results/main/summary.json", "results/report.html")
+    assert main(["verify", "results"]) == 0
+
+    # two spends for each of five trials: its training and its count
+    charged = Counter(held.job.rule for held in photos.held())
+    assert charged["run_trial"] == 5
+    spends = [
+        spend for held in photos.held() if held.job.rule == "run_trial" for spend in held.spends
+    ]
+    assert Counter(spend.label for spend in spends) == {"weights": 5, "score": 5}
+
+    rungs = [
+        json.loads(Path(f"results/main/rungs/{rung}/best.json").read_text()) for rung in range(2)
+    ]
+    tried = [[trial["candidate"] for trial in rung["trials"]] for rung in rungs]
+    assert tried[0] == [0, 1, 2]
+    by_score = sorted(rungs[0]["trials"], key=lambda trial: -trial["score"])
+    assert tried[1] == [trial["candidate"] for trial in by_score[:2]]
+    scores = [trial["score"] for rung in rungs for trial in rung["trials"]]
+    assert all(score % 1 for score in scores)  # counts that leave are noised
+    winner = rungs[1]["best"]["candidate"]
+    _, facts = weights.load(Path(FINAL))
+    assert facts["candidate"] == winner
+    expected = LAYERS[winner] if isinstance(LAYERS[winner], list) else [LAYERS[winner]]
+    assert facts["inference"]["map"]["depths"]["layers"] == expected
+
+    summary = json.loads(Path("results/main/summary.json").read_text())
+    [target] = summary["targets"]
+    assert target["candidate"] == NAMES[winner]
+    assert charged["evaluate"] == 1
+    tested = read_test("results/main/final/20/metrics.json")
+    assert target["test"]["accuracy"] == pytest.approx(tested.accuracy)
+    assert tested.accuracy > 0.7
+    assert [trial["candidate"] for trial in summary["rungs"][0]["trials"]] == [*NAMES]
+    page = Path("results/report.html").read_text()
+    assert f"{NAMES[winner]} was chosen" in Path("results/main/figures/choice.svg").read_text()
+    assert "Which candidate was chosen" in page
+
+    # the model is used as it was trained
+    assert main(["predict", FINAL, "photos", "--output", "predictions.csv"]) == 0
+    lines = [line.split(",") for line in Path("predictions.csv").read_text().splitlines()[1:]]
+    assert sum(f"/{named}/" in record for _, record, named, *_ in lines) > 60
