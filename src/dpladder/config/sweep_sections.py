@@ -93,8 +93,8 @@ class FeaturesToChoose(Section):
 
 class Choose(Section):
     """Candidates that private trials choose among, inside the total: each is trained at a small
-    part of mu^2, the better half by noised counts goes on to the next rung, and the last rung's
-    best gets what is left."""
+    part of mu^2, and the best by noised counts gets what is left. Rungs by hand may halve them: the
+    best of a rung go on to the next."""
 
     features: FeaturesToChoose = Field(
         default_factory=FeaturesToChoose, description=FeaturesToChoose.__doc__

@@ -17,8 +17,9 @@ from importlib import resources
 from statistics import NormalDist
 
 TABLE = "looks.csv"
-# Of a total's mu^2, for a trial of a choice's rungs; of a trial's, for its score: tools/choose.py
-CHOICE_PARTS, CHOICE_SHARE = (0.01, 0.02), 0.5
+# Of a total's mu^2, for a candidate's trial at most, and for all of them; of a trial's, for its
+# score: tools/choose.py
+CHOICE_PART, CHOICE_SPENT, CHOICE_SHARE = 0.02, 0.1, 0.5
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,9 @@ def best_ladder(strength: float, centred: bool) -> LadderToBuy:
 
 
 def rungs_of_choice(candidates: int) -> tuple[Look, ...]:
-    """What a choice among so many candidates buys: each of them once, and the better half once
-    more."""
-    return (Look(candidates, CHOICE_PARTS[0]), Look(math.ceil(candidates / 2), CHOICE_PARTS[1]))
+    """What a choice among so many candidates buys: each of them once. Halving them over two rungs
+    of the same price chose no better (docs/measurements/searches.md)."""
+    return (Look(candidates, min(CHOICE_PART, CHOICE_SPENT / candidates)),)
 
 
 @cache
