@@ -92,9 +92,9 @@ class FeaturesToChoose(Section):
 
 
 class Choose(Section):
-    """Candidates that private trials choose among, inside the total: each is trained at a small
-    part of mu^2, and the best by noised counts gets what is left. Rungs by hand may halve them: the
-    best of a rung go on to the next."""
+    """Candidates that private trials choose among, inside the total. Each is trained at a small
+    part of mu^2. The best by noised counts gets what is left. With several rungs by hand, the best
+    of a rung go on to the next."""
 
     features: FeaturesToChoose = Field(
         default_factory=FeaturesToChoose, description=FeaturesToChoose.__doc__

@@ -190,9 +190,9 @@ def _apply_choices(given_config: Config, config: Config, values: Mapping[str, An
     }
     if given_config.features.layers == "auto":
         features["layers"] = values.get("layers", "auto")
-    kept = from_document(Sweep, {key: values[key] for key in ("rungs", "search", "select")})
+    chosen = from_document(Sweep, {key: values[key] for key in ("rungs", "search", "select")})
     sweep = config.sweep.model_copy(
-        update={"rungs": kept.rungs, "search": kept.search, "select": kept.select}
+        update={"rungs": chosen.rungs, "search": chosen.search, "select": chosen.select}
     )
     return config.model_copy(
         update={
