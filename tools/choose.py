@@ -26,13 +26,14 @@ from dpladder.config.depths import resolve_layers
 from dpladder.config.features_sections import LAST, Features, Layers
 from dpladder.config.sources import Takes
 from dpladder.config.sweep_sections import Search
-from dpladder.data.centre import Map, Mapped, noised_mean, shrink_mean
+from dpladder.data.centre import Map, Mapped, shrink_mean
 from dpladder.data.depths import Depths, Known, depths_by_name, joined_depths
+from dpladder.learn import counts
 from dpladder.learn.data import Data
+from dpladder.learn.queries import UnitMean
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan.resolve import MEAN
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.research.contest import Arena, bench_of
@@ -126,20 +127,20 @@ def one_repeat(
     chosen = []
     for number, design in enumerate(designs):
         rows = [row for row, (other, _) in enumerate(looks) if other is design]
-        counts = np.array(score)[:, rows]
-        winners = [winner(design, counts, mu, random) for _ in range(DRAWS)]
+        scores = np.array(score)[:, rows]
+        winners = [winner(design, scores, mu, random) for _ in range(DRAWS)]
         chosen.append(float(np.mean([final[one][number] for one in winners])))
     return alone, chosen
 
 
 def winner(
-    design: Design, counts: NDArray[np.float64], mu: float, random: np.random.Generator
+    design: Design, scores: NDArray[np.float64], mu: float, random: np.random.Generator
 ) -> int:
     """The candidate that the noised scores choose."""
-    left = list(range(len(counts)))
+    left = list(range(len(scores)))
     for rung, look in enumerate(design.rungs):
         sd = 1 / (mu * (look.part * design.share) ** 0.5)
-        noised = {one: counts[one, rung] + sd * random.normal() for one in left[: look.trials]}
+        noised = {one: scores[one, rung] + sd * random.normal() for one in left[: look.trials]}
         left = sorted(noised, key=lambda one: -noised[one])
     return left[0]
 
@@ -148,9 +149,11 @@ def mean_of(arena: Arena, depths: Depths, mu: float) -> tuple[NDArray[np.float64
     """Their noised mean, and the deviation of its noise."""
     source = ResearchNoise(arena.terms, f"mean {depths.names}", arena.seed)
     sigma, n0 = gdp.sigma(mu * MEAN**0.5, 1), arena.constants.n0
-    meter = Meter([gaussian("mean", sigma, LENGTH, (depths.width,))], source)
+    query = UnitMean(name="mean", multiplier=sigma, radius=LENGTH, width=depths.width, exact=True)
+    meter = Meter([query.draw(arena.constants)], source)
     rows = Mapped(np.asarray(arena.train.features), Map(depths=depths))
-    return noised_mean(rows, arena.train.labels, LENGTH, n0, meter, True), sigma * LENGTH / n0
+    total = counts.ask(query.at(), replace(arena.train, features=rows), arena.constants, meter)
+    return total / n0, sigma * LENGTH / n0
 
 
 def seen(arena: Arena, depths: Depths, mean: NDArray[np.float64], noise: float) -> Arena:
