@@ -174,29 +174,42 @@ def _public_start(stage: SceneFolder) -> str:
     return str(path)
 
 
-def trial(stage: SceneFolder, kind: Kind, findings: bool = False) -> Mechanism:
-    rungs = {"sweep": {"rungs": [{"epsilon": EPSILON, "trials": 1}], "select": {"share": 0.3}}}
+def trial(
+    stage: SceneFolder,
+    kind: Kind,
+    further: Mapping[str, Any] | None = None,
+    suffix: str = "",
+    number: int = 0,
+) -> Mechanism:
+    sweep = {"rungs": [{"epsilon": EPSILON, "trials": number + 1}], "select": {"share": 0.3}}
 
     def read(folder: Path) -> Floats:
         score = read_json(folder / "score.json")["trial"]["score"]
         return np.append(released_weights(folder), score)
 
-    changes = overlay(rungs, FINDINGS if findings else {})
-    rule = Rule(
-        stage.scene(terms(kind, 40.0), changes), "run_trial", read, {"rung": "0", "trial": "0"}
-    )
+    changes = overlay({"sweep": sweep}, further or {})
+    of = {"rung": "0", "trial": str(number)}
+    rule = Rule(stage.scene(terms(kind, 40.0), changes), "run_trial", read, of)
 
     def scale(request: ReleaseRequest) -> Floats:
         step = np.full(_numbers(request, "noise"), ETA * _scale(request, "noise") / N0)
         return np.append(step, _scale(request, "score"))
 
-    suffix = " findings" if findings else ""
     return rule.mechanism(f"rule run_trial{suffix} {kind}", scale, pairs(kind))
+
+
+def trial_of_a_candidate(stage: SceneFolder, kind: Kind) -> Mechanism:
+    """The second of two that trials choose between. Rows are what its depths come to."""
+    choice = {
+        "features": {"model": "efficientnet_lite0", "centre": "none"},
+        "sweep": {"choose": {"features": {"layers": ["auto", "last"]}}},
+    }
+    return trial(stage, kind, choice, " of a candidate", number=1)
 
 
 def trial_of_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
     """The labels of `pairs` are numbers of findings too: none, one of them, one unknown."""
-    return trial(stage, kind, findings=True)
+    return trial(stage, kind, FINDINGS, " findings")
 
 
 def final(stage: SceneFolder, kind: Kind) -> Mechanism:
@@ -374,7 +387,7 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
     "estimate_covariance": (covariance,),
     "estimate_statistics": (statistics,),
     "estimate_head": (head, guided_head),
-    "run_trial": (trial, trial_of_findings),
+    "run_trial": (trial, trial_of_findings, trial_of_a_candidate),
     "train_final": (final, guided_final),
     "evaluate": (
         evaluation,
