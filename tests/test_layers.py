@@ -138,6 +138,29 @@ def test_a_method_holds_neither_records_nor_noise(module):
     assert {name for name in used for of in FORBIDDEN if f"{name}.".startswith(f"{of}.")} == set()
 
 
+SEARCHERS = [
+    name
+    for name, tree in MODULES.items()
+    if name.startswith("dpladder.search.")
+    and any(getattr(node, "name", "") == "Searcher" for node in tree.body)
+]
+
+
+@pytest.mark.parametrize("module", SEARCHERS)
+def test_a_search_holds_no_records(module):
+    """It yields the trainings and counts that it wants (search/protocol.py), and whoever drives it
+    asks the curator. Its own randomness alone comes from a meter."""
+    used = set(imports(MODULES[module]))
+    held = {
+        "dpladder.learn.curator",
+        "dpladder.learn.counts",
+        "dpladder.learn.trainings",
+        *FORBIDDEN,
+    }
+    held -= {"dpladder.privacy.release"}
+    assert {name for name in used for of in held if f"{name}.".startswith(f"{of}.")} == set()
+
+
 def test_the_package_itself_imports_nothing_before_it_is_asked():
     assert set(imports(MODULES["dpladder"], everywhere=False)) == {
         "__future__.annotations",
@@ -198,6 +221,15 @@ def test_a_job_that_neither_draws_nor_trains_loads_nothing_that_does():
         f"{small!r}]"
     )
     code += "; print(*{'matplotlib', 'scipy', 'torch'} & sys.modules.keys())"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout.split() == []
+
+
+def test_a_job_that_counts_asks_the_curator_without_torch():
+    code = "import sys; from dpladder.jobs import count_units, estimate_mean, evaluate"
+    code += "; print(*{'torch'} & sys.modules.keys())"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
