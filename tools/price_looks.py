@@ -83,8 +83,7 @@ def priced(
     pays = gain > SURE * error
     print(
         f"{strength:8.0f} blind {blind.mean():.4f} best {sweep_value.rungs_as_text(best.rungs)} "
-        f"share "
-        f"{best.share} gains {gain:+.4f} +- {error:.4f}, worst {gains[best].min():+.4f} "
+        f"share {best.share} gains {gain:+.4f} +- {error:.4f}, worst {gains[best].min():+.4f} "
         f"{'bought' if pays else ''}",
         flush=True,
     )

@@ -127,8 +127,7 @@ def _init(arguments: argparse.Namespace) -> int:
     init(arguments.folder)
     print(
         f"{arguments.folder} is a project: put your data into data/, edit config.yaml, then "
-        f"`dpladder "
-        "check` there"
+        "`dpladder check` there"
     )
     return 0
 

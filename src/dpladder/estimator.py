@@ -262,8 +262,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 place = place.setdefault(section, {})
                 if not isinstance(place, dict):
                     raise BadInput(
-                        f"{key}: the config has no section {section}. "
-                        "Name a key of config/README.md."
+                        f"{key}: the config has no section {section}. Name a key of "
+                        "config/README.md."
                     )
             place[name] = value
         self.project_.mkdir(parents=True, exist_ok=True)

@@ -141,9 +141,8 @@ def _other_data(
         strangers = len(surveyed.everybody - units_of(home, dataset.lineage, first))
         yield (
             f"{strangers:,} of {len(surveyed.everybody):,} units were not there when this version "
-            f"of "
-            "the data was first asked, and count as nothing; what was released is restored as it "
-            "is. Data that changed is a version of its own, which pays again: give it a number, "
+            "of the data was first asked, and count as nothing; what was released is restored as "
+            "it is. Data that changed is a version of its own, which pays again: give it a number, "
             "dataset.version."
         )
     known = Known(frozenset(surveyed.everybody), frozenset(numbered_units(surveyed)), contents)

@@ -68,8 +68,7 @@ def _load_told(statement: SealedStatement) -> Deployment:
         raise BadInput(
             "the statement says nothing of who publishes what. Add deployment: with "
             f"{', '.join(required_keys(Deployment))} to the config and run again, which costs "
-            f"nothing; "
-            "config/README.md explains each key."
+            "nothing; config/README.md explains each key."
         )
     deployment: Deployment = from_document(Deployment, statement.deployment)
     return deployment

@@ -53,10 +53,10 @@ def tune(configs: Sequence[Path], file: Path, until: str | None, epochs: int) ->
     lost = len(sample.source.labels) - len(data.labels)
     note = f" ({lost:,} more name no class, are copies or cannot be read)" if lost else ""
     print(
-        f"{len(data.labels):,} public records{note}: of those held out the network is right "
-        f"about {tuned_network.right[0]:.3f} as it is, and "
-        f"{tuned_network.right[tuned_network.epochs]:.3f} after "
-        f"{tuned_network.epochs} epochs on the others"
+        f"{len(data.labels):,} public records{note}: of those held out the network is right about "
+        f"{tuned_network.right[0]:.3f} as it is, and "
+        f"{tuned_network.right[tuned_network.epochs]:.3f} after {tuned_network.epochs} epochs on "
+        "the others"
     )
     if not tuned_network.epochs:
         print("no epoch leaves less loss: the network stays as it is, and nothing is written")

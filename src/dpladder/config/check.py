@@ -55,8 +55,7 @@ def problems_of_project(experiments: Mapping[str, Config]) -> Iterator[Problem]:
                 yield (
                     ("experiments", name, *key.split(".")),
                     f"given {value_as_text(terms[key])}, but {value_as_text(theirs)} in {owner}; "
-                    f"it is fixed "
-                    f"for the life of lineage {lineage}, so give both the same",
+                    f"it is fixed for the life of lineage {lineage}, so give both the same",
                 )
         repeats = {repeat_name(name, number) for number in range(1, config.research.repeats)}
         for taken in experiments.keys() & repeats:
@@ -182,8 +181,7 @@ def _centre(c: Config) -> Messages:
     if features.mean is not None and centre not in ("auto", "noised"):
         yield (
             f"given {value_as_text(centre)} beside features.mean, which is for noised: leave one "
-            f"of them "
-            "out"
+            "of them out"
         )
     if centre == "noised" and features.mean is None and features.length == "as_is":
         yield RADIUS

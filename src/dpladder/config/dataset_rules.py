@@ -44,8 +44,7 @@ def _source(field: str, c: Config) -> Messages:
     if overlap(source, private):
         yield (
             f"{overlapping_source(source, private)}; name another one that is open to everybody, "
-            f"or hold out "
-            "private data by dataset.split"
+            "or hold out private data by dataset.split"
         )
     kind = kind_of(source)
     of_one = kind is not None and (kind.folder or not kind.is_private_file)
@@ -69,15 +68,13 @@ def _source(field: str, c: Config) -> Messages:
         place = next(at for at, both in enumerate(zip_longest(here, there)) if both[0] != both[1])
         remedy = (
             f"learner.{'public: gradient' if c.learner.uses_public_gradient else 'init: public'} "
-            f"needs one "
-            "whose labels are the same"
+            "needs one whose labels are the same"
             if field == "public_sample"
             else "name it in evaluate.also, where labels are matched by name"
         )
         yield (
             f"its label {place} and that of {value_as_text(private)} are not the same class by "
-            f"their names: "
-            f"{remedy}"
+            f"their names: {remedy}"
         )
 
 

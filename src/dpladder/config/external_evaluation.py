@@ -84,8 +84,7 @@ def _check_test_names(
             yield (
                 ("evaluate", "also", place, "name"),
                 f"given {value_as_text(also.name)}; an experiment that measures {name} is called "
-                f"so: "
-                "choose another name",
+                "so: choose another name",
             )
 
 
@@ -119,8 +118,7 @@ def _check_same_as_measured(key: str, c: ExternalEvaluation, there: Dataset) -> 
     if mine != its:
         yield (
             f"given {value_as_text(mine)}, but {value_as_text(its)} in {c.tested}, whose models "
-            f"are measured: give "
-            "both the same"
+            "are measured: give both the same"
         )
 
 
@@ -152,16 +150,14 @@ RULES: Table = {
         lambda c, there: c.dataset.lineage == there.lineage,
         lambda c, there: (
             f"given {value_as_text(there.lineage)}, the lineage of {c.tested} itself: name that of "
-            f"these "
-            f"records; what {c.tested} holds out is measured there"
+            f"these records; what {c.tested} holds out is measured there"
         ),
     ),
     "dataset.source": rule_if(
         lambda c, there: c.dataset.source == there.source,
         lambda c, there: (
             f"given {value_as_text(there.source)}, the source of {c.tested} itself: name that of "
-            f"other "
-            "people's records"
+            "other people's records"
         ),
     ),
     "dataset.public_test": rule_if(
@@ -191,8 +187,8 @@ RULES: Table = {
         lambda c, there: not _classes_agree(c.dataset, there),
         lambda c, there: (
             f"given {value_as_text(c.dataset.classes)} with source "
-            f"{value_as_text(c.dataset.source)}; they are not "
-            f"the classes of {c.tested} by their names and order: list in both the same names"
+            f"{value_as_text(c.dataset.source)}; they are not the classes of {c.tested} by their "
+            "names and order: list in both the same names"
         ),
     ),
 }

@@ -55,8 +55,7 @@ def _classes(c: Config, also: Also) -> Messages:
     elif wrong is not None:
         yield (
             f"given {value_as_text(wrong)}; dataset.classes has no names, so a class is meant by "
-            f"its "
-            "number, in quotes"
+            "its number, in quotes"
         )
     elif not model_classes and not names:
         yield (
@@ -67,8 +66,7 @@ def _classes(c: Config, also: Also) -> Messages:
     elif not kind.is_private_file and not names and labels_of(source) is None:
         yield (
             f"required: the labels of {value_as_text(source)} are numbers, and what they are "
-            f"called is not "
-            "known here. List their names, in the words of dataset.classes"
+            "called is not known here. List their names, in the words of dataset.classes"
         )
 
 

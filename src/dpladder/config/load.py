@@ -416,8 +416,7 @@ def _index(
             elif key in lines:
                 yield (
                     f"config file {where}: {key_as_text(key)} stands twice, first at {lines[key]}; "
-                    f"keep "
-                    "one of them"
+                    "keep one of them"
                 )
             lines.setdefault(key, where)
             yield from _index(value_node, key, path, lines)

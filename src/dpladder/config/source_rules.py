@@ -66,8 +66,7 @@ def overlapping_source(source: str, private: str) -> str:
         return f"given {value_as_text(source)}, the private source itself"
     return (
         f"given {value_as_text(source)}, which holds records of {value_as_text(private)}, the "
-        f"private source: name "
-        "one split there and another here"
+        "private source: name one split there and another here"
     )
 
 
@@ -83,8 +82,7 @@ def group_rules(key: str, of: Callable[..., tuple[str | None, Group | None]]) ->
         if group and kind and not kind.is_private_file:
             yield (
                 f"{value_as_text(source)} is published without groups; they are for your own "
-                f"files: leave "
-                "it out"
+                "files: leave it out"
             )
 
     def column(*seen: object) -> Messages:

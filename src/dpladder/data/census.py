@@ -246,8 +246,7 @@ def lines(totals: Census) -> Iterator[str]:
     if too_many_equal(totals.rows, totals.equal):
         yield (
             f"warning  {totals.equal:,} of {totals.rows:,} rows equal another one, and a run "
-            f"counts "
-            f"equal rows as one record. {WAYS_OUT}"
+            f"counts equal rows as one record. {WAYS_OUT}"
         )
     for part, counts in totals.parts.items():
         text = ", ".join(f"{name} {count:,}" for name, count in counts.items())

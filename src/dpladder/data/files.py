@@ -27,8 +27,8 @@ def closed_folder(path: Path) -> Path:
     mode = private_folder(path).stat().st_mode & 0o777
     if mode & 0o007:
         raise BadInput(
-            f"paths.cache is {path}, which is open to everybody (mode {mode:o}). "
-            f"Close it with `chmod o-rwx {path}`, or name another folder."
+            f"paths.cache is {path}, which is open to everybody (mode {mode:o}). Close it with "
+            f"`chmod o-rwx {path}`, or name another folder."
         )
     return path
 
@@ -77,8 +77,8 @@ def explain_os_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BadInput(
-            f"{path} cannot be written: {os_error_text(error)}. Check free space and "
-            "permissions there, then run again; what was finished before is kept."
+            f"{path} cannot be written: {os_error_text(error)}. Check free space and permissions "
+            "there, then run again; what was finished before is kept."
         ) from error
 
 

@@ -80,8 +80,7 @@ def _check_folder(ledger: Ledger, results: Path) -> None:
         raise Refused(
             f"{results} holds the results of "
             f"{', '.join(sorted(other_lineages)) or 'a run of the workflow'}. Give this Ledger a "
-            f"folder of "
-            "its own: Ledger(..., results=...)."
+            "folder of its own: Ledger(..., results=...)."
         )
 
 

@@ -38,8 +38,7 @@ def head_home(task: Task[PrepareDataset]) -> Home:
         raise Refused(
             f"home {home.path} knows nothing of lineage {task.reads.lineage}. On a cluster, check "
             f"that DPLADDER_HOME is mounted on this node and is the head node's.{module_advice()} "
-            f"Nothing "
-            "was read."
+            "Nothing was read."
         )
     return home
 

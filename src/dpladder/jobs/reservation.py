@@ -76,16 +76,16 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
     charges = state.charges_for(question)
     if not charges and state.tokens.get(question):
         raise Refused(
-            f"{job_label(job_of(task))}: a later run in this home gave its reservation back, "
-            f"for it has an experiment {task.experiment} that does not ask this. Nothing was "
-            "spent: start again, it reserves first. Where two projects share a home and a "
-            "lineage, give their experiments names of their own."
+            f"{job_label(job_of(task))}: a later run in this home gave its reservation back, for "
+            f"it has an experiment {task.experiment} that does not ask this. Nothing was spent: "
+            "start again, it reserves first. Where two projects share a home and a lineage, give "
+            "their experiments names of their own."
         )
     if not charges:
         raise Refused(
-            f"{job_label(job_of(task))} finds no reservation in {ledger.folder}. On a "
-            "cluster, check that DPLADDER_HOME is mounted on this node and is the head node's; "
-            f"otherwise start the workflow again, it reserves first.{module_advice()}"
+            f"{job_label(job_of(task))} finds no reservation in {ledger.folder}. On a cluster, "
+            "check that DPLADDER_HOME is mounted on this node and is the head node's; otherwise "
+            f"start the workflow again, it reserves first.{module_advice()}"
         )
     _check_code(task, charges)
     spends = {spend.label: spend for spend in charges[-1].declared}

@@ -182,16 +182,15 @@ def _refuse_paying_again(terms: Terms, state: State, items: Sequence[Item], allo
         return
     accept = (
         f"or accept this price, and no other, with respend: {{up_to: {round_up(after)}}} (respend: "
-        f"true "
-        "accepts every later one as well)"
+        "true accepts every later one as well)"
     )
     if over := lifetime_problem(terms, paid, wanted):
         accept = f"respend: true is no way out here, for {over}"
     raise Refused(
         f"{job_label(items[0].job)} is done and paid for, and a changed config would pay again for "
         f"{len(items)} such job(s): lineage {terms.lineage} would go from epsilon = "
-        f"{round_up(before)} "
-        f"to {round_up(after)}. Undo the change, and what was released is restored, free; {accept}."
+        f"{round_up(before)} to {round_up(after)}. Undo the change, and what was released is "
+        f"restored, free; {accept}."
     )
 
 

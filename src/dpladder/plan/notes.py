@@ -177,10 +177,8 @@ def _note_large_limit(config: Config) -> Iterator[str]:
         rate = detection_rate_text(Cost(most, mu), config.privacy.delta)
         yield (
             f"epsilon = {round_up_short(most)} protects little: whoever accuses 5 % wrongly may "
-            f"find "
-            f"{rate} of those who are in the data. Up to 1 is strong, above "
-            f"{round_up_short(LOOSE)} is "
-            "for people to defend."
+            f"find {rate} of those who are in the data. Up to 1 is strong, above "
+            f"{round_up_short(LOOSE)} is for people to defend."
         )
 
 

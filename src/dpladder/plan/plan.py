@@ -104,8 +104,8 @@ def _refuse_two_sources(project: Project, items: Mapping[Job, Item]) -> None:
         if other != job:
             raise BadInput(
                 f"config: {job_label(other)} and {job_label(job)} ask the same question of "
-                f"different "
-                "sources; give one of the experiments dataset.version, a number of its own"
+                "different sources; give one of the experiments dataset.version, a number of its "
+                "own"
             )
 
 

@@ -434,8 +434,7 @@ def _note_mean(given_config: Config, config: Config) -> Iterator[str]:
         yield (
             f"mean bought: centring the features costs epsilon = {mean.epsilon:g}, {MEAN:.0%} of "
             f"mu^2{why if given_config.features.centre == 'auto' else ''} (features.centre: none "
-            f"leaves "
-            "them as they are)"
+            "leaves them as they are)"
         )
 
 
@@ -445,15 +444,13 @@ def _note_ladder(config: Config, look: LadderToBuy | None) -> Iterator[str]:
     if look is not None and look.rungs:
         yield (
             f"sweep bought: {at} trials pay, {rungs_as_text(look.rungs)} of mu^2, {look.spent:.0%} "
-            f"in "
-            f"all (on public data of that strength they take accuracy from {look.blind:.3f} to "
+            f"in all (on public data of that strength they take accuracy from {look.blind:.3f} to "
             f"{look.gained:.3f})"
         )
     elif look is not None:
         yield (
             f"no sweep: {at} {_reason_against_ladder(config)}, so kappa is the prior's (on public "
-            f"data of that "
-            f"strength it reaches {look.blind:.3f} by itself)"
+            f"data of that strength it reaches {look.blind:.3f} by itself)"
         )
 
 

@@ -220,9 +220,8 @@ def _refuse_strangers(there: Collection[str], own_packages: Collection[str]) -> 
         raise Refused(
             f"{RESULTS.absolute()} holds the results of another project, about lineage "
             f"{', '.join(sorted(there))}; this config is about {', '.join(sorted(own_packages))}. "
-            f"Give it a "
-            f"folder of its own (dpladder init FOLDER, and the config in there), or move {RESULTS} "
-            "away first. Nothing was read or spent."
+            "Give it a folder of its own (dpladder init FOLDER, and the config in there), or move "
+            f"{RESULTS} away first. Nothing was read or spent."
         )
 
 

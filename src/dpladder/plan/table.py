@@ -44,8 +44,7 @@ def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> 
     }
     problems = totals_exceeded(plan) + [
         f"lineage {lineage} would reach epsilon = {round_up(ever.epsilon_after)}, above its "
-        f"lifetime "
-        f"limit of {limit:g}"
+        f"lifetime limit of {limit:g}"
         for lineage, ever in lifetimes.items()
         for limit in [
             None if plan.terms[lineage].mode == "research" else plan.terms[lineage].lifetime_epsilon
@@ -145,9 +144,8 @@ def totals_exceeded(plan: Plan) -> list[str]:
     costs = [(artifact, artifact_cost(plan, artifact).epsilon) for artifact in plan.artifacts]
     return [
         f"{a.experiment} would cost epsilon = {round_up(epsilon)}, above its total of "
-        f"{a.target:g}: "
-        "raise the total to that, or lower what the config prices itself (final.budget, "
-        "evaluate.epsilon)"
+        f"{a.target:g}: raise the total to that, or lower what the config prices itself "
+        "(final.budget, evaluate.epsilon)"
         for a, epsilon in costs
         if epsilon > a.target
     ]

@@ -61,8 +61,8 @@ def verdict(rows: Sequence[Document], epsilon: float) -> str:
     better = [row["name"] for row in here if clearly(row, 1)]
     worse = [row["name"] for row in here if clearly(row, -1)]
     return (
-        f"- ε = {short_number(epsilon)}: {REFERENCE} loses to {', '.join(better) or 'none'}, "
-        f"wins over {', '.join(worse) or 'none'}."
+        f"- ε = {short_number(epsilon)}: {REFERENCE} loses to {', '.join(better) or 'none'}, wins "
+        f"over {', '.join(worse) or 'none'}."
     )
 
 

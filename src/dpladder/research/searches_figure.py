@@ -94,10 +94,8 @@ def _details(rows: Sequence[Document]) -> list[str]:
     first = rows[0]
     return [
         f"Total ε = {short_number(first['epsilon'])}. The oracle has {first['oracle']:.3f}, by a "
-        f"grid "
-        f"that honestly costs ε = {short_number(first['oracle_epsilon'])}. RERR is the share of "
-        f"its lead "
-        "over random search that a method closes.",
+        f"grid that honestly costs ε = {short_number(first['oracle_epsilon'])}. RERR is the share "
+        "of its lead over random search that a method closes.",
         "",
         "| method | mean | sd | 10th percentile | RERR | trainings | core seconds | search's share "
         "of μ² |",

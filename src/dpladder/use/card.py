@@ -100,8 +100,7 @@ def _describe_language_model(model: Model, lineage: str) -> Iterator[str]:
     yield (
         "It writes texts like those that it was trained on, from the public weights of "
         f"{markdown_cell(_public_network(model))}, a network that is taken to have seen none of "
-        f"the "
-        "private data."
+        "the private data."
     )
 
 
@@ -120,8 +119,7 @@ def _classifies(model: Model, lineage: str) -> Iterator[str]:
             what = f"trained, above its layer {model.features.until}, from the public weights of"
         yield (
             f"It is {what} {markdown_cell(_public_network(model))}, a network that is taken to "
-            f"have seen "
-            "none of the private data."
+            "have seen none of the private data."
         )
         depths = model.map.depths
         if depths is not None and depths.names != (LAST,):
@@ -175,9 +173,8 @@ def _privacy(model: Model) -> Iterator[str]:
     if stated is None:
         yield (
             f"It was trained towards epsilon = {round_up_short(model.facts['target_epsilon'])} at "
-            f"delta "
-            f"= {round_up_short(config['privacy.delta'])}. No statement lay beside it when it was "
-            "exported: the guarantee is what the run's results/privacy.md says."
+            f"delta = {round_up_short(config['privacy.delta'])}. No statement lay beside it when "
+            "it was exported: the guarantee is what the run's results/privacy.md says."
         )
         return
     yield stated["statement"]
@@ -207,9 +204,8 @@ def _figure(stated: Mapping[str, Any]) -> str:
     )
     return (
         f"Of this model: {own_cost}, at delta = {round_up_short(stated['delta'])}, for someone who "
-        f"sees "
-        f"nothing else.{among} Everything ever published of its lineage: epsilon = {joint}. The "
-        "run's results/privacy.md says what this rests on."
+        f"sees nothing else.{among} Everything ever published of its lineage: epsilon = {joint}. "
+        "The run's results/privacy.md says what this rests on."
     )
 
 
@@ -223,8 +219,7 @@ def _tuning(model: Model) -> Iterator[str]:
     if stated is not None and stated["search_share"] is not None:
         yield (
             f"The search took {round_nearest(100 * stated['search_share'], 0)}% of the budget, in "
-            f"mu "
-            "squared."
+            "mu squared."
         )
 
 
@@ -236,8 +231,7 @@ def _measured_lines(model: Model) -> Iterator[str]:
     if (one := tested.perplexity) is not None:
         yield (
             f"Perplexity on held-out data: {round_nearest(one.value, 2)}, between "
-            f"{round_nearest(one.low, 2)} "
-            f"and {round_nearest(one.high, 2)} by its noise."
+            f"{round_nearest(one.low, 2)} and {round_nearest(one.high, 2)} by its noise."
         )
         return
     whose = "held-out data" if tested.noised else "data declared public"
@@ -323,8 +317,7 @@ def _group_lines(tested: Tested) -> Iterator[str]:
     )
     yield from (
         f"| {markdown_cell(one.name)} | {'yes' if one.trained else 'no'} | "
-        f"{_percent_or_hidden(one.accuracy)} | "
-        f"{_percent_or_hidden(one.spread)} |"
+        f"{_percent_or_hidden(one.accuracy)} | {_percent_or_hidden(one.spread)} |"
         for one in tested.groups or ()
     )
 

@@ -54,8 +54,8 @@ def refuse_mixing(owners: Ownership, chunk: int, views: int, width: int, classes
     if not (torch.equal(logits, logits[:1].expand_as(logits)) and near):
         raise Refused(
             "learner.trains: on this machine the network rounds a record by its place among "
-            "others, so that one record could move what all others add. Set "
-            "resources.threads: 1, or choose another features.model or learner.trains."
+            "others, so that one record could move what all others add. Set resources.threads: 1, "
+            "or choose another features.model or learner.trains."
         )
 
 

@@ -203,8 +203,7 @@ def price(event: Event, relation: Relation, count: int = 1) -> Entry:
             return total([_entry_of_booked(event, relation)] * count)
     raise Refused(
         f"{event_kind(event)} has no entry of its own: book it at a delta0 (Booked), which a "
-        f"filter "
-        "can add up."
+        "filter can add up."
     )
 
 

@@ -293,8 +293,7 @@ def _check_samples(draws: Sequence[Draw], relation: Relation) -> None:
                 f"{draw.sensitivity:g}, and a unit that enters the sample moves it by "
                 f"{draw.entering:g}. Under {relation} the sensitivity must be at least "
                 f"{sampled_sensitivity(draw.entering, relation):g}, and entering positive. Nothing "
-                f"was read: "
-                "the declaration of this mechanism is wrong."
+                "was read: the declaration of this mechanism is wrong."
             )
 
 

@@ -101,8 +101,7 @@ def sentence(nearest: Nearest) -> str:
     )
     return (
         f"The sweep alone costs epsilon {round_up(nearest.sweep_epsilon)}; {lower}raise the total "
-        f"to "
-        f"{nearest.total_epsilon:g}."
+        f"to {nearest.total_epsilon:g}."
     )
 
 

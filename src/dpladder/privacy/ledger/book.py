@@ -164,12 +164,10 @@ def check_units(
     key = min(one for one in {*units, *before} if units.get(one) != before.get(one))
     raise Refused(
         f"lineage {ledger.lineage} knows its units by {key}: {_text_or_empty(before.get(key))}, "
-        f"and the "
-        f"config says {_text_or_empty(units.get(key))}. By another column the same people would "
-        f"lie in "
-        "other parts, and bear what was spent on two of them. Nothing was charged: go back to it; "
-        "where the column is only called otherwise now, call it as before; or make this a version "
-        "of the data of its own, which adds to what was spent: dataset.version."
+        f"and the config says {_text_or_empty(units.get(key))}. By another column the same people "
+        "would lie in other parts, and bear what was spent on two of them. Nothing was charged: go "
+        "back to it; where the column is only called otherwise now, call it as before; or make "
+        "this a version of the data of its own, which adds to what was spent: dataset.version."
     )
 
 
@@ -195,10 +193,8 @@ def check_user(
         raise Refused(
             f"{me} may spend epsilon = {round_up_short(limit)} of lineage {terms.lineage}, by "
             f"{ledger.home.limits}, spent or reserved "
-            f"{round_up(lifetime_cost(terms, mine).epsilon)}, and asks "
-            f"for what would make {round_up(total)}. Nothing was charged: ask for less, or ask the "
-            f"owner "
-            "of this home."
+            f"{round_up(lifetime_cost(terms, mine).epsilon)}, and asks for what would make "
+            f"{round_up(total)}. Nothing was charged: ask for less, or ask the owner of this home."
         )
 
 
@@ -330,8 +326,8 @@ def _commit(
             )
         if state.finished_charge(query):
             raise Refused(
-                f"{job_label(job)} asks what was released before. Restore the stored bytes: "
-                "they are free."
+                f"{job_label(job)} asks what was released before. Restore the stored bytes: they "
+                "are free."
             )
         check_spends(terms, job, concrete)
         check_within(charge, concrete, job)
@@ -343,10 +339,10 @@ def _commit(
 
 
 _CHANGED = (
-    "cannot spend on this query: its code or upstream releases changed since. Undo the "
-    "change, and it is free; where a released file was edited, delete it and ask for it by name "
-    "(dpladder run FILE): it is restored, free. Or pay again, with respend: true; `dpladder plan` "
-    "then says what that costs, and what has no room for it."
+    "cannot spend on this query: its code or upstream releases changed since. Undo the change, and "
+    "it is free; where a released file was edited, delete it and ask for it by name (dpladder run "
+    "FILE): it is restored, free. Or pay again, with respend: true; `dpladder plan` then says what "
+    "that costs, and what has no room for it."
 )
 
 _NOT_AGAIN: dict[Status, str] = {

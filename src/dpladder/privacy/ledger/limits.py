@@ -42,8 +42,7 @@ def check_spends(terms: Terms, job: Job, spends: Iterable[Spend]) -> None:
         if (spend.lineage, spend.relation) != (terms.lineage, terms.relation):
             raise Refused(
                 f"{job_label(job)} spends on lineage {spend.lineage} under {spend.relation}; this "
-                f"is "
-                f"the ledger of {terms.lineage} under {terms.relation}, for life. Spend on each "
+                f"is the ledger of {terms.lineage} under {terms.relation}, for life. Spend on each "
                 "lineage in its own ledger and relation."
             )
 
@@ -96,10 +95,9 @@ def lifetime_problem(terms: Terms, paid: tuple[Spend, ...], wanted: tuple[Spend,
     if need.delta0 > limit.delta0:
         return (
             f"lineage {terms.lineage} keeps {round_up_short(terms.share)} of its delta for "
-            f"trainings on "
-            "samples and for searches booked like them, and this would use more. That share is "
-            "fixed when a lineage is opened (privacy.share, by default 0.3 where a config samples "
-            "and 0.1 where it searches so). Train on full batches"
+            "trainings on samples and for searches booked like them, and this would use more. That "
+            "share is fixed when a lineage is opened (privacy.share, by default 0.3 where a config "
+            "samples and 0.1 where it searches so). Train on full batches"
         )
     if (need.loss > limit.loss or need.weight > limit.weight) and limit.mu < math.inf:
         return (
@@ -118,8 +116,7 @@ def lifetime_problem(terms: Terms, paid: tuple[Spend, ...], wanted: tuple[Spend,
     return (
         f"lineage {terms.lineage} has a lifetime limit of epsilon = "
         f"{round_up_short(terms.lifetime_epsilon)} at delta = {round_up_short(terms.delta)}. Spent "
-        f"or "
-        f"reserved so far: {round_up(before.epsilon)}{remains}. Asked for: "
+        f"or reserved so far: {round_up(before.epsilon)}{remains}. Asked for: "
         f"{round_up(compose(wanted, terms.delta).epsilon)}, which would make "
         f"{round_up(total.epsilon)}"
     )

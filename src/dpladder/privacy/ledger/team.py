@@ -73,8 +73,8 @@ def limits(home: Home) -> Limits:
         )
     except FileNotFoundError:
         raise BadInput(
-            f"{home.limits} is missing. The owner of this home restores it, or runs "
-            "`dpladder home init --group` again."
+            f"{home.limits} is missing. The owner of this home restores it, or runs `dpladder home "
+            "init --group` again."
         ) from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError, TypeError):
         raise BadInput(

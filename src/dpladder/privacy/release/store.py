@@ -181,8 +181,8 @@ def _complete(ledger: Ledger, question: Question) -> str:
     output = _complete_answer(ledger, question.query)
     if output is None:
         raise Refused(
-            f"the answer of {job_label(question.job)} is gone from {ledger.home.releases} "
-            "before it was noted as done. It stays charged, and the next run computes it again."
+            f"the answer of {job_label(question.job)} is gone from {ledger.home.releases} before "
+            "it was noted as done. It stays charged, and the next run computes it again."
         )
     return output
 
@@ -288,8 +288,7 @@ def _check_noise(source: Streams, question: Question, charge: LedgerCharge) -> N
     if not isinstance(source, ResearchNoise) and drawn != (question.query, charge.nonce):
         raise Refused(
             f"{job_label(question.job)} was answered with the noise of another question. Nothing "
-            f"was "
-            "kept or published: this is a bug in dpladder, please report it."
+            "was kept or published: this is a bug in dpladder, please report it."
         )
 
 
@@ -333,8 +332,7 @@ def _publish(ledger: Ledger, charge: LedgerCharge, question: Question) -> None:
         if not (folder / name).is_file():
             raise Refused(
                 f"{job_label(question.job)} released no {name}. Ask for what it released, or "
-                f"change "
-                "the query."
+                "change the query."
             )
         with _explain_write_errors(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)

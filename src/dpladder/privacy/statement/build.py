@@ -227,8 +227,7 @@ def _current(records: Iterable[Document], state: State, lineage: str) -> dict[Jo
         if not done:
             raise Refused(
                 f"{job_label(job)} has a privacy record, and the ledger of lineage {lineage} does "
-                f"not "
-                "hold it as done. What the ledger lacks was spent all the same, and would be "
+                "not hold it as done. What the ledger lacks was spent all the same, and would be "
                 "charged and answered anew: set DPLADDER_HOME to the home that these results were "
                 "made under, as it was last."
             )
@@ -339,8 +338,7 @@ def _model_of(
         raise Refused(
             f"{promise.path} composes to epsilon = {round_up(cost.epsilon, 6)}, above its total of "
             f"{round_up_short(promise.target_epsilon)}. The statement is not written; `dpladder "
-            f"ledger "
-            "show` lists what was spent."
+            "ledger show` lists what was spent."
         )
     return StatedModel(
         epsilon=cost.epsilon,

@@ -130,8 +130,8 @@ def page(statement: SealedStatement) -> str:
     lines = ["# Privacy statement", ""]
     if statement.mode == "research":
         lines += [
-            "**This is not a release.** Research mode: the data is declared public, the noise "
-            "may be seeded, and tests are counted exactly.",
+            "**This is not a release.** Research mode: the data is declared public, the noise may "
+            "be seeded, and tests are counted exactly.",
             "",
         ]
     for lineage in statement.datasets:
@@ -208,11 +208,10 @@ def plain_words(statement: Statement) -> Iterator[str]:
             f"Who is protected: {unit_text(dataset)} of {lineage}, which is the data's name for "
             "life, later versions included. Suppose that somebody sees everything that is "
             f"published, knows all the other {dataset.unit}s and wants to tell whether "
-            f"{WANTED[dataset.relation]} among them. If {FALSE_ALARMS_PERCENT} % of those who "
-            "are not in the data may be accused wrongly, at most "
+            f"{WANTED[dataset.relation]} among them. If {FALSE_ALARMS_PERCENT} % of those who are "
+            "not in the data may be accused wrongly, at most "
             f"{detection_rate_text(bound, dataset.delta)} of those who are in it can be found. "
-            f"Guessing "
-            f"alone finds {FALSE_ALARMS_PERCENT} %."
+            f"Guessing alone finds {FALSE_ALARMS_PERCENT} %."
             + (
                 ""
                 if dataset.lifetime_epsilon is not None
@@ -277,8 +276,7 @@ def first_line(statement: Statement, lineage: str) -> str:
     if limit is not None and limit_was_exceeded(dataset):
         return (
             f"Lineage {lineage}: its limit of epsilon = {round_up_short(limit)} was not kept. What "
-            f"is "
-            f"published cost epsilon = {spent} at delta = {delta}, by a bug that is mended; "
+            f"is published cost epsilon = {spent} at delta = {delta}, by a bug that is mended; "
             "nothing more may be spent."
         )
     if limit is not None:
@@ -305,9 +303,8 @@ def closing_line(terms: Terms, state: State) -> str:
     )
     if terms.mode == "research":
         return (
-            f"Lineage {terms.lineage}: research mode, NOT A RELEASE. Nothing is guaranteed; "
-            f"what is noised would have cost a release epsilon = {spent} at delta = {delta} so "
-            "far."
+            f"Lineage {terms.lineage}: research mode, NOT A RELEASE. Nothing is guaranteed; what "
+            f"is noised would have cost a release epsilon = {spent} at delta = {delta} so far."
         )
     if terms.lifetime_epsilon is not None:
         promise = _limit_sentence(terms.lineage, terms.lifetime_epsilon, terms.delta, terms.unit)
@@ -544,10 +541,9 @@ def _assumptions(statement: Statement) -> list[str]:
         wording.lineage_phrase,
         *(
             f"Lineage {lineage} has spends of mechanisms outside dpladder ({OWN_CODE}): their "
-            f"authors' "
-            "word says that they cost what was charged, drew their noise after it was charged, and "
-            "let nothing out beside it. What stands above about keyed noise, grids and arithmetic "
-            "holds for them only where they drew from this ledger."
+            "authors' word says that they cost what was charged, drew their noise after it was "
+            "charged, and let nothing out beside it. What stands above about keyed noise, grids "
+            "and arithmetic holds for them only where they drew from this ledger."
             for lineage, dataset in statement.datasets.items()
             if any(
                 line.experiment == OWN_CODE
@@ -579,6 +575,5 @@ def _slack() -> str:
     epsilon, delta = slack(MANY)
     return (
         f"{round_up_short(epsilon, 2)} in epsilon and {round_up_short(delta, 2)} in delta for each "
-        f"million "
-        "released numbers"
+        "million released numbers"
     )
