@@ -16,7 +16,7 @@ from dpladder.config import findings, learners, plugins
 from dpladder.config.learner_sections import LearnerSection
 from dpladder.config.learners import learner_of
 from dpladder.config.method import Method
-from dpladder.plan import digests
+from dpladder.plan import package
 from dpladder.privacy.statement.check import check, read_statement
 
 EXAMPLE = ROOT / "examples" / "own_methods"
@@ -192,14 +192,18 @@ def test_what_is_not_installed_is_refused_by_name():
         learner_of({"name": "own.nearest_mean"})
 
 
-def test_the_digest_of_a_job_follows_its_code(tmp_path, monkeypatch):
-    package = tmp_path / "followed"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "inner.py").write_text("MOST = 1", "utf-8")
-    (package / "train.py").write_text("from .inner import MOST", "utf-8")
+def test_the_digest_of_the_code_follows_packages_that_bring_methods(tmp_path, monkeypatch):
+    brought = tmp_path / "followed"
+    brought.mkdir()
+    (brought / "__init__.py").touch()
+    (brought / "inner.py").write_text("MOST = 1", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    before = digests.digest_of("followed.train")
-    digests._read_module.cache_clear()
-    (package / "inner.py").write_text("MOST = 2", "utf-8")
-    assert digests.digest_of("followed.train") != before
+    section = type("Section", (), {"__module__": "followed.section"})
+    monkeypatch.setattr(package, "BROUGHT", {"followed.one": SimpleNamespace(section=section)})
+    digests = set()
+    for most in ("MOST = 1", "MOST = 2"):
+        (brought / "inner.py").write_text(most, "utf-8")
+        package.digest.cache_clear()
+        digests.add(package.digest())
+    package.digest.cache_clear()
+    assert len(digests) == 2
