@@ -164,9 +164,10 @@ def test_a_unit_adds_one_to_all_and_to_one_class_whatever_its_records_and_its_ne
     None
 ):
     random = np.random.default_rng(3)
+    # (MANY, 27): the last number says that no finding is known, and no source makes it
     for most, end in ((1, 3), (2, 15), (MANY, 27)):
-        labels = random.integers(-1, end, 60)
-        owners = random.integers(0, 20, 60)
+        labels = np.concatenate([random.integers(-1, end, 60), [end - 1]])
+        owners = np.concatenate([random.integers(1, 20, 60), [0]])
         before = units_by_class(units(20)[owners], labels, 3, most)
         for own in range(20):
             there = owners != own

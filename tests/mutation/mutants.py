@@ -3019,6 +3019,18 @@ _sweep(ledger, finished)""",
         ),
     ),
     Mutant(
+        "a unit of which no finding is known has none of them and all",
+        "learn/counts.py",
+        "units_by_class",
+        "some & ~lacking",
+        "~lacking",
+        (
+            "data/test_census.py"
+            "::test_a_unit_adds_one_to_all_and_to_one_class"
+            "_whatever_its_records_and_its_neighbours_are",
+        ),
+    ),
+    Mutant(
         "each record of a unit is counted",
         "learn/counts.py",
         "units_by_class",

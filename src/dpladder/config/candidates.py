@@ -42,6 +42,11 @@ def _choose(c: Any) -> Messages:
         yield "nothing to choose from; name two candidates or more (features.layers)"
     if not isinstance(c.hpo, Ladder):
         yield "the ladder's trials choose; leave hpo out"
+    if c.learner.searches is None:
+        yield (
+            f"candidates are tried at r by the prior, and learner {c.learner.name} has no r; name "
+            "one that has, such as dp_gd"
+        )
     if c.learner.purchases:
         yield (
             "the candidates cannot share learner.covariance, statistics or head; leave those out"
@@ -102,7 +107,9 @@ def _layers(c: Any) -> Messages:
         return
     if any(one == () or len(set(one)) < len(one) for one in resolved if isinstance(one, tuple)):
         yield "a candidate names no depth, or one twice; write last for the network's own output"
-    if len(set(resolved)) < len(resolved):
+    # trainings see no order of features
+    apart = {frozenset([one] if isinstance(one, str) else one) for one in resolved}
+    if len(apart) < len(resolved):
         yield "two candidates are the same depths; name each once"
 
 

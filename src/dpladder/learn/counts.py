@@ -108,7 +108,7 @@ def units_by_class(
         states = [*states_by_finding(of_units, classes)]
         some = np.any([present for present, _ in states], axis=0)
         lacking = np.any([known & ~present for present, known in states], axis=0)
-        cells = [~some, some & lacking, ~lacking]
+        cells = [~some, some & lacking, some & ~lacking]
     else:
         cells, left = [], np.ones(len(of_units), bool)
         for members in members_by_class(of_units, classes, most):

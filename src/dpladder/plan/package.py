@@ -24,7 +24,8 @@ def digest() -> str:
     for place in [PACKAGE, *(place for name in brought for place in _places_of(name))]:
         files = sorted(place.rglob("*")) if place.is_dir() else [place]
         for path in files:  # by names and bytes, wherever they lie
-            if path.is_file() and path.suffix != ".pyc":
+            # what is compiled there is moved into place while others look
+            if "__pycache__" not in path.relative_to(place).parts and path.is_file():
                 data = path.read_bytes()
                 total.update(f"{path.relative_to(place.parent)}\0{len(data)}\0".encode() + data)
     return total.hexdigest()
