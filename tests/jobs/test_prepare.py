@@ -107,6 +107,27 @@ def test_research_on_public_data_is_not_told_that_its_own_source_is_private(
     assert "holds private records" not in checked(capsys)
 
 
+@pytest.mark.parametrize("public", ["research", "public_test"])
+def test_the_operator_is_told_that_another_lineage_protects_what_is_declared_public(
+    project: Workspace, capsys: pytest.CaptureFixture[str], public: str
+) -> None:
+    prepare(project)
+    warning = "would leave without noise. Lineage tiny of this home protects the same data"
+    for seed, holds in ((0, True), (7, False)):
+        save("open.npz", mixture(seed=seed))
+        save("mine.npz", mixture(seed=8))
+        source = {"research": "open.npz", "public_test": "mine.npz"}[public]
+        declared = {
+            "research": {"declared_public": True},
+            "public_test": {"public_test": "npz:open.npz"},
+        }[public]
+        mode = {"mode": "research"} if public == "research" else {}
+        prepare(project, mode | lineage(f"other{seed}", source, **declared))
+        said = checked(capsys)
+        assert (warning in said) == holds
+        assert ("holds private records" in said) == holds
+
+
 def test_a_table_of_few_answers_without_ids_is_refused_before_anything_is_spent(
     project: Workspace,
 ) -> None:

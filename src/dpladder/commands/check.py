@@ -113,12 +113,13 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         if protected:
             for note in _other_data(looked.dataset, surveyed, contents, keys):
                 print(f"warning  {note}\n")
-        elif same_data(contents, private.get(looked.dataset.lineage, frozenset())):
-            print(
-                "warning  this source is declared public, and holds private records: whatever is "
-                "computed on them would leave without noise. To hold out some of the private data, "
-                "use dataset.split.\n"
-            )
+        else:
+            own = private.get(looked.dataset.lineage, frozenset())
+            for note in _private_records(looked.dataset.lineage, own, contents):
+                print(
+                    "warning  this source is declared public, and holds private records: whatever "
+                    f"is computed on them would leave without noise. {note}.\n"
+                )
         if hint := column_report.hint_at_encoding(surveyed.source):
             print(printable(hint))
         layout = layout_of(looked.dataset, surveyed.grouping)
@@ -151,6 +152,17 @@ def _other_data(
             f"lineage {name} holds the same data: a person in both bears what both spend, and no "
             "statement adds that up. Make them one lineage, or take what they share out of one."
         )
+
+
+def _private_records(
+    lineage: str, own: frozenset[bytes], contents: frozenset[bytes]
+) -> Iterator[str]:
+    """Of records that are declared public, what to do where the project's own lineage protects
+    them, or another one of this home."""
+    if same_data(contents, own):
+        yield "To hold out some of the private data, use dataset.split"
+    for name in sharing(open_home(), lineage, Known(contents=contents)):
+        yield f"Lineage {name} of this home protects the same data: name another source"
 
 
 def _print_columns(reports: Sequence[column_report.ColumnReport], layout: Layout) -> None:
