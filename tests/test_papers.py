@@ -141,7 +141,7 @@ def test_pictures_are_taken_from_what_was_made_alone(tmp_path: Path) -> None:
 def test_every_config_can_be_planned_before_its_data_is_there(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for folder in ("hospitals", "imagenet", "reviews"):
+    for folder in ("hospitals", "imagenet", "reviews", "cifar10/train", "cifar10/test"):
         (tmp_path / "data" / folder).mkdir(parents=True)
     (tmp_path / "data" / "glue").mkdir()
     for task in ("sst2", "qnli", "qqp", "mnli"):

@@ -237,6 +237,13 @@ ROWS: Sequence[Row] = (
     ),
     Row("cifar10", (SEVERAL,), config("cifar10.yaml"), (GPU, CIFAR10, VIT_LARGE), rehearsed=True),
     Row(
+        "cifar10-laptop",
+        (SEVERAL,),
+        config("cifar10_laptop.yaml"),
+        (by_hand("cifar10"),),
+        shown="measurements/reproductions.md#cifar-10-on-a-laptop",
+    ),
+    Row(
         "cifar100",
         (SEVERAL,),
         config("cifar100.yaml"),

@@ -28,7 +28,8 @@ def _schema():
 @pytest.fixture(name="sources")
 def _sources(tmp_path, monkeypatch):
     """A working directory that holds what the examples say they need."""
-    for folder in ("photos", "hospitals", "reviews", "chests/images"):
+    folders = ("photos", "hospitals", "reviews", "chests/images", "cifar10/train", "cifar10/test")
+    for folder in folders:
         (tmp_path / "data" / folder).mkdir(parents=True)
     (tmp_path / "data" / "features.npz").touch()
     (tmp_path / "data" / "patients.csv").touch()
