@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from dpladder.config.load import resolve
+from dpladder.config.sources import SOURCES
 from dpladder.plan import job_identity
-from dpladder.plan.about import about
+from dpladder.plan.about import _data, about
 
 BASE = {
     "dataset": {"lineage": "pets", "source": "digits", "nominal_size": 1400},
@@ -44,6 +45,13 @@ def test_no_path_of_the_operators_is_told(mark, tmp_path, monkeypatch):
     )
     assert found["public network"].startswith("mine")
     assert not [words for words in found.values() if "secret" in words or "/" in words]
+
+
+@pytest.mark.parametrize("kind", [kind for kind, one in SOURCES.items() if one.is_private_file])
+def test_no_path_of_a_source_is_told(kind):
+    config = resolve(BASE).main
+    dataset = config.dataset.model_copy(update={"source": f"{kind}:/secret/mine"})
+    assert "secret" not in _data(config.model_copy(update={"dataset": dataset}))
 
 
 def test_no_path_of_a_network_in_a_folder_is_told(tmp_path):

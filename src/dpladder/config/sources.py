@@ -19,8 +19,10 @@ GENRES = ("law", "history", "wisdom", "prophets", "gospels", "acts", "letters", 
 class SourceKind:
     """`reader`: a module of `data` and its function. `after`: what the config writes after the name
     and a colon; a count may be left out. `classes`: what the public knows of them. `holds`: what
-    its records may be; of a table, its columns tell. `columns`: some of them may be named. A
-    `<mapping>` is of images, or bags, and labels apart (config/images_with_table.py)."""
+    its records may be; of a table, its columns tell. `columns`: some of them may be named.
+    `called`: the operator's own files in words, for public pages, which name no path. `suffixes`:
+    of files that `dpladder predict` reads in the same way. A `<mapping>` is of images, or bags, and
+    labels apart (config/images_with_table.py)."""
 
     reader: str
     after: Literal["", "<path>", "<Name>", "<count>", "<mapping>"] = "<path>"
@@ -28,6 +30,8 @@ class SourceKind:
     folder: bool = False
     holds: tuple[Takes, ...] = ("images",)
     columns: bool = False
+    called: str = "files"
+    suffixes: tuple[str, ...] = ()
 
     @property
     def form(self) -> str:
@@ -59,16 +63,50 @@ SOURCES: Mapping[str, SourceKind] = {
     "torchvision": SourceKind("datasets.from_torchvision", after="<Name>"),
     "kjv": SourceKind("verses.from_kjv", after="<count>", classes=GENRES, holds=("texts",)),
     "web": SourceKind("verses.from_web", after="<count>", classes=GENRES, holds=("texts",)),
-    "folder": SourceKind("folders.from_folder", folder=True),
-    "texts": SourceKind("folders.from_texts", folder=True, holds=("texts",)),
-    "images": SourceKind("folders.from_images_and_table", after="<mapping>"),
-    "bags": SourceKind("folders.from_images_and_table", after="<mapping>", holds=("features",)),
-    "csv": SourceKind("tables.from_csv", holds=("images", "texts", "features"), columns=True),
-    "jsonl": SourceKind("tables.from_jsonl", holds=("texts",), columns=True),
-    "squad": SourceKind("questions.from_squad", holds=("texts",)),
-    "hdf5": SourceKind("arrays.from_hdf5", holds=("features", "images")),
-    "npz": SourceKind("arrays.from_npz", holds=("features", "images")),
-    "parquet": SourceKind("tables.from_parquet", holds=("features", "texts"), columns=True),
+    "folder": SourceKind("folders.from_folder", folder=True, called="a folder of images"),
+    "texts": SourceKind(
+        "folders.from_texts", folder=True, holds=("texts",), called="a folder of texts"
+    ),
+    "images": SourceKind(
+        "folders.from_images_and_table", after="<mapping>", called="a folder of images, and a table"
+    ),
+    "bags": SourceKind(
+        "folders.from_images_and_table",
+        after="<mapping>",
+        holds=("features",),
+        called="a folder of bags of features, and a table",
+    ),
+    "csv": SourceKind(
+        "tables.from_csv",
+        holds=("images", "texts", "features"),
+        columns=True,
+        called="a table",
+        suffixes=(".csv",),
+    ),
+    "jsonl": SourceKind(
+        "tables.from_jsonl",
+        holds=("texts",),
+        columns=True,
+        called="lines of text",
+        suffixes=(".jsonl",),
+    ),
+    "squad": SourceKind("questions.from_squad", holds=("texts",), called="questions about texts"),
+    "hdf5": SourceKind(
+        "arrays.from_hdf5",
+        holds=("features", "images"),
+        called="arrays",
+        suffixes=(".h5", ".hdf5"),
+    ),
+    "npz": SourceKind(
+        "arrays.from_npz", holds=("features", "images"), called="arrays", suffixes=(".npz",)
+    ),
+    "parquet": SourceKind(
+        "tables.from_parquet",
+        holds=("features", "texts"),
+        columns=True,
+        called="a table",
+        suffixes=(".parquet",),
+    ),
 }
 FORMS = tuple(MAPPINGS.get(name, f"{name}{kind.form}") for name, kind in SOURCES.items())
 

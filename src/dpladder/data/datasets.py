@@ -16,7 +16,7 @@ from typing import Any
 
 from dpladder.config.dataset_sections import Dataset
 from dpladder.config.images_with_table import apart_of
-from dpladder.config.sources import FORMS, kind_of
+from dpladder.config.sources import FORMS, SourceKind, kind_of
 from dpladder.data.layout import PLAIN, Layout
 from dpladder.data.sources import Source, text
 from dpladder.errors import BadInput
@@ -114,13 +114,19 @@ def class_index(classes: Classes) -> Callable[[object], int]:
     return place
 
 
+def reader_of(kind: SourceKind) -> Callable[..., Source]:
+    """The function that reads sources of a kind; its module is loaded here."""
+    module, _, function = kind.reader.partition(".")
+    read: Callable[..., Source] = getattr(import_module(f"dpladder.data.{module}"), function)
+    return read
+
+
 def open_source(name: str, layout: Layout = PLAIN) -> Source:
     """The records that a config's `source` names."""
     kind, rest = kind_of(name), name.partition(":")[2]
     if kind is None:
         raise BadInput(f"dataset.source: {name!r} is not known. Use {', '.join(FORMS)}.")
-    module, _, function = kind.reader.partition(".")
-    read: Callable[..., Source] = getattr(import_module(f"dpladder.data.{module}"), function)
+    read = reader_of(kind)
     apart = apart_of(name)
     if apart is not None:
         source = read(apart, layout)

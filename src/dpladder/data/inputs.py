@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from dpladder.data import arrays, bags, tables
+from dpladder.config.sources import SOURCES
+from dpladder.data import bags
+from dpladder.data.datasets import reader_of
 from dpladder.data.layout import Layout
 from dpladder.data.sources import SUFFIXES, TEXT_SUFFIX, Files, Source, bytes_of
 from dpladder.errors import BadInput
 
 UNLABELLED = Layout(labelled=False)
-TABLES: Mapping[str, Callable[[Path, Layout], Source]] = {
-    ".csv": tables.from_csv,
-    ".jsonl": tables.from_jsonl,
-    ".parquet": tables.from_parquet,
-    ".h5": arrays.from_hdf5,
-    ".hdf5": arrays.from_hdf5,
-    ".npz": arrays.from_npz,
-}
+TABLES = {suffix: kind for kind in SOURCES.values() for suffix in kind.suffixes}
 
 
 def open_inputs(
@@ -38,7 +32,7 @@ def open_inputs(
     if kind in SUFFIXES or kind == TEXT_SUFFIX:
         return _files([path], kind == TEXT_SUFFIX)
     if kind in TABLES:
-        return TABLES[kind](path, layout)
+        return reader_of(TABLES[kind])(path, layout)
     known = ", ".join([*sorted(TABLES), TEXT_SUFFIX, *sorted(SUFFIXES)])
     raise BadInput(f"{path} is of no kind that is known here. Give a folder, or one of {known}.")
 

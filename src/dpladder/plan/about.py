@@ -11,20 +11,9 @@ from dpladder.config.depths import in_words
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE
 from dpladder.config.label_sets import MANY
 from dpladder.config.load import BASE
-from dpladder.config.sources import kind_of
+from dpladder.config.sources import SOURCES, kind_of
 
 MOST_NAMES = 20  # of classes that are listed
-KINDS = {
-    "folder": "a folder of images",
-    "texts": "a folder of texts",
-    "images": "a folder of images, and a table",
-    "bags": "a folder of bags of features, and a table",
-    "csv": "a table",
-    "parquet": "a table",
-    "jsonl": "lines of text",
-    "hdf5": "arrays",
-    "npz": "arrays",
-}
 
 
 def about(project: Project, experiment: str = "") -> dict[str, dict[str, str]]:
@@ -96,10 +85,10 @@ def depths_of(config: Config) -> str:
 
 def _data(config: Config) -> str:
     dataset = config.dataset
-    name = dataset.source.partition(":")[0]
-    kind = KINDS.get(name, dataset.source)
+    kind = SOURCES[dataset.source.partition(":")[0]]
+    source = kind.called if kind.is_private_file else dataset.source
     pooled = ", each as one record, the mean of theirs" if dataset.unit.pooled else ""
     return (
-        f"{kind}; {dataset.nominal_size:,} {dataset.unit.word}s declared for training{pooled}; "
+        f"{source}; {dataset.nominal_size:,} {dataset.unit.word}s declared for training{pooled}; "
         f"lineage {dataset.lineage}"
     )
