@@ -304,9 +304,9 @@ def test_what_is_found_for_nothing_is_found_in_public_sources(tmp_path: Any, rul
     public = dict.fromkeys(("public_sample", "public_unlabelled"), f"npz:{tmp_path / 's.npz'}")
     changes: dict[str, Any] = {"learner": {"init": "public"}, "features": {"centre": "public"}}
     config = project(dataset=public, **changes).main
-    stage = rule_specs.RULE_SPECS[rule]
-    assert stage.when(config)
-    parts = stage.parts(config, {})
+    spec = rule_specs.RULE_SPECS[rule]
+    assert spec.when(config)
+    parts = spec.parts(config, {})
     assert parts
     assert all(rule_specs.is_public(config, part) for part in parts)
     assert rule not in {job.rule for job in plan(dataset=public, **changes).items}

@@ -20,7 +20,7 @@ ELSEWHERE = {
     "dpladder audit": "minutes: tests/audits",
     "dpladder audit --canaries": "minutes: tests/audits",
     "dpladder audit --learner <name>": "minutes: tests/audits",
-    "dpladder audit --learner own.nearest_mean": "a package: tests/workflow/test_others.py",
+    "dpladder audit --learner own.nearest_mean": "a package: tests/workflow/test_plugins.py",
     'dpladder generate MODEL "To be," --tokens 40 --samples 3': "another model: "
     "tests/workflow/test_language_model.py",
     "dpladder run --slurm": "a cluster: tests/slurm",

@@ -54,7 +54,7 @@ def test_every_rule_has_a_log_an_environment_and_a_script(project, rules):
 def test_only_rules_that_read_no_private_data_are_timed(project, rules):
     from dpladder.plan import rule_specs
 
-    private = {name for name, stage in rule_specs.RULE_SPECS.items() if stage.private}
+    private = {name for name, spec in rule_specs.RULE_SPECS.items() if spec.private}
     assert not [rule.name for rule in rules() if rule.benchmark and rule.name in private]
 
 
@@ -72,9 +72,9 @@ def test_a_rule_is_spread_over_the_wildcards_that_the_table_says(project, rules)
         if rule.name in rule_specs.RULE_SPECS
     }
     spread = {
-        name: {"experiment", *stage.per}
-        for name, stage in rule_specs.RULE_SPECS.items()
-        if stage.per is not None
+        name: {"experiment", *spec.per}
+        for name, spec in rule_specs.RULE_SPECS.items()
+        if spec.per is not None
     }
     assert {name: found[name] for name in spread} == spread
 

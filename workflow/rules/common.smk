@@ -32,8 +32,8 @@ wildcard_constraints:
 workflow.localrules(
     *(
         workflow.modifier.modify_rulename(name)
-        for name, stage in rule_specs.RULE_SPECS.items()
-        if not stage.private
+        for name, spec in rule_specs.RULE_SPECS.items()
+        if not spec.private
     )
 )
 
@@ -82,13 +82,13 @@ def features_of(rule):
     released, units are counted, which may stop the run."""
 
     def features(wildcards):
-        config, stage = config_of(wildcards), rule_specs.RULE_SPECS[rule]
+        config, spec = config_of(wildcards), rule_specs.RULE_SPECS[rule]
         experiment = wildcards.get("experiment", BASE)
         paths = [
             path("merge_features", "privacy", experiment, part=part)
-            for part in stage.parts(config, dict(wildcards.items()))
+            for part in spec.parts(config, dict(wildcards.items()))
         ]
-        waits = stage.releases and rule != "count_units"
+        waits = spec.releases and rule != "count_units"
         if waits and rule_specs.jobs(config, "count_units"):
             paths.append(path("count_units", "privacy", experiment))
         return paths
@@ -302,8 +302,8 @@ def outputs_of(wanted):
         dict.fromkeys(
             path(maker, output, name, **job)
             for name, config in PROJECT.experiments.items()
-            for maker, stage in rule_specs.RULE_SPECS.items()
-            for job in (rule_specs.jobs(config, maker) if stage.per is not None else [])
+            for maker, spec in rule_specs.RULE_SPECS.items()
+            for job in (rule_specs.jobs(config, maker) if spec.per is not None else [])
             for output in getattr(rules, maker).output.keys()
             if wanted(output)
         )

@@ -382,8 +382,8 @@ def question(project: Project, job: Job) -> str:
 def questions(project: Project, name: str) -> Iterator[tuple[Job, str]]:
     """All that an experiment may ask of private records, by the jobs that ask it."""
     config = project.experiments[name]
-    for rule, stage in RULE_SPECS.items():
-        if stage.releases and rule not in FREE:
+    for rule, spec in RULE_SPECS.items():
+        if spec.releases and rule not in FREE:
             for wildcards in jobs(config, rule):
                 asked_job = job(name, rule, wildcards)
                 yield asked_job, question(project, asked_job)

@@ -458,14 +458,14 @@ def final_rule(config: Config) -> str:
 
 
 def _has_rule(config: Config, rule: str) -> bool:
-    stage = RULE_SPECS[rule]
-    if stage.models not in ("any", config.models):
+    spec = RULE_SPECS[rule]
+    if spec.models not in ("any", config.models):
         return False
-    return stage.when(config) and (not stage.buys or _configured_input(config, stage) is not None)
+    return spec.when(config) and (not spec.buys or _configured_input(config, spec) is not None)
 
 
-def _configured_input(config: Config, stage: RuleSpec) -> Any:
-    section, _, name = stage.buys.partition(".")
+def _configured_input(config: Config, spec: RuleSpec) -> Any:
+    section, _, name = spec.buys.partition(".")
     if section == "learner":
         return config.learner.purchases.get(name)
     return getattr(getattr(config, section), name)
@@ -474,25 +474,26 @@ def _configured_input(config: Config, stage: RuleSpec) -> Any:
 def purchases(config: Config) -> Iterator[tuple[str, Any]]:
     """The rules whose one release all trainings of an experiment share, and what the config buys of
     each."""
-    for rule, stage in RULE_SPECS.items():
-        if stage.buys and _has_rule(config, rule):
-            yield rule, _configured_input(config, stage)
+    for rule, spec in RULE_SPECS.items():
+        if spec.buys and _has_rule(config, rule):
+            yield rule, _configured_input(config, spec)
 
 
-def jobs(config: Config, rule: str, **rule_name: str) -> list[dict[str, str]]:
+def jobs(config: Config, rule: str, **fixed: str) -> list[dict[str, str]]:
     """The wildcards of an experiment's jobs of a rule.
 
     Args:
-        own: Wildcards that are fixed. A fixed part need not be one that this experiment uses: it
-            may own features that only others need.
+        fixed: Values of wildcards; jobs are spread over the others. A fixed part need not be one
+            that this experiment uses: it may own features that only others need.
     """
     wildcards: list[dict[str, str]] = [{}] if _has_rule(config, rule) else []
     for wildcard in RULE_SPECS[rule].per or ():
-        said = [rule_name[wildcard]] if wildcard in rule_name else None
         wildcards = [
             {**job, wildcard: value}
             for job in wildcards
-            for value in (SPREAD[wildcard](config, rule, job) if said is None else said)
+            for value in (
+                [fixed[wildcard]] if wildcard in fixed else SPREAD[wildcard](config, rule, job)
+            )
         ]
     return wildcards
 
@@ -564,17 +565,17 @@ def is_mechanism(rule: str) -> bool:
 
 def _methods(rule_reads: Any, rule: str) -> tuple[str | None, str | None]:
     """The learner and the search that a rule's job runs, if it runs one."""
-    stage = RULE_SPECS[rule]
+    spec = RULE_SPECS[rule]
     return (
-        rule_reads.learner.name if stage.trains else None,
-        rule_reads.hpo.name if stage.searches else None,
+        rule_reads.learner.name if spec.trains else None,
+        rule_reads.hpo.name if spec.searches else None,
     )
 
 
 def _guide(rule_reads: Any, rule: str) -> str | None:
     """Of a head that is bought, too."""
-    stage = RULE_SPECS[rule]
-    descends = stage.trains or issubclass(stage.reads, rule_params.EstimateHead)
+    spec = RULE_SPECS[rule]
+    descends = spec.trains or issubclass(spec.reads, rule_params.EstimateHead)
     learner = getattr(
         rule_reads, "learner", rule_reads
     )  # a job that buys a head reads the keys alone

@@ -120,14 +120,14 @@ def given(change: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     project = resolve_defaults(resolve(overlay(TINY, change)))
     every = {"rung": "1", "trial": "0", "target": "1"}
     for (experiment, config), part in product(project.experiments.items(), PARTS):
-        for rule, stage in rule_specs.RULE_SPECS.items():
+        for rule, spec in rule_specs.RULE_SPECS.items():
             values = every | {
                 "experiment": experiment,
                 "part": part,
                 "test": part.removeprefix("also-"),
             }
             wildcards = {name: values[name] for name in ("experiment", *WILDCARDS.get(rule, ()))}
-            if issubclass(stage.reads, rule_params.Reads) and rule_specs.has_job(
+            if issubclass(spec.reads, rule_params.Reads) and rule_specs.has_job(
                 config, rule, wildcards
             ):
                 yield rule, job_identity.params(project, rule, wildcards)
