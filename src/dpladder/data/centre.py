@@ -32,7 +32,10 @@ class Map:
     """`radius`: of the ball that records are scaled into before a noised mean is taken away, or,
     where `exact`, the length that they are all scaled to. `constant`: the share of a centred
     record's length that is a constant feature's. `depths`: the columns that are taken, before all
-    else; None where all are."""
+    else; None where all are.
+
+    Released models map records alike: a new field goes also into jobs/features.py (`map_of`),
+    jobs/model_file.py, use/export.py and use/standalone.py."""
 
     mean: NDArray[np.float64] | None = None
     radius: float | None = None

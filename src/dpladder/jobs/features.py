@@ -219,6 +219,7 @@ def open_part(part: Part) -> Data:
 
 @cache
 def _restrict_to_version(part: Part, first: str) -> Data:
+    """The records with label -1, which counts as nothing, where a unit came later."""
     data = open_part(part)
     assert data.units is not None, "every cache has them"
     known = units_of(job_home(), part.lineage, first)

@@ -58,7 +58,8 @@ class ReleaseRequest:
         return next((part.units for part in parts if part.units), "")
 
     def _query(self) -> str:
-        """That of the versions which the job is known by; unless it was answered under others."""
+        """The query under today's versions of mechanisms, unless an earlier run answered it under
+        older ones: then the query of that answer, which is restored."""
         task, state = self.task, self.reservation.ledger.state
         known_by = self._query_of(task.code)
         older = (

@@ -105,8 +105,8 @@ class Extracting(Manifests, Merging):
 
 @dataclass(frozen=True)
 class Private(Reads):
-    """A job that opens private files. `static` names it in the ledger; where its files lie changes
-    no output."""
+    """A job that opens private files. `static` is its question's id (plan/job_identity.py), by
+    which, with its wildcards, the ledger knows it; where its files lie changes no output."""
 
     places: Places
     static: str

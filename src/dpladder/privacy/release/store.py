@@ -128,7 +128,8 @@ def release_together(
 
 
 def _produce_unfinished(places: Sequence[int], produce: Produce, works: Sequence[Work]) -> None:
-    """What is left, by its places among all questions."""
+    """Run `produce` on the questions that are left. Its works carry places among all questions of
+    the job; those of `_answer` count from 0 among what is left."""
     produce([replaced(work, place=places[work.place]) for work in works])
 
 
@@ -145,7 +146,8 @@ def _answer(
     seed: int | None,
     ready: Callable[[], None] | None,
 ) -> dict[str, LedgerCharge]:
-    """COMMIT all, compute what no earlier attempt kept, keep, DONE."""
+    """COMMIT all, compute what no earlier attempt kept, keep, DONE. A question whose answer is gone
+    stays COMMITTED."""
     charges_found = [_charge_to_use(ledger, question) for question in questions]
     for one in charges_found:
         _research_noise(ledger, one, seed)  # refused before anything is charged
@@ -170,21 +172,16 @@ def _answer(
     ]
     if places:
         _produce(ledger, questions, charges, places, produce, seed)
-    return {
-        question.query: ledgers.finish(ledger, one.token, _complete(ledger, question))
-        for one, question in zip(charges, questions, strict=True)
-    }
-
-
-def _complete(ledger: Ledger, question: Question) -> str:
-    """The answer that DONE will name. Without one the question must stay COMMITTED."""
-    output = _complete_answer(ledger, question.query)
-    if output is None:
-        raise Refused(
-            f"the answer of {job_label(question.job)} is gone from {ledger.home.releases} before "
-            "it was noted as done. It stays charged, and the next run computes it again."
-        )
-    return output
+    finished = {}
+    for one, question in zip(charges, questions, strict=True):
+        output = _complete_answer(ledger, question.query)
+        if output is None:
+            raise Refused(
+                f"the answer of {job_label(question.job)} is gone from {ledger.home.releases} "
+                "before it was noted as done. It stays charged, and the next run computes it again."
+            )
+        finished[question.query] = ledgers.finish(ledger, one.token, output)
+    return finished
 
 
 def _research_noise(ledger: Ledger, charge: LedgerCharge, seed: int | None) -> ResearchNoise | None:
@@ -247,7 +244,7 @@ def _produce(
     seed: int | None,
 ) -> None:
     """Run the mechanisms in staging and keep what they made, whole and durable, each under its
-    digest."""
+    digest. `charges` are those of all questions, `places` the questions that have no answer yet."""
     works = [
         _work_of_question(ledger, place, questions[place], charges[place], seed) for place in places
     ]
@@ -313,7 +310,7 @@ def _move_into_store(staging: Path, folder: Path) -> str:
 
 
 def _complete_answer(ledger: Ledger, query: str) -> str | None:
-    """An answer that was complete when its attempt died before DONE."""
+    """The name of an answer that is kept whole, by this attempt or by one that died before DONE."""
     folders = sorted(_query_folder(ledger, query).glob("*"))
     return next((folder.name for folder in folders if _digest(folder) == folder.name), None)
 
