@@ -114,8 +114,8 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
             for note in _other_data(looked.dataset, surveyed, contents, keys):
                 print(f"warning  {note}\n")
         else:
-            own = private.get(looked.dataset.lineage, frozenset())
-            for note in _private_records(looked.dataset.lineage, own, contents):
+            private_contents = private.get(looked.dataset.lineage, frozenset())
+            for note in _private_records(looked.dataset.lineage, private_contents, contents):
                 print(
                     "warning  this source is declared public, and holds private records: whatever "
                     f"is computed on them would leave without noise. {note}.\n"
@@ -155,11 +155,11 @@ def _other_data(
 
 
 def _private_records(
-    lineage: str, own: frozenset[bytes], contents: frozenset[bytes]
+    lineage: str, private_contents: frozenset[bytes], contents: frozenset[bytes]
 ) -> Iterator[str]:
     """Of records that are declared public, what to do where the project's own lineage protects
     them, or another one of this home."""
-    if same_data(contents, own):
+    if same_data(contents, private_contents):
         yield "To hold out some of the private data, use dataset.split"
     for name in sharing(open_home(), lineage, Known(contents=contents)):
         yield f"Lineage {name} of this home protects the same data: name another source"
