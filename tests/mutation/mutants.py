@@ -2823,7 +2823,8 @@ _sweep(ledger, finished)""",
         "tested.learner",
         "config.learner",
         (
-            "plan/test_resolve.py::test_what_measures_a_guided_model_is_asked_as_the_ledger_knows_it",
+            "plan/test_resolve.py"
+            "::test_what_measures_a_guided_model_is_asked_as_the_ledger_knows_it",
         ),
     ),
     Mutant(
@@ -3143,7 +3144,8 @@ _sweep(ledger, finished)""",
         "file in shut",
         "False",
         (
-            "data/test_images_with_table.py::test_nothing_outside_the_folder_is_read_by_way_of_a_row_or_a_link",
+            "data/test_images_with_table.py"
+            "::test_nothing_outside_the_folder_is_read_by_way_of_a_row_or_a_link",
         ),
     ),
     Mutant(

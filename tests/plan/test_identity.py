@@ -28,7 +28,8 @@ LEARNERS = sorted(name for section in SECTIONS for name in names(section))
 @pytest.fixture(name="sources")
 def _sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A working directory that holds what the examples say they need."""
-    for folder in ("photos", "hospitals", "reviews", "glue", "squad", "chests/images"):
+    folders = ["photos", "hospitals", "reviews", "glue", "squad", "chests/images"]
+    for folder in [*folders, "cifar10/train", "cifar10/test"]:
         (tmp_path / "data" / folder).mkdir(parents=True)
     files = ["features.npz", "patients.csv", "chests.csv", "chests/train.csv", "speeches.jsonl"]
     files += [f"glue/{task}.jsonl" for task in ("sst2", "qnli", "qqp", "mnli")]
