@@ -25,6 +25,7 @@ from dpladder.cli import main
 from dpladder.errors import DpladderError
 from dpladder.jobs import task as tasks
 from dpladder.jobs import write_report
+from dpladder.jobs.run import run_rule
 from dpladder.jobs.task import Task, read_json
 
 DRAWN = "write_report"  # what costs seconds and follows from releases alone
@@ -201,4 +202,4 @@ def _work(task: Task[Any]) -> None:
             path.write_text("blank")
         write_report._vouch(task, read_json(task.input["statement"])["id"])
     else:
-        tasks._run_module_function(task)
+        run_rule(task)
