@@ -416,7 +416,9 @@ class Month(RuleBasedStateMachine):
         experiment, rule_, wildcards = charge.job
         (content,) = [
             key
-            for name, of, key in questions(self.wish.experiments[experiment], self.data.version)
+            for name, of, key in questions(
+                self.wish.experiments[experiment], self.data.version, self.wish.mode
+            )
             if (name, of) == (rule_, dict(wildcards))
         ]
         known = self.contents.setdefault(charge.question, content)
@@ -443,7 +445,9 @@ class Month(RuleBasedStateMachine):
         return any(
             tokens.index(token) > tokens.index(last)
             for one in self.wish.experiments.values()
-            for asked in [[other for _, _, other in questions(one, self.data.version)]]
+            for asked in [
+                [other for _, _, other in questions(one, self.data.version, self.wish.mode)]
+            ]
             if key in asked
             for other in asked
             if other != key and other[0] in _behind(key[0])
@@ -458,7 +462,7 @@ class Month(RuleBasedStateMachine):
         return {
             key
             for one in self.wish.experiments.values()
-            for _, _, key in questions(one, self.data.version)
+            for _, _, key in questions(one, self.data.version, self.wish.mode)
         }
 
     def check(self) -> None:
@@ -514,7 +518,7 @@ class Month(RuleBasedStateMachine):
         total = float(path.split("/")[3])
         keys = [
             key
-            for _, _, key in questions(one, self.data.version)
+            for _, _, key in questions(one, self.data.version, self.wish.mode)
             if key[0] == "run_trial" or key[1] == total
         ]
         own = [charged[self.answered[key][-1]] for key in keys]
