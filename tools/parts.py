@@ -12,13 +12,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 from arena import DELTA, centred, load
 from terminal import print_head, print_row, read_options, totals
+from trainings import accuracies, mean_and_sd
 
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.counts import right_counts
-from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of
@@ -67,9 +65,8 @@ def cell(arena: Arena, learner: Descent, epsilon: float, known: bool, repeats: i
     r = space.r(kappa, mu)
     asks = [NamedAsk(f"{epsilon} {again}", Ask(r, mu), learner, search) for again in range(repeats)]
     heads = [one.weights for one in answers(bench_of(arena), asks)[0]]
-    found = right_counts(ClassScorer(), heads, arena.test) / len(arena.test.labels)
     limited = "" if abs(space.kappa(r, mu) / kappa - 1) < 0.05 else f" (κ {space.kappa(r, mu):.2f})"
-    return f"{np.mean(found):.3f} ± {np.std(found, ddof=1):.3f}{limited}"
+    return f"{mean_and_sd(accuracies(arena, heads, repeats)[0])}{limited}"
 
 
 if __name__ == "__main__":

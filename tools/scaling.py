@@ -19,10 +19,9 @@ from pathlib import Path
 import numpy as np
 from arena import DELTA, centred, load
 from terminal import print_head, print_row, read_options
+from trainings import accuracies
 
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.counts import right_counts
-from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.arrays import Floats
@@ -113,8 +112,8 @@ def trained(
         for again in range(repeats)
     ]
     heads = [one.weights for one in answers(bench_of(arena), asks)[0]]
-    right: Floats = right_counts(ClassScorer(), heads, arena.test) / len(arena.test.labels)
-    return right.reshape(len(asked), repeats).mean(axis=1)
+    found: Floats = accuracies(arena, heads, repeats).mean(axis=1)
+    return found
 
 
 def heat(arena: Arena, repeats: int) -> Floats:

@@ -17,18 +17,16 @@ from pathlib import Path
 import numpy as np
 from arena import DELTA, centred, load
 from terminal import print_head, print_row, read_options, totals
+from trainings import accuracies
 
 from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.counts import right_counts
-from dpladder.learn.scorers import ClassScorer
 from dpladder.methods.dp_adam.section import Adam
 from dpladder.methods.dp_fc.section import FeatureCovariance
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_ls.section import LeastSquares
 from dpladder.methods.dp_newton.section import Newton
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.arrays import Floats
 from dpladder.report.style import CYCLE, canvas, log_axis
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.bench import NamedAsk, answers
@@ -105,8 +103,7 @@ def over_r(
         for again in range(repeats)
     ]
     heads = [one.weights for one in answers(bench_of(arena), asks)[0]]
-    right: Floats = right_counts(ClassScorer(), heads, arena.test) / len(arena.test.labels)
-    return [float(one) for one in right.reshape(len(WAYS), repeats).mean(axis=1)]
+    return [float(row.mean()) for row in accuracies(arena, heads, repeats)]
 
 
 def draw(epsilons: Sequence[float], curves: dict[str, list[float]], path: Path) -> None:

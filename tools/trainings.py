@@ -14,7 +14,6 @@ from arena import DELTA
 from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.counts import right_counts
-from dpladder.learn.data import Data
 from dpladder.learn.interface import Weights
 from dpladder.learn.scorers import ClassScorer
 from dpladder.learn.trainings import weights_of
@@ -29,7 +28,7 @@ from dpladder.search.training import Training, training_of
 
 def entry_for(learner: Learner, epsilon: float) -> Entry:
     """The whole total in one event; a training on samples is booked at its part of delta."""
-    sampled = getattr(learner, "sampling_rate", 1.0) < 1.0
+    sampled = learner.sampling < 1.0
     delta0 = booking.delta0_of(DELTA, booking.FINAL, booking.SAMPLED_SHARE) if sampled else 0.0
     return Entry(booking.largest_mu(epsilon, DELTA, Entry(delta0=delta0)), delta0=delta0)
 
@@ -55,16 +54,13 @@ def trained(arena: Arena, training: Training, name: str) -> Weights:
     return weights
 
 
-def accuracy(
-    arena: Arena, weights: Weights, learner: Learner | None = None, test: Data | None = None
-) -> float:
+def accuracy(arena: Arena, weights: Weights, learner: Learner | None = None) -> float:
     """The share of the test records that are right; a network needs its learner to say what its
     logits are."""
-    test = test or arena.test
     scorer = ClassScorer()
     if learner is not None:
         scorer = ClassScorer(weights_of(learner).logits(learner, arena.constants))
-    return right_counts(scorer, [weights], test)[0] / len(test.labels)
+    return float(right_counts(scorer, [weights], arena.test)[0]) / len(arena.test.labels)
 
 
 def accuracies(arena: Arena, weights: Sequence[Weights], repeats: int) -> Floats:

@@ -23,6 +23,7 @@ from dpladder.learn.finetune.descent import sample_worth
 from dpladder.learn.finetune.shapes import model_of
 from dpladder.learn.finetune.sums import guide_of
 from dpladder.learn.interface import Claim, Constants, Hyper
+from dpladder.learn.queries import QueryCall
 from dpladder.learn.trainings import declare, train, weights_of
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.methods.dp_gd.section import Descent
@@ -185,7 +186,8 @@ def test_a_networks_sample_is_worth_what_its_look_and_the_declared_size_say() ->
     look = next(asking)
     with pytest.raises(StopIteration) as ended:
         asking.send(torch.tensor(2000.0))
-    scale = look.query.scale(constants)  # type: ignore[union-attr]
+    assert isinstance(look, QueryCall)
+    scale = look.query.scale(constants)
     assert ended.value.value == guide.worth(30, 2000.0, claim, scale, constants)
     assert 0.0 < ended.value.value < 30.0
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 from support import ROOT, Workspace, as_the_ledger_knows, enter
 
 from dpladder.plan import job_identity
@@ -143,3 +145,15 @@ def package(tmp_path, monkeypatch) -> Iterator[Path]:
     yield copy
     monkeypatch.undo()
     packages.digest.cache_clear()
+
+
+@pytest.fixture
+def photos(project: Workspace) -> Workspace:
+    """Eighty images of two classes, dark and light."""
+    random = np.random.default_rng(0)
+    for place in range(80):
+        folder = Path("photos", ("dark", "light")[place % 2])
+        folder.mkdir(parents=True, exist_ok=True)
+        pixels = random.integers(0, 128, (12, 14, 3)) + 120 * (place % 2)
+        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{place}.png")
+    return project

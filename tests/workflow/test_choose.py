@@ -7,16 +7,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from PIL import Image
-from support import Workspace
 
 from dpladder.cli import main
 from dpladder.learn import weights
 from dpladder.report.summary import read_test
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.ci
 
 LAYERS = [["blocks.2"], ["blocks.1", "blocks.3"], "last"]
 NAMES = ("blocks.2", "blocks.1 + blocks.3", "last")
@@ -37,17 +34,6 @@ CHOOSE: dict[str, Any] = {
     },
     "fit": {"using": "pooled"},
 }
-
-
-@pytest.fixture
-def photos(project: Workspace) -> Workspace:
-    random = np.random.default_rng(0)
-    for place in range(80):
-        folder = Path("photos", ("dark", "light")[place % 2])
-        folder.mkdir(parents=True, exist_ok=True)
-        pixels = random.integers(0, 128, (12, 14, 3)) + 120 * (place % 2)
-        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{place}.png")
-    return project
 
 
 def test_every_candidate_is_charged_and_the_best_by_noised_counts_is_released(photos, capsys):

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
-from support import Workspace
 
 from dpladder.cli import main
 from dpladder.data.cache import FeatureCache, open_cache
@@ -28,17 +26,6 @@ VIEWED: dict[str, Any] = {
     },
     "learner": {"augment": 3},
 }
-
-
-@pytest.fixture
-def photos(project: Workspace) -> Workspace:
-    random = np.random.default_rng(0)
-    for place in range(80):
-        folder = Path("photos", ("dark", "light")[place % 2])
-        folder.mkdir(parents=True, exist_ok=True)
-        pixels = random.integers(0, 128, (12, 14, 3)) + 120 * (place % 2)
-        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{place}.png")
-    return project
 
 
 def caches(part: str) -> list[FeatureCache]:

@@ -134,10 +134,12 @@ def rungs_below(wildcards):
 
 
 def chosen_of(wildcards):
-    """The rungs' choices, where trials choose among candidates."""
+    """The last rung's choice, where trials choose among candidates."""
     config = config_of(wildcards)
-    rungs = range(len(config.sweep.ladder)) if config.sweep.choose else []
-    return [path("select_rung", "best", wildcards.experiment, rung=str(rung)) for rung in rungs]
+    if config.sweep.choose is None:
+        return []
+    last = len(config.sweep.ladder) - 1
+    return path("select_rung", "best", wildcards.experiment, rung=str(last))
 
 
 def measured_of(wildcards):

@@ -171,8 +171,8 @@ def _print_columns(reports: Sequence[column_report.ColumnReport], layout: Layout
 
 
 def _release_notes(project: Project) -> Iterator[str]:
-    """What a run would build on that other code, or older mechanisms, released; and whether this
-    dpladder is any commit's."""
+    """What a run would build on that older mechanisms released; and whether this dpladder is any
+    commit's."""
     states = known_states(project)
     project, states = with_answers(project, states)
     yield from (

@@ -46,5 +46,5 @@ def chosen_candidate(task: Task[TrainFinal]) -> int | None:
     """The best of the last rung, by noised scores, where candidates are tried."""
     if task.reads.choose is None:
         return None
-    winner = Trial(**read_json(task.input["chosen"][-1])["best"])
+    winner = Trial(**read_json(task.input["chosen"])["best"])
     return winner.candidate

@@ -155,10 +155,12 @@ def _length_of(reads: StoredReads | FindMean) -> float:
 def map_of(task: Task[SeenReads], part: Part) -> Map:
     """From a part's stored rows to those that a training sees."""
     arrays = load_file(task.input["mean"]) if task.input.get("mean") else {}
-    depths, whole = depths_of(task, part), depths_of_mean(task, part)
+    depths = depths_of(task, part)
     mean, noise = arrays.get("mean"), float(arrays["noise"][0]) if "noise" in arrays else 0.0
-    if mean is not None and depths is not None and whole is not None and depths != whole:
-        mean, noise = whole.mean_of(depths, mean, noise)
+    if mean is not None and depths is not None and task.reads.choose is not None:
+        whole = depths_of_mean(task, part)
+        if whole is not None and whole != depths:
+            mean, noise = whole.mean_of(depths, mean, noise)
     if mean is not None and noise:
         mean = shrink_mean(mean, noise)
     bought, length = task.reads.mean, task.reads.length

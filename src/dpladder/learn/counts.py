@@ -8,7 +8,7 @@ What a question says of a record is taken for what it may be, and cut to what th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +31,6 @@ BLOCK = 8192  # rows held in float64 at a time
 Places = tuple[NDArray[np.int64], NDArray[np.float64]]
 """Of each record, in each block, the cells that it is in and its share of each; a cell below 0 is
 none: (records, blocks, cells) both."""
-PlacesOf = Callable[[Data], Places]
 
 
 def ask(question: QueryCall, data: Data, constants: Constants, meter: Meter) -> Floats:

@@ -1,6 +1,6 @@
 """Releases that are kept: which the ledgers hold just as a config asks for them, what no edit may
-pay for again unsaid, and what is told of them: older versions of their mechanisms, other code, a
-wrong price."""
+pay for again unsaid, and what is told of them: older versions of their mechanisms, a wrong
+price."""
 
 from __future__ import annotations
 

@@ -184,7 +184,6 @@ FIGURES = (
     CALIBRATION_ERROR,
     OVERCONFIDENCE,
 )
-BY_NAME = {figure.name: figure for figure in FIGURES}
 PER_FINDING = ("by_finding", "scores_by_finding")  # tables of each class by itself
 OF_FINDINGS = tuple(figure for figure in FIGURES if not {*PER_FINDING}.isdisjoint(figure.of))
 

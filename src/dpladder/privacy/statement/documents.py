@@ -110,8 +110,8 @@ class PlanDocument:
     by experiment, empty in research. `mechanisms`: the names of those behind each job that spends,
     by experiment and rule. `deployment`: its section of that name. `notes`: what it cannot hope
     for. What hangs on the ledger, `feasible`, `problems`, `lifetimes` and `kept`, what is told of
-    releases by older versions or other code, is left at its default in results/plan.json, because
-    it changes while the plan is carried out."""
+    releases by older versions, is left at its default in results/plan.json, because it changes
+    while the plan is carried out."""
 
     mode: Mode
     relation: Relation
@@ -147,7 +147,7 @@ class StatedSpend(NamedJob):
     `reserved`, `released`: entries of the ledger. `unsound`: why it costs more than was booked for
     it, where a bug that is mended made it so. `continued`: the entry of the last run that took it
     up again, after something was released. `made`: how, where whoever composed the statement would
-    make it otherwise: by older versions or other code; else empty."""
+    make it otherwise: by older versions, or by other packages; else empty."""
 
     label: str
     partition: str
