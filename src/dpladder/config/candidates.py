@@ -74,8 +74,8 @@ def rungs(c: Any) -> Messages:
     if trials[:1] != [count] or trials != sorted(trials, reverse=True):
         yield (
             f"given {trials} trials beside sweep.choose; the first rung tries each of the {count} "
-            "candidates once, and the best of a rung go on to the next, which has no more; or leave "
-            "rungs out, and the plan chooses"
+            "candidates once, and the best of a rung go on to the next, which has no more; or "
+            "leave rungs out, and the plan chooses"
         )
 
 
