@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, network_mean, plain_mean, shrink_mean
 from dpladder.data.datasets import open_source
 from dpladder.data.depths import Known, depths_for, stored_depths
+from dpladder.data.sources import Source
 from dpladder.learn import counts
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
@@ -30,12 +31,35 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.research.contest import Arena
 
+IMAGES_96 = Features(image_size=96, batch_size=50)
+IMAGES_128 = Features(image_size=128, batch_size=50)
+SENTENCES = Features(model="minilm", batch_size=50)
+
+
+@dataclass(frozen=True)
+class Published:
+    """Published data in files of your own. The first `train` records are for training, as their
+    authors have it, and all others for the test."""
+
+    sources: Sequence[str]
+    train: int
+    features: Features = IMAGES_128
+
+
+PUBLISHED: Mapping[str, Published] = {
+    "cifar10": Published(("folder:data/cifar10/train", "folder:data/cifar10/test"), 50_000),
+    # examples/glue.py writes it
+    "sst2": Published(("jsonl:data/glue/sst2.jsonl",), 67_349, SENTENCES),
+}
 # as features.layers: auto has them: several depths of a network
 AUTO = ("mnist5k-auto", "digits-auto", "clothes-auto", "objects-auto", "bible-auto")
 LAST = ("mnist5k", "digits-1280", "clothes", "objects", "bible")  # the same, its last output alone
-DATA = ("mnist5k-112", "digits", "mixture", "fashion", *LAST, *AUTO)
+WHOLE = tuple(f"{name}{depths}" for name in PUBLISHED for depths in ("", "-auto"))
+DATA = ("mnist5k-112", "digits", "mixture", "fashion", *LAST, *AUTO, *WHOLE)
 FITTED = ("digits", "mixture", *AUTO)  # what priors and prices are fitted to
 # the same classes from elsewhere: MNIST as digits has its images, digits as MNIST, a translation
+# whose last output follows the network's own norm
+WITH_NORM = ("mnist5k", "digits-1280", "clothes", "objects", "fashion", "cifar10")
 KIN = {"digits": "mnist5k-8", "mnist5k": "digits-1280", "bible": "web"}
 DELTA = 1e-5
 PUBLIC = 200  # records of a public sample
@@ -98,9 +122,7 @@ def less_own_mean(arena: Arena, mu: float, part: float, length: float = 32.0) ->
 def centred(name: str, centre: str) -> bool:
     """Whether there is a mean to take away, for nothing: that of a public sample, or of the
     network's own last norm."""
-    return centre == "public" or (
-        centre == "auto" and name in ("mnist5k", "digits-1280", "clothes", "objects", "fashion")
-    )
+    return centre == "public" or (centre == "auto" and name in WITH_NORM)
 
 
 def stored(name: str, cache: Path | None, threads: int, seed: int) -> Arena:
@@ -113,6 +135,9 @@ def arena_of(
 ) -> Arena:
     order = np.random.default_rng(0).permutation(len(labels))
     count = 3000 if name == "mixture" else len(labels) * 4 // 5
+    if published := PUBLISHED.get(name.partition("-")[0]):
+        count = published.train
+        order = np.concatenate([order[order < count], order[order >= count]])
     train, test = (
         Data(features[part], labels[part].astype(np.int64))
         for part in (order[:count], order[count:])
@@ -148,10 +173,12 @@ def mixture() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 def kept(name: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """A name says the data, and after a dash which depths of the network are taken: the last, if it
     says none; `1280`, the last of digits, which without a dash are pixels; `112`, the fifth stage;
-    `auto`, the default's."""
+    `auto`, the default's; or one by its own name."""
     features, labels, told = kept_depths(name, cache)
     of: dict[str, Layers] = {"112": ("blocks.4",), "auto": "auto"}
-    layers = of.get(name.partition("-")[2], "last")
+    of |= dict.fromkeys(("", "8", "1280"), "last")
+    which = name.partition("-")[2]
+    layers = of.get(which, (which,))
     return chosen_depths(features, told, layers), labels
 
 
@@ -160,7 +187,7 @@ def kept_depths(
 ) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
     """All depths of a data set, and what they are called."""
     plain, _, which = name.partition("-")
-    own = plain if which != "8" and not (plain == "digits" and which) else name
+    own = name if which == "8" else "digits-depths" if plain == "digits" and which else plain
     file = None if cache is None else cache / f"{own}.npz"
     if file is not None and file.exists():
         with np.load(file) as arrays:
@@ -174,7 +201,7 @@ def kept_depths(
 
 
 def chosen_depths(
-    features: NDArray[np.float16], told: str, layers: Layers, length: float = 32.0
+    features: NDArray[Any], told: str, layers: Layers, length: float = 32.0
 ) -> NDArray[np.float32]:
     """The depths that features.layers asks for."""
     known = stored_depths({"depths": told})
@@ -185,7 +212,14 @@ def chosen_depths(
 def extract(name: str) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
     """All depths of mnist5k, digits and the first 6,000 of fashion (clothes) through the bundled
     network at 96 pixels, of 6,000 objects at 128; digits as raw pixels, and mnist5k-8 as they are;
-    verses of the Bible, or of the World English one."""
+    verses of the Bible, or of the World English one; of published data all records."""
+    if published := PUBLISHED.get(name.partition("-")[0]):
+        sources = [open_source(one) for one in published.sources]
+        records = [one.read(index) for one in sources for index in range(len(one.labels))]
+        labels = [label for one in sources for label in one.labels]
+        return through(
+            published.features, sources[0], records, np.unique(labels, return_inverse=True)[1]
+        )
     if name.startswith(("bible", "web")):
         return verses(name.partition("-")[0])
     if name.startswith(("fashion", "clothes")):
@@ -199,18 +233,17 @@ def extract(name: str) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
         network = encoder(Features(model="none"), source, threads=2)
         rows = np.stack([network.load(source.read(index), 0) for index in range(count)])
         return rows.astype(np.float16), np.asarray(source.labels, np.int64), "[]"
-    return through(96, [own(index) for index in range(count)], source.labels)
+    return through(IMAGES_96, source, [own(index) for index in range(count)], source.labels)
 
 
 def through(
-    size: int, images: Any, labels: Any
+    features: Features, source: Source, records: Any, labels: Any
 ) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
-    """All depths of the bundled network, at so many pixels."""
-    features = Features(image_size=size, batch_size=50)
-    network = encoder(features, open_source("mnist5k"), threads=2)
+    """All depths of a bundled network; `source` tells what kind of records these are."""
+    network = encoder(features, source, threads=2)
     rows = [
-        encoded(network, [network.load(image, 0) for image in images[start : start + 1000]])
-        for start in range(0, len(images), 1000)
+        encoded(network, [network.load(record, 0) for record in records[start : start + 1000]])
+        for start in range(0, len(records), 1000)
     ]
     told = str(network.facts["depths"])
     return np.concatenate(rows).astype(np.float16), np.asarray(labels, np.int64), told
@@ -241,7 +274,8 @@ def clothes(count: int) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
         return np.frombuffer(gzip.decompress((CLOTHES / name).read_bytes()), np.uint8, offset=head)
 
     images = pixels("train-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)[:count]
-    return through(96, images, pixels("train-labels-idx1-ubyte.gz", 8)[:count])
+    labels = pixels("train-labels-idx1-ubyte.gz", 8)[:count]
+    return through(IMAGES_96, open_source("mnist5k"), images, labels)
 
 
 def objects(each: int = 600) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
@@ -249,7 +283,8 @@ def objects(each: int = 600) -> tuple[NDArray[np.float16], NDArray[np.int64], st
     folders = [folder for folder in sorted(OBJECTS.iterdir()) if folder.is_dir()]
     files = [sorted(folder.glob("*.jpg"))[:each] for folder in folders]
     labels = [label for label, own in enumerate(files) for _ in own]
-    return through(128, [file.read_bytes() for own in files for file in own], labels)
+    images = [file.read_bytes() for own in files for file in own]
+    return through(IMAGES_128, open_source(f"folder:{OBJECTS}"), images, labels)
 
 
 def verses(name: str, count: int = 5000) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
@@ -261,10 +296,8 @@ def verses(name: str, count: int = 5000) -> tuple[NDArray[np.float16], NDArray[n
     some = np.random.default_rng(0).choice(known, count, replace=False)
     labels = np.searchsorted(GENRES, some // 1_000_000)
     source = open_source({"bible": "kjv", "web": "web"}[name])
-    network = encoder(Features(model="minilm", batch_size=50), source, threads=2)
-    texts = verses_of(name, some)
-    rows = encoded(network, [network.load(text.encode(), 0) for text in texts])
-    return rows.astype(np.float16), labels.astype(np.int64), str(network.facts["depths"])
+    texts = [text.encode() for text in verses_of(name, some)]
+    return through(SENTENCES, source, texts, labels)
 
 
 def verses_of(name: str, some: Any) -> list[str]:

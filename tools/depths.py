@@ -1,23 +1,25 @@
 """Which depths of a network are worth most? The default (`features.layers: auto`) beside the last
-output alone, on public data.
+output alone, or single depths by name, on public data.
 
 python tools/depths.py [mnist5k digits clothes objects bible] [--repeats 5] [--cache FOLDER]
-[--totals 0.1 0.3 1 2 4 8]
+[--totals 0.1 0.3 1 2 4 8] [--depths last auto]
 
 One training with the whole total and kappa by the prior, everything charged: features are centred
 as the plan would have it, by the network's own mean, by a noised one, or not at all. Prints mean
-test accuracy. Objects are the first 600 of each class of CIFAR-10's training images, as JPEG in a
-folder for each class (data/cifar10/train).
+test accuracy. The total `inf` is the same learner without noise, at the best r. Objects are the
+first 600 of each class of CIFAR-10's training images, as JPEG in a folder for each class
+(data/cifar10/train); cifar10 is all of them, and sst2 lies in data/glue (examples/glue.py).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import numpy as np
 import trainings
-from arena import DELTA, LAST_OUTPUT, less_own_mean, stored
+from arena import DELTA, LAST_OUTPUT, centred, less_own_mean, stored
 from terminal import print_head, print_row, read_options, totals
 
 from dpladder.config.sweep_sections import Search
@@ -26,30 +28,42 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan.resolve import MEAN, PAYS, PAYS_AGAIN
 from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of
+from dpladder.research.without_noise import OPEN, best
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import belief, with_prior
 from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
 
-LAST = {"mnist5k": "mnist5k", "digits": "digits-1280", "clothes": "clothes"}
-LAST |= {"objects": "objects", "bible": "bible"}
+PROBLEMS = ("mnist5k", "digits", "clothes", "objects", "bible")
 TOTALS = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0)
 
 
 def main() -> None:
-    asked = read_options(__doc__, problems=[*LAST], totals=TOTALS, repeats=5, threads=2, cache=Path)
-    print_head("data", "depths", *totals(asked.totals))
+    asked = read_options(
+        __doc__,
+        problems=[*PROBLEMS],
+        depths=["last", "auto"],
+        totals=TOTALS,
+        repeats=5,
+        threads=2,
+        cache=Path,
+    )
+    print_head("data", "depths", "width", *totals(asked.totals))
     for name in asked.problems:
-        for which, data in (("last", LAST[name]), ("auto", f"{name}-auto")):
+        for which in asked.depths:
+            last = "digits-1280" if name == "digits" else name
+            data = last if which == "last" else f"{name}-{which}"
             arena = stored(data, asked.cache, asked.threads, 0)
-            free = which == "last" and name != "bible"
+            free = which == "last" and centred(data, "auto")
             found = [accuracy(arena, total, free, asked.repeats) for total in asked.totals]
-            print_row(name, which, *found)
+            print_row(name, which, arena.constants.dimension, *found)
 
 
 def accuracy(arena: Arena, total: float, free: bool, repeats: int) -> float:
     """Mean test accuracy over noise, centred as the plan has it. `free`: whether the network's own
     mean is there for nothing."""
+    if total == inf:
+        return _trained(arena, OPEN, free, not free)
     mu = gdp.mu_from_epsilon(total, DELTA)
     bought = arena.constants.n0 * mu >= (PAYS_AGAIN if free else PAYS)
     found = [_trained(replace(arena, seed=seed), mu, free, bought) for seed in range(repeats)]
@@ -62,7 +76,11 @@ def _trained(arena: Arena, mu: float, free: bool, bought: bool) -> float:
     arena = _less_network_mean(arena) if network else less_own_mean(arena, mu, part)
     learner, left = Descent(), mu * (1 - part) ** 0.5
     search = with_prior(Search(), learner, free or bought)
-    r = Space(search, learner, arena.constants).r(belief(learner.name, search).median, left)
+    space = Space(search, learner, arena.constants)
+    if mu == OPEN:
+        r, search = best(arena, space)
+    else:
+        r = space.r(belief(learner.name, search).median, left)
     [found], _ = answers(bench_of(arena), [NamedAsk("one", Ask(r, left), learner, search)])
     return trainings.accuracy(arena, found.weights)
 

@@ -1,21 +1,25 @@
 """In distribution and off it, network by network, in one process: what grid.yaml and shift.yaml
 ask, without the workflow.
 
-python tools/shift.py [--networks efficientnet_lite0 efficientnet_lite1 efficientnet_lite2]
-    [--epsilons 0.5 1 4] [--records 5000] [--size 96] [--repeats 5]
+python tools/shift.py [mnist5k | cifar10] [--networks efficientnet_lite0 efficientnet_lite1
+    efficientnet_lite2] [--epsilons 0.5 1 4] [--records 5000] [--size 96] [--repeats 5]
+    [--cache FOLDER]
 
-Trains on mnist5k, tests on its own fifth, on scikit-learn's digits, and on the digits with Gaussian
-blur and noise. One training by the prior's kappa with the whole total; inf is the same learner
-without noise, at the best r.
+Trains on the last output of each network, less the network's own mean, and tests on records of the
+same kind and of another: mnist5k on its own fifth and on scikit-learn's digits, cifar10 (see
+arena.py; EfficientNet-Lite0 at 128 pixels, whatever the options) on its own test images and on
+`--records` of them. Of the other kind also with Gaussian blur and noise. One training by the
+prior's kappa with the whole total; inf is the same learner without noise, at the best r.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
+from pathlib import Path
 
 import numpy as np
-from arena import DELTA, encoded
+from arena import DELTA, PUBLISHED, chosen_depths, encoded, load
 from terminal import print_head, print_row, read_options
 
 from dpladder.config.features_sections import Features
@@ -42,8 +46,9 @@ from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
 
 LENGTH = 32.0
+OTHERS = {"mnist5k": "digits", "cifar10": PUBLISHED["cifar10"].sources[-1]}
 TESTS: dict[str, Corruption | None] = {
-    "digits": None,
+    "as they are": None,
     **{
         f"{kind} {severity}": Corruption(kind, severity)
         for kind in ("blur", "noise")
@@ -55,23 +60,42 @@ TESTS: dict[str, Corruption | None] = {
 def main() -> None:
     asked = read_options(
         __doc__,
+        choices={"problem": [*OTHERS]},
+        problem="mnist5k",
         networks=[f"efficientnet_lite{size}" for size in range(3)],
         epsilons=[0.5, 1.0, 4.0],
         records=5000,
         size=96,
         repeats=5,
+        cache=Path,
     )
-    print_head("network", "total ε", "mnist5k", *TESTS)
-    for name in asked.networks:
-        arena, others = of_network(Features(model=name, image_size=asked.size), asked.records)
+    published = PUBLISHED.get(asked.problem)
+    networks = [Features(model=name, image_size=asked.size) for name in asked.networks]
+    print_head("network", "total ε", asked.problem, *TESTS)
+    for features in [published.features] if published else networks:
+        seen = seen_by(features)
+        arena = (
+            load(asked.problem, asked.cache, 1, 0)
+            if published
+            else arena_of(features, seen, asked.records)
+        )
+        others = [
+            data_of(OTHERS[asked.problem], features, seen, asked.records, how)
+            for how in TESTS.values()
+        ]
         for epsilon in (*asked.epsilons, inf):
             found = tested(arena, others, epsilon, asked.repeats)
-            print_row(name, f"{epsilon:g}", *found)
+            print_row(features.model, f"{epsilon:g}", *found)
 
 
-def of_network(features: Features, records: int) -> tuple[Arena, Sequence[Data]]:
-    """The arena of MNIST's images, and the further tests, all as a training sees them."""
-    seen = Map(network_mean(features), None, LENGTH, Features().constant)
+def seen_by(features: Features) -> Map:
+    """What a training sees of the last output: itself less the network's own mean."""
+    mean = network_mean(features.model_copy(update={"layers": "last"}))
+    return Map(mean, None, LENGTH, Features().constant)
+
+
+def arena_of(features: Features, seen: Map, records: int) -> Arena:
+    """MNIST's images as a training sees them."""
     own = data_of("mnist5k", features, seen, records)
     cut = len(own.labels) * 4 // 5
     train, test = (
@@ -80,8 +104,7 @@ def of_network(features: Features, records: int) -> tuple[Arena, Sequence[Data]]
     width = own.features.shape[1]
     constants = Constants(n0=cut, classes=10, dimension=width, delta=DELTA, length=LENGTH)
     terms = Terms("mnist5k", "add_remove", "record", 1, DELTA, "given", mode="research")
-    others = [data_of("digits", features, seen, records, how) for how in TESTS.values()]
-    return Arena(train, test, constants, terms, Resources(threads=1), 0), others
+    return Arena(train, test, constants, terms, Resources(threads=1), 0)
 
 
 def data_of(
@@ -93,8 +116,9 @@ def data_of(
     images = [network.load(source.read(int(index)), 0) for index in order]
     if how is not None:
         images = [corrupt_image(image, how) for image in images]
-    rows = encoded(network, images)
-    return Data(seen(rows), np.asarray(source.labels, np.int64)[order])
+    rows = chosen_depths(encoded(network, images), str(network.facts["depths"]), "last")
+    _, labels = np.unique(source.labels, return_inverse=True)
+    return Data(seen(rows), labels[order])
 
 
 def tested(arena: Arena, others: Sequence[Data], epsilon: float, repeats: int) -> list[float]:

@@ -2,7 +2,7 @@
 prior in kappa, the price of looking and the choice of centring are fitted to (tools/fit_prior.py).
 
 python tools/surfaces.py [DATA ...] [--cache FOLDER] [--out surfaces.csv] [--learner dp_gd]
-[--kappas 0.01 0.03 ...]
+[--kappas 0.01 0.03 ...] [--mus 0.003 0.006 ...] [--records 4000]
 
 Research, seeded. A line is one cell: correct predictions on the training records (what a trial's
 score counts) and on the test records, their means and spreads over the repeats.
@@ -54,6 +54,8 @@ def main() -> None:
         centre=["none", "public"],
         learner="dp_gd",
         kappas=KAPPAS,
+        mus=MUS,
+        records=MOST,
         repeats=6,
         threads=2,
         cache=Path,
@@ -61,9 +63,9 @@ def main() -> None:
     )
     for name in asked.problems:
         for centre in asked.centre:
-            arena = few(load(name, asked.cache, asked.threads, 0, centre))
+            arena = few(load(name, asked.cache, asked.threads, 0, centre), asked.records)
             learner = learner_of({"name": asked.learner})
-            cells = measured(name, centre, arena, learner, asked.kappas, asked.repeats)
+            cells = measured(name, centre, arena, learner, asked.kappas, asked.repeats, asked.mus)
             new = not asked.out.exists()
             with asked.out.open("a", newline="") as file:
                 table = csv.DictWriter(file, [*asdict(cells[0])], lineterminator="\n")
@@ -73,17 +75,23 @@ def main() -> None:
             print(name, centre, "done", flush=True)
 
 
-def few(arena: Arena) -> Arena:
+def few(arena: Arena, records: int = MOST) -> Arena:
     """No more training records than need be: what counts is their number times mu."""
-    part = Data(arena.train.features[:MOST], arena.train.labels[:MOST])
+    part = Data(arena.train.features[:records], arena.train.labels[:records])
     return replace(arena, train=part, constants=replace(arena.constants, n0=len(part.labels)))
 
 
 def measured(
-    name: str, centre: str, arena: Arena, learner: Learner, kappas: Sequence[float], repeats: int
+    name: str,
+    centre: str,
+    arena: Arena,
+    learner: Learner,
+    kappas: Sequence[float],
+    repeats: int,
+    mus: Sequence[float] = MUS,
 ) -> list[Cell]:
     n0, space = arena.constants.n0, Space(Search(), learner, arena.constants)
-    places = [(mu, space.r(kappa, mu)) for mu in MUS for kappa in kappas]
+    places = [(mu, space.r(kappa, mu)) for mu in mus for kappa in kappas]
     asks = [
         NamedAsk(f"{mu} {r} {again}", Ask(r, mu), learner, space.search)
         for mu, r in places

@@ -16,7 +16,15 @@ from dpladder.jobs.task import Task
 from dpladder.plan.rule_params import CompareHpo
 from dpladder.privacy.accounting import gdp
 from dpladder.report.reading import Document
-from dpladder.research.contest import GRID, Arena, Competitor, Standing, contest, oracle
+from dpladder.research.contest import (
+    GRID,
+    GRID_REPEATS,
+    Arena,
+    Competitor,
+    Standing,
+    contest,
+    oracle,
+)
 from dpladder.research.contestants import METHODS, entry
 from dpladder.research.ladder import LadderSearcher
 from dpladder.research.searches_figure import write_results
@@ -75,7 +83,7 @@ def compare(
     entries = [entry(name, setting, learner) for name in names]
     varied = ablations(setting, learner) if ablated else []
     rows = contest(arena, [*entries, *varied], repeats)
-    top = oracle(arena, setting, learner)
+    top = oracle(arena, setting, learner, repeats=min(GRID_REPEATS, repeats))
     floor = max((row.mean for row in rows if row.name in FLOORS), default=math.nan)
     judged = [add_rerr(row, floor, top, arena.constants.delta) for row in rows]
     return judged[: len(entries)], judged[len(entries) :]
