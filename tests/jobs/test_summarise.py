@@ -56,4 +56,4 @@ def test_a_place_of_a_search_in_r_is_no_kappa(unit: Any, kappa: float | None) ->
         "counted": 20,
         "sd": 1.0,
     }
-    assert _trial(trial, learner_of({"name": "dp_gd"}), search, ()).kappa == kappa
+    assert _trial(trial, learner_of({"name": "dp_gd"}), search).kappa == kappa

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from typing import Any
 
 import pytest
 
-from dpladder.config import Project
+from dpladder.config import Project, candidates
 from dpladder.config.load import overlay, resolve
+from dpladder.errors import BadInput
+from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.plan import Plan, artifact_cost, make_plan
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import mu
+from dpladder.search.prior import prior_of_learner
 
 LAYERS: list[Any] = ["auto", ["blocks.3", "blocks.4"], ["blocks.5"], "last"]
 ASKED: dict[str, Any] = {
@@ -20,6 +24,8 @@ ASKED: dict[str, Any] = {
     "privacy": {"epsilon": 1.0, "delta": 1e-5, "lifetime": {"epsilon": 8.0}},
     "sweep": {"choose": {"features": {"layers": LAYERS}}},
 }
+LEARNERS = ["dp_gd", "dp_adam", "dp_ls", "dp_newton"]
+OF_LEARNERS = {"choose": {"features": {"layers": []}, "learner": {"name": LEARNERS}}}
 RUNGS = {"rungs": [{"epsilon": 0.1, "trials": 4}, {"epsilon": 0.2, "trials": 2}]}
 
 
@@ -31,7 +37,11 @@ def plan(of: Project) -> Plan:
     return make_plan(of, {})
 
 
-@pytest.mark.parametrize("sweep", [RUNGS, {}], ids=["by hand", "left to the plan"])
+@pytest.mark.parametrize(
+    "sweep",
+    [RUNGS, {}, RUNGS | OF_LEARNERS],
+    ids=["by hand", "left to the plan", "learners by hand"],
+)
 def test_every_candidate_is_charged_for_its_training_and_its_count(sweep: dict[str, Any]) -> None:
     asked = project(sweep=sweep)
     made = plan(asked)
@@ -67,6 +77,25 @@ def test_the_plan_names_candidates_and_what_they_cost() -> None:
     assert "no sweep" not in bought
 
 
+def test_a_public_validation_part_scores_candidates_for_nothing(tmp_path: Any) -> None:
+    sample = tmp_path / "validation.npz"
+    sample.touch()
+    asked = project(
+        dataset={"public_validation": f"npz:{sample}"}, sweep={"select": {"by": "public"}}
+    )
+    spends = [
+        spend
+        for item in plan(asked).items.values()
+        if item.job.rule == "run_trial"
+        for spend in item.spends
+    ]
+    assert [spend.label for spend in spends] == ["weights"] * len(LAYERS)
+    assert "the best by counts on dataset.public_validation gets" in asked.choices["main"]
+    caption = resources.files("dpladder.report").joinpath("captions", "choice.rst").read_text()
+    assert "every score was paid for" not in caption.lower()
+    assert "scores are exact and free" in " ".join(caption.split())
+
+
 def test_a_later_rung_hangs_on_what_the_earlier_one_released() -> None:
     """So whoever changes the earlier one asks the later one anew."""
     config = project(sweep=RUNGS).main
@@ -77,6 +106,92 @@ def test_a_later_rung_hangs_on_what_the_earlier_one_released() -> None:
         for one in (config, other)
     ]
     assert ids[0] != ids[1]
+
+
+def trial(of: Project, number: int = 0) -> dict[str, Any]:
+    """What Snakemake compares of a trial of the first rung."""
+    wildcards = {"experiment": "main", "rung": "0", "trial": str(number)}
+    return job_identity.params(of, "run_trial", wildcards)
+
+
+def test_each_learner_is_tried_at_the_middle_of_its_own_prior() -> None:
+    asked = project(sweep=RUNGS | OF_LEARNERS)
+    several, centred = trial(asked)["candidates"], asked.main.features.centre != "none"
+    assert [one["learner"]["name"] for one in several] == LEARNERS
+    medians = [one["sweep.search"]["expected"][0] for one in several]
+    assert medians == [prior_of_learner(name, centred).median for name in LEARNERS]
+    assert len({*medians}) > 1
+
+
+def test_every_candidate_takes_what_the_config_says_of_the_learner() -> None:
+    said = {"learner": {"clip": 0.5, "link": "sigmoid"}}
+    one = {"choose": {"features": {"layers": []}, "learner": {"name": ["dp_gd", "dp_adam"]}}}
+    several = trial(project(sweep=one, **said))["candidates"]
+    assert [(each["learner"]["clip"], each["learner"]["link"]) for each in several] == [
+        (0.5, "sigmoid")
+    ] * 2
+    # the default of each where the config says nothing
+    assert [each["learner"]["free_step"] for each in several] == [True, False]
+
+
+def test_of_two_keys_every_combination_is_a_candidate() -> None:
+    both = {"choose": {"features": {"layers": ["auto", "last"]}, "learner": {"name": LEARNERS[:2]}}}
+    asked = project(sweep=both)
+    assert asked.main.sweep.ladder[0].trials == 4
+    pairs = [(one["features.layers"], one["learner"]["name"]) for one in trial(asked)["candidates"]]
+    assert pairs == [("auto", "dp_gd"), ("auto", "dp_adam"), ("last", "dp_gd"), ("last", "dp_adam")]
+    assert "4 candidates (blocks.4 + blocks.5 + blocks.6, dp_gd; " in asked.choices["main"]
+
+
+def test_a_trial_is_known_by_the_versions_of_all_learners_that_are_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A count of an older version would speak for another learner than the one that is trained."""
+    config = project(sweep=RUNGS | OF_LEARNERS).main
+    assert {*LEARNERS} <= {*rule_specs.versions_of(config, "run_trial")}
+    known = [
+        rule_specs.identity_of(config, "run_trial", {"dp_newton": version}) for version in (1, 2)
+    ]
+    assert known[0] != known[1]
+
+
+def test_a_learner_that_samples_by_itself_is_no_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its trials would be charged as those on full batches, which cost more."""
+    sampled = Descent(name="dp_gd", sampling_rate=0.5)
+    monkeypatch.setattr(candidates, "learner_as", lambda learner, name: sampled)
+    with pytest.raises(BadInput, match="dp_adam buys, samples or sees records in its own way"):
+        project(sweep=OF_LEARNERS)
+
+
+@pytest.mark.parametrize("key", ["features", "learner"])
+def test_candidates_in_another_order_share_the_mean_that_was_paid_for(key: str) -> None:
+    of_key: dict[str, Any] = {"features": {"layers": LAYERS}, "learner": {"name": LEARNERS}}
+    [(name, values)] = of_key[key].items()
+    nothing = {"features": {"layers": []}}
+    orders = [
+        project(
+            features={"mean": {"epsilon": 0.1}},
+            sweep=RUNGS | {"choose": nothing | {key: {name: order}}},
+        )
+        for order in (values, values[::-1])
+    ]
+    means = {job_identity.question_id(one.main, "estimate_mean", {}) for one in orders}
+    assert len(means) == 1
+    # what the release is known by beside its question
+    params = [job_identity.params(one, "estimate_mean", {"experiment": "main"}) for one in orders]
+    assert params[0] == params[1]
+    trials = {
+        job_identity.question_id(one.main, "run_trial", {"rung": "0", "trial": "0"})
+        for one in orders
+    }
+    assert len(trials) == 2
+
+
+def test_learners_share_the_mean_of_a_config_that_chooses_nothing() -> None:
+    bought = {"features": {"mean": {"epsilon": 0.1}}}
+    plain = overlay({key: ASKED[key] for key in ("dataset", "privacy")}, bought)
+    configs = project(sweep=OF_LEARNERS, **bought).main, resolve_defaults(resolve(plain)).main
+    assert len({job_identity.question_id(one, "estimate_mean", {}) for one in configs}) == 1
 
 
 def test_other_candidates_are_other_questions_and_other_caches_are_not() -> None:

@@ -102,6 +102,12 @@ CONFIGS: dict[str, dict[str, Any]] = {
             "choose": {"features": {"layers": ["auto", ["blocks.3"]]}},
         },
     },
+    "a choice among learners": {
+        "sweep": {
+            "rungs": [{"epsilon": 0.1, "trials": 2}, {"epsilon": 0.2, "trials": 1}],
+            "choose": {"learner": {"name": ["dp_gd", "dp_ls"]}},
+        },
+    },
     "a network": {
         "dataset": {"source": "digits", "classes": None},
         "features": {"model": "efficientnet_lite0"},
@@ -110,7 +116,8 @@ CONFIGS: dict[str, dict[str, Any]] = {
 NEUTRAL = {
     "dataset.multiline": False,
     "dataset.version": None,
-    "sweep.choose": None,
+    "candidates": [],
+    "tried": [],
 }  # left out of params at these values
 BY_THE_PLAN = {"mu"}  # of a fit: what the final training stands on (plan/startup.py)
 

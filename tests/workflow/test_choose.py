@@ -12,6 +12,7 @@ import pytest
 from dpladder.cli import main
 from dpladder.learn import weights
 from dpladder.report.summary import read_test
+from dpladder.search.prior import prior_of_learner
 
 pytestmark = pytest.mark.ci
 
@@ -34,6 +35,52 @@ CHOOSE: dict[str, Any] = {
     },
     "fit": {"using": "pooled"},
 }
+
+
+LEARNERS = ("dp_gd", "dp_ls")
+
+
+def test_the_learner_that_trials_choose_trains_the_model_that_is_released(photos):
+    sweep = {
+        "rungs": [{"epsilon": 6.0, "trials": 2}],
+        "choose": {"learner": {"name": [*LEARNERS]}},
+        "select": {"share": 0.5},
+    }
+    features = CHOOSE["features"] | {"layers": "last"}
+    photos.configure(CHOOSE | {"sweep": sweep, "features": features})
+    photos.finish("results/privacy.json", "results/main/summary.json", "results/report.html")
+    assert main(["verify", "results"]) == 0
+    spends = [
+        spend for held in photos.held() if held.job.rule == "run_trial" for spend in held.spends
+    ]
+    assert Counter(spend.label for spend in spends) == {"weights": 2, "score": 2}
+
+    [best] = [json.loads(Path("results/main/rungs/0/best.json").read_text())]
+    winner = best["best"]["candidate"]
+    trained_by = [
+        weights.load(Path(f"results/main/rungs/0/trials/{trial}/weights.safetensors"))[1]["learner"]
+        for trial in range(2)
+    ]
+    assert tuple(one["name"] for one in trained_by) == LEARNERS
+    _, facts = weights.load(Path(FINAL))
+    assert facts["candidate"] == winner
+    assert facts["config"]["learner"]["name"] == LEARNERS[winner]
+    # r at the middle of its own learner's prior
+    assert facts["kappa"] == pytest.approx(prior_of_learner(LEARNERS[winner], True).median)
+
+    summary = json.loads(Path("results/main/summary.json").read_text())
+    assert summary["learner"] == LEARNERS[winner]
+    assert summary["targets"][0]["candidate"] == LEARNERS[winner]
+    assert summary["targets"][0]["test"]["accuracy"] > 0.7
+    # each in its own learner's words
+    first, second = summary["rungs"][0]["trials"]
+    assert first["eta"] is not None
+    assert second["ridge"] is not None
+    assert f"{LEARNERS[winner]} was chosen" in Path("results/main/figures/choice.svg").read_text()
+    assert f"among {'; '.join(LEARNERS)}" in Path("results/report.html").read_text()
+    assert main(["predict", FINAL, "photos", "--output", "predictions.csv"]) == 0
+    lines = [line.split(",") for line in Path("predictions.csv").read_text().splitlines()[1:]]
+    assert sum(f"/{named}/" in record for _, record, named, *_ in lines) > 60
 
 
 def test_every_candidate_is_charged_and_the_best_by_noised_counts_is_released(photos, capsys):

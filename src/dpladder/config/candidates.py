@@ -3,30 +3,84 @@ of them replaces, what each is called, and what a choice cannot go with."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import cache
+from itertools import product
 from typing import Any
 
+from pydantic import ValidationError
+
 from dpladder.config.depths import OF_BUNDLED, in_words, resolve_layers
-from dpladder.config.features_sections import Features
+from dpladder.config.learners import DEFAULT, METHODS, Learner, learner_of, names_with
+from dpladder.config.model import Config
 from dpladder.config.rules import Messages, Table
 from dpladder.config.search_sections import Ladder
 from dpladder.config.sweep_sections import Choose, Search
+from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
 
 
-def keys_of_candidates(choose: Choose) -> tuple[Mapping[str, Any], ...]:
-    """What each candidate has in place of the config's own: keys with dots, and plain values."""
-    return tuple({"features.layers": _plain(layers)} for layers in choose.features.layers)
+@cache
+def candidates_of(config: Config) -> tuple[Config, ...]:
+    """The config as each candidate has it, without a choice and without rungs. None where nothing
+    is chosen."""
+    choose = config.sweep.choose
+    if choose is None:
+        return ()
+    sweep = config.sweep.model_copy(update={"choose": None, "rungs": None})
+    several = product(
+        choose.features.layers or (config.features.layers,),
+        choose.learner.name or (config.learner.name,),
+    )
+    return tuple(
+        config.model_copy(
+            update={
+                "features": config.features.model_copy(update={"layers": layers}),
+                "learner": learner_as(config.learner, name),
+                "sweep": sweep,
+            }
+        )
+        for layers, name in several
+    )
 
 
-def _plain(layers: str | tuple[str, ...]) -> str | list[str]:
-    return layers if isinstance(layers, str) else list(layers)
+def learner_as(learner: Learner, name: str) -> Learner:
+    """The learner of this name, with what a config says of its own one beside the name."""
+    if name == learner.name:
+        return learner
+    values = keys_beside_name(learner)
+    if values.get("public") == "none" and "public" not in METHODS[name].section.model_fields:
+        values.pop("public")  # a learner without the key follows no public records
+    return learner_of({**values, "name": name})
 
 
-def names_of_candidates(choose: Choose | None, features: Features) -> tuple[str, ...]:
-    """What each candidate is called, for people."""
-    layers = () if choose is None else choose.features.layers
-    return tuple(in_words(features.model_copy(update={"layers": one})) for one in layers)
+def keys_beside_name(learner: Learner) -> dict[str, Any]:
+    """The keys that are not at their defaults."""
+    return {
+        name: value
+        for name, field in learner.__class__.model_fields.items()
+        if name != "name"
+        and (value := getattr(learner, name)) != field.get_default(call_default_factory=True)
+    }
+
+
+def names_of_candidates(config: Config) -> tuple[str, ...]:
+    """What each candidate is called, for people: what it has of the keys that are chosen."""
+    choose = config.sweep.choose
+    if choose is None:
+        return ()
+    return tuple(
+        ", ".join(
+            [
+                *([in_words(one.features)] if choose.features.layers else []),
+                *([one.learner.name] if choose.learner.name else []),
+            ]
+        )
+        for one in candidates_of(config)
+    )
+
+
+def count_of_candidates(choose: Choose) -> int:
+    return max(len(choose.features.layers), 1) * max(len(choose.learner.name), 1)
 
 
 # --- rules ---
@@ -37,9 +91,10 @@ def _choose(c: Any) -> Messages:
     choose, search = c.sweep.choose, c.sweep.search
     if choose is None:
         return
-    count = len(keys_of_candidates(choose))
-    if count < 2:
-        yield "nothing to choose from; name two candidates or more (features.layers)"
+    if count_of_candidates(choose) < 2:
+        yield (
+            "nothing to choose from; name two candidates or more, by features.layers or learner.name"
+        )
     if not isinstance(c.hpo, Ladder):
         yield "the ladder's trials choose; leave hpo out"
     if c.learner.searches is None:
@@ -58,6 +113,8 @@ def _choose(c: Any) -> Messages:
         )
     if c.final.without_noise:
         yield "a choice is made by noised counts; leave final.without_noise out"
+    if choose.learner.name and search.expected is not None:
+        yield "every learner has a prior of its own; leave sweep.search.expected out"
     default = Search()
     if (search.unit, search.prior, search.draw) != (default.unit, default.prior, default.draw):
         yield (
@@ -70,7 +127,7 @@ def rungs(c: Any) -> Messages:
     """Rungs by hand beside a choice."""
     if c.sweep.rungs is None:
         return
-    count, trials = len(keys_of_candidates(c.sweep.choose)), [one.trials for one in c.sweep.rungs]
+    count, trials = count_of_candidates(c.sweep.choose), [one.trials for one in c.sweep.rungs]
     if trials[:1] != [count] or trials != sorted(trials, reverse=True):
         yield (
             f"given {trials} trials beside sweep.choose; the first rung tries each of the {count} "
@@ -113,7 +170,42 @@ def _layers(c: Any) -> Messages:
         yield "two candidates are the same depths; name each once"
 
 
+def _learners(c: Any) -> Messages:
+    """Learners that differ in more than their own defaults are no candidates for one another."""
+    if c.sweep.choose is None or not c.sweep.choose.learner.name:
+        return
+    names, of_config = c.sweep.choose.learner.name, c.learner
+    if of_config.name != DEFAULT:
+        yield "learner.name is chosen among these; leave learner.name out"
+        return
+    if len(set(names)) < len(names):
+        yield "two candidates are the same learner; name each once"
+    for name in names:
+        if name not in METHODS:
+            yield f"no learner {name}; {did_you_mean(name, METHODS)}allowed: {_WITH_R}"
+            continue
+        if METHODS[name].section.searches is None:
+            yield f"candidates are tried at r by the prior, and {name} has no r; allowed: {_WITH_R}"
+            continue
+        try:
+            learner = learner_as(of_config, name)
+        except ValidationError as wrong:
+            keys = {f"learner.{error['loc'][-1]}" for error in wrong.errors()}
+            yield (
+                f"what the config says of the learner holds for every candidate, and {name} does "
+                f"not take {', '.join(sorted(keys))}; leave one of them out"
+            )
+            continue
+        if learner.purchases or (learner.sampling, learner.views) != (
+            of_config.sampling,
+            of_config.views,
+        ):
+            yield f"{name} buys, samples or sees records in its own way; leave it out"
+
+
+_WITH_R = ", ".join(names_with("searches"))
 RULES: Table = {
     "sweep.choose": _choose,
     "sweep.choose.features.layers": _layers,
+    "sweep.choose.learner.name": _learners,
 }

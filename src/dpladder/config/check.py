@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from dpladder.config import candidates, findings, further_tests, learner_rules, search_sections
@@ -21,10 +22,11 @@ from dpladder.config.rules import Messages, Problem, Table, problems, rule_if
 from dpladder.config.search_sections import Ladder
 from dpladder.config.source_rules import wrong_with_path
 from dpladder.config.sources import Takes, kind_of
-from dpladder.config.wording import KeyPath, value_as_text
+from dpladder.config.wording import KeyPath, key_as_text, value_as_text
 from dpladder.errors import BadInput
 
 PUBLIC_FOLDERS = (Path("results"), Path("logs"), Path("benchmarks"))
+CHOOSE: KeyPath = ("sweep", "choose")
 KEPT_WEIGHTS = ("bundled", "pretrained", "random")
 IN_WORDS: Mapping[Takes, str] = {
     "features": "a feature matrix needs model: none",
@@ -35,12 +37,28 @@ IN_WORDS: Mapping[Takes, str] = {
 
 def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -> Iterator[Problem]:
     """What is wrong between keys, but for echoes of doubtful ones."""
-    yield from problems(
-        TESTER if isinstance(config, ExternalEvaluation) else RULES, config, doubtful
-    )
+    table = TESTER if isinstance(config, ExternalEvaluation) else RULES
+    own = list(problems(table, config, doubtful))
+    yield from own
+    if not doubtful and not any(key[:2] == CHOOSE for key, _ in own):
+        yield from _problems_of_candidates(config, table, own)
     for place, also in enumerate(config.evaluate.also if config.task == "classification" else ()):
         table, at = further_tests.rules_of(also), ("evaluate", "also", place)
         yield from problems(table, config, doubtful, at, (also,))
+
+
+def _problems_of_candidates(
+    config: Config, table: Table, said: Collection[Problem]
+) -> Iterator[Problem]:
+    """The first thing that is wrong with each candidate as a config by itself, and that is not
+    wrong with the whole."""
+    several = zip(
+        candidates.names_of_candidates(config), candidates.candidates_of(config), strict=True
+    )
+    for name, candidate in several:
+        wrong = (one for one in problems(table, candidate) if one not in said)
+        for key, says in islice(wrong, 1):
+            yield CHOOSE, f"candidate {name}: {key_as_text(key)}: {says}"
 
 
 def problems_of_project(experiments: Mapping[str, Config]) -> Iterator[Problem]:

@@ -88,16 +88,29 @@ class Select(Section):
 class FeaturesToChoose(Section):
     """Candidates for keys of `features`."""
 
-    layers: tuple[Layers, ...] = Field((), description="candidates for features.layers")
+    layers: tuple[Layers, ...] = Field((), description="Candidates for features.layers.")
+
+
+class LearnersToChoose(Section):
+    """Candidates for keys of `learner`."""
+
+    name: tuple[str, ...] = Field(
+        (),
+        description="Candidates for learner.name, which have an r. Each takes what else the config "
+        "says of the learner. Example: [dp_gd, dp_adam, dp_ls]",
+    )
 
 
 class Choose(Section):
     """Candidates that private trials choose among, inside the total. Each is trained at a small
-    part of mu^2. The best by noised counts gets what is left. With several rungs by hand, the best
-    of a rung go on to the next."""
+    part of mu^2. The best by noised counts gets what is left. Of several keys every combination is
+    a candidate. With several rungs by hand, the best of a rung go on to the next."""
 
     features: FeaturesToChoose = Field(
         default_factory=FeaturesToChoose, description=FeaturesToChoose.__doc__
+    )
+    learner: LearnersToChoose = Field(
+        default_factory=LearnersToChoose, description=LearnersToChoose.__doc__
     )
 
 

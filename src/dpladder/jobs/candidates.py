@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from dpladder.config.candidates import keys_of_candidates
 from dpladder.jobs.task import Task, read_json
 from dpladder.learn import weights
 from dpladder.plan.rule_params import RunTrial, SeenReads, TrainFinal
@@ -17,11 +16,10 @@ Seen = TypeVar("Seen", bound=SeenReads)
 
 def of_candidate(task: Task[Seen], number: int | None) -> Task[Seen]:
     """The job with the keys of this candidate in place of the config's own."""
-    choose = task.reads.choose
-    if choose is None:
+    if not task.reads.candidates:
         return task
     assert number is not None, "a choice among candidates comes first"
-    return replace(task, cfg={**task.cfg, **keys_of_candidates(choose)[number]})
+    return replace(task, cfg={**task.cfg, **task.reads.candidates[number]})
 
 
 def of_chosen_candidate(task: Task[Seen]) -> Task[Seen]:
@@ -34,7 +32,7 @@ def candidate_of_trial(task: Task[RunTrial]) -> int | None:
     """The candidate that a trial trains, where candidates are tried: each one on the first rung;
     after it those with the highest noised scores on the rung below."""
     number = int(task.wildcards["trial"])
-    if task.reads.choose is None:
+    if not task.reads.candidates:
         return None
     if not task.input["below"]:
         return number
@@ -44,7 +42,7 @@ def candidate_of_trial(task: Task[RunTrial]) -> int | None:
 
 def chosen_candidate(task: Task[TrainFinal]) -> int | None:
     """The best of the last rung, by noised scores, where candidates are tried."""
-    if task.reads.choose is None:
+    if not task.reads.candidates:
         return None
     winner = Trial(**read_json(task.input["chosen"])["best"])
     return winner.candidate

@@ -125,9 +125,7 @@ def _mapped(task: Task[SeenReads], part: Part) -> Data:
 
 def depths_of_mean(task: Task[StoredReads | FindMean], part: Part) -> Depths | None:
     """The depths that a mean is of: those of all candidates, where there are some."""
-    choose = task.reads.choose
-    candidates = () if choose is None else choose.features.layers
-    several = [_depths_for(task, part, layers) for layers in candidates]
+    several = [_depths_for(task, part, layers) for layers in task.reads.tried]
     present = [depths for depths in several if depths is not None]
     return joined_depths(present) if present else depths_of(task, part)
 
@@ -157,7 +155,7 @@ def map_of(task: Task[SeenReads], part: Part) -> Map:
     arrays = load_file(task.input["mean"]) if task.input.get("mean") else {}
     depths = depths_of(task, part)
     mean, noise = arrays.get("mean"), float(arrays["noise"][0]) if "noise" in arrays else 0.0
-    if mean is not None and depths is not None and task.reads.choose is not None:
+    if mean is not None and depths is not None and task.reads.tried:
         whole = depths_of_mean(task, part)
         if whole is not None and whole != depths:
             mean, noise = whole.mean_of(depths, mean, noise)

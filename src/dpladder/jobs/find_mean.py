@@ -44,7 +44,7 @@ def _mean_of_sample(task: Task[FindMean], sample: Part) -> dict[str, NDArray[Any
     data, depths, reads = read_raw(sample), depths_of_mean(task, sample), task.reads
     length = None if reads.length == "as_is" else reads.length
     choices: dict[str, NDArray[Any]] = {}
-    left_open = reads.layers == "auto" and reads.choose is None
+    left_open = reads.layers == "auto" and not reads.tried
     if depths is not None and left_open and reads.labels == 1:
         names = [name for name, _ in sample.depths]
         among = alternatives(names, reads.features.takes, reads.model)

@@ -47,10 +47,10 @@ SURE = 4.0  # deviations of a score's noise
 
 
 def summarise(task: Task[Summarise]) -> None:
-    reads, search, learner = task.reads, task.reads.search, task.reads.learner
-    rungs = tuple(
-        _rung(read_json(path), learner, search, reads.candidates) for path in task.input["rungs"]
-    )
+    reads, search = task.reads, task.reads.search
+    rungs = tuple(_rung(read_json(path), reads) for path in task.input["rungs"])
+    _, facts = weights.load(Path(task.input["finals"][0]))
+    learner = _learner_of(facts.get("candidate"), reads)
     targets, classes = _targets(task), _classes(task)
     summary = Summary(
         experiment=task.experiment,
@@ -125,27 +125,33 @@ def _warn_if_too_accurate(
     )
 
 
-def _rung(
-    document: dict[str, Any], learner: Learner, search: Search, candidates: Sequence[str]
-) -> RungFound:
+def _rung(document: dict[str, Any], reads: Summarise) -> RungFound:
     first, best = document["trials"][0], document["best"]
-    trials = tuple(_trial(one, learner, search, candidates) for one in document["trials"])
+    trials = tuple(
+        replace(
+            _trial(one, _learner_of(one.get("candidate"), reads), reads.search),
+            candidate=_name_of(one.get("candidate"), reads),
+        )
+        for one in document["trials"]
+    )
     return RungFound(first["epsilon"], first["mu"], trials, Best(best["trial"], best["r"]))
 
 
-def _trial(
-    trial: dict[str, Any], learner: Learner, search: Search, candidates: Sequence[str]
-) -> TrialFound:
+def _trial(trial: dict[str, Any], learner: Learner, search: Search) -> TrialFound:
     learner_of_trial_ = learner_of_trial(learner, trial["trial"])
     choice = choice_as_text(learner_of_trial_, hyper_of(learner, search, trial["r"], trial["mu"]))
     facts = {key: trial[key] for key in ("trial", "r", "score", "counted")}
     kappa = _kappa_or_none(search, trial["kappa"])
-    candidate = _name_of(trial.get("candidate"), candidates)
-    return TrialFound(**facts, **choice, kappa=kappa, score_sd=trial["sd"], candidate=candidate)
+    return TrialFound(**facts, **choice, kappa=kappa, score_sd=trial["sd"])
 
 
-def _name_of(candidate: int | None, candidates: Sequence[str]) -> str | None:
-    return None if candidate is None else candidates[candidate]
+def _name_of(candidate: int | None, reads: Summarise) -> str | None:
+    return None if candidate is None else reads.candidate_names[candidate]
+
+
+def _learner_of(candidate: int | None, reads: Summarise) -> Learner:
+    """A candidate's, where learners are chosen among; else the config's."""
+    return reads.learner if candidate is None or not reads.learners else reads.learners[candidate]
 
 
 def _kappa_or_none(search: Search, place: float | None) -> float | None:
@@ -243,10 +249,12 @@ def _target(
         r_star=facts.get("r"),
         kappa_star=_kappa_or_none(reads.search, facts.get("kappa")),
         sigma=facts["sigma"],
-        candidate=_name_of(facts.get("candidate"), reads.candidates),
+        candidate=_name_of(facts.get("candidate"), reads),
         test=test,
         suspect=_warn_if_too_accurate(test, stated, reads, len(weights_found[-1])),
         search_share=stated.search_share,
-        distance=distance(reads.learner, weights_found) if reads.mode == "research" else None,
+        distance=distance(_learner_of(facts.get("candidate"), reads), weights_found)
+        if reads.mode == "research"
+        else None,
         also=also,
     )

@@ -6,13 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpladder.config import Config, Project
-from dpladder.config.candidates import names_of_candidates
+from dpladder.config.candidates import candidates_of
 from dpladder.config.depths import in_words
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE
 from dpladder.config.label_sets import MANY
 from dpladder.config.load import BASE
 from dpladder.config.sources import SOURCES, kind_of
 
+CHOSEN = "chosen by private trials among"
 MOST_NAMES = 20  # of classes that are listed
 
 
@@ -32,7 +33,7 @@ def _describe_experiment(config: Config) -> dict[str, str]:
     return {
         "what it does": _task(config),
         "public network": _network(config),
-        "learner": config.learner.name,
+        "learner": _learner(config),
         "private data": _data(config),
     }
 
@@ -76,11 +77,17 @@ def _network(config: Config) -> str:
 def depths_of(config: Config) -> str:
     """Which depths of a network features are of, as far as it is known before they are made."""
     features = config.features
-    if names := names_of_candidates(config.sweep.choose, features):
-        return f"chosen by private trials among {'; '.join(names)}"
+    layers = dict.fromkeys(in_words(one.features) for one in candidates_of(config))
+    if len(layers) > 1:
+        return f"{CHOSEN} {'; '.join(layers)}"
     by_sample = features.layers == "auto" and features.centre == "public"
     reason = " or others, whichever the labels of dataset.public_sample are for"
     return in_words(features) + (reason if by_sample and config.dataset.labels == 1 else "")
+
+
+def _learner(config: Config) -> str:
+    names = dict.fromkeys(one.learner.name for one in candidates_of(config))
+    return f"{CHOSEN} {'; '.join(names)}" if len(names) > 1 else config.learner.name
 
 
 def _data(config: Config) -> str:

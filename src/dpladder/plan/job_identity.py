@@ -17,7 +17,7 @@ from typing import Any, get_type_hints
 
 from dpladder.config import Config, Project
 from dpladder.config.candidates import names_of_candidates
-from dpladder.config.features_sections import Features
+from dpladder.config.features_sections import Features, Layers
 from dpladder.config.load import BASE
 from dpladder.config.model import Research
 from dpladder.config.search_sections import Ladder
@@ -27,6 +27,7 @@ from dpladder.config.sources import Takes, kind_of, paths_of
 from dpladder.config.sweep_sections import Select
 from dpladder.plan import rule_params
 from dpladder.plan.about import about
+from dpladder.plan.candidates import resolved_candidates, tried_layers
 from dpladder.plan.mechanisms import Versions, raised_versions
 from dpladder.plan.pictures import pictures_of, stale_pictures
 from dpladder.plan.rule_params import Reads
@@ -125,7 +126,8 @@ def _facts(request: JobRequest, kind: type[Reads], among: Iterable[str] | None =
     wanted = [
         name for name in rule_params.facts_of(kind) if name in (FACTS if among is None else among)
     ]
-    return {name: FACTS[name](request) for name in wanted}
+    facts = {name: FACTS[name](request) for name in wanted}
+    return {name: fact for name, fact in facts.items() if fact or name not in OF_CHOICE}
 
 
 def _places(request: JobRequest) -> Keys:
@@ -156,6 +158,16 @@ def _to_plain(fact: Any) -> Keys | None:
     return document
 
 
+def _to_plain_layers(several: Iterable[Layers]) -> list[str | list[str]]:
+    return [layers if isinstance(layers, str) else [*layers] for layers in several]
+
+
+def _as_set(several: Iterable[Keys]) -> list[Keys]:
+    """Each once, in an order of its own."""
+    once = {json.dumps(one, sort_keys=True): one for one in several}
+    return [once[name] for name in sorted(once)]
+
+
 def _different_rows(request: JobRequest) -> int:
     dataset = request.config.dataset
     return 0 if dataset.equal_rows == "one_record" else dataset.nominal_size
@@ -176,6 +188,14 @@ def _earlier_rungs(request: JobRequest) -> list[Keys]:
     return (
         _all_rungs(request)[: int(request.wildcards["rung"])] if looks_back(request.config) else []
     )
+
+
+def candidate_keys(config: Config, keys: Iterable[str]) -> list[Keys]:
+    """Of each candidate of sweep.choose, what it has of those of the keys in which candidates
+    differ; empty where they differ in none."""
+    every = [_present_values(_values(one), keys) for one in resolved_candidates(config)]
+    differing = [key for key in keys if any(one.get(key) != every[0].get(key) for one in every)]
+    return [{key: one[key] for key in differing} for one in every] if differing else []
 
 
 def _epsilon(request: JobRequest) -> float:
@@ -210,6 +230,7 @@ def _views(request: JobRequest) -> int:
 OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
 # and the jobs of one rule and one config
 OF_LADDER = ("below", "epsilon", "rungs", "target", "total")
+OF_CHOICE = ("candidates", "tried")  # left out where nothing is chosen
 # read as trainings do, and ask private records nothing
 FREE = (
     "find_start",
@@ -245,8 +266,13 @@ FACTS: dict[str, Callable[[JobRequest], Any]] = {
     "ablated": lambda request: request.config.privacy.epsilon,
     "searches": lambda request: [*request.config.research.searches],
     "also": lambda request: _to_plain(request.further),
-    "candidates": lambda request: [
-        *names_of_candidates(request.config.sweep.choose, request.config.features)
+    "tried": lambda request: _to_plain_layers(tried_layers(request.config)),
+    "candidates": lambda request: candidate_keys(
+        request.config, rule_params.keys_of(RULE_SPECS[request.rule].reads)
+    ),
+    "candidate_names": lambda request: [*names_of_candidates(request.config)],
+    "learners": lambda request: [
+        one["learner"] for one in candidate_keys(request.config, ["learner"])
     ],
     "further": lambda request: [_to_plain(test) for test in further_tests(request.config).values()],
     "matched": lambda request: _to_plain(request.further and request.further.matched),
@@ -426,9 +452,13 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     """Everything in the config that a job's output depends on, its ancestors' keys included."""
     values = _values(config)
     behind, request = ancestry(config, rule), JobRequest(config, rule, wildcards)
-    keys = _present_values(values, (key for name in behind for key in RULE_SPECS[name].keys))
+    names = dict.fromkeys(key for name in behind for key in RULE_SPECS[name].keys)
+    keys = _present_values(values, names)
     seen = {name: FACTS[name](request) for name in OF_VIEWS} if "extract_features" in behind else {}
     also: Keys = {} if request.further is None else {"also": _to_plain(request.further)}
+    if candidates := candidate_keys(config, names):
+        # before any trial their order tells nothing: what they share is for all of them
+        also["sweep.choose"] = candidates if "run_trial" in behind else _as_set(candidates)
     if config.dataset.spans:
         also["spans"] = _to_plain(request.config.spans)
     return keys | seen | also | _facts(request, RULE_SPECS[rule].reads, OF_LADDER)

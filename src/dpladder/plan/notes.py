@@ -76,7 +76,7 @@ def _note_unused_parts(project: Project) -> Iterator[str]:
 
 
 def _note_other_packages(config: Config) -> Iterator[str]:
-    for name in (config.learner.name, config.hpo.name):
+    for name in (*rule_specs.learner_names(config), config.hpo.name):
         if other := BROUGHT.get(name):
             yield f"{name} is of {other.package}, not dpladder's: {WORD}"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpladder.config import Config, Project
+from dpladder.config.candidates import candidates_of
 from dpladder.plan import rule_specs
 from dpladder.plan.rule_params import Picture, Takes
 
@@ -145,7 +146,9 @@ def _if_sampling_rates(project: Project, _: str) -> Names | None:
 def _if_known_starts(project: Project, _: str) -> Names | None:
     """Final models of research that start where everybody knows."""
     experiments = tuple(
-        name for name, config in _research(project) if config.learner.starts_at_public_point
+        name
+        for name, config in _research(project)
+        if all(one.learner.starts_at_public_point for one in candidates_of(config) or (config,))
     )
     return experiments if _models(project, experiments) > 1 else None
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dpladder.config import Config, Project
-from dpladder.config.candidates import keys_of_candidates, names_of_candidates
+from dpladder.config.candidates import count_of_candidates, names_of_candidates
 from dpladder.config.features_sections import LAST, Mean
 from dpladder.config.model import ExternalEvaluation
 from dpladder.config.search_sections import Ladder
@@ -18,10 +18,11 @@ from dpladder.config.sources import count_of_classes, labels_of
 from dpladder.config.sweep_sections import Rung, Sweep
 from dpladder.plan import job_identity
 from dpladder.plan.about import depths_of
+from dpladder.plan.candidates import resolve_prior, tried_layers
 from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
-from dpladder.search.prior import DEFAULT, with_prior
+from dpladder.search.prior import DEFAULT
 from dpladder.search.sweep_value import (
     CHOICE_SHARE,
     LadderToBuy,
@@ -84,7 +85,7 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
     project = resolve_split(project)
     models = project.with_own_models
     experiments = {
-        name: _buy_choice(_resolve_prior(_resolve_centre(_resolve_depths(_guiding(config)))))
+        name: _buy_choice(resolve_prior(_resolve_centre(_resolve_depths(_guiding(config)))))
         for name, config in models.items()
     }
     looks = {name: _ladder_to_buy(config) for name, config in experiments.items()}
@@ -260,7 +261,7 @@ def _resolve_depths(config: Config) -> Config:
     features = config.features
     few = (
         features.layers == "auto"
-        and config.sweep.choose is None
+        and not tried_layers(config)
         and features.takes == "images"
         and features.until is None
         and config.dataset.public_sample is None
@@ -316,12 +317,6 @@ def _part(config: Config, part: float) -> float:
     """The epsilon of a release that takes this part of the smallest total's mu^2."""
     mu, delta = gdp.mu_from_epsilon(min(config.totals), config.privacy.delta), config.privacy.delta
     return float(f"{gdp.epsilon(part**0.5 * mu, delta):.3g}")
-
-
-def _resolve_prior(config: Config) -> Config:
-    """The prior in kappa, where it was left to the learner and its features."""
-    search = with_prior(config.sweep.search, config.learner, config.features.centre != "none")
-    return config.model_copy(update={"sweep": config.sweep.model_copy(update={"search": search})})
 
 
 def strength(config: Config, total: float | None = None) -> float:
@@ -389,13 +384,12 @@ def _buy_choice(config: Config) -> Config:
     choose = config.sweep.choose
     if choose is None or config.sweep.rungs is not None:
         return config
-    return _with_rungs(config, rungs_of_choice(len(keys_of_candidates(choose))), CHOICE_SHARE)
+    return _with_rungs(config, rungs_of_choice(count_of_candidates(choose)), CHOICE_SHARE)
 
 
 def _note_depths(given_config: Config, config: Config) -> Iterator[str]:
     features = config.features
-    choose = given_config.sweep.choose
-    if choose is not None and choose.features.layers:
+    if tried_layers(given_config):
         return
     if given_config.features.layers != "auto" or features.takes == "features" or features.until:
         return
@@ -410,7 +404,7 @@ def _note_depths(given_config: Config, config: Config) -> Iterator[str]:
 
 def _note_choice(config: Config, bought: bool) -> Iterator[str]:
     """Which candidates are tried, and what that takes."""
-    names = names_of_candidates(config.sweep.choose, config.features)
+    names = names_of_candidates(config)
     if not names:
         return
     mu = gdp.mu_from_epsilon(min(config.totals), config.privacy.delta)
@@ -420,10 +414,12 @@ def _note_choice(config: Config, bought: bool) -> Iterator[str]:
     ]
     rungs = " + ".join(f"{trials} x {part:.2g}" for trials, part in parts)
     whose = "" if bought else ", as sweep.rungs says"
+    public = config.sweep.select.by == "public"
+    counts = "counts on dataset.public_validation" if public else "noised counts"
     yield (
         f"choice bought: {len(names)} candidates ({'; '.join(names)}) are tried at {rungs} of "
         f"mu^2, {sum(trials * part for trials, part in parts):.0%} in all{whose}; the best by "
-        "noised counts gets what is left"
+        f"{counts} gets what is left"
     )
 
 

@@ -32,7 +32,7 @@ from dpladder.config.learners import Learner
 from dpladder.config.model import Privacy, Research
 from dpladder.config.search_sections import PrivateSearch
 from dpladder.config.shift import Corruption, FurtherTest, Matching, Spans
-from dpladder.config.sweep_sections import Choose, Fit, Rung, Search, Select, Sweep
+from dpladder.config.sweep_sections import Fit, Rung, Search, Select, Sweep
 
 Mode = Literal["release", "research"]
 Relation = Literal["add_remove", "replace_one"]
@@ -166,23 +166,25 @@ class ReleaseReads(LineageReads, Private):
 
 @dataclass(frozen=True)
 class StoredReads(ReleaseReads):
-    """The same from stored features."""
+    """The same from stored features. `tried`: the layers that sweep.choose chooses among."""
 
     mean: Annotated[Mean | None, key("features.mean")]
     model: Annotated[str, key("features.model")]
     layers: Annotated[Layers, key("features.layers")]
     length: Annotated[float | Literal["as_is"], key("features.length")]
     typical: Annotated[float, key("features.typical")]
-    choose: Annotated[Choose | None, key("sweep.choose")] = field(default=None, kw_only=True)
+    tried: tuple[Layers, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
 class SeenReads(StoredReads):
-    """The same from features as a training sees them."""
+    """The same from features as a training sees them. `candidates`: of each candidate of
+    sweep.choose, the keys that it has in place of these."""
 
     weights: Annotated[str, key("features.weights")]
     centre: Annotated[str, key("features.centre")]
     constant: Annotated[float, key("features.constant")]
+    candidates: tuple[dict[str, Any], ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -277,7 +279,7 @@ class FindMean(NetworkReads, Private):
     layers: Annotated[Layers, key("features.layers")]
     length: Annotated[float | Literal["as_is"], key("features.length")]
     typical: Annotated[float, key("features.typical")]
-    choose: Annotated[Choose | None, key("sweep.choose")] = field(default=None, kw_only=True)
+    tried: tuple[Layers, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -416,7 +418,8 @@ class TrainOpen(TrainingReads):
 @dataclass(frozen=True)
 class Summarise(Reads):
     """`measured_by`: the experiments that measure this one's final models, and on which lineage.
-    `candidates`: what sweep.choose chooses among, in words."""
+    `candidate_names`: what sweep.choose chooses among, in words. `learners`: the learner of each,
+    where those are chosen."""
 
     mode: Annotated[Mode, key("mode")]
     lineage: Annotated[str, key("dataset.lineage")]
@@ -429,7 +432,8 @@ class Summarise(Reads):
     learner: Annotated[Learner, key("learner")]
     further: tuple[FurtherTest, ...]
     measured_by: dict[str, str]
-    candidates: tuple[str, ...]
+    candidate_names: tuple[str, ...]
+    learners: tuple[Learner, ...]
 
 
 Takes = Literal["one", "each", "all", "compared", "statement"]

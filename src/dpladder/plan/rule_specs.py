@@ -563,13 +563,23 @@ def is_mechanism(rule: str) -> bool:
     return RULE_SPECS[rule].private or rule in ("select_rung", "fit_radius")
 
 
-def _methods(rule_reads: Any, rule: str) -> tuple[str | None, str | None]:
-    """The learner and the search that a rule's job runs, if it runs one."""
+def _methods(rule_reads: Any, rule: str) -> tuple[str, ...]:
+    """The learner and the search that a rule's job runs, if it runs one. Where learners are chosen
+    among, all of them."""
     spec = RULE_SPECS[rule]
-    return (
-        rule_reads.learner.name if spec.trains else None,
-        rule_reads.hpo.name if spec.searches else None,
-    )
+    learners = learner_names(rule_reads) if spec.trains else ()
+    return (*learners, *([rule_reads.hpo.name] if spec.searches else []))
+
+
+def learner_names(rule_reads: Any) -> tuple[str, ...]:
+    """The learner of a config, or of what a job reads of it; those of all candidates where learners
+    are chosen among."""
+    if isinstance(rule_reads, Config):
+        choose = rule_reads.sweep.choose
+        names = () if choose is None else choose.learner.name
+    else:
+        names = tuple(one["learner"]["name"] for one in rule_reads.candidates if "learner" in one)
+    return names or (rule_reads.learner.name,)
 
 
 def _guide(rule_reads: Any, rule: str) -> str | None:

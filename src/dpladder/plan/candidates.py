@@ -1,0 +1,32 @@
+"""The candidates of `sweep.choose`, each with the prior that its learner and its features have."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from dpladder.config import Config
+from dpladder.config.candidates import candidates_of
+from dpladder.config.features_sections import Layers
+from dpladder.search.prior import with_prior
+
+
+def resolve_prior(config: Config) -> Config:
+    """The config with the prior in kappa filled in, where it was left to the learner and its
+    features. Candidates of several learners have one each."""
+    if config.sweep.choose is not None and config.sweep.choose.learner.name:
+        return config
+    search = with_prior(config.sweep.search, config.learner, config.features.centre != "none")
+    return config.model_copy(update={"sweep": config.sweep.model_copy(update={"search": search})})
+
+
+@cache
+def resolved_candidates(config: Config) -> tuple[Config, ...]:
+    """What each candidate of a resolved config is by itself; empty where nothing is chosen."""
+    return tuple(resolve_prior(one) for one in candidates_of(config))
+
+
+def tried_layers(config: Config) -> list[Layers]:
+    """The features.layers that are chosen among, in an order of their own: one mean serves them
+    all, in whatever order they are named."""
+    choose = config.sweep.choose
+    return [] if choose is None else sorted(choose.features.layers, key=str)
