@@ -18,10 +18,11 @@ import yaml
 from documented import BLOCK, PAGES, ROOT, check_arguments, commands
 
 from dpladder import cli
+from dpladder.config import searches
 from dpladder.config.docs import DEMO, TASKS
 from dpladder.config.load import overlay
+from dpladder.config.method import name_of
 from dpladder.config.model import Config
-from dpladder.config.search_sections import SEARCHES, names
 from dpladder.config.sources import FORMS, SOURCES
 
 DOCS = ROOT / "docs"
@@ -34,7 +35,7 @@ def test_a_source_is_in_the_page_of_data(name: str, form: str) -> None:
     assert f"`{form}`" in page or f"`{name}`" in page
 
 
-@pytest.mark.parametrize("name", [name for section in SEARCHES for name in names(section)])
+@pytest.mark.parametrize("name", [*map(name_of, searches.SECTIONS)])
 def test_a_search_is_in_the_page_of_searches(name: str) -> None:
     assert f"`{name}`" in (DOCS / "searches.md").read_text("utf-8")
 

@@ -21,7 +21,7 @@ BASIS = {"errors", "formats", "config", "privacy"}
 MAY_USE = {
     "errors": set(),
     "progress": set(),
-    "config": {"errors", "methods"},  # whose sections it joins, by their names
+    "config": {"errors", "methods", "searches"},  # whose sections it joins, by their names
     "formats": {"errors"},
     "privacy": {"errors", "formats", "config"},
     "network": BASIS,
@@ -29,11 +29,13 @@ MAY_USE = {
     "learn": BASIS | {"progress", "network"},
     "methods": BASIS | {"learn", "network"},
     "search": BASIS | {"learn", "methods"},
+    "searches": BASIS | {"learn", "search"},
     "external_ledger": BASIS,
     "plan": BASIS | {"search"},
     "report": BASIS | {"learn", "search"},
-    "research": BASIS | {"learn", "methods", "search", "report"},
-    "jobs": BASIS | {"network", "data", "learn", "methods", "search", "plan", "report", "research"},
+    "research": BASIS | {"learn", "methods", "search", "searches", "report"},
+    "jobs": BASIS
+    | {"network", "data", "learn", "methods", "search", "searches", "plan", "report", "research"},
     "use": BASIS | {"progress", "network", "data", "learn", "report"},
     "audit": BASIS | {"network", "data", "learn", "methods", "search", "plan", "jobs"},
     "commands": BASIS | {"network", "data", "learn", "plan", "report", "jobs", "use"},
@@ -141,7 +143,7 @@ def test_a_method_holds_neither_records_nor_noise(module):
 SEARCHERS = [
     name
     for name, tree in MODULES.items()
-    if name.startswith("dpladder.search.")
+    if name.startswith("dpladder.search")
     and any(getattr(node, "name", "") == "Searcher" for node in tree.body)
 ]
 

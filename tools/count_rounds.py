@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 from terminal import print_head, print_row, read_options
 
-from dpladder.config.search_sections import ProposeTest
 from dpladder.privacy.accounting import booking, gdp, selection
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.events import Booked, Counted, Exponential
 from dpladder.privacy.arrays import Floats
 from dpladder.report.style import CYCLE, canvas, log_axis
-from dpladder.search.cost import rounds_of
+from dpladder.searches.propose_test.cost import rounds_of
+from dpladder.searches.propose_test.section import ProposeTest
 
 DELTA, STEP, EPSILON0 = 1e-5, 0.01, 0.1
 GAINS = (0.1, 0.3, 0.9)

@@ -17,12 +17,12 @@ from arena import DELTA
 from small_vit import activations
 from terminal import print_head, print_row, read_options
 
-from dpladder.config.search_sections import PapernotSteinke
 from dpladder.config.sweep_sections import Search
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.research.contest import Arena, Competitor, contest, oracle
 from dpladder.research.joint import Joint, learner_variants, total_beside
 from dpladder.search.protocol import Setting, searcher_of
+from dpladder.searches.papernot_steinke.section import PapernotSteinke
 
 PLAIN = FineTune(trains="all", bias=True)
 CLIPS, RATES = (0.1, 1.0, 10.0), (0.25, 1.0)

@@ -11,14 +11,14 @@ from pydantic import ValidationError
 from dpladder.config.docs import DEMO, reference, schema
 from dpladder.config.learners import SECTIONS, learner_of
 from dpladder.config.load import overlay, resolve
+from dpladder.config.method import name_of
 from dpladder.config.model import Config
-from dpladder.config.search_sections import names
 from dpladder.errors import BadInput
 from dpladder.methods.dp_fc.section import FeatureCovariance
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_ls.section import LeastSquares
 
-NAMES = [name for section in SECTIONS for name in names(section)]
+NAMES = [name_of(section) for section in SECTIONS]
 
 
 def main(**changes: Any) -> Config:
@@ -152,7 +152,7 @@ def test_a_learner_that_searches_nothing_has_no_rungs() -> None:
 def test_the_reference_names_every_option_of_every_learner() -> None:
     page = reference()
     for section in SECTIONS:
-        assert f"| *learner: {', '.join(names(section))}* |" in page
+        assert f"| *learner: {name_of(section)}* |" in page
         assert all(f"| `learner.{key}` |" in page for key in section.model_fields)
 
 
@@ -171,11 +171,9 @@ def test_the_schema_tells_learners_apart() -> None:
     other's."""
     document = json.loads(schema())
     required = {
-        name: "name" in document["$defs"][s.__name__].get("required", [])
-        for s in SECTIONS
-        for name in names(s)
+        name_of(s): "name" in document["$defs"][s.__name__].get("required", []) for s in SECTIONS
     }
-    assert required == {name: name not in names(Descent) for name in NAMES}
+    assert required == {name: name != name_of(Descent) for name in NAMES}
 
 
 def test_options_of_one_learner_are_not_options_of_another() -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from dpladder.config import searches
 from dpladder.config.load import overlay, resolve
-from dpladder.config.search_sections import SEARCHES, Ladder, LiuTalwar
+from dpladder.config.search_sections import Ladder
 from dpladder.errors import BadInput
+from dpladder.searches.liu_talwar.section import LiuTalwar
 
 BASE = {
     "dataset": {"lineage": "digits", "source": "digits", "nominal_size": 1400},
@@ -30,7 +32,7 @@ def test_without_a_word_it_is_the_ladder() -> None:
     assert main().hpo == main({"hpo": {}}).hpo == Ladder()
 
 
-@pytest.mark.parametrize("section", SEARCHES)
+@pytest.mark.parametrize("section", searches.SECTIONS)
 def test_every_way_is_chosen_by_its_name_and_comes_back_equal(section: Any) -> None:
     name = section().name
     found = main({"hpo": {"name": name}, "sweep": {"rungs": []}}).hpo

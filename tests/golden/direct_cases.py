@@ -20,8 +20,8 @@ from dpladder.config import Project
 from dpladder.config.learner_sections import Rated
 from dpladder.config.learners import SECTIONS
 from dpladder.config.load import overlay, resolve
+from dpladder.config.method import name_of
 from dpladder.config.model import Resources
-from dpladder.config.search_sections import names
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.jobs.fit_radius import fit_radius
 from dpladder.jobs.select_rung import select_rung
@@ -40,25 +40,23 @@ from dpladder.plan import job_identity
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.accounting import gdp
 from dpladder.search import fit
-from dpladder.search.dp_hypo import Lean, proposal, upper_bounds
 from dpladder.search.prior import Belief
 from dpladder.search.protocol import Answer
 from dpladder.search.secret_runs import Chance
 from dpladder.search.space import Space, decompose, draw
 from dpladder.search.trial import Trial
+from dpladder.searches.dp_hypo.search import Lean, proposal, upper_bounds
 
 CONSTANTS = Constants(2000, 3, 16)
 PRIOR = (1.5, 2.5)  # given, as plans settle it, so that priors may be fitted anew
 EPSILONS = (0.3, 0.6)
 SCORES = ((1402.5, 1688.25, 1511.0), (1490.75, 1745.5, 1385.25))
-RATED = tuple(name for one in SECTIONS if issubclass(one, Rated) for name in names(one))
+RATED = tuple(name_of(one) for one in SECTIONS if issubclass(one, Rated))
 LOOKING = ("hyfree_dp", "hyfree_finetune")  # at losses, on the same samples
 SAMPLING = tuple(
-    name
+    name_of(one)
     for one in SECTIONS
-    if "sampling_rate" in one.model_fields
-    for name in names(one)
-    if name not in LOOKING
+    if "sampling_rate" in one.model_fields and name_of(one) not in LOOKING
 )
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "stratified": {},

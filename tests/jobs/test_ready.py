@@ -28,8 +28,8 @@ ASKING: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "train_final": ({}, {"target": "9"}),
     "run_trial": (SWEEP, {"rung": "0", "trial": "0"}),
 } | {
-    f"private_search {name}": ({"hpo": {"name": name, **options}}, {"target": "9"})
-    for name, options in searches.ATTACKED.items()
+    f"private_search {name}": ({"hpo": {"name": name, **method.attack}}, {"target": "9"})
+    for name, method in searches.ATTACKED.items()
 }
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from dpladder.config.learner_sections import LearnerSection, Rated
 from dpladder.config.learners import METHODS, learner_of, method
-from dpladder.config.method import Method
+from dpladder.config.method import LearnerMethod
 from dpladder.errors import BadInput, Refused
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.trainings import declare
@@ -187,8 +187,8 @@ def test_a_method_that_is_tuned_without_a_law_of_its_kappa_is_refused_at_import(
 
     Lion.searches = searches
     with pytest.raises(BadInput, match="learner dp_lion is tuned, and has no law of its kappa"):
-        Method(section=Lion, queries=len, train=len)
-    Method(section=Lion, queries=len, train=len, logit_noise=len)
+        LearnerMethod(section=Lion, queries=len, train=len)
+    LearnerMethod(section=Lion, queries=len, train=len, logit_noise=len)
 
 
 def test_a_method_has_one_name() -> None:
@@ -196,7 +196,7 @@ def test_a_method_has_one_name() -> None:
         name: Literal["a", "b"] = "a"
 
     with pytest.raises(BadInput, match="Several must have name: Literal"):
-        Method(section=Several, queries=len, train=len)
+        LearnerMethod(section=Several, queries=len, train=len)
 
 
 def test_a_section_is_found_whichever_of_its_package_and_the_config_is_imported_first() -> None:

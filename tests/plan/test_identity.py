@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 import pytest
 
+from dpladder.config import searches
 from dpladder.config.learners import SECTIONS
 from dpladder.config.load import load
-from dpladder.config.search_sections import SEARCHES, names
+from dpladder.config.method import name_of
 from dpladder.config.section import NeutralAt, Section, values_of
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan import job_identity, mechanisms, rule_specs
@@ -22,7 +23,7 @@ from dpladder.plan.resolve import resolve_defaults
 ROOT = Path(__file__).parents[2]
 FIXED = Path(__file__).with_name("identities.json")
 EXAMPLES = sorted([ROOT / "config" / "config.yaml", *ROOT.glob("config/examples/*.yaml")])
-LEARNERS = sorted(name for section in SECTIONS for name in names(section))
+LEARNERS = sorted(map(name_of, SECTIONS))
 
 
 @pytest.fixture(name="sources")
@@ -71,7 +72,7 @@ def test_jobs_of_each_learner_at_its_defaults_are_known_by_what_they_were_known_
 
 
 def of_learner(learner: str) -> dict[str, Any]:
-    section = next(section for section in SECTIONS if learner in names(section))
+    section = next(section for section in SECTIONS if learner == name_of(section))
     rungs = {} if section.searches else {"sweep": {"rungs": []}}
     cut = {"features": {"until": "blocks.5", "centre": "none"}} if section.above_cut else {}
     return {"learner": {"name": learner}, **rungs, **cut}
@@ -139,8 +140,7 @@ def forget() -> None:
 
 
 def test_mechanisms_are_rules_learners_and_searches_by_their_names() -> None:
-    searches = {name for section in SEARCHES for name in names(section)}
-    known = {*rule_specs.RULE_SPECS, *LEARNERS, *searches, mechanisms.GUIDE}
+    known = {*rule_specs.RULE_SPECS, *LEARNERS, *searches.METHODS, mechanisms.GUIDE}
     assert set(mechanisms.VERSIONS) <= known
 
 

@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import commit
 
-from dpladder.config import Project
+from dpladder.config import Project, searches
 from dpladder.config.docs import DEMO
 from dpladder.config.load import overlay, resolve
-from dpladder.config.search_sections import SEARCHES
 from dpladder.errors import BadInput, Refused
 from dpladder.methods.one_step.section import OneStep
 from dpladder.plan import job_identity, rule_specs
@@ -542,7 +541,7 @@ def test_finished_jobs_keep_what_they_cost_and_changed_ones_are_asked_anew(tmp_p
     assert asked.isdisjoint(item.question for item in edited.items.values())
 
 
-@pytest.mark.parametrize("section", SEARCHES)
+@pytest.mark.parametrize("section", searches.SECTIONS)
 def test_a_search_spends_its_total(section: Any) -> None:
     made = plan(**overlay(SEARCHING, {"hpo": {"name": section().name}}))
     (artifact,) = made.artifacts

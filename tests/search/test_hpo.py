@@ -12,15 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpladder.config.search_sections import (
-    SEARCHES,
-    DpHypo,
-    KoskelaKulkarni,
-    LiuTalwar,
-    NaiveComposition,
-    PapernotSteinke,
-    ProposeTest,
-)
+from dpladder.config import searches
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.errors import Refused
 from dpladder.learn.interface import Constants
@@ -36,10 +28,17 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.research.contestants import DECADES, METHODS, PUBLISHED, entry
 from dpladder.research.ladder import LadderSearcher
-from dpladder.search.cost import rounds_of, runs_of
-from dpladder.search.dp_hypo import CELLS, proposal
-from dpladder.search.propose_test import last_above_threshold
 from dpladder.search.protocol import Answer, Setting, run_alone, searcher_of
+from dpladder.search.selection_cost import runs_of
+from dpladder.searches.dp_hypo.search import CELLS, proposal
+from dpladder.searches.dp_hypo.section import DpHypo
+from dpladder.searches.koskela_kulkarni.section import KoskelaKulkarni
+from dpladder.searches.liu_talwar.section import LiuTalwar
+from dpladder.searches.naive_composition.section import NaiveComposition
+from dpladder.searches.papernot_steinke.section import PapernotSteinke
+from dpladder.searches.propose_test.cost import rounds_of
+from dpladder.searches.propose_test.search import last_above_threshold
+from dpladder.searches.propose_test.section import ProposeTest
 
 CONSTANTS = Constants(n0=1000, classes=10, dimension=4, length=10.0)
 UNITS = np.arange(1000, dtype=np.uint64).repeat(2).view(np.uint8).reshape(1000, 16)
@@ -211,7 +210,7 @@ def distance(found_by, name, cap=1):
     return np.median([abs(math.log(r / BEST)) for r in found])
 
 
-@pytest.mark.parametrize("section", SEARCHES)
+@pytest.mark.parametrize("section", searches.SECTIONS)
 def test_every_section_of_the_config_has_its_search(section):
     assert searcher_of(section()).section == section()
 

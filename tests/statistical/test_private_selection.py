@@ -18,13 +18,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpladder.config.search_sections import (
-    DpHypo,
-    KoskelaKulkarni,
-    NaiveComposition,
-    PapernotSteinke,
-    ProposeTest,
-)
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import selection
@@ -32,12 +25,20 @@ from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.grid import Noise
 from dpladder.research import ladder
 from dpladder.research.ladder import Climbed, LadderSearcher
-from dpladder.search import dp_hypo, koskela_kulkarni, naive_composition
-from dpladder.search.cost import lean_bounds, price
-from dpladder.search.dp_hypo import CELLS
-from dpladder.search.propose_test import Searcher as DoublingTests
+from dpladder.search.cost import price
 from dpladder.search.protocol import Answer, Setting, run_alone, searcher_of
 from dpladder.search.space import bounds
+from dpladder.searches.dp_hypo import search as dp_hypo
+from dpladder.searches.dp_hypo.cost import lean_bounds
+from dpladder.searches.dp_hypo.search import CELLS
+from dpladder.searches.dp_hypo.section import DpHypo
+from dpladder.searches.koskela_kulkarni import search as koskela_kulkarni
+from dpladder.searches.koskela_kulkarni.section import KoskelaKulkarni
+from dpladder.searches.naive_composition import search as naive_composition
+from dpladder.searches.naive_composition.section import NaiveComposition
+from dpladder.searches.papernot_steinke.section import PapernotSteinke
+from dpladder.searches.propose_test.search import Searcher as DoublingTests
+from dpladder.searches.propose_test.section import ProposeTest
 
 pytestmark = pytest.mark.long
 

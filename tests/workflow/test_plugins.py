@@ -12,10 +12,10 @@ from types import SimpleNamespace
 import pytest
 from support import ROOT
 
-from dpladder.config import findings, learners, plugins
+from dpladder.config import findings, plugins
 from dpladder.config.learner_sections import LearnerSection
 from dpladder.config.learners import learner_of
-from dpladder.config.method import Method
+from dpladder.config.method import LearnerMethod
 from dpladder.plan import package
 from dpladder.privacy.statement.check import check, read_statement
 
@@ -35,7 +35,7 @@ BROUGHT = """
 from typing import Literal
 
 from dpladder.config.learner_sections import LearnerSection
-from dpladder.config.method import Method
+from dpladder.config.method import LearnerMethod
 
 
 class Brought(LearnerSection):
@@ -43,7 +43,7 @@ class Brought(LearnerSection):
     {field}
 
 
-METHOD = Method(section=Brought, queries=len, train=len)
+METHOD = LearnerMethod(section=Brought, queries=len, train=len)
 """
 
 
@@ -120,9 +120,9 @@ def _found(monkeypatch):
     """What becomes of entry points."""
     monkeypatch.syspath_prepend(EXAMPLE)
 
-    def of(*given: EntryPoint, taken: tuple[str, ...] = ()) -> dict[str, Method]:
+    def of(*given: EntryPoint, taken: tuple[str, ...] = ()) -> dict[str, LearnerMethod]:
         monkeypatch.setattr(plugins, "installed_entry_points", lambda: EntryPoints(given))
-        return plugins.entries(LEARNER, learners.of_another_package, taken)
+        return plugins.methods_of_packages(LEARNER, LearnerMethod, LearnerSection, taken)
 
     return of
 
@@ -183,7 +183,9 @@ def test_a_field_by_the_name_of_a_trait_is_refused(
 def test_what_is_no_method_is_left_out(found, tmp_path, monkeypatch) -> None:
     (tmp_path / "bare.py").write_text("METHOD = 3", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.warns(UserWarning, match="bare.METHOD must be a dpladder.config.method.Method"):
+    with pytest.warns(
+        UserWarning, match="bare.METHOD must be a dpladder.config.method.LearnerMethod"
+    ):
         assert found(entry("bare", "own.learner")) == {}
 
 

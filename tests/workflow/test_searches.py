@@ -8,8 +8,8 @@ import json
 import numpy as np
 import pytest
 
+from dpladder.config import searches
 from dpladder.config.load import load
-from dpladder.config.search_sections import SEARCHES
 from dpladder.learn import weights
 from dpladder.plan.pictures import pictures_of
 from dpladder.plan.resolve import resolve_defaults
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 
 RUNGS = [{"epsilon": 0.1, "trials": 1}, {"epsilon": 0.2, "trials": 1}]
 SECRET = {"papernot_steinke", "liu_talwar", "dp_hypo", "koskela_kulkarni"}
-NAMES = [section().name for section in SEARCHES]
+NAMES = [section().name for section in searches.SECTIONS]
 # one that looks at nothing, one that puts out the best of many, one on a part of the records
 KINDS = ["random_search", "papernot_steinke", "koskela_kulkarni"]
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from dpladder.config.learner_sections import LearnerSection
-from dpladder.config.method import Method
+from dpladder.config.method import LearnerMethod
 from dpladder.config.section import Positive
 
 
@@ -57,4 +57,4 @@ def train(inputs: Any, queries: Any, learner: NearestMean, hyper: Any, constants
     return as_weights(cat([means, bias], 1))
 
 
-METHOD = Method(section=NearestMean, queries=queries, train=train)
+METHOD = LearnerMethod(section=NearestMean, queries=queries, train=train)

@@ -11,41 +11,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from dpladder.audit.engine.findings import LeftOut
 from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
 from dpladder.audit.scene import ETA, N0, Rule, SceneFolder
-from dpladder.config.search_sections import PLUGIN_SEARCHES, SEARCHES, names
+from dpladder.config.searches import METHODS
 from dpladder.errors import BadInput
 from dpladder.jobs.release import ReleaseRequest
 from dpladder.privacy.accounting.events import Event, Gaussian, RepeatAndSelect, SubsetSelect
 
 SHARE = 0.3  # of a run's mu^2, for its score
-FEW: dict[str, Any] = {"mean": 2.0, "padded": False}  # runs that hardly cost time
-ATTACKED: dict[str, dict[str, Any]] = {
-    "random_search": {},
-    "naive_composition": {"runs": 3},
-    "papernot_steinke": FEW,
-    "liu_talwar": FEW,
-    "dp_hypo": FEW,
-    "koskela_kulkarni": {**FEW, "apart": False},
-    "propose_test": {"parts": 2, "candidates": 2},
-}
-UNSCORED = {"random_search", "propose_test"}  # whose runs spend all of their mu on weights
-for _name, _other in PLUGIN_SEARCHES.items():
-    if find_spec(f"{_other.room}.audit"):
-        _audit: Any = import_module(f"{_other.room}.audit")
-        ATTACKED[_name] = _audit.OPTIONS
-        UNSCORED |= set() if _audit.SCORED else {_name}
-
-
-def search_names() -> Iterator[str]:
-    """The searches that a config can name."""
-    return (name for section in SEARCHES for name in names(section))
+ATTACKED = METHODS
 
 
 def attacks(stage: SceneFolder, name: str) -> Iterator[Mechanism]:
@@ -54,7 +32,7 @@ def attacks(stage: SceneFolder, name: str) -> Iterator[Mechanism]:
 
 def relations_of(name: str) -> tuple[Kind, ...]:
     """Return the relations that a search is priced under."""
-    return ("add_remove",) if name == "koskela_kulkarni" else KINDS
+    return tuple(kind for kind in KINDS if kind in METHODS[name].section.exact_under)
 
 
 def skipped_combinations(name: str) -> Iterator[LeftOut]:
@@ -75,7 +53,7 @@ def skipped_combinations(name: str) -> Iterator[LeftOut]:
 def search(stage: SceneFolder, name: str, kind: Kind | None = None) -> Mechanism:
     kind = kind or relations_of(name)[-1]
     options: Mapping[str, Any] = {
-        "hpo": {"name": name, **ATTACKED[name]},
+        "hpo": {"name": name, **METHODS[name].attack},
         "sweep": {"select": {"share": SHARE}},
         # Where units are replaced, a search may not share its total with a private test part.
         "dataset": {"public_test": f"npz:{stage.folder}/public.npz"},
@@ -87,7 +65,7 @@ def search(stage: SceneFolder, name: str, kind: Kind | None = None) -> Mechanism
         {"target": f"{EPSILON:g}"},
     )
     request = rule.release_request(pairs(kind)[0][0])
-    winner = released_weights_event(request.spends[0].event, scored=name not in UNSCORED)
+    winner = released_weights_event(request.spends[0].event, scored=METHODS[name].scored)
     moved = 2.0 if kind == "replace_one" else 1.0  # of the clip, by one unit of any cap
 
     def scale(_: ReleaseRequest) -> float:

@@ -19,9 +19,10 @@ from pydantic import BaseModel, WithJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from dpladder.config import searches
 from dpladder.config.learners import DEFAULT, SECTIONS
+from dpladder.config.method import name_of
 from dpladder.config.model import Config
-from dpladder.config.search_sections import SEARCHES, names
 from dpladder.config.section import NAME_PATTERN
 from dpladder.config.wording import first_sentence
 
@@ -81,8 +82,11 @@ def generated_files() -> dict[str, str]:
 
 def schema() -> str:
     document = Config.model_json_schema()
-    for section in (*SECTIONS, *SEARCHES):  # one without a name is the default one, and no other
-        if DEFAULT not in names(section):
+    for section in (
+        *SECTIONS,
+        *searches.SECTIONS,
+    ):  # one without a name is the default one, and no other
+        if name_of(section) != DEFAULT:
             document["$defs"][section.__name__]["required"] = ["name"]
     document["properties"]["experiments"] = {
         "type": "object",
@@ -206,7 +210,7 @@ def _alternatives(key: str, sections: Sequence[type[BaseModel]]) -> Iterator[str
     rows = {section: [*_rows(section, f"{key}.")][1:] for section in sections}  # [0]: its name
     shared = _deduplicate_rows(row for section_rows in rows.values() for row in section_rows)
     chosen = [section.model_fields["name"] for section in sections]
-    allowed = " \\| ".join(f"`{name}`" for section in sections for name in names(section))
+    allowed = " \\| ".join(f"`{name}`" for name in map(name_of, sections))
     yield _row(f"{key}.name", allowed, next(field for field in chosen if not field.is_required()))
     if shared:
         yield f"| *{key}: what several have* | | | each says below which of these it has |"
@@ -215,7 +219,7 @@ def _alternatives(key: str, sections: Sequence[type[BaseModel]]) -> Iterator[str
         has = [_name(row, key) for row in section_rows if row in shared]
         also = f" Has {', '.join(f'`{name}`' for name in has if '.' not in name)}." if has else ""
         text = _cell(section.__doc__ or "")
-        yield f"| *{key}: {', '.join(names(section))}* | | | {text}{also} |"
+        yield f"| *{key}: {name_of(section)}* | | | {text}{also} |"
         yield from (row for row in section_rows if row not in shared)
 
 

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib import import_module
-from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field
 
 from dpladder.config.learner_sections import LearnerSection
-from dpladder.config.method import Method
-from dpladder.config.plugins import check_section, entries
+from dpladder.config.method import LearnerMethod
+from dpladder.config.plugins import methods_of_packages
 from dpladder.config.section import from_document
 from dpladder.errors import BadInput
 
@@ -38,18 +36,9 @@ NAMES = (
 DEFAULT = "dp_gd"
 
 
-def of_another_package(entry: EntryPoint, package: str) -> Method:
-    """The method that an entry point names."""
-    method = import_module(entry.value).METHOD
-    if not isinstance(method, Method):
-        raise BadInput(f"{entry.value}.METHOD must be a dpladder.config.method.Method.")
-    check_section(method.section, entry.name, LearnerSection)
-    return replace(method, package=package)
-
-
-METHODS: dict[str, Method] = {
+METHODS: dict[str, LearnerMethod] = {
     name: import_module(f"dpladder.methods.{name}").METHOD for name in NAMES
-} | entries("dpladder.learners", of_another_package)
+} | methods_of_packages("dpladder.learners", LearnerMethod, LearnerSection)
 SECTIONS = tuple(method.section for method in METHODS.values())
 if TYPE_CHECKING:  # nobody who checks types can know those of other packages
     Learner = LearnerSection
@@ -57,7 +46,7 @@ else:
     Learner = Annotated[Union[SECTIONS], Field(discriminator="name")]  # noqa: UP007
 
 
-def method(name: str) -> Method:
+def method(name: str) -> LearnerMethod:
     """The learner that the config names."""
     if name not in METHODS:
         raise BadInput(f"learner.name is {name}. Choose one of: {', '.join(METHODS)}.")

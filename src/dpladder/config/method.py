@@ -1,10 +1,11 @@
-"""What a learner is to all that plan, charge, run and attack it. One `METHOD` says it, for a
-learner of dpladder's own and for one of another package alike (config/learners.py)."""
+"""What a learner or a search is to all that plan, charge, run and attack it. One `METHOD` says it,
+for dpladder's own and for those of another package alike (config/learners.py,
+config/searches.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, get_args
 
@@ -13,12 +14,40 @@ from dpladder.errors import BadInput
 Function = Callable[..., Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Method:
-    """A learner.
+    """What learners and searches have in common.
 
     Args:
         section: its keys in the config, and its traits.
+        version: rises when what it computes, draws or charges changes in meaning
+            (plan/mechanisms.py).
+        package: that it comes from.
+    """
+
+    section: Any
+    version: int = 1
+    package: str = "dpladder"
+
+    def __post_init__(self) -> None:
+        names = get_args(self.section.model_fields["name"].annotation)
+        if len(names) != 1 or not isinstance(names[0], str) or not names[0]:
+            raise BadInput(f"{self.section.__name__} must have name: Literal[<the method's name>].")
+
+    @property
+    def name(self) -> str:
+        return name_of(self.section)
+
+    @property
+    def built_in(self) -> bool:
+        return self.package == "dpladder"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerMethod(Method):
+    """A learner.
+
+    Args:
         queries: `(learner, hyper, constants)` to all that one training asks (learn/queries.py).
         train: `(inputs, queries, learner, hyper, constants)` to a generator that yields questions,
             is sent noised answers, and returns weights (learn/curator.py).
@@ -26,42 +55,45 @@ class Method:
             puts into a logit. A learner that is tuned must have this law: another one's would steer
             its search to the wrong r.
         weights: the module that says what its weights mean (learn/layers.py has what is needed).
-        version: rises when what it computes, draws or charges changes in meaning
-            (plan/mechanisms.py).
-        package: that it comes from.
     """
 
-    section: Any
     queries: Function
     train: Function
     logit_noise: Function | None = None
     weights: str = "dpladder.learn.layers"
-    version: int = 1
-    package: str = "dpladder"
 
     def __post_init__(self) -> None:
-        if len(get_args(self.section.model_fields["name"].annotation)) != 1:
-            raise BadInput(
-                f"{self.section.__name__} must have name: Literal[<the learner's name>]."
-            )
+        super().__post_init__()
         if self.section.searches is not None and self.logit_noise is None:
             raise BadInput(
                 f"learner {self.name} is tuned, and has no law of its kappa. Give logit_noise, or "
                 "leave `searches` out of its section."
             )
 
-    @property
-    def name(self) -> str:
-        name, *further = get_args(self.section.model_fields["name"].annotation) or ("",)
-        if further or not isinstance(name, str) or not name:
-            raise BadInput(
-                f"{self.section.__name__} must have name: Literal[<the learner's name>]."
-            )
-        return name
 
-    @property
-    def built_in(self) -> bool:
-        return self.package == "dpladder"
+@dataclass(frozen=True, kw_only=True)
+class SearchMethod(Method):
+    """A private search.
+
+    Args:
+        price: `(search, epsilon, delta, relation)` to the events that it spends of a total, its
+            released weights included.
+        searcher: the section to a `Searcher`, which declares draws and asks for trainings
+            (search/protocol.py).
+        scored: whether the training that is released spends a part of its mu on a score.
+        attack: keys of its section for `dpladder audit`: runs that are few and short.
+    """
+
+    price: Function
+    searcher: Function
+    scored: bool = True
+    attack: Mapping[str, Any] = field(default_factory=dict)
+
+
+def name_of(section: Any) -> str:
+    """The method that a section is for."""
+    [name] = get_args(section.model_fields["name"].annotation)
+    return str(name)
 
 
 def later(where: str) -> Function:

@@ -14,7 +14,8 @@ from dpladder.config.dataset_sections import Dataset
 from dpladder.config.evaluate_sections import Evaluate
 from dpladder.config.features_sections import Features
 from dpladder.config.learners import DEFAULT, METHODS, Learner
-from dpladder.config.search_sections import Hpo, Ladder
+from dpladder.config.search_sections import Ladder
+from dpladder.config.searches import Hpo
 from dpladder.config.section import Count, Name, NeutralAt, NonNegative, Positive, Section, Words
 from dpladder.config.shift import Spans
 from dpladder.config.sweep_sections import Final, Fit, Sweep

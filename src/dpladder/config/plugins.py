@@ -1,73 +1,61 @@
 """Learners and searches of other packages, by their entry points (docs/extend.md).
 
-An entry point's name is the method's, with a dot in it, which dpladder's own names never have. A
-learner's value is one module with its `METHOD` (config/learners.py); a search's is a package with
-the modules `section`, `cost`, `search` and `audit`.
+An entry point's name is the method's, with a dot in it, which dpladder's own names never have. Its
+value is a module with its `METHOD` (config/method.py).
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar, get_args, get_origin
 
+from dpladder.config.method import Method
 from dpladder.config.section import Section
 from dpladder.errors import BadInput
 
-Entry = TypeVar("Entry")
+OneMethod = TypeVar("OneMethod", bound=Method)
 
 
-@dataclass(frozen=True)
-class OtherSearch:
-    """A search that another package brings. `version` rises, as those in plan/mechanisms.py do,
-    when what it computes, draws or charges changes in meaning."""
-
-    name: str
-    room: str
-    package: str
-    section: type[Section]
-
-    @property
-    def version(self) -> int:
-        return int(getattr(self.section, "version", 1))
-
-
-def entries(
-    group: str, read: Callable[[EntryPoint, str], Entry], taken: Iterable[str] = ()
-) -> dict[str, Entry]:
+def methods_of_packages(
+    group: str, kind: type[OneMethod], base: type[Section], taken: Iterable[str] = ()
+) -> dict[str, OneMethod]:
     """The methods of a group (`dpladder.learners`, `dpladder.searches`) by their names. One that
     cannot be used is left out with a warning, and stands in nobody's way.
 
     Args:
-        read: from an entry point and its package's name to the method.
+        kind: of their `METHOD`.
+        base: that their sections extend.
         taken: names that are somebody else's.
     """
-    methods: dict[str, Entry] = {}
+    methods: dict[str, OneMethod] = {}
     for entry in sorted(installed_entry_points().select(group=group), key=lambda entry: entry.name):
         package = "?" if entry.dist is None else entry.dist.name
         try:
             if "." not in entry.name or entry.name in {*taken, *methods}:
                 raise BadInput("its name must have a dot in it, and be nobody else's.")
-            methods[entry.name] = read(entry, package)
+            methods[entry.name] = replace(_method(entry, kind, base), package=package)
         except Exception as error:  # whatever their code may raise
             warnings.warn(f"{group} of {package}: {entry.name} is left out: {error}", stacklevel=2)
     return methods
+
+
+def _method(entry: EntryPoint, kind: type[OneMethod], base: type[Section]) -> OneMethod:
+    method = import_module(entry.value).METHOD
+    if not isinstance(method, kind):
+        raise BadInput(f"{entry.value}.METHOD must be a {kind.__module__}.{kind.__name__}.")
+    check_section(method.section, entry.name, base)
+    return method
 
 
 @cache
 def installed_entry_points() -> Any:
     """Of all groups at once, for looking takes 15 ms."""
     return entry_points()
-
-
-def other_search(entry: EntryPoint, package: str) -> OtherSearch:
-    module: Any = import_module(f"{entry.value}.section")
-    check_section(module.SECTION, entry.name, Section)
-    return OtherSearch(entry.name, entry.value, package, module.SECTION)
 
 
 def check_section(section: Any, name: str, base: type[Section]) -> None:

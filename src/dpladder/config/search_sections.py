@@ -1,19 +1,19 @@
-"""The searches, one section for each, with the options that it reads and no others.
+"""What the sections of searches are made of: the ladder's, the traits of the private ones, and the
+keys that several of them have. A search's own section stands in its folder
+(searches/<name>/section.py).
 
 The ladder is a graph of jobs. Every other way is a single job that puts out one model: what else it
-trains stays secret, because its theorem needs that. A module of search/ runs it.
+trains stays secret, because its theorem needs that.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from dpladder.config.learners import METHODS
-from dpladder.config.plugins import entries, other_search
 from dpladder.config.rules import Messages, Table
-from dpladder.config.section import Count, Section
+from dpladder.config.section import Section
 
 Law = Literal["logarithmic", "geometric", "poisson"]
 Share = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
@@ -26,6 +26,8 @@ Padded = Annotated[
         "logarithmic law, 66 geometric, 21 Poisson."
     ),
 ]
+FEW: dict[str, Any] = {"mean": 2.0, "padded": False}
+"""Runs that hardly cost an audit time."""
 
 
 class Ladder(Section):
@@ -39,124 +41,22 @@ class Ladder(Section):
     )
 
 
-class RandomSearch(Section):
-    """One training at a random r, with the whole total. It looks at nothing."""
+class SearchSection(Section):
+    """What every private search's section has: its name, and traits."""
 
-    name: Literal["random_search"] = "random_search"
-    law: Literal["log_uniform", "uniform"] = Field(
-        "log_uniform", description="How r is drawn in its range."
-    )
-
-
-class NaiveComposition(Section):
-    """Trainings of equal budgets, spread over the range of r; the best one is put out."""
-
-    name: Literal["naive_composition"] = "naive_composition"
-    runs: Annotated[int, Field(ge=1, le=10_000, description="Number of trainings.")] = 5
+    exact_under: ClassVar[tuple[str, ...]] = ("add_remove", "replace_one")
+    """The relations under which its price is proved."""
+    needs_delta: ClassVar[bool] = False
+    """Whether its events are Gaussian but for a small probability, a part of delta."""
+    name: str
 
 
-class Selection(Section):
+class Selection(SearchSection):
     """What private selection reads: the best of a secret number of runs."""
 
-    name: str
     mean: Mean = 10.0
     padded: Padded = True
-
-
-class PapernotSteinke(Selection):
-    """The best of a secret, random number of runs (Papernot & Steinke)."""
-
-    name: Literal["papernot_steinke"] = "papernot_steinke"
-    law: Law = Field(
-        "logarithmic",
-        description="Law of the number of runs. A Poisson number may be 0; then nothing is "
-        "trained.",
-    )
-
-
-class LiuTalwar(Selection):
-    """Runs until a coin says stop, of which the best is put out (Liu & Talwar)."""
-
-    name: Literal["liu_talwar"] = "liu_talwar"
-    law: Literal["geometric"] = Field("geometric", description="Law of the number of runs.")
-
-
-class DpHypo(Selection):
-    """Private selection whose runs look where earlier ones did well, by a Gaussian process (Wang et
-    al., DP-HyPO)."""
-
-    name: Literal["dp_hypo"] = "dp_hypo"
-    law: Literal["logarithmic", "geometric"] = Field(
-        "geometric", description="Law of the number of runs."
-    )
-    adapting: Share = Field(
-        0.2, description="Share of the total that leaning towards good runs may cost."
-    )
-
-
-class KoskelaKulkarni(Selection):
-    """Private selection on a secret random subset of the units; the final training sees the rest,
-    or everything."""
-
-    name: Literal["koskela_kulkarni"] = "koskela_kulkarni"
-    law: Law = Field("geometric", description="Law of the number of runs.")
-    share: Share = Field(0.2, description="Expected share of the units that selects.")
-    apart: bool = Field(
-        True,
-        description="What the final training sees. true: only the units that did not select. "
-        "false: all units.",
-    )
-
-
-class ProposeTest(Section):
-    """Candidates tested on models of disjoint parts of the data, by AboveThreshold with doubling
-    steps (Ding & Wu). The choice is a guess unless parts times a round's epsilon is some 100."""
-
-    name: Literal["propose_test"] = "propose_test"
-    parts: Annotated[
-        int,
-        Field(ge=2, le=1000, description="Number of disjoint parts, each with models of its own."),
-    ] = 10
-    candidates: Count = Field(
-        4, description="Number of values of r that are tried, spread over its range."
-    )
-    step: Annotated[
-        float,
-        Field(
-            ge=0.01, lt=1, description="Least gain in accuracy that is worth a round, as a share."
-        ),
-    ] = 0.1
-    aside: Share = Field(
-        0.2, description="Expected share of the units that models of parts are tested on."
-    )
-    final: Share = Field(0.8, description="Share of mu squared for the final training.")
-
-
-SecretRuns = PapernotSteinke | LiuTalwar | DpHypo | KoskelaKulkarni
-PrivateSearch = RandomSearch | NaiveComposition | SecretRuns | ProposeTest
-OWN_SEARCHES: tuple[Any, ...] = get_args(PrivateSearch)
-PLUGIN_SEARCHES = entries("dpladder.searches", other_search, METHODS)
-"""Those of other packages."""
-SEARCHES = (*OWN_SEARCHES, *(other.section for other in PLUGIN_SEARCHES.values()))
-if not TYPE_CHECKING:  # nobody who checks types can know those of others
-    PrivateSearch = Union[SEARCHES]  # noqa: UP007
-Hpo = Annotated[Ladder | PrivateSearch, Field(discriminator="name")]
-
-
-def names(section: Any) -> tuple[str, ...]:
-    """The searches that a section is for; of a learner's section, the one."""
-    return get_args(section.model_fields["name"].annotation)
-
-
-# modules of search/ that run more than the one search of their name
-SHARED = {"papernot_steinke": "secret_runs", "liu_talwar": "secret_runs"}
-
-
-def runner_of(search: str) -> str:
-    """The module that runs a search."""
-    if search in PLUGIN_SEARCHES:
-        return f"{PLUGIN_SEARCHES[search].room}.search"
-    return f"dpladder.search.{SHARED.get(search, search)}"
+    law: Law
 
 
 def _private_search(c: Any) -> Messages:
@@ -182,8 +82,8 @@ def _private_search(c: Any) -> Messages:
         )
     if c.final.budget != "remaining":
         yield "it spends the whole total; leave final.budget out"
-    if c.hpo.name == "koskela_kulkarni" and c.privacy.relation != "add_remove":
-        yield "its bound holds under privacy.relation: add_remove alone"
+    if c.privacy.relation not in c.hpo.exact_under:
+        yield f"its bound holds under privacy.relation: {', '.join(c.hpo.exact_under)} alone"
     if not c.exact_test and (c.dataset.split.rule, c.privacy.relation) != apart:
         yield (
             "the test part must cost nothing beside it: name dataset.public_test, or use "

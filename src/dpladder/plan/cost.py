@@ -14,12 +14,8 @@ from dataclasses import dataclass
 
 from dpladder.config import Config, Project
 from dpladder.config.load import BASE
-from dpladder.config.search_sections import (
-    KoskelaKulkarni,
-    Ladder,
-    PrivateSearch,
-    ProposeTest,
-)
+from dpladder.config.search_sections import Ladder, SearchSection
+from dpladder.config.searches import PrivateSearch
 from dpladder.config.sweep_sections import Rung
 from dpladder.errors import BadInput, Refused
 from dpladder.plan import job_identity, rule_specs
@@ -101,7 +97,8 @@ def needed_share(config: Config) -> float:
         return 0.0
     if samples(config):
         return booking.SAMPLED_SHARE
-    return booking.SHARE if isinstance(config.hpo, KoskelaKulkarni | ProposeTest) else 0.0
+    hpo = config.hpo
+    return booking.SHARE if isinstance(hpo, SearchSection) and hpo.needs_delta else 0.0
 
 
 def partition(config: Config, *parts: str) -> Partition:

@@ -10,29 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dpladder.config import search_sections
-from dpladder.config.learners import METHODS
+from dpladder.config import learners, searches
 from dpladder.config.method import Method
-from dpladder.config.plugins import OtherSearch
 
 Versions = Mapping[str, int]
 """Of mechanisms by their names; a name that is absent has version 1."""
 
 VERSIONS: dict[str, int] = {}
 """What this dpladder runs, beyond first versions. Each line here has one in CHANGELOG.md."""
-BROUGHT: Mapping[str, Method | OtherSearch] = {
-    **{name: method for name, method in METHODS.items() if not method.built_in},
-    **search_sections.PLUGIN_SEARCHES,
-}
+METHODS: Mapping[str, Method] = {**learners.METHODS, **searches.METHODS}
+BROUGHT = {name: method for name, method in METHODS.items() if not method.built_in}
 """Those of other packages."""
 WORD = (
     "its noise is held to what it declares, and a learner's sums are made and kept within their "
     "bounds by dpladder; that it reaches for nothing else, and that a search looks at no more than "
     "it declares, is its authors' word"
 )
-VERSIONS |= {
-    name: one.version for of in (METHODS, BROUGHT) for name, one in of.items() if one.version > 1
-}
+VERSIONS |= {name: method.version for name, method in METHODS.items() if method.version > 1}
 
 GUIDE = "public_gradient"
 

@@ -9,9 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from dpladder.config import Config, Project
-from dpladder.config.learners import METHODS
-from dpladder.config.search_sections import SEARCHES
-from dpladder.config.search_sections import names as names_of
 from dpladder.config.wording import did_you_mean, value_as_text
 from dpladder.errors import BadInput
 from dpladder.plan import job_identity, mechanisms, rule_specs
@@ -44,8 +41,7 @@ def with_answers(project: Project, states: Mapping[str, State]) -> tuple[Project
 def check_names(project: Project) -> None:
     """Refuse a `respend` that names nothing that can be asked anew."""
     rules = [rule for rule in rule_specs.RULE_SPECS if rule_specs.is_mechanism(rule)]
-    searches = {name for section in SEARCHES for name in names_of(section)}
-    known = {*project.experiments, *rules, *METHODS, *searches, mechanisms.GUIDE}
+    known = {*project.experiments, *rules, *mechanisms.METHODS, mechanisms.GUIDE}
     configs = project.experiments.values()
     names = [name for one in configs if isinstance(one.respend, tuple) for name in one.respend]
     if wrong := [name for name in dict.fromkeys(names) if name not in known]:

@@ -30,7 +30,7 @@ from dpladder.config.label_sets import Labels
 from dpladder.config.learner_sections import Covariance, Head, LinkName
 from dpladder.config.learners import Learner
 from dpladder.config.model import Privacy, Research
-from dpladder.config.search_sections import PrivateSearch
+from dpladder.config.searches import PrivateSearch
 from dpladder.config.shift import Corruption, FurtherTest, Matching, Spans
 from dpladder.config.sweep_sections import Fit, Rung, Search, Select, Sweep
 

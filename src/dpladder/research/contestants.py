@@ -5,14 +5,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpladder.config import search_sections
 from dpladder.config.learners import Learner
-from dpladder.config.search_sections import DpHypo, KoskelaKulkarni, LiuTalwar, PapernotSteinke
 from dpladder.config.sweep_sections import Fit
 from dpladder.methods.hyfree_dp.section import HyperparameterFree
 from dpladder.research.contest import Competitor, Straight
 from dpladder.research.ladder import LadderSearcher
 from dpladder.search.protocol import Searcher, Setting, searcher_of
+from dpladder.searches.dp_hypo.section import DpHypo
+from dpladder.searches.koskela_kulkarni.section import KoskelaKulkarni
+from dpladder.searches.liu_talwar.section import LiuTalwar
+from dpladder.searches.naive_composition.section import NaiveComposition
+from dpladder.searches.papernot_steinke.section import PapernotSteinke
+from dpladder.searches.propose_test.section import ProposeTest
+from dpladder.searches.random_search.section import RandomSearch
 
 HYPERPARAMETER_FREE = "hyperparameter_free"  # HyFreeDP, a learner that searches nothing
 PUBLISHED = ((0.1, 3), (0.2, 3))
@@ -20,16 +25,16 @@ LINE = Fit(using="best", against="epsilon")
 
 # Nothing is secret in public data, so none is padded.
 METHODS: dict[str, Searcher] = {
-    "random_search": searcher_of(search_sections.RandomSearch()),
-    "random_search_uniform": searcher_of(search_sections.RandomSearch(law="uniform")),
-    "naive_composition": searcher_of(search_sections.NaiveComposition()),
+    "random_search": searcher_of(RandomSearch()),
+    "random_search_uniform": searcher_of(RandomSearch(law="uniform")),
+    "naive_composition": searcher_of(NaiveComposition()),
     "papernot_steinke": searcher_of(PapernotSteinke(padded=False)),
     "papernot_steinke_poisson": searcher_of(PapernotSteinke(law="poisson", padded=False)),
     "liu_talwar": searcher_of(LiuTalwar(padded=False)),
     "koskela_kulkarni": searcher_of(KoskelaKulkarni(padded=False)),
     "koskela_kulkarni_all": searcher_of(KoskelaKulkarni(apart=False, padded=False)),
     "dp_hypo": searcher_of(DpHypo(padded=False)),
-    "propose_test": searcher_of(search_sections.ProposeTest()),
+    "propose_test": searcher_of(ProposeTest()),
     "linear_scaling_line": LadderSearcher(PUBLISHED, LINE),
     "linear_scaling_binary": LadderSearcher(PUBLISHED, LINE),
     "four_decades": LadderSearcher(PUBLISHED, Fit(against="epsilon")),

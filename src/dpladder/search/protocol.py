@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.learners import Learner
-from dpladder.config.search_sections import PrivateSearch, runner_of
+from dpladder.config.searches import METHODS, PrivateSearch
 from dpladder.config.sweep_sections import Search
 from dpladder.learn import score
 from dpladder.learn.interface import Constants, Declaration, Weights
@@ -118,9 +117,8 @@ class Searcher(Protocol):
 
 
 def searcher_of(section: PrivateSearch) -> Searcher:
-    """The search that a section of the config describes: a module of the search's name holds its
-    `Searcher`."""
-    searcher: Searcher = import_module(runner_of(section.name)).Searcher(section)
+    """The search that a section of the config describes."""
+    searcher: Searcher = METHODS[section.name].searcher(section)
     return searcher
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpladder.config.search_sections import SecretRuns
+from dpladder.config.search_sections import Selection
 from dpladder.learn import score
 from dpladder.learn.interface import Declaration
 from dpladder.privacy.accounting.draws import Draw, Law
@@ -41,7 +41,7 @@ class Searcher:
     """By the law of the section: logarithmic, geometric (Liu & Talwar's stopping by a coin), or
     Poisson."""
 
-    section: SecretRuns
+    section: Selection
 
     def declare(self, setting: Setting) -> Declaration:
         event = selection_event(self.section, setting)
@@ -91,7 +91,7 @@ class Chance:
         return noised
 
 
-def selection_event(section: SecretRuns, setting: Setting) -> RepeatAndSelect:
+def selection_event(section: Selection, setting: Setting) -> RepeatAndSelect:
     """The one event of the whole selection."""
     [counted] = events_of(section, setting)
     assert isinstance(counted.event, RepeatAndSelect)

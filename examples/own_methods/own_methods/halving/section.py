@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from dpladder.config.section import Section
+from dpladder.config.search_sections import SearchSection
 
 
-class Halving(Section):
+class Halving(SearchSection):
     """Rounds of trainings, of which the better half goes on at twice the mu squared; all of them
     could be published, and the last one is."""
 
@@ -15,6 +15,3 @@ class Halving(Section):
     rounds: int = Field(
         3, ge=1, le=8, description="Number of rounds, of 2^(rounds - 1), ..., 2 and 1 trainings."
     )
-
-
-SECTION = Halving

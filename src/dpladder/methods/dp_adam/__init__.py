@@ -1,9 +1,9 @@
 """DP-Adam on a linear head (Mehta et al.)."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.dp_adam.section import Adam
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=Adam,
     queries=later("dpladder.methods.dp_adam.queries:queries"),
     train=later("dpladder.methods.dp_adam.train:train"),

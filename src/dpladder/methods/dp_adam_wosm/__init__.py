@@ -1,9 +1,9 @@
 """DP-Adam without a second moment (Mohapatra et al.)."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.dp_adam_wosm.section import AdamNoSecondMoment
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=AdamNoSecondMoment,
     queries=later("dpladder.methods.dp_adam_wosm.queries:queries"),
     train=later("dpladder.methods.dp_adam_wosm.train:train"),

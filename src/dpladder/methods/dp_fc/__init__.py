@@ -1,9 +1,9 @@
 """Descent preconditioned by the noised covariance (Mehta et al.)."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.dp_fc.section import FeatureCovariance
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=FeatureCovariance,
     queries=later("dpladder.methods.dp_fc.queries:queries"),
     train=later("dpladder.methods.dp_fc.train:train"),

@@ -1,9 +1,9 @@
 """Fine-tuning of the public network."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.dp_finetune.section import FineTune
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=FineTune,
     queries=later("dpladder.methods.dp_finetune.queries:queries"),
     train=later("dpladder.methods.dp_finetune.train:train"),

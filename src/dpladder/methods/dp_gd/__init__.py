@@ -1,9 +1,9 @@
 """Full-batch gradient descent with momentum on a linear head (Panda et al.)."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.dp_gd.section import Descent
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=Descent,
     queries=later("dpladder.methods.dp_gd.queries:queries"),
     train=later("dpladder.methods.dp_gd.train:train"),

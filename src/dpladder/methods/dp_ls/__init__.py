@@ -1,9 +1,9 @@
 """Ridge regression from noised second moments (Mehta et al.)."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.dp_ls.section import LeastSquares
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=LeastSquares,
     queries=later("dpladder.methods.dp_ls.queries:queries"),
     train=later("dpladder.methods.dp_ls.train:train"),

@@ -1,9 +1,9 @@
 """The same descent with one hidden layer."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.dp_mlp.section import HiddenLayer
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=HiddenLayer,
     queries=later("dpladder.methods.dp_mlp.queries:queries"),
     train=later("dpladder.methods.dp_mlp.train:train"),

@@ -1,9 +1,9 @@
 """Newton steps of logistic regression (Mehta et al.)."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.dp_newton.section import Newton
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=Newton,
     queries=later("dpladder.methods.dp_newton.queries:queries"),
     train=later("dpladder.methods.dp_newton.train:train"),

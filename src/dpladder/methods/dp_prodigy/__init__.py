@@ -1,9 +1,9 @@
 """Step sizes that grow with what gradients show, on a linear head."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.dp_prodigy.section import StepSizeFree
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=StepSizeFree,
     queries=later("dpladder.methods.dp_prodigy.queries:queries"),
     train=later("dpladder.methods.dp_prodigy.train:train"),

@@ -1,9 +1,9 @@
 """A noised mean of each class."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.dp_prototypes.section import Prototypes
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=Prototypes,
     queries=later("dpladder.methods.dp_prototypes.queries:queries"),
     train=later("dpladder.methods.dp_prototypes.train:train"),

@@ -1,9 +1,9 @@
 """Steps by noised differences of losses (Tang et al.)."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.dp_zo.section import ZerothOrder
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=ZerothOrder,
     queries=later("dpladder.methods.dp_zo.queries:queries"),
     train=later("dpladder.methods.dp_zo.train:train"),

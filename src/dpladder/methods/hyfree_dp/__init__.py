@@ -1,9 +1,9 @@
 """Step sizes from noised losses, on a linear head (Bu & Liu)."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.hyfree_dp.section import HyperparameterFree
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=HyperparameterFree,
     queries=later("dpladder.methods.hyfree_dp.queries:queries"),
     train=later("dpladder.methods.hyfree_dp.train:train"),

@@ -1,9 +1,9 @@
 """Fine-tuning by step sizes from noised losses (Bu & Liu)."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.hyfree_finetune.section import HyperparameterFreeTuning
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=HyperparameterFreeTuning,
     queries=later("dpladder.methods.hyfree_finetune.queries:queries"),
     train=later("dpladder.methods.hyfree_finetune.train:train"),

@@ -1,9 +1,9 @@
 """One step of DP-Adam (Mehta et al.)."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.one_step.section import OneStep
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=OneStep,
     queries=later("dpladder.methods.one_step.queries:queries"),
     train=later("dpladder.methods.one_step.train:train"),

@@ -1,9 +1,9 @@
 """Fine-tuning by step sizes that grow with what gradients show."""
 
-from dpladder.config.method import Method, later
+from dpladder.config.method import LearnerMethod, later
 from dpladder.methods.prodigy_finetune.section import StepSizeFreeTuning
 
-METHOD = Method(
+METHOD = LearnerMethod(
     section=StepSizeFreeTuning,
     queries=later("dpladder.methods.prodigy_finetune.queries:queries"),
     train=later("dpladder.methods.prodigy_finetune.train:train"),

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpladder.config.search_sections import ProposeTest
 from dpladder.learn.interface import Constants, Declaration
 from dpladder.learn.queries import Query
 from dpladder.privacy.accounting.events import Booked, Counted, Exponential
@@ -37,6 +36,7 @@ from dpladder.search.protocol import (
     trainings,
 )
 from dpladder.search.space import draw
+from dpladder.searches.propose_test.section import ProposeTest
 
 
 @dataclass(frozen=True)

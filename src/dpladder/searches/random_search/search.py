@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpladder.config import search_sections
 from dpladder.learn.interface import Declaration
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.protocol import (
@@ -18,13 +17,14 @@ from dpladder.search.protocol import (
     trainings,
 )
 from dpladder.search.space import draw
+from dpladder.searches.random_search.section import RandomSearch
 
 
 @dataclass(frozen=True)
 class Searcher:
     """One training at a random r. It looks at nothing, so its draw of r is public."""
 
-    section: search_sections.RandomSearch
+    section: RandomSearch
 
     def declare(self, setting: Setting) -> Declaration:
         [training] = events = events_of(self.section, setting)

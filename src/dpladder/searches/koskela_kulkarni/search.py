@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dpladder.config.search_sections import KoskelaKulkarni
 from dpladder.learn.interface import Declaration
 from dpladder.privacy.accounting.events import Counted, SubsetSelect
 from dpladder.privacy.release.meter import Draw, Meter
@@ -26,6 +25,7 @@ from dpladder.search.protocol import (
     trainings,
 )
 from dpladder.search.secret_runs import best, budget, draw_run_count, draws
+from dpladder.searches.koskela_kulkarni.section import KoskelaKulkarni
 
 
 @dataclass(frozen=True)

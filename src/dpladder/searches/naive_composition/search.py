@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpladder.config import search_sections
 from dpladder.learn.interface import Declaration
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.protocol import (
@@ -22,6 +21,7 @@ from dpladder.search.protocol import (
     trainings,
 )
 from dpladder.search.space import draw
+from dpladder.searches.naive_composition.section import NaiveComposition
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Searcher:
     """Trainings at mu / sqrt(runs) each, spread over the range; all could be published, the best
     one is."""
 
-    section: search_sections.NaiveComposition
+    section: NaiveComposition
 
     def declare(self, setting: Setting) -> Declaration:
         [training] = events = events_of(self.section, setting)

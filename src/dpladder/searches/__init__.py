@@ -1,0 +1,1 @@
+"""The private searches, a folder each: `METHOD`, its section, its price, and how it searches."""

@@ -1,0 +1,12 @@
+"""Private selection whose runs look where earlier ones did well (Wang et al., DP-HyPO)."""
+
+from dpladder.config.method import SearchMethod, later
+from dpladder.config.search_sections import FEW
+from dpladder.searches.dp_hypo.section import DpHypo
+
+METHOD = SearchMethod(
+    section=DpHypo,
+    price=later("dpladder.searches.dp_hypo.cost:price"),
+    searcher=later("dpladder.searches.dp_hypo.search:Searcher"),
+    attack=FEW,
+)
