@@ -1,4 +1,4 @@
-"""A stage for attacks on the rules, and audits short enough for a fast test."""
+"""A place for attacks on the rules, and audits short enough for a fast test."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from dpladder.audit.engine import attack
-from dpladder.audit.scene import SceneFolder, stage
+from dpladder.audit.scene import SceneFolder, scene_folder
 
 KEY = b"another public key of test audit"
 
 
 @pytest.fixture
 def made() -> Iterator[SceneFolder]:
-    with stage(KEY) as found:
+    with scene_folder(KEY) as found:
         yield found
 
 

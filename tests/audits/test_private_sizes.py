@@ -15,7 +15,7 @@ from support import Seeded
 from dpladder.audit import rules, searches
 from dpladder.audit.blind import PinnedMeter
 from dpladder.audit.engine.mechanism import Mechanism
-from dpladder.audit.scene import SceneFolder, stage
+from dpladder.audit.scene import SceneFolder, scene_folder
 from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.learn.curator import Curator
@@ -56,7 +56,7 @@ def check(mechanism: Mechanism) -> None:
 
 @pytest.fixture(scope="module")
 def scenes() -> Iterator[SceneFolder]:
-    with stage(b"k" * 32) as folder:
+    with scene_folder(b"k" * 32) as folder:
         yield folder
 
 

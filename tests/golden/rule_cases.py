@@ -21,7 +21,7 @@ from safetensors import safe_open
 
 from dpladder.audit import rules, searches
 from dpladder.audit.engine.mechanism import Mechanism
-from dpladder.audit.scene import CLASSES, N0, NOTHING, Rule, Scene, SceneFolder, Units, stage
+from dpladder.audit.scene import CLASSES, N0, NOTHING, Rule, Scene, SceneFolder, Units, scene_folder
 from dpladder.jobs import reservation
 from dpladder.jobs.task import read_json
 from dpladder.learn import weights
@@ -69,7 +69,7 @@ def whole(
     further: Mapping[str, Any] = MappingProxyType({}),
 ) -> Found:
     """A rule's question and its release."""
-    with stage(KEY) as made, patch.object(reservation, "is_kept", lambda *_: True):
+    with scene_folder(KEY) as made, patch.object(reservation, "is_kept", lambda *_: True):
         folder = WideSceneFolder(made.folder, made.key, further)
         rule: Rule = attack(folder).run.func.__self__  # type: ignore[attr-defined]
         if "weights" in rule.inputs:
@@ -83,25 +83,25 @@ def whole(
     return {"spends": spends, "draws": drawn(asked.draws), "order of draws": order(meter)} | found
 
 
-def trial_on_public_records(stage: SceneFolder, kind: rules.Kind) -> Mechanism:
+def trial_on_public_records(scenes: SceneFolder, kind: rules.Kind) -> Mechanism:
     """Its score is exact and free: all that it pays for are its weights."""
-    data = {"dataset": {"public_validation": f"npz:{stage.folder}/public.npz"}}
-    return _trial(stage, kind, data | {"sweep": {"select": {"by": "public"}}})
+    data = {"dataset": {"public_validation": f"npz:{scenes.folder}/public.npz"}}
+    return _trial(scenes, kind, data | {"sweep": {"select": {"by": "public"}}})
 
 
-def trial_from_statistics(stage: SceneFolder, kind: rules.Kind) -> Mechanism:
+def trial_from_statistics(scenes: SceneFolder, kind: rules.Kind) -> Mechanism:
     """It solves released sums: all that it pays for is its score."""
-    return _trial(stage, kind, SOLVED, {"statistics": str(_plain_sums(stage.folder))})
+    return _trial(scenes, kind, SOLVED, {"statistics": str(_plain_sums(scenes.folder))})
 
 
 def _trial(
-    stage: SceneFolder,
+    scenes: SceneFolder,
     kind: rules.Kind,
     changes: Mapping[str, Any],
     inputs: Mapping[str, Any] = MappingProxyType({}),
 ) -> Mechanism:
     rungs = {"sweep": {"rungs": [{"epsilon": rules.EPSILON, "trials": 2}]}}
-    scene = stage.scene(rules.terms(kind, 40.0), rungs, changes)
+    scene = scenes.scene(rules.terms(kind, 40.0), rungs, changes)
     rule = Rule(
         scene,
         "run_trial",

@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 from counted import cells_of, figures_from
 
-from dpladder.audit.scene import LINEAGE, NOTHING, Scene, SceneFolder, Units, job_environment, stage
+from dpladder.audit.scene import (
+    LINEAGE,
+    NOTHING,
+    Scene,
+    SceneFolder,
+    Units,
+    job_environment,
+    scene_folder,
+)
 from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.config.shift import Corruption, FurtherTest
 from dpladder.errors import BadInput
@@ -37,7 +45,7 @@ EPSILON = 9.0
 
 @pytest.fixture
 def made() -> Iterator[SceneFolder]:
-    with stage(b"the key of tests of an evaluation"[:32]) as found:
+    with scene_folder(b"the key of tests of an evaluation"[:32]) as found:
         yield found
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from dpladder.audit import searches
 from dpladder.audit.rules import terms
-from dpladder.audit.scene import LINEAGE, Units, job_environment, stage
+from dpladder.audit.scene import LINEAGE, Units, job_environment, scene_folder
 from dpladder.errors import Refused
 from dpladder.jobs.estimate_head import release_of
 from dpladder.jobs.release import release_once
@@ -42,7 +42,7 @@ def test_what_cannot_be_trained_is_refused_before_it_is_charged(
 
     changes, wildcards = ASKING[asking]
     rule = asking.partition(" ")[0]
-    with stage(b"the key of tests of what is ready"[:32]) as made:
+    with scene_folder(b"the key of tests of what is ready"[:32]) as made:
         scene = made.scene(terms("add_remove"), changes)
         task = scene.task(rule, wildcards, UNITS)
         monkeypatch.setattr(layers, "ready", refuse)
@@ -66,7 +66,7 @@ def test_a_head_is_charged_only_where_its_network_can_be_trained(
         if learner.trains != "head":
             raise Refused("this network cannot be trained")
 
-    with stage(b"the key of tests of what is ready"[:32]) as made:
+    with scene_folder(b"the key of tests of what is ready"[:32]) as made:
         scene = made.scene(terms("add_remove", 40.0), HEAD)
         task = scene.task("estimate_head", {}, UNITS)
         monkeypatch.setattr(predict, "ready", refuse)

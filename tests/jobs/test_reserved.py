@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpladder.audit.scene import LINEAGE, SceneFolder, Units, job_environment, stage
+from dpladder.audit.scene import LINEAGE, SceneFolder, Units, job_environment, scene_folder
 from dpladder.errors import Refused
 from dpladder.jobs.release import release_once
 from dpladder.jobs.train_final import release_of
@@ -19,7 +19,7 @@ UNITS: Units = tuple((((1.0, 0.5, place / 20), place % 2),) for place in range(2
 
 @pytest.fixture
 def made():
-    with stage(b"the key of tests of a reservation"[:32]) as found:
+    with scene_folder(b"the key of tests of a reservation"[:32]) as found:
         yield found
 
 

@@ -53,7 +53,7 @@ CFG: dict[str, dict[str, object]] = {
             "features": {"test": "private/features"},
             "cache": "private",
         },
-        "static": "s",
+        "question_id": "s",
         "public_parts": [],
         "stops": "lost or lopsided",
     },

@@ -2658,8 +2658,8 @@ except DpladderError as error:
         "a head is another for each network that starts from it",
         "jobs/task.py",
         "",
-        "('places', 'static', 'network', 'stops')",
-        "('places', 'static', 'stops')",
+        "('places', 'question_id', 'network', 'stops')",
+        "('places', 'question_id', 'stops')",
         ("jobs/test_ready.py::test_a_head_is_charged_only_where_its_network_can_be_trained",),
     ),
     Mutant(
@@ -3441,7 +3441,7 @@ _sweep(ledger, finished)""",
     Mutant(
         "a learner is tuned by no law of its kappa",
         "config/method.py",
-        "Method.__post_init__",
+        "LearnerMethod.__post_init__",
         "self.section.searches is not None and self.logit_noise is None",
         "False",
         (

@@ -87,7 +87,7 @@ def test_a_sample_guides_a_head_that_is_bought_and_the_network_above_it(
             for one in (found, plain)
         ]
         assert [one.get("learner.public") for one in told] == ["gradient", "none"]
-        assert told[0]["static"] != told[1]["static"]
+        assert told[0]["question_id"] != told[1]["question_id"]
 
 
 @pytest.mark.parametrize(

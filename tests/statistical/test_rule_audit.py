@@ -7,7 +7,7 @@ import pytest
 from dpladder.audit import every, rules, searches
 from dpladder.audit.engine.attack import run_audit
 from dpladder.audit.engine.findings import table
-from dpladder.audit.scene import stage
+from dpladder.audit.scene import scene_folder
 
 pytestmark = pytest.mark.long
 
@@ -16,6 +16,6 @@ KEY = b"a public key for audits in tests"
 
 @pytest.mark.parametrize("group", [*rules.ATTACKED, *searches.ATTACKED])
 def test_every_rule_and_every_search_passes(group: str) -> None:
-    with stage(KEY) as made:
+    with scene_folder(KEY) as made:
         report = run_audit(every.mechanisms(group, made), KEY, among=50)
     assert report.ok, table(report)

@@ -18,7 +18,7 @@ from dpladder.audit import blind, kinds, learners, rules, searches
 from dpladder.audit.engine.attack import DELTA, run_audit
 from dpladder.audit.engine.findings import LeftOut, Report
 from dpladder.audit.engine.mechanism import Mechanism
-from dpladder.audit.scene import SceneFolder, stage
+from dpladder.audit.scene import SceneFolder, scene_folder
 from dpladder.config.learners import METHODS
 from dpladder.data.parallel import cores
 from dpladder.errors import BadInput
@@ -33,7 +33,7 @@ def audit(key: bytes, only: str | None = None) -> Report:
     """Attack everything, or one learner, on all cores. Each check gets the same share of the
     allowed error as if one process ran all of them. `key`: home's subkey for audits."""
     chosen = groups(only)
-    with stage(key) as folder:
+    with scene_folder(key) as folder:
         number = sum(len(mechanisms(group, folder)) for group in chosen)
     # Fresh processes: a fork would inherit torch's threads in whatever state they are.
     with ProcessPoolExecutor(cores(), mp_context=get_context("spawn")) as pool:
@@ -84,7 +84,7 @@ def _private_rules() -> Iterator[str]:
 
 def _run_attack(key: bytes, number: int, group: str) -> Report:
     seen = tuple(blind.findings(group, key)) if group in learners.ATTACKED else ()
-    with stage(key) as folder:
+    with scene_folder(key) as folder:
         attacked = mechanisms(group, folder)
         report = run_audit(attacked, key, among=number) if attacked else Report(DELTA, ())
     return replace(report, findings=(*seen, *report.findings))

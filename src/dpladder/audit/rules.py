@@ -52,9 +52,9 @@ FINDINGS = {"dataset": {"labels": MANY}, "learner": {"link": "sigmoid"}}
 ALL_PRESENT = number_of_findings([PRESENT] * CLASSES)
 
 
-def counting(stage: SceneFolder, kind: Kind, findings: bool = False) -> Mechanism:
+def counting(scenes: SceneFolder, kind: Kind, findings: bool = False) -> Mechanism:
     census = {"dataset": {"census": {"epsilon": EPSILON}}}
-    scene = stage.scene(terms(kind, 40.0), census, FINDINGS if findings else {})
+    scene = scenes.scene(terms(kind, 40.0), census, FINDINGS if findings else {})
     read = lambda folder: np.array(read_json(folder / "census.json")["counts"])  # noqa: E731
     rule = Rule(scene, "count_units", read)
     suffix = " of findings" if findings else ""
@@ -64,14 +64,14 @@ def counting(stage: SceneFolder, kind: Kind, findings: bool = False) -> Mechanis
     return rule.mechanism(name, lambda request: _scale(request, "units"), units, not findings)
 
 
-def counting_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return counting(stage, kind, findings=True)
+def counting_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return counting(scenes, kind, findings=True)
 
 
-def mean(stage: SceneFolder, kind: Kind) -> Mechanism:
+def mean(scenes: SceneFolder, kind: Kind) -> Mechanism:
     # Records are scaled into a ball, or, where there is none, all to the public length.
     ball = {"mean": {"epsilon": EPSILON} | ({"radius": RADIUS} if kind == "add_remove" else {})}
-    scene = stage.scene(terms(kind, 40.0), {"features": ball | {"length": RADIUS}})
+    scene = scenes.scene(terms(kind, 40.0), {"features": ball | {"length": RADIUS}})
     rule = Rule(
         scene, "estimate_mean", lambda folder: load_file(folder / "mean.safetensors")["mean"]
     )
@@ -83,10 +83,10 @@ def mean(stage: SceneFolder, kind: Kind) -> Mechanism:
     )
 
 
-def covariance(stage: SceneFolder, kind: Kind) -> Mechanism:
+def covariance(scenes: SceneFolder, kind: Kind) -> Mechanism:
     shared = {"name": "dp_ls", "radius": RADIUS, "covariance": {"epsilon": EPSILON}}
     rule = Rule(
-        _scene_of_learner(stage, kind, shared),
+        _scene_of_learner(scenes, kind, shared),
         "estimate_covariance",
         lambda folder: load_file(folder / "covariance.safetensors")["covariance"],
     )
@@ -96,7 +96,7 @@ def covariance(stage: SceneFolder, kind: Kind) -> Mechanism:
     )
 
 
-def statistics(stage: SceneFolder, kind: Kind) -> Mechanism:
+def statistics(scenes: SceneFolder, kind: Kind) -> Mechanism:
     shared = {"name": "dp_ls", "radius": RADIUS, "statistics": {"epsilon": EPSILON}}
     names = ("covariance", "moments", "targets")
 
@@ -104,7 +104,7 @@ def statistics(stage: SceneFolder, kind: Kind) -> Mechanism:
         with h5py.File(folder / "statistics.h5") as file:
             return np.concatenate([np.ravel(file[name][()]).astype(np.float64) for name in names])
 
-    rule = Rule(_scene_of_learner(stage, kind, shared), "estimate_statistics", read)
+    rule = Rule(_scene_of_learner(scenes, kind, shared), "estimate_statistics", read)
 
     def scale(request: ReleaseRequest) -> Floats:
         sizes = {draw.name: int(np.prod(draw.shape)) * draw.count for draw in request.draws}
@@ -115,19 +115,19 @@ def statistics(stage: SceneFolder, kind: Kind) -> Mechanism:
     return rule.mechanism(f"rule estimate_statistics {kind}", scale, pairs(kind), effort=0.2)
 
 
-def head(stage: SceneFolder, kind: Kind, guides: Mapping[str, Any] | None = None) -> Mechanism:
+def head(scenes: SceneFolder, kind: Kind, guides: Mapping[str, Any] | None = None) -> Mechanism:
     """On features that are the network's last already: what lies between them and a cut is a map of
     each record."""
     cut = {
         "features": {"model": "efficientnet_lite0", "weights": "random", "until": "blocks.5"},
         "learner": {"name": "dp_finetune", "head": {"epsilon": EPSILON}},
     }
-    scene = stage.scene(terms(kind, 40.0), cut, guides or {})
+    scene = scenes.scene(terms(kind, 40.0), cut, guides or {})
     rule = Rule(
         scene, "estimate_head", lambda folder: load_file(folder / "head.safetensors")["head"]
     )
     if guides:
-        rule.inputs = {**rule.inputs, "start": _public_start(stage)}
+        rule.inputs = {**rule.inputs, "start": _public_start(scenes)}
 
     def scale(request: ReleaseRequest) -> float:
         length, learner = Features().typical, head_of(False, "softmax", 1)
@@ -155,27 +155,27 @@ def _momentum_weights(learner: FineTune, steps: int) -> list[float]:
     return each
 
 
-def guided_head(stage: SceneFolder, kind: Kind) -> Mechanism:
+def guided_head(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """From a public head, beside public records of which no neighbour has others: so few that they
     are next to nothing beside the noise that a step is told by."""
-    return head(stage, kind, _guides(stage))
+    return head(scenes, kind, _guides(scenes))
 
 
-def _guides(stage: SceneFolder) -> dict[str, Any]:
+def _guides(scenes: SceneFolder) -> dict[str, Any]:
     return {
-        "dataset": {"public_sample": f"npz:{stage.folder}/public.npz"},
+        "dataset": {"public_sample": f"npz:{scenes.folder}/public.npz"},
         "learner": {"public": "gradient", "look": 0.0},
     }
 
 
-def _public_start(stage: SceneFolder) -> str:
-    path = stage.folder / "start.safetensors"
+def _public_start(scenes: SceneFolder) -> str:
+    path = scenes.folder / "start.safetensors"
     save_file({"head": np.zeros((CLASSES, 3), np.float32)}, path)
     return str(path)
 
 
 def trial(
-    stage: SceneFolder,
+    scenes: SceneFolder,
     kind: Kind,
     further: Mapping[str, Any] | None = None,
     suffix: str = "",
@@ -189,7 +189,7 @@ def trial(
 
     changes = overlay({"sweep": sweep}, further or {})
     of = {"rung": "0", "trial": str(number)}
-    rule = Rule(stage.scene(terms(kind, 40.0), changes), "run_trial", read, of)
+    rule = Rule(scenes.scene(terms(kind, 40.0), changes), "run_trial", read, of)
 
     def scale(request: ReleaseRequest) -> Floats:
         step = np.full(_numbers(request, "noise"), ETA * _scale(request, "noise") / N0)
@@ -198,30 +198,30 @@ def trial(
     return rule.mechanism(f"rule run_trial{suffix} {kind}", scale, pairs(kind))
 
 
-def trial_of_a_candidate(stage: SceneFolder, kind: Kind) -> Mechanism:
+def trial_of_a_candidate(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """The second of two that trials choose between. Rows are what its depths come to."""
     choice = {
         "features": {"model": "efficientnet_lite0", "centre": "none"},
         "sweep": {"choose": {"features": {"layers": ["auto", "last"]}}},
     }
-    return trial(stage, kind, choice, " of a candidate", number=1)
+    return trial(scenes, kind, choice, " of a candidate", number=1)
 
 
-def trial_of_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
+def trial_of_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """The labels of `pairs` are numbers of findings too: none, one of them, one unknown."""
-    return trial(stage, kind, FINDINGS, " findings")
+    return trial(scenes, kind, FINDINGS, " findings")
 
 
-def final(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return _final(stage, kind).mechanism(
+def final(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return _final(scenes, kind).mechanism(
         f"rule train_final {kind}", lambda request: ETA * _scale(request, "noise") / N0, pairs(kind)
     )
 
 
-def guided_final(stage: SceneFolder, kind: Kind) -> Mechanism:
+def guided_final(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """One step from a public head, beside public records of which no neighbour has others."""
-    rule = _final(stage, kind, _guides(stage) | {"features": {"centre": "none"}})
-    rule.inputs = {**rule.inputs, "start": _public_start(stage)}
+    rule = _final(scenes, kind, _guides(scenes) | {"features": {"centre": "none"}})
+    rule.inputs = {**rule.inputs, "start": _public_start(scenes)}
     return rule.mechanism(
         f"rule train_final guided {kind}",
         lambda request: ETA * _scale(request, "noise") / N0,
@@ -229,43 +229,43 @@ def guided_final(stage: SceneFolder, kind: Kind) -> Mechanism:
     )
 
 
-def evaluation(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return _evaluation(stage, kind, "accuracy")
+def evaluation(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(scenes, kind, "accuracy")
 
 
-def evaluation_by_class(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return _evaluation(stage, kind, "classes")
+def evaluation_by_class(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(scenes, kind, "classes")
 
 
-def evaluation_of_answers(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return _evaluation(stage, kind, "confusion")
+def evaluation_of_answers(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(scenes, kind, "confusion")
 
 
-def evaluation_of_scores(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return _evaluation(stage, kind, "auc")
+def evaluation_of_scores(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(scenes, kind, "auc")
 
 
-def evaluation_of_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return _evaluation(stage, kind, "auc", FINDINGS)
+def evaluation_of_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(scenes, kind, "auc", FINDINGS)
 
 
-def evaluation_of_findings_by_group(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return _evaluation(stage, kind, "groups", FINDINGS, {"column": "place", "names": ["a", "b"]})
+def evaluation_of_findings_by_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(scenes, kind, "groups", FINDINGS, {"column": "place", "names": ["a", "b"]})
 
 
-def evaluation_of_confidence(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return _evaluation(stage, kind, "calibration")
+def evaluation_of_confidence(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(scenes, kind, "calibration")
 
 
-def evaluation_of_confidence_in_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return _evaluation(stage, kind, "calibration", FINDINGS)
+def evaluation_of_confidence_in_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(scenes, kind, "calibration", FINDINGS)
 
 
-def evaluation_by_group(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return _evaluation(stage, kind, "groups", grouped={"column": "place", "names": ["a", "b"]})
+def evaluation_by_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(scenes, kind, "groups", grouped={"column": "place", "names": ["a", "b"]})
 
 
-def further_evaluation(stage: SceneFolder, kind: Kind) -> Mechanism:
+def further_evaluation(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """Of the test part's images, corrupted: images alone can be."""
     dim = {"name": "dim", "of": "test", "corruption": "blur", "severities": [3], "epsilon": 8.0}
     further = {
@@ -273,37 +273,37 @@ def further_evaluation(stage: SceneFolder, kind: Kind) -> Mechanism:
         "evaluate": {"epsilon": 1.0, "also": [dim]},
     }
     return _evaluation(
-        stage, kind, "accuracy", further, which="evaluate_also", of={"test": "dim-3"}
+        scenes, kind, "accuracy", further, which="evaluate_also", of={"test": "dim-3"}
     )
 
 
-def further_evaluation_of_a_group(stage: SceneFolder, kind: Kind) -> Mechanism:
+def further_evaluation_of_a_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """Of the test part's records that are of a group which was not trained on. Two labels are of
     it, one is not."""
     some = {"name": "dim-3", "of": "test", "groups": ["a"], "epsilon": 8.0}
     further = {"evaluate": {"epsilon": 1.0, "also": [some]}}
     grouped = {"column": "place", "names": ["a", "b"], "train": ["b"]}
     return _evaluation(
-        stage, kind, "accuracy", further, grouped, "evaluate_also", {"test": "dim-3"}
+        scenes, kind, "accuracy", further, grouped, "evaluate_also", {"test": "dim-3"}
     )
 
 
-def evaluation_of_another(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return _evaluation_of_another(stage, kind, "accuracy")
+def evaluation_of_another(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation_of_another(scenes, kind, "accuracy")
 
 
-def evaluation_of_another_by_group(stage: SceneFolder, kind: Kind) -> Mechanism:
-    return _evaluation_of_another(stage, kind, "groups", {"column": "place", "names": ["a", "b"]})
+def evaluation_of_another_by_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation_of_another(scenes, kind, "groups", {"column": "place", "names": ["a", "b"]})
 
 
 def _evaluation_of_another(
-    stage: SceneFolder, kind: Kind, measures: str, grouped: Mapping[str, Any] | None = None
+    scenes: SceneFolder, kind: Kind, measures: str, grouped: Mapping[str, Any] | None = None
 ) -> Mechanism:
     """On records of a lineage of their own, under terms of their own: nobody there stands behind
     the model."""
     data = {
         "lineage": f"{LINEAGE}-others",
-        "source": f"npz:{stage.folder}/public.npz",
+        "source": f"npz:{scenes.folder}/public.npz",
         "nominal_size": N0,
     }
     other_keys = {
@@ -314,12 +314,12 @@ def _evaluation_of_another(
     request = {"experiments": {"others": overlay(terms(kind), other_keys)}}
     of = {"experiment": "others"}
     return _evaluation(
-        stage, kind, measures, request, grouped, "evaluate_of", of, trained_under="add_remove"
+        scenes, kind, measures, request, grouped, "evaluate_of", of, trained_under="add_remove"
     )
 
 
 def _evaluation(
-    stage: SceneFolder,
+    scenes: SceneFolder,
     kind: Kind,
     measures: str,
     further: Mapping[str, Any] | None = None,
@@ -334,7 +334,7 @@ def _evaluation(
     data: dict[str, Any] = {"classes": classes, "group": grouped}
     changes = {"dataset": data, "evaluate": {"measures": measures}}
     there = trained_under or kind
-    trained = _final(stage, there, overlay(changes, further or {}))
+    trained = _final(scenes, there, overlay(changes, further or {}))
     task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[there]))
     with job_environment(trained.scene.folder, trained.scene.home):
         release_once(release_of_final(task))
@@ -407,8 +407,8 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
 have it ask."""
 
 
-def attacks(stage: SceneFolder, rule: str) -> Iterator[Mechanism]:
-    return (attack(stage, kind) for kind in KINDS for attack in ATTACKED[rule])
+def attacks(scenes: SceneFolder, rule: str) -> Iterator[Mechanism]:
+    return (attack(scenes, kind) for kind in KINDS for attack in ATTACKED[rule])
 
 
 def skipped_combinations(rule: str) -> Iterator[LeftOut]:
@@ -418,14 +418,14 @@ def skipped_combinations(rule: str) -> Iterator[LeftOut]:
         yield LeftOut(f"rule {rule} {kind} cap {3 - cap}", why)
 
 
-def _final(stage: SceneFolder, kind: Kind, changes: Mapping[str, Any] | None = None) -> Rule:
+def _final(scenes: SceneFolder, kind: Kind, changes: Mapping[str, Any] | None = None) -> Rule:
     total = {
         "privacy": {"epsilon": EPSILON},
         "evaluate": {"epsilon": EPSILON},
     }
     if kind == "replace_one":  # there the parts add, and the count is paid for out of the total
         total["privacy"]["epsilon"] = 24.0
-    scene = stage.scene(terms(kind), total, changes or {})
+    scene = scenes.scene(terms(kind), total, changes or {})
     return Rule(
         scene,
         "train_final",
@@ -434,8 +434,8 @@ def _final(stage: SceneFolder, kind: Kind, changes: Mapping[str, Any] | None = N
     )
 
 
-def _scene_of_learner(stage: SceneFolder, kind: Kind, learner: Mapping[str, Any]) -> Scene:
-    return stage.scene(terms(kind, 40.0), {"learner": learner})
+def _scene_of_learner(scenes: SceneFolder, kind: Kind, learner: Mapping[str, Any]) -> Scene:
+    return scenes.scene(terms(kind, 40.0), {"learner": learner})
 
 
 def terms(kind: Kind, epsilon: float = EPSILON) -> dict[str, Any]:

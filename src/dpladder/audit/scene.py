@@ -1,4 +1,4 @@
-"""A stage for attacks on the rules themselves: a real config, plan, ledger and feature caches, and
+"""A place for attacks on the rules themselves: a real config, plan, ledger and feature caches, and
 made-up records in them.
 
 A rule asks and answers here as it does in a run. What is charged, drawn and published is its own;
@@ -162,7 +162,7 @@ class SceneFolder:
 
 
 @contextlib.contextmanager
-def stage(key: bytes) -> Iterator[SceneFolder]:
+def scene_folder(key: bytes) -> Iterator[SceneFolder]:
     with tempfile.TemporaryDirectory(prefix="dpladder-audit-") as folder:
         yield SceneFolder(Path(folder), key)
 

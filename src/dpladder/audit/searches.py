@@ -26,8 +26,8 @@ SHARE = 0.3  # of a run's mu^2, for its score
 ATTACKED = METHODS
 
 
-def attacks(stage: SceneFolder, name: str) -> Iterator[Mechanism]:
-    return (search(stage, name, kind) for kind in relations_of(name))
+def attacks(scenes: SceneFolder, name: str) -> Iterator[Mechanism]:
+    return (search(scenes, name, kind) for kind in relations_of(name))
 
 
 def relations_of(name: str) -> tuple[Kind, ...]:
@@ -50,16 +50,16 @@ def skipped_combinations(name: str) -> Iterator[LeftOut]:
             yield LeftOut(f"search {name} {kind} cap {3 - cap}", why)
 
 
-def search(stage: SceneFolder, name: str, kind: Kind | None = None) -> Mechanism:
+def search(scenes: SceneFolder, name: str, kind: Kind | None = None) -> Mechanism:
     kind = kind or relations_of(name)[-1]
     options: Mapping[str, Any] = {
         "hpo": {"name": name, **METHODS[name].attack},
         "sweep": {"select": {"share": SHARE}},
         # Where units are replaced, a search may not share its total with a private test part.
-        "dataset": {"public_test": f"npz:{stage.folder}/public.npz"},
+        "dataset": {"public_test": f"npz:{scenes.folder}/public.npz"},
     }
     rule = Rule(
-        stage.scene(terms(kind), options),
+        scenes.scene(terms(kind), options),
         "private_search",
         released_weights,
         {"target": f"{EPSILON:g}"},

@@ -38,7 +38,7 @@ def save_model(
     facts = {
         "experiment": task.experiment,
         "target_epsilon": task.reads.target,
-        "statement": task.reads.static,
+        "statement": task.reads.question_id,
         "config": task.public_cfg,
         "inference": _inference(task, train),
     }

@@ -72,7 +72,7 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
     state = ledgers.load(ledger)
     anchors.check(ledger.home, stood, {ledger.lineage: state})
     _check_releases(task, ledger)
-    question = job_identity.question_of(task.reads.static, task.rule, task.wildcards)
+    question = job_identity.question_of(task.reads.question_id, task.rule, task.wildcards)
     charges = state.charges_for(question)
     if not charges and state.tokens.get(question):
         raise Refused(

@@ -27,7 +27,7 @@ from dpladder.plan.rule_params import Private
 
 Reads = TypeVar("Reads", covariant=True)
 
-APART = ("places", "static", "network", "stops")  # what changes no output of a job
+APART = ("places", "question_id", "network", "stops")  # what changes no output of a job
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,7 @@ FACTS: dict[str, Callable[[JobRequest], Any]] = {
     "manifests": _manifests,
     "features": _features,
     "cache": lambda request: request.config.paths.cache or str(request.private / "cache"),
-    "static": lambda request: question_id(
+    "question_id": lambda request: question_id(
         request.config, request.rule, request.wildcards, request.of
     ),
     "public_parts": lambda request: [
@@ -392,9 +392,9 @@ def _question_id(
     )
 
 
-def question_of(static: str, rule: str, wildcards: Wildcards) -> str:
+def question_of(question_id: str, rule: str, wildcards: Wildcards) -> str:
     """What the ledger knows a private job by: its content, and its place among the like."""
-    return digest(static, rule, _sorted_wildcards(wildcards))
+    return digest(question_id, rule, _sorted_wildcards(wildcards))
 
 
 def question(project: Project, job: Job) -> str:

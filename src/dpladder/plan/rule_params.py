@@ -105,11 +105,11 @@ class Extracting(Manifests, Merging):
 
 @dataclass(frozen=True)
 class Private(Reads):
-    """A job that opens private files. `static` is its question's id (plan/job_identity.py), by
+    """A job that opens private files. `question_id` is its question's id (plan/job_identity.py), by
     which, with its wildcards, the ledger knows it; where its files lie changes no output."""
 
     places: Places
-    static: str
+    question_id: str
     public_parts: tuple[str, ...]
 
 

@@ -19,7 +19,7 @@ from dpladder.commands.register import HAZARDS
 from dpladder.config.model import Deployment
 from dpladder.config.section import from_document
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.privacy.statement.facts import facts_of, filled
+from dpladder.privacy.statement.facts import facts_of, fill_template
 from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.registry import entry_slug, required_keys
 
@@ -286,12 +286,16 @@ def test_a_text_needs_no_other_facts_than_there_are(choice: tuple[bool, ...]) ->
     """Whatever they are; and one that nobody knows is refused."""
     chosen = dict(zip(CHOICES, cycle(choice)))  # each with its neighbour, and without it
     for name in ("hazards", "impact", "registry"):
-        words = str(filled(name, FACTS | chosen))
+        words = str(fill_template(name, FACTS | chosen))
         assert not {"{{", "{%"} & {words[at : at + 2] for at in range(len(words))}
         assert "SPENT" in words or "EPSILON" in words
-    assert {one["answered"] for one in filled("hazards", FACTS | chosen)["hazards"]} <= ANSWERED
+    assert {
+        one["answered"] for one in fill_template("hazards", FACTS | chosen)["hazards"]
+    } <= ANSWERED
     with pytest.raises(UndefinedError, match="'mu' is undefined"):
-        filled("hazards", {key: value for key, value in (FACTS | chosen).items() if key != "mu"})
+        fill_template(
+            "hazards", {key: value for key, value in (FACTS | chosen).items() if key != "mu"}
+        )
 
 
 def test_the_facts_are_those_that_texts_may_name(tmp_path: Path) -> None:

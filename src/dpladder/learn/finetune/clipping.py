@@ -50,8 +50,20 @@ def clipped_sum(
     rows: Sequence[Rows],
     scale: Scale = clip,
 ) -> Tensor:
-    """Sum of the records' gradients, each kept within `bound`, for weights of shape (trainings,
-    numbers), one training after the other."""
+    """Sums of the records' gradients, each kept within a bound, one training after the other.
+
+    Guarantee: one record moves a training's sum by at most `bound` in L2, however long its own
+    gradient is (Abadi et al. 2016, Algorithm 1), with the rounding that learn/bounds.py pays for.
+
+    Args:
+        weights: (trainings, numbers), the differences from the public network.
+        bound: C, the L2 length that each gradient is kept within.
+        rows: the records of this step, a chunk at a time.
+        scale: how a gradient is kept within the bound: cut to it, or scaled to it.
+
+    Returns:
+        (trainings, numbers) in float64.
+    """
     total = torch.zeros_like(weights)
     for total_of_tensor, one in zip(total, weights, strict=True):
         owners.tuned.set_difference(one.float())
@@ -73,9 +85,16 @@ def summed_losses(
     bounded: Bounded,
     rows: Sequence[Rows],
 ) -> Tensor:
-    """Sums of what `bounded` makes of the records' losses, for weights of shape (several, numbers).
-    The network is float32 here too, and its rounding is paid for as gradients' is, inside the bound
-    (learn/bounds.py)."""
+    """Sums of what `bounded` makes of the records' losses. The network is float32 here too, and its
+    rounding is paid for as gradients' is, inside the bound (learn/bounds.py).
+
+    Args:
+        weights: (several, numbers), at each of which losses are summed.
+        bounded: what a loss is cut to, so that one record moves a sum by that at most.
+
+    Returns:
+        One sum for each of `weights`.
+    """
     losses = torch.stack([_losses(tuned, records, each, rows) for each in weights])
     nobody = records.counted[:0]
     counted = torch.cat([nobody, *(records.counted[chunk] for chunk in rows)])

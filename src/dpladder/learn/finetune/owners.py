@@ -131,6 +131,12 @@ def _probe_layers(
 
 
 def untrainable_error(names: Sequence[str], why: str) -> Refused:
+    """That no clipped gradients of these tensors can be told, and what to do.
+
+    Args:
+        names: of the tensors, as the network calls them.
+        why: what public random records show of them.
+    """
     first = names[0].removeprefix("network.")
     more = f" and of {len(names) - 1} more tensors" if len(names) > 1 else ""
     return Refused(

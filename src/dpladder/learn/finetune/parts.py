@@ -179,6 +179,8 @@ class Tuned:
 
 
 def tuned_model(learner: Tuning, constants: Constants) -> Tuned:
+    """The public network above the cut with its head, and which of its tensors are trained. Built
+    once for all trainings that have these in common."""
     return _build_tuned_model(
         learner.trains,
         learner.lora,

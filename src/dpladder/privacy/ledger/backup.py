@@ -190,6 +190,8 @@ class _Opening:
         self._ended = False
 
     def read(self, size: int) -> bytes:
+        """So many bytes of what was sealed, fewer at its end; each block is authenticated before
+        any of it is given out."""
         while len(self._held) < size and not self._ended:
             block, self._next = self._next, self._file.read(BLOCK + TAG)
             self._ended = not self._next

@@ -60,13 +60,19 @@ class Ledger:
 
 
 def open_ledger(home: Home, terms: Terms) -> Ledger:
-    """The ledger of a lineage, opened under `terms` when new. Other terms are refused: they hold
-    for life, from the first COMMIT on. Before that they are corrected, and what was reserved under
-    them is given back, so that no other run can commit it."""
+    """The ledger of a lineage, opened under `terms` when new.
+
+    Terms hold for life, from the first COMMIT on. Before it, other terms correct them, and what was
+    reserved under the old ones is given back, so that no other run can commit it.
+
+    Raises:
+        Refused: the terms are other ones than those of a COMMIT, or home keeps releases that the
+            ledger does not know.
+    """
     ledger = Ledger(home, terms.lineage)
     stored = _stored_queries(ledger)
 
-    def opened(state: State) -> Step:
+    def decide(state: State) -> Step:
         _refuse_strangers(ledger, state, stored)
         if state.terms is None:
             return "OPENED", dataclasses.asdict(terms)
@@ -79,7 +85,7 @@ def open_ledger(home: Home, terms: Terms) -> Ledger:
         make_folder(ledger.folder)
     except OSError as error:
         raise journal.unwritable_error(ledger.folder, error) from None
-    _append(ledger, opened)
+    _append(ledger, decide)
     return ledger
 
 
@@ -88,7 +94,7 @@ def record_choices(ledger: Ledger, chosen: Iterable[tuple[str, Mapping[str, Any]
     for."""
     choices = list(chosen)
 
-    def remembered(state: State) -> Step:
+    def decide(state: State) -> Step:
         new = [
             {"inputs": inputs, "chosen": dict(values)}
             for inputs, values in choices
@@ -96,10 +102,11 @@ def record_choices(ledger: Ledger, chosen: Iterable[tuple[str, Mapping[str, Any]
         ]
         return ("SETTLED", {"choices": new}) if new else None
 
-    _append(ledger, remembered)
+    _append(ledger, decide)
 
 
 def check_terms(fixed: Terms, terms: Terms) -> None:
+    """Refuse terms that are not those which hold for the lineage's life."""
     old, new = dataclasses.asdict(fixed), dataclasses.asdict(terms)
     if differing := [f"{key} is {old[key]}, not {new[key]}" for key in old if old[key] != new[key]]:
         raise Refused(
@@ -115,12 +122,22 @@ def reserve(
     anew: Collection[str] = (),
     units: Units | None = None,
 ) -> tuple[LedgerCharge, ...]:
-    """Charge the items that are new, all or none, in one entry; each item's place in the ledger
-    comes back. `anew`: questions that are to be asked once more; `units`: by what they are known,
-    where their parts hang on it."""
+    """Charge the items that are new, all or none, in one entry.
+
+    Args:
+        anew: questions that are to be asked once more, though they have an answer.
+        units: by what units are known, where their parts hang on it.
+
+    Returns:
+        Each item's place in the ledger: its unused reservation, or its last use.
+
+    Raises:
+        Refused: the lineage's total, or the user's limit, has no room for what is new. Nothing was
+            charged.
+    """
     wanted = tuple(items)
 
-    def reserved(state: State) -> Step:
+    def decide(state: State) -> Step:
         new, replaced = admit(terms_of(ledger, state), state, wanted, anew, units)
         check_user(ledger, terms_of(ledger, state), state, new, replaced)
         check_units(ledger, state, new, units, replaced)
@@ -136,7 +153,7 @@ def reserve(
             **units_note,
         }
 
-    state = _append(ledger, reserved)
+    state = _append(ledger, decide)
     return tuple(_place(state, item) for item in wanted)
 
 
@@ -227,13 +244,16 @@ def admit(
     anew: Collection[str] = (),
     units: Units | None = None,
 ) -> tuple[list[Item], list[str]]:
-    """The items that would be new charges, and the tokens of unused reservations that they replace.
-    Writes nothing.
+    """What a reservation would charge. Writes nothing.
 
     A question has one unused reservation at most. It stands at the same price, versions and code,
     while `units` are known as they were; of questions that are asked `anew`, even what is used is
     reserved once more, and a job that proves unchanged when it runs is restored and gives that
     back.
+
+    Returns:
+        The items that would be new charges, and the tokens of unused reservations that they
+        replace.
     """
     if len({item.question for item in items}) < len(items):
         raise BadInput(
@@ -275,12 +295,23 @@ def commit(
     units: str = "",
 ) -> LedgerCharge:
     """Bind a reservation to its query, before the job's first private read. Its nonce is good for
-    this query alone. Refused unless the declared draws cost exactly what is charged.
+    this query alone.
 
     An attempt that died before DONE published nothing: the same query gets the same nonce again,
-    free. `asked_by`: the job by its name of today, for messages; the ledger's label may be an older
-    one's, or by now another experiment's. `units`: a digest of those that there are, of data with
-    parts. The first COMMIT on a version of the data says who belongs to it.
+    free. The first COMMIT on a version of the data says who belongs to it.
+
+    Args:
+        token: of the reservation.
+        query: a digest of all that the answer follows from.
+        spends: what is charged; at most what was reserved.
+        draws: all noise that the job will add.
+        asked_by: the job by its name of today, for messages. The ledger's label may be an older
+            one's, or by now another experiment's.
+        units: a digest of those that there are, of data with parts.
+
+    Raises:
+        Refused: the draws do not cost exactly what is charged, the reservation is used, or the
+            query was answered before.
     """
     concrete = tuple(dataclasses.replace(spend, query=query) for spend in spends)
     replaced = any(spend.relation == "replace_one" for spend in concrete)
@@ -310,7 +341,7 @@ def _commit(
     asked_by: Job | None = None,
     units: str = "",
 ) -> LedgerCharge:
-    def committed(state: State) -> Step:
+    def decide(state: State) -> Step:
         terms, charge = terms_of(ledger, state), _charge_of_token(ledger, state, token)
         job = asked_by or charge.job
         again = draws is not None and (charge.query, charge.spends, charge.draws) == (
@@ -335,7 +366,7 @@ def _commit(
         body = {"token": token, "query": query, "spends": to_json(concrete), "draws": draws or []}
         return "COMMITTED", body | {"nonce": secrets.token_hex(16), "units": units}
 
-    return _append(ledger, committed).items[token]
+    return _append(ledger, decide).items[token]
 
 
 _CHANGED = (
@@ -357,7 +388,7 @@ def finish(ledger: Ledger, token: str, output: str) -> LedgerCharge:
     """DONE: the stored output is the release. The first to finish wins; a later one is given the
     first's output."""
 
-    def done(state: State) -> Step:
+    def decide(state: State) -> Step:
         charge = _charge_of_token(ledger, state, token)
         if charge.status == "DONE":
             return None
@@ -368,14 +399,14 @@ def finish(ledger: Ledger, token: str, output: str) -> LedgerCharge:
             )
         return "DONE", {"token": token, "output": output}
 
-    return _append(ledger, done).items[token]
+    return _append(ledger, decide).items[token]
 
 
 def refund(ledger: Ledger, tokens: Iterable[str]) -> None:
     """Give unused reservations back, all or none, by revoking the tokens that COMMIT would need."""
     revoked = list(tokens)
 
-    def refunded(state: State) -> Step:
+    def decide(state: State) -> Step:
         charges = [_charge_of_token(ledger, state, token) for token in revoked]
         if used := [h for h in charges if h.used]:
             raise Refused(
@@ -385,7 +416,7 @@ def refund(ledger: Ledger, tokens: Iterable[str]) -> None:
         live = [h.token for h in charges if h.status == "RESERVED"]
         return ("REFUNDED", {"tokens": live}) if live else None
 
-    _append(ledger, refunded)
+    _append(ledger, decide)
 
 
 def load(ledger: Ledger) -> State:

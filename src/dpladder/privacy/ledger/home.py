@@ -32,6 +32,9 @@ Purpose = Literal["noise", "split", "commitment", "audit", "ledger", "cache", "u
 
 @dataclass(frozen=True)
 class Home:
+    """The folder that holds what outlives a project: the key, a ledger for each lineage, and the
+    releases themselves."""
+
     path: Path
 
     @property

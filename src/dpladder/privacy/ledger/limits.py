@@ -38,6 +38,7 @@ def lifetime_cost(terms: Terms, spends: Sequence[Spend]) -> Composition:
 
 
 def check_spends(terms: Terms, job: Job, spends: Iterable[Spend]) -> None:
+    """Refuse spends on another lineage, or under another relation, than the ledger's own."""
     for spend in spends:
         if (spend.lineage, spend.relation) != (terms.lineage, terms.relation):
             raise Refused(

@@ -245,6 +245,8 @@ def _is_of(charge: LedgerCharge, spends: tuple[Spend, ...]) -> bool:
 
 
 def limit_mu(terms: Terms) -> float | None:
+    """The mu of a Gaussian release that costs the whole lifetime limit; None where there is no
+    limit, or no single Gaussian says it."""
     most = caps(terms)
     return (
         most.mu

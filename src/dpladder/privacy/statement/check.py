@@ -335,6 +335,7 @@ def read_statement(results: Path) -> Document:
 
 
 def anchors_of(statement: Mapping[str, Any]) -> list[Anchor]:
+    """Where each lineage's ledger stood when the statement was written."""
     try:
         return [Anchor(**dataset["ledger"]) for dataset in statement["datasets"].values()]
     except _UNREADABLE:

@@ -24,6 +24,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class NamedJob:
+    """A job as documents name it: what is stated of it has this in common."""
+
     rule: str
     experiment: str
     wildcards: dict[str, str]

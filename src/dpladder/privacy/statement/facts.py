@@ -87,7 +87,7 @@ def group_guarantee(bound: Cost, delta: float, size: int) -> str:
     )
 
 
-def filled(name: str, facts: dict[str, Any]) -> dict[str, Any]:
+def fill_template(name: str, facts: dict[str, Any]) -> dict[str, Any]:
     """A text with its facts put in."""
     from jinja2 import Environment, StrictUndefined
 

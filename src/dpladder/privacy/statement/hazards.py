@@ -12,11 +12,13 @@ from __future__ import annotations
 from dpladder.config.model import Deployment
 from dpladder.privacy.accounting.rounding import markdown_cell
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.privacy.statement.facts import facts_of, filled
+from dpladder.privacy.statement.facts import facts_of, fill_template
 
 
 def checklist(statement: SealedStatement, lineage: str, deployment: Deployment) -> str:
-    text = filled("hazards", facts_of(statement, lineage, deployment))
+    """The hazards of NIST SP 800-226 as a table in markdown: which of them the run answers, and
+    which a person must (statement/texts/hazards.yaml)."""
+    text = fill_template("hazards", facts_of(statement, lineage, deployment))
     return "\n".join(
         [
             f"# NIST SP 800-226, hazard by hazard: {markdown_cell(deployment.name)}",

@@ -13,11 +13,13 @@ import html
 from dpladder.config.model import Deployment
 from dpladder.privacy.accounting.rounding import markdown_cell
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.privacy.statement.facts import facts_of, filled
+from dpladder.privacy.statement.facts import facts_of, fill_template
 
 
 def as_markdown(statement: SealedStatement, lineage: str, deployment: Deployment) -> str:
-    text = filled("impact", facts_of(statement, lineage, deployment))
+    """The impact assessment of a deployment: what the run knows filled in, and the questions that
+    people answer (statement/texts/impact.yaml)."""
+    text = fill_template("impact", facts_of(statement, lineage, deployment))
     title = f"# Data protection impact assessment: {markdown_cell(deployment.name)}"
     lines = [title, "", text["intro"]]
     for chapter in text["chapters"]:
@@ -50,7 +52,7 @@ th { width: 11rem; color: #555 } tr, li { break-inside: avoid }
 
 def impact_page(statement: SealedStatement, lineage: str, deployment: Deployment) -> str:
     """The same as a page of HTML, with boxes to write into."""
-    text = filled("impact", facts_of(statement, lineage, deployment))
+    text = fill_template("impact", facts_of(statement, lineage, deployment))
     title = f"Data protection impact assessment: {html.escape(deployment.name)}"
     parts = [f"<h1>{title}</h1>", f"<p>{html.escape(text['intro'])}</p>"]
     for chapter in text["chapters"]:

@@ -17,7 +17,7 @@ from dpladder.config.model import Deployment
 from dpladder.privacy.accounting.rounding import round_up
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.privacy.statement.facts import facts_of, filled
+from dpladder.privacy.statement.facts import facts_of, fill_template
 
 
 def entry(statement: SealedStatement, lineage: str, declared: Deployment) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def entry(statement: SealedStatement, lineage: str, declared: Deployment) -> dic
     dataset, facts = statement.datasets[lineage], facts_of(statement, lineage, declared)
     bound = guarantee_of(dataset)
     assert bound is not None, "what is registered has a guarantee"
-    deployment = filled("registry", facts)
+    deployment = fill_template("registry", facts)
     deployment["basic"] |= {
         "data_curators": list(declared.curators),
         "data_product_sector": declared.sector,
