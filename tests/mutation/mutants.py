@@ -2490,12 +2490,9 @@ left = left & ~mask""",
     Mutant(
         "a model card forgets how its model was made",
         "use/card.py",
-        "_privacy",
-        """if stated['mode'] == 'release':
-    yield _figure(stated)
-yield from stated['told']""",
-        """if stated['mode'] == 'release':
-    yield _figure(stated)""",
+        "_stated",
+        "privacy['told']",
+        "()",
         ("plan/test_reuse.py",),
     ),
     Mutant(

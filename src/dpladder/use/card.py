@@ -1,19 +1,21 @@
 """The model card: what the model is for, what is guaranteed about its training data, how it was
 tuned and measured.
 
-Its figures are those of the statement and the summary, which were paid for; what only people know
-is left for them to write.
+The words stand in card.md.jinja. Its figures are those of the statement and the summary, which were
+paid for; what only people know is left for them to write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS
-from dpladder.learn.measures.tested import Tested
+from dpladder.learn.measures.tested import ClassTested, Tested
 from dpladder.network.facts import INPUT
 from dpladder.privacy.accounting.rounding import (
     NoisedFigure,
@@ -28,6 +30,7 @@ from dpladder.report.summary import read_test
 from dpladder.use.generate import FREE
 from dpladder.use.model import Model
 
+TEMPLATE = "card.md.jinja"
 TASKS = {
     "features": "tabular-classification",
     "images": "image-classification",
@@ -39,25 +42,52 @@ NEEDS = {
     "images": ('["picture.jpg"]', "torch, timm, safetensors and Pillow"),
     "texts": ('["a text"]', "torch, transformers and safetensors"),
 }
-TO_WRITE = "*To be written by those who publish this model.*"
 
 
 def card(model: Model, with_header: bool) -> str:
-    lines = [*(_header(model) if with_header else ()), *_body(model)]
-    return "\n".join(lines) + "\n"
+    environment = Environment(
+        loader=PackageLoader("dpladder.use", "."),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # Markdown: what others say passes through markdown_cell
+    return environment.get_template(TEMPLATE).render(card_facts(model), header=with_header)
 
 
-def _header(model: Model) -> Iterator[str]:
-    base = _hub_name(model)
-    yield from (
-        "---",
-        f"pipeline_tag: {SPEAKING if model.speaks else TASKS[model.features.takes]}",
-        *(["library_name: transformers"] if model.speaks else []),
-        *([] if base is None else [f"base_model: {base}"]),
-        "tags: [differential-privacy, dpladder]",
-        "---",
-        "",
-    )
+def card_facts(model: Model) -> dict[str, Any]:
+    """All that the template may name: each figure as it is shown, stated ones rounded up."""
+    config, features, depths = model.facts["config"], model.features, model.map.depths
+    example, needs = NEEDS.get(features.takes, ("", ""))
+    several_depths = not model.speaks and depths is not None and depths.names != (LAST,)
+    return {
+        "task": SPEAKING if model.speaks else TASKS[features.takes],
+        "speaks": model.speaks,
+        "lineage": config["dataset.lineage"],
+        "hub_name": _hub_name(model),
+        "network": None if features.model == "none" else markdown_cell(_public_network(model)),
+        "whole": features.until == INPUT,
+        "cut_at": features.until,
+        "depths": ", ".join(depths.names) if depths and several_depths else None,
+        "equal_lengths": depths is not None and depths.length_of_each is not None,
+        "findings": model.findings,
+        "classes": len(model.classes),
+        "class_names": ", ".join(map(markdown_cell, model.classes)),
+        "classes_of_record": config.get("dataset.labels", 1),
+        "example": example,
+        "needs": needs,
+        "pooled": model.pooled,
+        "takes_texts": features.takes == "texts",
+        "unit": config["dataset.unit"].get("called") or config["dataset.unit"]["by"],
+        "relation": config["privacy.relation"],
+        "target_epsilon": round_up_short(model.facts["target_epsilon"]),
+        "delta": round_up_short(config["privacy.delta"]),
+        "stated": None if model.privacy is None else _stated(model.privacy),
+        "learner": config["learner"]["name"],
+        "steps": model.facts.get("steps"),
+        "tested": _tested(model),
+        "free_writing": FREE,
+    }
 
 
 def _hub_name(model: Model) -> str | None:
@@ -81,252 +111,98 @@ def _public_network(model: Model) -> str:
     return Path(name.removeprefix(FOLDER)).name if name.startswith(FOLDER) else name
 
 
-def _body(model: Model) -> Iterator[str]:
-    lineage = model.facts["config"]["dataset.lineage"]
-    yield from (_describe_language_model if model.speaks else _classifies)(model, lineage)
-    yield from ("", "## Intended use", "", TO_WRITE, "")
-    yield from ("## Use", "", "```python", *_describe_use(model), "")
-    yield from ("## Privacy", "", *_privacy(model), "")
-    yield from ("## How it was tuned", "", *_tuning(model), "")
-    yield from ("## How good it is", "", *_measured_lines(model), "")
-    limits = (
-        "It knows no other classes than these. Noise costs accuracy most where a class is rare."
-    )
-    yield from ("## Limits", "", FREE if model.speaks else limits, TO_WRITE)
+def _stated(privacy: Mapping[str, Any]) -> dict[str, Any]:
+    """What the statement says of the model. A config that came after other releases may follow from
+    them: then the figure with them is the model's."""
+    facts = {"guarantee": privacy["statement"], "notes": privacy["told"], "release": False}
+    share = privacy["search_share"]
+    facts["search_share"] = None if share is None else round_nearest(100 * share, 0)
+    if privacy["mode"] != "release":
+        return facts
+    earlier, chosen = privacy["with_earlier"], privacy["chosen"]
+    return facts | {
+        "release": True,
+        "epsilon": round_up(privacy["epsilon"]),
+        "with_earlier": round_up(earlier["epsilon"]) if earlier else None,
+        "chosen": None if chosen is None else round_up(chosen),
+        "joint_epsilon": round_up(privacy["joint_epsilon"]),
+        "delta": round_up_short(privacy["delta"]),
+    }
 
 
-def _describe_language_model(model: Model, lineage: str) -> Iterator[str]:
-    yield from (f"# A differentially private language model: {lineage}", "")
-    yield (
-        "It writes texts like those that it was trained on, from the public weights of "
-        f"{markdown_cell(_public_network(model))}, a network that is taken to have seen none of "
-        "the private data."
-    )
-
-
-def _classifies(model: Model, lineage: str) -> Iterator[str]:
-    yield from (f"# A differentially private classifier: {lineage}", "")
-    names = ", ".join(map(markdown_cell, model.classes))
-    if model.findings:
-        yield f"It tells {len(model.classes)} findings, each by itself: {names}."
-    else:
-        yield f"It tells {len(model.classes)} classes apart: {names}."
-    if model.features.model != "none":
-        what = "a head on the features of"
-        if model.features.until == INPUT:
-            what = "trained, from its first layer on, from the public weights of"
-        elif model.features.until:
-            what = f"trained, above its layer {model.features.until}, from the public weights of"
-        yield (
-            f"It is {what} {markdown_cell(_public_network(model))}, a network that is taken to "
-            "have seen none of the private data."
-        )
-        depths = model.map.depths
-        if depths is not None and depths.names != (LAST,):
-            also = ", each scaled to one length" if depths.length_of_each is not None else ""
-            yield f"Features are of these depths of it: {', '.join(depths.names)}{also}."
-
-
-def _describe_use(model: Model) -> Iterator[str]:
-    if model.speaks:
-        yield from (
-            "from transformers import AutoModelForCausalLM, AutoTokenizer",
-            "",
-            'model, tokenizer = AutoModelForCausalLM.from_pretrained("."), '
-            'AutoTokenizer.from_pretrained(".")',
-            'found = model.generate(**tokenizer("To be,", return_tensors="pt"), max_new_tokens=40)',
-            "print(tokenizer.decode(found[0]))",
-            "```",
-            "",
-            "It needs torch and transformers. Its tensors are those that `dpladder generate` "
-            "writes with.",
-        )
-        return
-    input_words, needs = NEEDS[model.features.takes]
-    yield from (
-        "import model",
-        'classifier = model.load(".")',
-        f"classifier.classify({input_words})",
-        "```",
-        "",
-    )
-    yield f"It needs {needs}. Predictions are those of `dpladder predict`, to rounding."
-    if model.pooled:
-        yield (
-            "It was trained on people, each with the mean of the features of their records: "
-            f"`classifier.together({input_words})` tells of one person by all of theirs, and so do "
-            f'`graph.together(".", {input_words})` and the graph itself, where model.onnx lies '
-            f"here."
-        )
-    if model.features.takes == "texts":
-        yield (
-            "The folder `network` is the network alone, as transformers' `AutoModel` and "
-            "`AutoTokenizer` load it."
-        )
-
-
-def _privacy(model: Model) -> Iterator[str]:
-    config, stated = model.facts["config"], model.privacy
-    unit = config["dataset.unit"].get("called") or config["dataset.unit"]["by"]
-    relation = config["privacy.relation"]
-    yield f"Protected: each {unit} of the training data. Neighbouring data sets: {relation}."
-    if stated is None:
-        yield (
-            f"It was trained towards epsilon = {round_up_short(model.facts['target_epsilon'])} at "
-            f"delta = {round_up_short(config['privacy.delta'])}. No statement lay beside it when "
-            "it was exported: the guarantee is what the run's results/privacy.md says."
-        )
-        return
-    yield stated["statement"]
-    if stated["mode"] == "release":
-        yield _figure(stated)
-    yield from stated["told"]
-
-
-def _figure(stated: Mapping[str, Any]) -> str:
-    """A config that came after other releases may follow from them: then the figure with them is
-    the model's."""
-    alone = round_up(stated["epsilon"])
-    earlier = stated["with_earlier"]
-    joint = round_up(stated["joint_epsilon"])
-    own_cost = f"its own training and search compose to epsilon = {alone}"
-    if earlier:
-        own_cost = (
-            "with the releases before it, from which its config may follow, epsilon = "
-            f"{round_up(earlier['epsilon'])} ({alone} only if it was chosen without looking at "
-            f"them)"
-        )
-    chosen = stated["chosen"]
-    among = (
-        ""
-        if chosen is None
-        else f" If it was chosen among several of its lineage: epsilon = {round_up(chosen)}."
-    )
-    return (
-        f"Of this model: {own_cost}, at delta = {round_up_short(stated['delta'])}, for someone who "
-        f"sees nothing else.{among} Everything ever published of its lineage: epsilon = {joint}. "
-        "The run's results/privacy.md says what this rests on."
-    )
-
-
-def _tuning(model: Model) -> Iterator[str]:
-    facts, stated = model.facts, model.privacy
-    steps = f", {facts['steps']} steps" if "steps" in facts else ""
-    yield (
-        f"Learner {facts['config']['learner']['name']}{steps}. What its search spent is part of "
-        "the figure above."
-    )
-    if stated is not None and stated["search_share"] is not None:
-        yield (
-            f"The search took {round_nearest(100 * stated['search_share'], 0)}% of the budget, in "
-            "mu squared."
-        )
-
-
-def _measured_lines(model: Model) -> Iterator[str]:
-    tested = _metrics(model)
-    if tested is None:
-        yield TO_WRITE
-        return
-    if (one := tested.perplexity) is not None:
-        yield (
-            f"Perplexity on held-out data: {round_nearest(one.value, 2)}, between "
-            f"{round_nearest(one.low, 2)} and {round_nearest(one.high, 2)} by its noise."
-        )
-        return
-    whose = "held-out data" if tested.noised else "data declared public"
-    what = "One less the Brier score" if tested.brier else "Accuracy"
-    yield (
-        f"{what} on {whose}: {percent(tested.accuracy)} ± {percent(tested.spread)}, one standard "
-        f"deviation over {tested.spread_is_over}."
-    )
-    config = model.facts["config"]
-    most = config.get("dataset.labels", 1)
-    rival = baseline_as_good(
-        tested,
-        None if model.findings or most != 1 else len(model.classes),
-        largest(config.get("dataset.majority"), config.get("dataset.rare"), len(model.classes)),
-    )
-    if rival is not None:
-        yield (
-            f"**Warning.** That is not clearly better than {rival[0]}, which is right for "
-            f"{percent(rival[1])}."
-        )
-    if model.findings:
-        yield (
-            "The Brier score is the mean over records and their known findings of the squared "
-            "difference between probability and truth."
-            if tested.brier
-            else "It is the share of known findings that are told right, at a probability of 1/2."
-        )
-    elif most > 1:
-        yield (
-            f"A record may be of {most} classes at most, and a prediction is right that names one "
-            "of them."
-        )
-    for figure in FIGURES:
-        if (figure_found := tested.figures.get(figure.name)) is not None:
-            noise = (
-                f", standard deviation of its noise {round_nearest(figure_found.sd)}"
-                if figure_found.sd
-                else ""
-            )
-            heading = figure.heading[0].upper() + figure.heading[1:]
-            yield f"{heading}: {round_nearest(figure_found.value)}{noise}."
-    if tested.classes is not None:
-        yield from ("", "| class | accuracy | ± 1 sd, noise and sampling |", "|---|---|---|")
-        yield from (
-            f"| {markdown_cell(one.name)} | {_percent_or_hidden(one.accuracy)} | "
-            f"{_percent_or_hidden(one.spread)} |"
-            for one in tested.classes
-        )
-    if tested.findings is not None:
-        yield from _finding_lines(tested)
-    if tested.groups is not None:
-        yield from _group_lines(tested)
-
-
-def _finding_lines(tested: Tested) -> Iterator[str]:
-    """Each figure with the deviation of its noise."""
-    bought = {name for one in tested.findings or () for name in one.figures}
-    figures_bought = [figure for figure in OF_FINDINGS if figure.name in bought]
-    yield ""
-    yield f"| finding | {' | '.join(figure.heading for figure in figures_bought)} |"
-    yield "|---" * (len(figures_bought) + 1) + "|"
-    for one in tested.findings or ():
-        figures = (_value_with_noise(one.figures[figure.name]) for figure in figures_bought)
-        yield f"| {markdown_cell(one.name)} | {' | '.join(figures)} |"
-
-
-def _value_with_noise(figure: NoisedFigure | None) -> str:
-    noise = f" ± {round_nearest(figure.sd)}" if figure and figure.sd else ""
-    return "hidden by noise" if figure is None else f"{round_nearest(figure.value)}{noise}"
-
-
-def _group_lines(tested: Tested) -> Iterator[str]:
-    """Of the groups that were trained on, and of others, where they were counted apart."""
-    if tested.worst is not None:
-        yield (
-            f"Worst group, as noise shows it: {markdown_cell(tested.worst.name)}, "
-            f"{percent(tested.worst.value)}."
-        )
-    yield from (
-        "",
-        "| group | trained on | accuracy | ± 1 sd, noise and sampling |",
-        "|---|---|---|---|",
-    )
-    yield from (
-        f"| {markdown_cell(one.name)} | {'yes' if one.trained else 'no'} | "
-        f"{_percent_or_hidden(one.accuracy)} | {_percent_or_hidden(one.spread)} |"
-        for one in tested.groups or ()
-    )
-
-
-def _percent_or_hidden(share: float | None) -> str:
-    return "hidden by noise" if share is None else percent(share)
-
-
-def _metrics(model: Model) -> Tested | None:
+def _tested(model: Model) -> dict[str, Any] | None:
     """What evaluate released beside the weights."""
     path = model.path.with_name("metrics.json")
-    return read_test(path) if path.is_file() else None
+    if not path.is_file():
+        return None
+    tested = read_test(path)
+    if (one := tested.perplexity) is not None:
+        return {
+            "perplexity": round_nearest(one.value, 2),
+            "perplexity_low": round_nearest(one.low, 2),
+            "perplexity_high": round_nearest(one.high, 2),
+        }
+    config = model.facts["config"]
+    one_of_classes = not model.findings and config.get("dataset.labels", 1) == 1
+    rival = baseline_as_good(
+        tested,
+        len(model.classes) if one_of_classes else None,
+        largest(config.get("dataset.majority"), config.get("dataset.rare"), len(model.classes)),
+    )
+    return {
+        "perplexity": None,
+        "brier": tested.brier,
+        "noised": tested.noised,
+        "accuracy": percent(tested.accuracy),
+        "spread": percent(tested.spread),
+        "spread_is_over": tested.spread_is_over,
+        "rival": rival and rival[0],
+        "rival_accuracy": rival and percent(rival[1]),
+        "figures": [
+            {
+                "heading": figure.heading[0].upper() + figure.heading[1:],
+                "value": round_nearest(measured.value),
+                "sd": round_nearest(measured.sd) if measured.sd else None,
+            }
+            for figure in FIGURES
+            if (measured := tested.figures.get(figure.name)) is not None
+        ],
+        "classes": None if tested.classes is None else [*map(_accuracy_row, tested.classes)],
+        **_finding_rows(tested),
+        "groups": None
+        if tested.groups is None
+        else [_accuracy_row(one) | {"trained": one.trained} for one in tested.groups],
+        "worst": tested.worst and markdown_cell(tested.worst.name),
+        "worst_accuracy": tested.worst and percent(tested.worst.value),
+    }
+
+
+def _accuracy_row(one: ClassTested) -> dict[str, Any]:
+    return {
+        "name": markdown_cell(one.name),
+        "accuracy": None if one.accuracy is None else percent(one.accuracy),
+        "spread": None if one.spread is None else percent(one.spread),
+    }
+
+
+def _finding_rows(tested: Tested) -> dict[str, Any]:
+    """Each figure with the deviation of its noise."""
+    if tested.findings is None:
+        return {"finding_headings": [], "findings": None}
+    bought = {name for one in tested.findings for name in one.figures}
+    figures = [figure for figure in OF_FINDINGS if figure.name in bought]
+
+    def shown(figure: NoisedFigure | None) -> str | None:
+        if figure is None:
+            return None
+        noise = f" ± {round_nearest(figure.sd)}" if figure.sd else ""
+        return f"{round_nearest(figure.value)}{noise}"
+
+    rows = [
+        {
+            "name": markdown_cell(one.name),
+            "figures": [shown(one.figures[figure.name]) for figure in figures],
+        }
+        for one in tested.findings
+    ]
+    return {"finding_headings": [figure.heading for figure in figures], "findings": rows}
