@@ -25,6 +25,7 @@ def test_a_mutant_is_one_edit_of_the_code_as_it_stands(mutant: Mutant) -> None:
     text, unedited = source(mutant.file)
     # refuses what does not stand there just once
     assert planted(text, mutant.at, mutant.old, mutant.new) != unedited
+    assert mutant.tests
     assert all((ROOT / "tests" / test.partition("::")[0]).exists() for test in mutant.tests)
 
 
