@@ -363,6 +363,17 @@ def test_shares_are_of_what_one_record_of_a_lineage_may_bear() -> None:
     assert [row[-2:] for row in rows if row[1:2] == ["evaluate"]] == [["in", "parallel"]]
 
 
+def test_what_repeats_have_in_common_stands_once() -> None:
+    """Ten repeats of a comparison are no ten pages to read."""
+    repeated = {"mode": "research", "research": {"seed": 1, "repeats": 5}}
+    once = plan_table(document_of(dataset={"declared_public": True}, mode="research"))
+    table = plan_table(document_of(dataset={"declared_public": True}, **repeated))
+    assert len(table.splitlines()) == len(once.splitlines())
+    trained = next(line.split() for line in table.splitlines() if " train_final " in line)
+    assert trained[:3] == ["main,", "main-2,", "...,"]
+    assert trained[3:8] == ["main-5", "train_final", "weights", "train", "5"]
+
+
 def test_a_table_keeps_its_columns_apart_whatever_experiments_are_called() -> None:
     name = "a-name-of-thirty-or-so-letters"
     document = document_of(experiments={name: {"privacy": {"epsilon": 2.0}}})

@@ -4,7 +4,8 @@ that tells nothing."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from dpladder.config import Config, Project
 from dpladder.config.detectability import BINS, MORE, detectable_count
@@ -30,9 +31,12 @@ VAST = 500.0  # an epsilon above which no mu has to be found
 HEAD_SHARES = {"images": 0.6, "texts": 0.9}
 
 
+Said = TypeVar("Said")
+
+
 def notes(project: Project) -> tuple[str, ...]:
-    own_notes = tuple(
-        f"{name}: {words}"
+    own_notes = (
+        (name, words)
         for name, config in project.experiments.items()
         for words in (
             *_note_other_packages(config),
@@ -48,7 +52,25 @@ def notes(project: Project) -> tuple[str, ...]:
             *_rarest(config),
         )
     )
-    return own_notes + tuple(_note_unused_parts(project))
+    by_text = (f"{names_text(names)}: {text}" for names, text in experiments_by_text(own_notes))
+    return (*by_text, *_note_unused_parts(project))
+
+
+def experiments_by_text(lines: Iterable[tuple[str, Said]]) -> list[tuple[list[str], Said]]:
+    """What is said of experiments, once for all of which it is the same, such as repeats."""
+    by_text: list[tuple[list[str], Said]] = []
+    for name, text in lines:
+        names = next((names for names, other in by_text if other == text), None)
+        if names is None:
+            by_text.append(([name], text))
+        else:
+            names.append(name)
+    return by_text
+
+
+def names_text(names: Sequence[str]) -> str:
+    """Experiments in a line of their own: of many the first two and the last."""
+    return ", ".join(names if len(names) < 4 else (*names[:2], "...", names[-1]))
 
 
 def _note_unused_parts(project: Project) -> Iterator[str]:

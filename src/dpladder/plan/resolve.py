@@ -333,6 +333,10 @@ def strength(config: Config, total: float | None = None) -> float:
     )
 
 
+def _strength_text(config: Config) -> str:
+    return f"{strength(config):,.0f}" if strength(config) >= 100 else f"{strength(config):.3g}"
+
+
 def pull(config: Config, total: float | None = None) -> float:
     """lambda, how much public records weigh beside the private ones in a training with all of a
     total (learn/guide.py), where features take up as few directions as any that were measured."""
@@ -394,7 +398,7 @@ def _note_depths(given_config: Config, config: Config) -> Iterator[str]:
     if given_config.features.layers != "auto" or features.takes == "features" or features.until:
         return
     why = (
-        f": at n0*mu = {strength(config):.3g} several depths would lose more to noise than they "
+        f": at n0*mu = {_strength_text(config)} several depths would lose more to noise than they "
         "tell"
         if features.layers == LAST
         else ""
@@ -426,7 +430,7 @@ def _note_choice(config: Config, bought: bool) -> Iterator[str]:
 def _note_mean(given_config: Config, config: Config) -> Iterator[str]:
     mean = config.features.mean
     if mean is not None and given_config.features.mean is None:
-        why = f", which at n0*mu = {strength(config):.3g} gains more than that"
+        why = f", which at n0*mu = {_strength_text(config)} gains more than that"
         yield (
             f"mean bought: centring the features costs epsilon = {mean.epsilon:g}, {MEAN:.0%} of "
             f"mu^2{why if given_config.features.centre == 'auto' else ''} (features.centre: none "
@@ -436,7 +440,7 @@ def _note_mean(given_config: Config, config: Config) -> Iterator[str]:
 
 def _note_ladder(config: Config, look: LadderToBuy | None) -> Iterator[str]:
     """Why, in words."""
-    at = f"at n0*mu = {strength(config):.3g}"
+    at = f"at n0*mu = {_strength_text(config)}"
     if look is not None and look.rungs:
         yield (
             f"sweep bought: {at} trials pay, {rungs_as_text(look.rungs)} of mu^2, {look.spent:.0%} "

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from dpladder.config import Project
 from dpladder.formats import FORMATS
 from dpladder.plan import rule_specs
 from dpladder.plan.edits import keys_of
-from dpladder.plan.notes import notes
+from dpladder.plan.notes import experiments_by_text, names_text, notes
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
 from dpladder.plan.reuse import notes_on_kept_releases
 from dpladder.privacy.accounting.composition import Composition, compose
@@ -165,21 +166,33 @@ def plan_table(document: PlanDocument) -> str:
     for spend in spends:
         totals[spend.dataset] += 0.0 if spend.in_parallel else (spend.mu or 0.0) ** 2
     groups = Counter(
-        (s.experiment, s.rule, s.label, s.partition, s.mu, s.epsilon, s.dataset, s.in_parallel)
+        (
+            s.experiment,
+            (s.rule, s.label, s.partition, s.mu, s.epsilon, s.dataset, s.in_parallel),
+        )
         for s in spends
     )
+    of_experiments: dict[str, list[Any]] = defaultdict(list)
+    for (experiment, bought), count in groups.items():
+        of_experiments[experiment].append((bought, count))
     rows = [("experiment", "rule", "buys", "reads", "jobs", "epsilon each", "share of mu^2")]
-    for (experiment, rule, label, part, mu_each, epsilon, lineage, beside), count in groups.items():
-        whole = (
-            "has no mu"
-            if mu_each is None
-            else f"{count * mu_each**2 / (totals[lineage] or 1.0):.1%}"
-        )
-        share = "in parallel" if beside else whole
-        rows.append((experiment, rule, label, part, str(count), round_up(epsilon), share))
+    for names, bought_by_each in experiments_by_text(of_experiments.items()):
+        for (rule, label, part, mu_each, epsilon, lineage, beside), count in bought_by_each:
+            jobs = count * len(names)
+            whole = (
+                "has no mu"
+                if mu_each is None
+                else f"{jobs * mu_each**2 / (totals[lineage] or 1.0):.1%}"
+            )
+            share = "in parallel" if beside else whole
+            row = (names_text(names), rule, label, part, str(jobs), round_up(epsilon), share)
+            rows.append(row)
     lines = [*_align_columns(rows, words=4), ""]
-    lines += [f"{name}: {words}" for name, words in document.choices.items()]
-    lines += [f"{a.experiment}: {_artifact_text(a)}" for a in document.artifacts]
+    said = [
+        *document.choices.items(),
+        *((a.experiment, _artifact_text(a)) for a in document.artifacts),
+    ]
+    lines += [f"{names_text(names)}: {text}" for names, text in experiments_by_text(said)]
     for lineage, figures in document.datasets.items():
         limit, ever = figures.lifetime_epsilon, document.lifetimes.get(lineage)
         if figures.units:
