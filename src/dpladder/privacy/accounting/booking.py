@@ -283,10 +283,15 @@ def _losses(pmf: Any) -> Floats:
     return np.maximum(deltas, pmf._infinity_mass) if len(deltas) else np.array([pmf._infinity_mass])
 
 
-def loss_distribution(events: Iterable[Counted], relation: Relation) -> Any:
-    """dp_accounting's privacy loss distribution of events together, rounded to the safe side."""
+def loss_distribution(events: Iterable[Counted], relation: Relation, coarser: int = 1) -> Any:
+    """dp_accounting's privacy loss distribution of events together, rounded to the safe side.
+
+    Args:
+        coarser: how much wider the grid of losses is than that of prices. At 16 a single event
+            costs about 1e-6 more, and is found twenty times as fast.
+    """
     parts = list(flatten_events(events))
-    return _compose_distributions(parts, relation, _step(parts))
+    return _compose_distributions(parts, relation, coarser * _step(parts))
 
 
 def _compose_distributions(parts: Iterable[Counted], relation: Relation, step: float) -> Any:
