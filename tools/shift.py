@@ -2,7 +2,7 @@
 ask, without the workflow.
 
 python tools/shift.py [mnist5k | cifar10] [--networks efficientnet_lite0 efficientnet_lite1
-    efficientnet_lite2] [--epsilons 0.5 1 4] [--records 5000] [--size 96] [--repeats 5]
+    efficientnet_lite2] [--epsilons 0.5 1 4 inf] [--records 5000] [--size 96] [--repeats 5]
     [--cache FOLDER]
 
 Trains on the last output of each network, less the network's own mean, and tests on records of the
@@ -63,7 +63,7 @@ def main() -> None:
         choices={"problem": [*OTHERS]},
         problem="mnist5k",
         networks=[f"efficientnet_lite{size}" for size in range(3)],
-        epsilons=[0.5, 1.0, 4.0],
+        epsilons=[0.5, 1.0, 4.0, inf],
         records=5000,
         size=96,
         repeats=5,
@@ -83,7 +83,7 @@ def main() -> None:
             data_of(OTHERS[asked.problem], features, seen, asked.records, how)
             for how in TESTS.values()
         ]
-        for epsilon in (*asked.epsilons, inf):
+        for epsilon in asked.epsilons:
             found = tested(arena, others, epsilon, asked.repeats)
             print_row(features.model, f"{epsilon:g}", *found)
 
