@@ -203,6 +203,18 @@ ROWS: Sequence[Row] = (
         shown="measurements/searches.md#what-it-is-worth",
     ),
     Row(
+        "searches-cifar10-laptop",
+        (GAP,),
+        script(
+            "compare_hpo.py",
+            *("cifar10-auto", "--centre", "bought", "--no-ablations", "--repeats", "2"),
+            *("--epsilons", "0.1", "1", "4", "--methods", "prior", "ladder", "random_search"),
+            *("random_search_uniform", "linear_scaling_line", "linear_scaling_binary"),
+        ),
+        (by_hand("cifar10"),),
+        shown="measurements/searches.md#cifar-10-whole",
+    ),
+    Row(
         "searches-cifar10",
         (GAP,),
         config("compare_hpo.yaml", "on_cifar10.yaml", "compare_hpo"),
