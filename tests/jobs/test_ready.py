@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 from dpladder.audit import searches
 from dpladder.audit.rules import terms
@@ -13,7 +14,7 @@ from dpladder.errors import Refused
 from dpladder.jobs.estimate_head import release_of
 from dpladder.jobs.release import release_once
 from dpladder.jobs.run import run_rule
-from dpladder.learn import layers
+from dpladder.learn import layers, linear
 from dpladder.learn.finetune import predict
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
@@ -53,6 +54,28 @@ def test_what_cannot_be_trained_is_refused_before_it_is_charged(
             run_rule(task)
         state = book.load(Ledger(scene.home, LINEAGE))
         assert {held.status for held in state.items.values()} == {"RESERVED"}
+
+
+def test_a_machine_that_rounds_by_places_is_refused_before_it_is_charged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One record more would move all others by a place."""
+
+    def last_rows_otherwise(flat: Any, chunk: int) -> Any:
+        return lambda x: torch.cat([flat @ x[:-8].T, flat @ x[-8:].T * (1 + 1e-6)], 1)
+
+    with scene_folder(b"the key of tests of what is ready"[:32]) as made:
+        scene = made.scene(terms("add_remove"))
+        task = scene.task("train_final", {"target": "9"}, UNITS)
+        linear._refuse_places.cache_clear()
+        monkeypatch.setattr(linear, "logits_by", last_rows_otherwise)
+        with (
+            job_environment(scene.folder, scene.home),
+            pytest.raises(Refused, match="by its place among others"),
+        ):
+            run_rule(task)
+        state = book.load(Ledger(scene.home, LINEAGE))
+        assert {charge.status for charge in state.items.values()} == {"RESERVED"}
 
 
 def test_a_head_is_charged_only_where_its_network_can_be_trained(

@@ -413,6 +413,21 @@ def test_a_record_has_the_same_logits_wherever_it_stands(device, chunk, plain, m
             assert (found == found[:, :1]).all()
 
 
+def test_a_machine_that_rounds_a_record_by_its_place_is_refused(monkeypatch):
+    def last_rows_otherwise(flat, chunk):
+        return lambda x: torch.cat(
+            [flat @ x[:-8].T, (flat.double() @ x[-8:].double().T).float()], 1
+        )
+
+    constants, one_thread = Constants(2000, CLASSES, 769), Resources(threads=1)
+    linear._refuse_places.cache_clear()
+    linear.refuse_places(constants, one_thread)
+    linear._refuse_places.cache_clear()
+    monkeypatch.setattr(linear, "logits_by", last_rows_otherwise)
+    with pytest.raises(Refused, match="by its place among others"):
+        linear.refuse_places(constants, one_thread)
+
+
 def test_no_record_changes_what_another_adds_to_a_sum_of_losses():
     """Records at a scale where float64 rounds a logit by 1, made to tie under known weights."""
     random = np.random.default_rng(0)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dpladder.config.model import Resources
+from dpladder.errors import Refused
 from dpladder.learn.bounds import Scale, clip
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
@@ -85,13 +86,49 @@ def resident(
 ) -> Records:
     """The records, ready."""
     device = prepare(resources)
-    # A small data set fits into one chunk, a multiple of 64 rows: 8/7 of the expected number, for
-    # the real one varies.
-    few = 64 * math.ceil(constants.n0 * constants.cap / 56)
-    chunk = min(CHUNK[device.type], few)
     return load(
-        data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=views, bias=bias
+        data,
+        constants,
+        device,
+        chunk=_chunk(constants, device),
+        memory_mb=resources.mem_mb,
+        views=views,
+        bias=bias,
     )
+
+
+def _chunk(constants: Constants, device: torch.device) -> int:
+    """How many records are summed at a time. A small data set fits into one chunk, a multiple of 64
+    rows: 8/7 of the expected number, for the real one varies."""
+    return min(CHUNK[device.type], 64 * math.ceil(constants.n0 * constants.cap / 56))
+
+
+def refuse_places(constants: Constants, resources: Resources) -> None:
+    """Refuse a machine that rounds a record's logits by its place among others.
+
+    Where logits are huge, the last bit of one decides on a gradient's direction, and whoever joins
+    moves those behind by a place. Products by the libraries that are known round alike at every
+    place (`logits_by`); this sees it on this very machine, on public noise, to the last bit.
+    """
+    device = prepare(resources)
+    _refuse_places(constants.classes, constants.dimension, _chunk(constants, device), device)
+    torch.set_num_threads(resources.threads)
+
+
+@cache
+def _refuse_places(classes: int, width: int, chunk: int, device: torch.device) -> None:
+    torch.set_num_threads(1)  # as in the threads of a step
+    random = torch.Generator().manual_seed(0)
+    records = torch.randn(1, width, generator=random).to(device).repeat(chunk, 1)
+    for trials in (1, *(several for several in (3, 32) if classes * several <= 512)):
+        heads = torch.randn(classes * trials, width, generator=random).to(device)
+        logits = logits_by(heads, chunk)(records)
+        if not torch.equal(logits, logits[:, :1].expand_as(logits)):
+            raise Refused(
+                "on this machine a product rounds a record by its place among others, so that one "
+                "record could move what all others add. Nothing was charged. Install PyTorch in "
+                "the version that dpladder was tested with (envs/), or train on another machine."
+            )
 
 
 def threads_of(records: Records, resources: Resources) -> int:

@@ -101,7 +101,9 @@ WORKFLOW = Wording(
     "sources declared public, for the operator's eyes.",
     cut=(
         "Each record's part of a sum is cut to a little less than the noise is made for, which "
-        "leaves room for what rounding adds.",
+        "leaves room for what rounding adds. That a record is rounded alike wherever it stands "
+        "among others is tried on each machine, on public noise, before a training is charged "
+        "there.",
     ),
 )
 LEDGER = Wording(
