@@ -352,6 +352,13 @@ ROWS: Sequence[Row] = (
         shown="measurements/searches.md#what-it-is-worth",
     ),
     Row(
+        "texts-sst2",
+        (TEXTS,),
+        script("depths.py", "sst2", "--repeats", "1"),
+        (by_hand("glue"),),
+        shown="measurements/reproductions.md#sst-2-on-a-laptop",
+    ),
+    Row(
         "reviews",
         (TEXTS, WHOLE),
         config("reviews.yaml"),
