@@ -12,7 +12,7 @@ Each record is mapped by itself, so all of this costs nothing beside the noised 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -34,8 +34,8 @@ class Map:
     record's length that is a constant feature's. `depths`: the columns that are taken, before all
     else; None where all are.
 
-    Released models map records alike: a new field goes also into jobs/features.py (`map_of`),
-    jobs/model_file.py, use/export.py and use/standalone.py."""
+    Released models map records alike: a new field goes also into jobs/features.py (`map_of`) and
+    use/standalone.py."""
 
     mean: NDArray[np.float64] | None = None
     radius: float | None = None
@@ -43,6 +43,13 @@ class Map:
     constant: float = 0.0
     exact: bool = False
     depths: Depths | None = None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a model's file says of it, beside the mean."""
+        facts = {field.name: getattr(self, field.name) for field in fields(self)}
+        depths = None if self.depths is None else self.depths.facts
+        return {name: value for name, value in facts.items() if name != "mean"} | {"depths": depths}
 
     def width(self, stored: int) -> int:
         return (stored if self.depths is None else self.depths.width) + self._adds_constant

@@ -61,11 +61,5 @@ def _inference(
         "named": dict(renamed_columns(task.reads)),
         **({"multiline": True} if task.reads.multiline else {}),
         "network": network,
-        "map": {
-            "radius": mapped.radius,
-            "length": mapped.length,
-            "constant": mapped.constant,
-            "exact": mapped.exact,
-            "depths": None if mapped.depths is None else mapped.depths.facts,
-        },
+        "map": mapped.facts,
     }

@@ -228,10 +228,7 @@ def _config(model: Model) -> dict[str, Any]:
         "normalize": features.normalize,
         "dtype": features.dtype,
         "centred": model.map.mean is not None,
-        "radius": model.map.radius,
-        "length": model.map.length,
-        "constant": model.map.constant,
-        "exact": model.map.exact,
+        **{name: value for name, value in model.map.facts.items() if name != "depths"},
     }
 
 
