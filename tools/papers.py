@@ -15,20 +15,22 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).parents[1]
-OWN = Path("tools")
-EXAMPLES = Path("config") / "examples"
+TABLE, PAGE = ROOT / "tools" / "papers.yaml", ROOT / "docs" / "reproductions.md"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
@@ -45,10 +47,8 @@ class Need:
 
 @dataclass(frozen=True)
 class Row:
-    """`asks`: the rows of docs/reproductions.md that it answers, by their first cell. `shown`: the
-    page and the heading that have its figures, with its command beside them. `rehearsed`:
-    tests/workflow/test_rehearsals.py runs it at a small size. `pictures`: what docs/papers shows of
-    it, by name, and where in the row's folder it is made."""
+    """A row of papers.yaml, which says what each key means. `asks`: the rows of
+    docs/reproductions.md that name it, by their first cell."""
 
     key: str
     asks: tuple[str, ...]
@@ -123,384 +123,47 @@ def by_hand(name: str) -> Need:
     return Need(f"data/{name}", partial(lies, name))
 
 
-GPU = Need("a GPU", has_gpu)
 TORONTO = "https://www.cs.toronto.edu/~kriz/cifar.html"
-CIFAR10, CIFAR100 = published("CIFAR10", TORONTO), published("CIFAR100", TORONTO)
-STL10 = published("STL10", "https://ai.stanford.edu/~acoates/stl10/")
-MNIST = published("MNIST", "https://ossci-datasets.s3.amazonaws.com/mnist/")
-VIT_LARGE = weights("timm/vit_large_patch16_224.augreg_in21k")
-VIT_BASE = weights("timm/vit_base_patch16_224.augreg_in21k")
-LARGE = (
-    VIT_LARGE,
-    weights("timm/beit_large_patch16_224.in22k_ft_in22k"),
-    weights("timm/beitv2_large_patch16_224.in1k_ft_in22k"),
-    weights("timm/convnext_xlarge.fb_in22k"),
-)
+GPU = Need("a GPU", has_gpu)
+NEEDS = {
+    "GPU": GPU,
+    "CIFAR10": published("CIFAR10", TORONTO),
+    "CIFAR100": published("CIFAR100", TORONTO),
+    "STL10": published("STL10", "https://ai.stanford.edu/~acoates/stl10/"),
+    "MNIST": published("MNIST", "https://ossci-datasets.s3.amazonaws.com/mnist/"),
+}
 
 
-def config(*names: str) -> tuple[str, ...]:
-    """The workflow on an example, on an overlay beside this file, or for a target."""
-    folder = {True: OWN, False: EXAMPLES}
-    words = (
-        str(folder[name.startswith("on_")] / name) if name.endswith(".yaml") else name
-        for name in names
-    )
-    return "dpladder", "run", *words
+def need_of(name: str) -> Need:
+    """By its name in the table: data/NAME, one of NEEDS, or public weights."""
+    if name.startswith("data/"):
+        return by_hand(name.removeprefix("data/"))
+    return NEEDS.get(name) or weights(name)
 
 
-def script(name: str, *options: str) -> tuple[str, ...]:
-    return "python", str(OWN / name), *options
+def rows_of_page(page: str) -> Iterator[tuple[str, str, str]]:
+    """Of each row of the papers' tables: what it asks, its status, and what was measured."""
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.removeprefix("|").removesuffix("|").split("|")]
+        if len(cells) == 5 and not cells[0].startswith(("---", "it asks")):
+            yield cells[0], cells[3], cells[4]
 
 
-GAP = "the gap to the oracle that the search closes, against random search (its RERR)"
-SEVERAL = "accuracy of CIFAR-10 and CIFAR-100 at several totals"
-BACKBONES = "backbones × data sets × totals (its tables 4, 9, 17)"
-SHIFT = "distribution shift"
-GROUPS = "training on some domains or regions, tested on others; the worst group"
-TEXTS = "fine-tuning language models, several tasks"
-ORDERS = "DP-Adam, DP-LS, DP-Newton, DP-FC at several ε"
-SQUARES = "the same at large ε, against non-private least squares"
-PARTS = "momentum, averages, free step, bias, clip, clipping, schedule, one at a time"
-FREE = "HyFreeDP against a grid search and against D-Adaptation and Prodigy"
-VISION = "vision transformers, all weights or norms and biases"
-SUBSETS = "their two methods against Papernot & Steinke"
-WHOLE = "MNIST, CIFAR-10, IMDB"
-ROUNDS = (
-    "the privacy cost of their test against the number of candidates; rounds, with the step halved "
-    "at a miss and no cap"
-)
+def rows_of_table() -> Iterator[Row]:
+    asks = [(ask, status) for ask, status, _ in rows_of_page(PAGE.read_text("utf-8"))]
+    for key, facts in yaml.safe_load(TABLE.read_text("utf-8")).items():
+        yield Row(
+            key,
+            tuple(ask for ask, status in asks if f"`{key}`" in status),
+            tuple(shlex.split(facts["command"])),
+            tuple(map(need_of, facts.get("needs", ()))),
+            facts.get("shown", ""),
+            facts.get("rehearsed", False),
+            facts.get("pictures", {}),
+        )
 
-# As they stand in docs/reproductions.md. With `dpladder run`, `snakemake --configfile` does the
-# same from the clone.
-ROWS: Sequence[Row] = (
-    Row(
-        "paper",
-        ("the method as printed, Algorithms 1 to 3",),
-        config("paper.yaml"),
-        shown="measurements/reproductions.md#the-method-as-printed",
-    ),
-    Row(
-        "earlier",
-        ("binary search in two sweeps, the second from (ε₂/ε₁)·r₁ on",),
-        script(
-            "compare_hpo.py",
-            *("mnist5k", "--no-ablations", "--epsilons", "1", "4", "--methods"),
-            *("linear_scaling_line", "linear_scaling_binary"),
-        ),
-        shown="measurements/reproductions.md#the-method-as-printed",
-    ),
-    Row(
-        "scaling",
-        ("r against ε with its line, accuracy over η and T, accuracy over ε, in one picture",),
-        script("scaling.py", "digits", "--figure", "scaling.svg"),
-        pictures={"scaling.svg": "scaling.svg"},
-        shown="measurements/reproductions.md#the-line-at-cpu-size",
-    ),
-    Row(
-        "searches",
-        (GAP, FREE, SUBSETS),
-        script("compare_hpo.py", "--no-ablations"),
-        shown="measurements/searches.md#what-it-is-worth",
-    ),
-    Row(
-        "searches-cifar10-laptop",
-        (GAP,),
-        script(
-            "compare_hpo.py",
-            *("cifar10-auto", "--centre", "bought", "--no-ablations", "--repeats", "2"),
-            *("--epsilons", "0.1", "1", "4", "--methods", "prior", "ladder", "random_search"),
-            *("random_search_uniform", "linear_scaling_line", "linear_scaling_binary"),
-        ),
-        (by_hand("cifar10"),),
-        shown="measurements/searches.md#cifar-10-whole",
-    ),
-    Row(
-        "searches-cifar10",
-        (GAP,),
-        config("compare_hpo.yaml", "on_cifar10.yaml", "compare_hpo"),
-        (GPU, CIFAR10, VIT_LARGE),
-        rehearsed=True,
-    ),
-    Row(
-        "searches-cifar100",
-        (GAP,),
-        config("compare_hpo.yaml", "on_cifar10.yaml", "on_cifar100.yaml", "compare_hpo"),
-        (GPU, CIFAR100, VIT_LARGE),
-        rehearsed=True,
-    ),
-    Row(
-        "searches-imagenet",
-        (GAP,),
-        config(
-            "compare_hpo.yaml",
-            "on_cifar10.yaml",
-            "on_imagenet.yaml",
-            "on_imagenet_searches.yaml",
-            "compare_hpo",
-        ),
-        (GPU, by_hand("imagenet"), VIT_LARGE),
-        rehearsed=True,
-    ),
-    Row(
-        "ablations",
-        ("degree of the fit, points, draws, decompositions",),
-        script("compare_hpo.py", "mnist5k", "--epsilons", "1", "--methods", "prior", "ladder"),
-        shown="measurements/searches.md#the-ladders-parts",
-    ),
-    Row("cifar10", (SEVERAL,), config("cifar10.yaml"), (GPU, CIFAR10, VIT_LARGE), rehearsed=True),
-    Row(
-        "cifar10-laptop",
-        (SEVERAL,),
-        config("cifar10_laptop.yaml"),
-        (by_hand("cifar10"),),
-        shown="measurements/reproductions.md#cifar-10-on-a-laptop",
-    ),
-    Row(
-        "cifar100",
-        (SEVERAL,),
-        config("cifar100.yaml"),
-        (GPU, CIFAR100, VIT_LARGE),
-        rehearsed=True,
-    ),
-    Row(
-        "grid",
-        (BACKBONES,),
-        config("grid.yaml"),
-        shown="measurements/reproductions.md#networks-data-sets-totals-and-no-privacy",
-    ),
-    Row(
-        "grid-cifar",
-        (BACKBONES,),
-        config("cifar_grid.yaml"),
-        (GPU, CIFAR10, CIFAR100, *LARGE),
-        rehearsed=True,
-    ),
-    Row(
-        "figures",
-        (
-            "the best r, and accuracy, over η and T",
-            "the gap between an r and the best one against accuracy; r against ε with the frontier "
-            "of good ones",
-            "r against ε, and the line through it",
-            "distance of the weights from where they start",
-        ),
-        config("research.yaml", "on_figures.yaml"),
-        pictures={"frontier.svg": "results/uniform/figures/gap.svg"},
-        shown="measurements/reproductions.md#the-line-at-cpu-size",
-    ),
-    Row(
-        "open",
-        ("accuracy against ε, with the gap to ε = ∞", "distribution shift"),
-        script("shift.py", "--records", "1800", "--size", "64"),
-        shown="measurements/reproductions.md#networks-data-sets-totals-and-no-privacy",
-    ),
-    Row(
-        "batches",
-        ("batch size at equal ε",),
-        script("batch_size.py", "mnist5k"),
-        shown="measurements/learners.md#batch-sizes",
-    ),
-    Row(
-        "parts",
-        (PARTS,),
-        script("parts.py", "mnist5k", "digits"),
-        shown="measurements/reproductions.md#one-part-at-a-time",
-    ),
-    Row(
-        "shift",
-        (SHIFT,),
-        config("shift.yaml"),
-        shown="measurements/reproductions.md#networks-data-sets-totals-and-no-privacy",
-        pictures={"shift.svg": "results/main/figures/shift.svg"},
-    ),
-    Row(
-        "shift-private",
-        (SHIFT,),
-        config("other_people.yaml"),
-        shown="measurements/reproductions.md#networks-data-sets-totals-and-no-privacy",
-    ),
-    Row(
-        "shift-cifar",
-        (SHIFT,),
-        config("cifar_shift.yaml"),
-        (GPU, CIFAR10, STL10, VIT_LARGE),
-        rehearsed=True,
-    ),
-    Row(
-        "domains",
-        (GROUPS,),
-        script("domains.py"),
-        shown="measurements/reproductions.md#training-on-one-domain",
-    ),
-    Row(
-        "hospitals",
-        (GROUPS,),
-        config("hospitals.yaml"),
-        (GPU, by_hand("hospitals"), VIT_LARGE),
-        rehearsed=True,
-    ),
-    Row(
-        "texts-workflow",
-        (TEXTS,),
-        config("text.yaml"),
-        shown="measurements/reproductions.md#networks-data-sets-totals-and-no-privacy",
-    ),
-    Row(
-        "texts",
-        (TEXTS,),
-        script("compare_hpo.py", "bible", "--no-ablations"),
-        shown="measurements/searches.md#what-it-is-worth",
-    ),
-    Row(
-        "texts-sst2",
-        (TEXTS,),
-        script("depths.py", "sst2", "--repeats", "1"),
-        (by_hand("glue"),),
-        shown="measurements/reproductions.md#sst-2-on-a-laptop",
-    ),
-    Row(
-        "reviews",
-        (TEXTS, WHOLE),
-        config("reviews.yaml"),
-        (GPU, by_hand("reviews"), weights("FacebookAI/roberta-base")),
-        rehearsed=True,
-    ),
-    Row(
-        "texts-glue",
-        (TEXTS,),
-        config("glue.yaml"),
-        (GPU, by_hand("glue"), weights("FacebookAI/roberta-base")),
-        rehearsed=True,
-    ),
-    Row(
-        "texts-squad",
-        (TEXTS,),
-        config("squad.yaml"),
-        (GPU, by_hand("squad"), weights("FacebookAI/roberta-base")),
-        rehearsed=True,
-    ),
-    Row(
-        "subsets",
-        ("training on subsets; models of disjoint parts combined (its appendix A.1)",),
-        script("subsets.py", "mnist5k"),
-        shown="measurements/reproductions.md#fewer-records-and-models-of-disjoint-parts",
-    ),
-    Row(
-        "time",
-        ("run time", "overhead in time"),
-        script("overhead.py"),
-        shown="measurements/reproductions.md#run-time",
-    ),
-    Row(
-        "learners",
-        (ORDERS, FREE, "features by the number of layers or channels"),
-        script("compare_learners.py", "mnist5k-112"),
-        shown="measurements/learners.md#learners-measured",
-    ),
-    Row(
-        "learners-cifar100",
-        (ORDERS, SQUARES),
-        config("cifar_learners.yaml"),
-        (GPU, CIFAR100, VIT_LARGE),
-        rehearsed=True,
-    ),
-    Row(
-        "learners-imagenet",
-        (ORDERS, SQUARES),
-        config("cifar_learners.yaml", "on_imagenet.yaml"),
-        (GPU, by_hand("imagenet"), VIT_LARGE),
-        rehearsed=True,
-    ),
-    Row(
-        "squares",
-        (SQUARES,),
-        script("squares.py", "mnist5k-112", "digits"),
-        shown="measurements/reproductions.md#least-squares-at-large-totals",
-    ),
-    Row(
-        "several",
-        ("several labels for each record",),
-        script("several_labels.py"),
-        shown="measurements/learners.md#records-of-several-classes",
-    ),
-    Row(
-        "links",
-        ("the sigmoid loss, its biases from -log(m - 1) on, and from -10",),
-        script("links.py"),
-        shown="measurements/learners.md#learners-measured",
-    ),
-    Row(
-        "moments",
-        ("1, 10 and 100 steps; α or η beside λ; ε below 0.5",),
-        script("second_moments.py", "mnist5k-112", "--figure", "second_moments.svg"),
-        pictures={"second_moments.svg": "second_moments.svg"},
-        shown="measurements/reproductions.md#steps-two-parameters-at-once-and-small-totals",
-    ),
-    Row(
-        "vision",
-        (VISION,),
-        script("finetune.py", "--kappas", "0.7"),
-        shown="measurements/learners.md#training-the-network-itself",
-    ),
-    Row(
-        "vision-free",
-        (VISION,),
-        script("finetune.py", "--learner", '{"name": "hyfree_finetune"}'),
-        shown="measurements/learners.md#training-the-network-itself",
-    ),
-    Row(
-        "vision-small",
-        (VISION,),
-        script("small_vit.py"),
-        shown="measurements/reproductions.md#a-small-vision-transformer",
-    ),
-    Row(
-        "vision-vit",
-        (VISION,),
-        config("finetune_vit.yaml"),
-        (GPU, CIFAR10, VIT_BASE),
-        rehearsed=True,
-    ),
-    Row(
-        "dynamics",
-        ("learning rate and losses over steps; noise split between gradient and losses",),
-        script("dynamics.py", "mnist5k", "--figure", "dynamics.svg"),
-        pictures={"dynamics.svg": "dynamics.svg"},
-        shown="measurements/reproductions.md#hyfreedps-dynamics-and-its-noise",
-    ),
-    Row(
-        "hyfree",
-        ("the method as printed, and what each part is worth",),
-        script("hyfree_parts.py", "mnist5k-112", "digits"),
-        shown="measurements/reproductions.md#hyfreedp-as-published",
-    ),
-    Row(
-        "joint",
-        (FREE,),
-        script("joint.py"),
-        shown="measurements/searches.md#networks-and-clip-and-batch-with-κ",
-    ),
-    Row(
-        "prices",
-        ("ε of the whole by Rényi accounting",),
-        script("price_searches.py"),
-        shown="measurements/privacy.md#private-searches",
-    ),
-    Row("whole", (WHOLE,), config("subset_search.yaml"), (MNIST, CIFAR10), rehearsed=True),
-    Row(
-        "rounds",
-        (ROUNDS,),
-        script("count_rounds.py", "--figure", "rounds.svg"),
-        pictures={"rounds.svg": "rounds.svg"},
-        shown="measurements/reproductions.md#ding--wus-rounds-and-their-price",
-    ),
-    Row(
-        "simulations",
-        ("simulations with non-private training on disjoint parts",),
-        script("simulate_tests.py", "digits"),
-        shown="measurements/reproductions.md#ding--wus-tests-without-private-training",
-    ),
-)
+
+ROWS: Sequence[Row] = (*rows_of_table(),)
 
 
 def main() -> int:

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 from arena import DELTA, PUBLIC, encoded
-from links import best_accuracy
 from numpy.typing import NDArray
 from PIL import Image
 from sklearn.metrics import roc_auc_score
 from terminal import print_head, print_row, read_options, totals
+from variants import best_accuracies
 
 from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, number_of, number_of_findings, states_by_finding
@@ -114,7 +114,7 @@ def main() -> None:
     if asked.findings:
         for learner in FINDINGS:
             apart = [
-                best_accuracy(arena, learner, epsilon, asked.repeats, areas)
+                np.mean(best_accuracies(arena, learner, epsilon, asked.repeats, measure=areas))
                 for epsilon in asked.epsilons
             ]
             print_row(learner.name, *apart)
@@ -123,7 +123,8 @@ def main() -> None:
     for name, labels in trained.items():
         own = replace(arena, train=replace(arena.train, labels=labels[:cut]))
         found = [
-            best_accuracy(own, LeastSquares(), epsilon, asked.repeats) for epsilon in asked.epsilons
+            np.mean(best_accuracies(own, LeastSquares(), epsilon, asked.repeats))
+            for epsilon in asked.epsilons
         ]
         print_row(name, *found)
 

@@ -135,17 +135,25 @@ def heads(
 ) -> list[Weights]:
     """The whole total in one training each, at the prior's kappa; without noise at the best r.
     `known`: the records are centred."""
-    search = with_prior(Search(), learner, known)
-    space = Space(search, learner, arena.constants)
-    mu = OPEN if epsilon == inf else gdp.mu_from_epsilon(epsilon, DELTA)
-    if epsilon == inf:
-        r, search = best(arena, space)
-    else:
-        r = space.r(belief(learner.name, search).median, mu)
+    space, mu, r = place(arena, learner, epsilon, known)
     asks = [
-        NamedAsk(f"{epsilon} {repeat}", Ask(r, mu), learner, search) for repeat in range(repeats)
+        NamedAsk(f"{epsilon} {repeat}", Ask(r, mu), learner, space.search)
+        for repeat in range(repeats)
     ]
     return [one.weights for one in answers(bench_of(arena), asks)[0]]
+
+
+def place(
+    arena: Arena, learner: Learner, epsilon: float, known: bool
+) -> tuple[Space, float, float]:
+    """The space, mu and r."""
+    search = with_prior(Search(), learner, known)
+    space = Space(search, learner, arena.constants)
+    if epsilon == inf:
+        r, search = best(arena, space)
+        return Space(search, learner, arena.constants), OPEN, r
+    mu = gdp.mu_from_epsilon(epsilon, DELTA)
+    return space, mu, space.r(belief(learner.name, search).median, mu)
 
 
 if __name__ == "__main__":

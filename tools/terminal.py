@@ -10,7 +10,7 @@ from typing import Any
 
 from arena import DATA
 
-POSITIONAL = ("problem", "problems", "surfaces")
+POSITIONAL = ("table", "problem", "problems", "surfaces")
 HELP = {
     "cache": "where extracted features stay between runs",
     "figure": "where a picture goes",
