@@ -279,8 +279,3 @@ class ExternalEvaluation(Config):
     def promised_epsilon(self, total: float) -> float:
         """What measuring the model of a total may cost the lineage."""
         return self.privacy.epsilon
-
-    def repeat(self, number: int) -> Self:
-        """It measures the same repeat of the other one."""
-        evaluate = self.evaluate.model_copy(update={"of": repeat_name(self.tested, number)})
-        return super().repeat(number).model_copy(update={"evaluate": evaluate})
