@@ -56,8 +56,13 @@ def test_what_cannot_be_trained_is_refused_before_it_is_charged(
         assert {held.status for held in state.items.values()} == {"RESERVED"}
 
 
+@pytest.mark.parametrize(
+    ("rule", "wildcards", "changes"),
+    [("train_final", {"target": "40"}, {}), ("estimate_head", {}, HEAD)],
+    ids=["linear head", "head of a network"],
+)
 def test_a_machine_that_rounds_by_places_is_refused_before_it_is_charged(
-    monkeypatch: pytest.MonkeyPatch,
+    rule: str, wildcards: dict[str, str], changes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One record more would move all others by a place."""
 
@@ -65,8 +70,8 @@ def test_a_machine_that_rounds_by_places_is_refused_before_it_is_charged(
         return lambda x: torch.cat([flat @ x[:-8].T, flat @ x[-8:].T * (1 + 1e-6)], 1)
 
     with scene_folder(b"the key of tests of what is ready"[:32]) as made:
-        scene = made.scene(terms("add_remove"))
-        task = scene.task("train_final", {"target": "9"}, UNITS)
+        scene = made.scene(terms("add_remove", 40.0), changes)
+        task = scene.task(rule, wildcards, UNITS)
         linear._refuse_places.cache_clear()
         monkeypatch.setattr(linear, "logits_by", last_rows_otherwise)
         with (

@@ -15,7 +15,7 @@ from dpladder.learn.scorers import Scorer
 
 def ready(learner: LearnerSection, constants: Constants, resources: Resources) -> None:
     """Refuse what cannot be trained on this machine, before a training is charged."""
-    linear.refuse_places(constants, resources)
+    linear.refuse_places(constants, resources, learner.constant_feature)
 
 
 def tensors(learner: LearnerSection, constants: Constants) -> tuple[str, ...]:

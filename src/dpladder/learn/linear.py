@@ -103,7 +103,7 @@ def _chunk(constants: Constants, device: torch.device) -> int:
     return min(CHUNK[device.type], 64 * math.ceil(constants.n0 * constants.cap / 56))
 
 
-def refuse_places(constants: Constants, resources: Resources) -> None:
+def refuse_places(constants: Constants, resources: Resources, bias: bool = False) -> None:
     """Refuse a machine that rounds a record's logits by its place among others.
 
     Where logits are huge, the last bit of one decides on a gradient's direction, and whoever joins
@@ -111,7 +111,8 @@ def refuse_places(constants: Constants, resources: Resources) -> None:
     place (`logits_by`); this sees it on this very machine, on public noise, to the last bit.
     """
     device = prepare(resources)
-    _refuse_places(constants.classes, constants.dimension, _chunk(constants, device), device)
+    width = constants.dimension + bias
+    _refuse_places(constants.classes, width, _chunk(constants, device), device)
     torch.set_num_threads(resources.threads)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from dpladder.config.learner_sections import Tuning
@@ -123,7 +123,16 @@ def plan_chunks(
     owners = owners_of(tuned_model(learner, constants).copy_to(device), constants.dimension)
     chunk = owners.chunk(resources.mem_mb, learner.augment)
     _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
+    if learner.trains == "head":
+        lower = _below_head(owners.tuned.module, learner, constants)
+        linear.refuse_places(lower, resources, learner.bias)
     return owners, chunk
+
+
+def _below_head(module: nn.Module, learner: Tuning, constants: Constants) -> Constants:
+    """What a head sees of records, in place of the network."""
+    assert isinstance(module, AboveCut), "a language model has no head of its own"
+    return replace(constants, dimension=module.head.in_features - learner.bias, network=None)
 
 
 def _head_only_sums(
@@ -136,11 +145,10 @@ def _head_only_sums(
 ) -> Sums:
     """Below the head nothing moves: what it sees is computed once, as far as it fits into memory,
     and not at each step."""
-    module = tuned.module
+    module, lower = tuned.module, _below_head(tuned.module, learner, constants)
     assert isinstance(module, AboveCut), "a language model has no head of its own"
-    width = module.head.in_features - learner.bias
+    width = lower.dimension
     seen = Seen(data.features, module, chunk, width)
-    lower = replace(constants, dimension=width, network=None)
     records = linear.resident(
         replace(data, features=seen), lower, resources, learner.augment, learner.bias
     )
