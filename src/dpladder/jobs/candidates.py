@@ -19,7 +19,7 @@ def of_candidate(task: Task[Seen], number: int | None) -> Task[Seen]:
     if not task.reads.candidates:
         return task
     assert number is not None, "a choice among candidates comes first"
-    return replace(task, cfg={**task.cfg, **task.reads.candidates[number]})
+    return replace(task, of_candidate=task.reads.candidates[number])
 
 
 def of_chosen_candidate(task: Task[Seen]) -> Task[Seen]:

@@ -13,7 +13,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
@@ -32,8 +32,9 @@ APART = ("places", "question_id", "network", "stops")  # what changes no output 
 
 @dataclass(frozen=True)
 class Task(Generic[Reads]):
-    """One job of the workflow, unpacked from Snakemake. `cfg` is what Snakemake compares; a job
-    looks things up in `reads`."""
+    """One job of the workflow, unpacked from Snakemake. `cfg` is what Snakemake compares;
+    `of_candidate` is what a candidate of sweep.choose has in place of it. A job looks things up in
+    `reads`."""
 
     rule: str
     wildcards: dict[str, str]
@@ -43,6 +44,7 @@ class Task(Generic[Reads]):
     output: dict[str, Path]
     resources: Resources
     trials: tuple[str, ...] = ()  # of a rung's job: those that it runs
+    of_candidate: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def experiment(self) -> str:
@@ -51,14 +53,17 @@ class Task(Generic[Reads]):
     @cached_property
     def reads(self) -> Reads:
         """What its rule reads (plan/rule_params.py), each value of its own type."""
-        parsed: Reads = from_document(rule_specs.RULE_SPECS[self.rule].reads, self.cfg)
+        parsed: Reads = from_document(
+            rule_specs.RULE_SPECS[self.rule].reads, {**self.cfg, **self.of_candidate}
+        )
         return parsed
 
     @property
     def public_cfg(self) -> dict[str, Any]:
         """What its output depends on: where private files lie changes none, and neither does what
         is looked at before it is charged."""
-        return {key: value for key, value in self.cfg.items() if key not in APART}
+        merged = {**self.cfg, **self.of_candidate}
+        return {key: value for key, value in merged.items() if key not in APART}
 
 
 def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
