@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from importlib import resources
 from typing import Any
 
@@ -13,7 +14,7 @@ from dpladder.errors import BadInput
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.plan import Plan, artifact_cost, make_plan
-from dpladder.plan.resolve import resolve_defaults
+from dpladder.plan.resolve import MEAN, resolve_defaults
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import mu
 from dpladder.search.prior import prior_of_learner
@@ -153,6 +154,86 @@ def test_a_trial_is_known_by_the_versions_of_all_learners_that_are_tried(
         rule_specs.identity_of(config, "run_trial", {"dp_newton": version}) for version in (1, 2)
     ]
     assert known[0] != known[1]
+
+
+NETWORKS = ["efficientnet_lite0", "efficientnet_lite1"]
+OF_NETWORKS: dict[str, Any] = {
+    "features": {"mean": {"epsilon": 0.1}},
+    "sweep": {
+        "rungs": [{"epsilon": 0.1, "trials": 2}],
+        "choose": {"features": {"layers": [], "model": NETWORKS}},
+    },
+}
+
+
+def plain(**features: Any) -> Project:
+    """A project that chooses nothing."""
+    alone = {key: ASKED[key] for key in ("dataset", "privacy")}
+    return resolve_defaults(resolve(overlay(alone, {"features": features})))
+
+
+def test_every_network_is_charged_for_its_mean_and_its_trial() -> None:
+    of = project(**OF_NETWORKS)
+    [artifact] = plan(of).artifacts
+    jobs = Counter(job.rule for job in artifact.jobs)
+    assert (jobs["estimate_mean"], jobs["run_trial"]) == (2, 2)
+    spends = plan(of).spends_of(artifact.jobs)
+    assert [spend.label for spend in spends].count("mean") == 2
+    assert artifact_cost(plan(of), artifact).epsilon == pytest.approx(1.0, abs=1e-4)
+    assert "2 candidates (efficientnet_lite0; efficientnet_lite1) are tried" in of.choices["main"]
+
+
+def test_a_mean_left_to_the_plan_takes_the_same_part_for_all_networks_together() -> None:
+    of = {"choose": {"features": {"layers": [], "model": NETWORKS}}}
+    whole = gdp.mu_from_epsilon(1.0, 1e-5)
+    means = [
+        mu(spend.event) or 0.0
+        for item in plan(project(sweep=of)).items.values()
+        if item.job.rule == "estimate_mean"
+        for spend in item.spends
+    ]
+    assert len(means) == 2
+    assert gdp.compose(means) ** 2 == pytest.approx(MEAN * whole**2, rel=0.02)
+
+
+def test_a_network_that_is_tried_shares_extraction_and_mean_with_one_that_is_not() -> None:
+    of = project(**OF_NETWORKS)
+    for name, model in zip(of.networks_of("main"), NETWORKS, strict=True):
+        alone = plain(model=model, layers="auto", mean={"epsilon": 0.1}).main
+        for rule, wildcards in (("merge_features", {"part": "train"}), ("estimate_mean", {})):
+            known = [
+                job_identity.question_id(one, rule, wildcards)
+                for one in (of.experiments[name], alone)
+            ]
+            assert known[0] == known[1], (rule, model)
+
+
+@pytest.mark.parametrize(("key", "values"), [("model", NETWORKS), ("image_size", [64, 128])])
+def test_a_candidate_reads_the_features_of_its_own_network(key: str, values: list[Any]) -> None:
+    features = {"layers": [], "model": [], key: values}
+    told = trial(project(**overlay(OF_NETWORKS, {"sweep": {"choose": {"features": features}}})))
+    alone = [
+        job_identity.params(plain(**{key: value}), "train_final", {"target": "1"})["places"]
+        for value in values
+    ]
+    assert len(told["candidates"]) == len(values)
+    assert [one["features"]["train"] for one in told["network_places"]] == [
+        one["features"]["train"] for one in alone
+    ]
+
+
+def test_networks_in_another_order_share_the_means_that_were_paid_for() -> None:
+    turned = overlay(OF_NETWORKS, {"sweep": {"choose": {"features": {"model": NETWORKS[::-1]}}}})
+    means = [
+        {
+            item.question
+            for item in plan(project(**one)).items.values()
+            if item.job.rule == "estimate_mean"
+        }
+        for one in (OF_NETWORKS, turned)
+    ]
+    assert len(means[0]) == 2
+    assert means[0] == means[1]
 
 
 def test_a_learner_that_samples_by_itself_is_no_candidate(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,6 +102,14 @@ CONFIGS: dict[str, dict[str, Any]] = {
             "choose": {"features": {"layers": ["auto", ["blocks.3"]]}},
         },
     },
+    "a choice among networks": {
+        "dataset": {"source": "digits", "classes": None},
+        "features": {"model": "efficientnet_lite0", "mean": {"epsilon": 0.1}},
+        "sweep": {
+            "rungs": [{"epsilon": 0.1, "trials": 2}, {"epsilon": 0.2, "trials": 1}],
+            "choose": {"features": {"model": ["efficientnet_lite0", "efficientnet_lite1"]}},
+        },
+    },
     "a choice among learners": {
         "sweep": {
             "rungs": [{"epsilon": 0.1, "trials": 2}, {"epsilon": 0.2, "trials": 1}],
@@ -118,6 +126,7 @@ NEUTRAL = {
     "dataset.version": None,
     "candidates": [],
     "tried": [],
+    "network_places": [],
 }  # left out of params at these values
 BY_THE_PLAN = {"mu"}  # of a fit: what the final training stands on (plan/startup.py)
 

@@ -85,6 +85,48 @@ def test_the_learner_that_trials_choose_trains_the_model_that_is_released(photos
     assert sum(f"/{named}/" in record for _, record, named, *_ in lines) > 60
 
 
+SIZES = (32, 40)
+
+
+def test_each_network_extracts_and_centres_its_own_features(photos):
+    photos.configure(
+        CHOOSE
+        | {
+            "features": {
+                "model": "efficientnet_lite0",
+                "batch_size": 8,
+                "layers": "last",
+                "mean": {"epsilon": 2.0},
+            },
+            "sweep": {
+                "rungs": [{"epsilon": 6.0, "trials": 2}],
+                "choose": {"features": {"image_size": [*SIZES]}},
+                "select": {"share": 0.5},
+            },
+        }
+    )
+    photos.finish("results/privacy.json", "results/main/summary.json", "results/report.html")
+    assert main(["verify", "results"]) == 0
+    charged = Counter(held.job.rule for held in photos.held())
+    assert (charged["estimate_mean"], charged["run_trial"], charged["count_units"]) == (2, 2, 0)
+    means = {held.job.experiment for held in photos.held() if held.job.rule == "estimate_mean"}
+    assert means == {"main", "main-network-2"}
+
+    _, facts = weights.load(Path(FINAL))
+    winner = facts["candidate"]
+    assert facts["inference"]["network"]["image_size"] == SIZES[winner]
+    summary = json.loads(Path("results/main/summary.json").read_text())
+    assert [trial["candidate"] for trial in summary["rungs"][0]["trials"]] == [
+        f"{size} pixels" for size in SIZES
+    ]
+    assert summary["targets"][0]["candidate"] == f"{SIZES[winner]} pixels"
+    assert summary["targets"][0]["test"]["accuracy"] > 0.7
+    assert main(["predict", FINAL, "photos", "--output", "predictions.csv"]) == 0
+    lines = [line.split(",") for line in Path("predictions.csv").read_text().splitlines()[1:]]
+    assert sum(f"/{named}/" in record for _, record, named, *_ in lines) > 60
+    assert "Changed since" not in photos.finish("results/report.html").stderr
+
+
 def test_every_candidate_is_charged_and_the_best_by_noised_counts_is_released(photos, capsys):
     photos.configure(CHOOSE)
     assert main(["plan", "--configfile", "config.yaml"]) == 0

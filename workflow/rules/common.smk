@@ -64,7 +64,7 @@ def from_jobs(output, *makers):
     def outputs(wildcards):
         values = dict(wildcards.items())
         name = values.pop("experiment", BASE)
-        if rule_specs.RULE_SPECS[makers[0]].models == "own":
+        if rule_specs.RULE_SPECS[makers[0]].models in ("own", "features"):
             name = PROJECT.model_owner(name)
         paths = [
             path(maker, output, name, **job)
@@ -79,17 +79,19 @@ def from_jobs(output, *makers):
 
 def features_of(rule):
     """An input function: the merged features of the parts that a rule reads. Before anything is
-    released, units are counted, which may stop the run."""
+    released, those of all networks are there, and units are counted, which may stop the run."""
 
     def features(wildcards):
         config, spec = config_of(wildcards), rule_specs.RULE_SPECS[rule]
-        experiment = wildcards.get("experiment", BASE)
+        own = wildcards.get("experiment", BASE)
+        experiment = PROJECT.tried_by(own)
         paths = [
-            path("merge_features", "privacy", experiment, part=part)
+            path("merge_features", "privacy", name, part=part)
+            for name in (PROJECT.networks_of(experiment) if spec.releases else [own])
             for part in spec.parts(config, dict(wildcards.items()))
         ]
         waits = spec.releases and rule != "count_units"
-        if waits and rule_specs.jobs(config, "count_units"):
+        if waits and rule_specs.jobs(PROJECT.experiments[experiment], "count_units"):
             paths.append(path("count_units", "privacy", experiment))
         return paths
 
@@ -109,11 +111,19 @@ def job_params(rule):
     return {"cfg": cfg, "code": code}
 
 
-mean_of = from_jobs("mean", "estimate_mean", "find_mean")
+mean_of_network = from_jobs("mean", "estimate_mean", "find_mean")
 covariance_of = from_jobs("covariance", "estimate_covariance")
 statistics_of = from_jobs("statistics", "estimate_statistics")
 start_of = from_jobs("head", "estimate_head", "find_start")
 public_start_of = from_jobs("head", "find_start")
+
+
+def mean_of(wildcards):
+    """The mean of an experiment's features; where it tries several networks, that of each."""
+    name = PROJECT.model_owner(wildcards.get("experiment", BASE))
+    names = PROJECT.networks_of(name)
+    means = [mean_of_network(Own(experiment=network)) for network in names]
+    return means[0] if len(names) == 1 or not means[0] else means
 
 
 def data_of(wildcards):

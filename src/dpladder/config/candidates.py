@@ -3,18 +3,21 @@ of them replaces, what each is called, and what a choice cannot go with."""
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from dpladder.config.depths import OF_BUNDLED, in_words, resolve_layers
+from dpladder.config.features_sections import FOLDER, HUGGING_FACE, Features
 from dpladder.config.learners import DEFAULT, METHODS, Learner, learner_of, names_with
-from dpladder.config.model import Config
-from dpladder.config.rules import Messages, Table
+from dpladder.config.model import Config, TriedNetwork
+from dpladder.config.rules import Messages, Problem, Table
 from dpladder.config.search_sections import Ladder
-from dpladder.config.sweep_sections import Choose, Search
+from dpladder.config.sweep_sections import Choose, FeaturesToChoose, Search
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
 
@@ -28,19 +31,79 @@ def candidates_of(config: Config) -> tuple[Config, ...]:
         return ()
     sweep = config.sweep.model_copy(update={"choose": None, "rungs": None})
     several = product(
+        _networks(config),
         choose.features.layers or (config.features.layers,),
         choose.learner.name or (config.learner.name,),
     )
     return tuple(
         config.model_copy(
             update={
-                "features": config.features.model_copy(update={"layers": layers}),
+                "features": config.features.model_copy(update=network | {"layers": layers}),
                 "learner": learner_as(config.learner, name),
                 "sweep": sweep,
             }
         )
-        for layers, name in several
+        for network, layers, name in several
     )
+
+
+def _networks(config: Config) -> list[dict[str, Any]]:
+    """The keys of each network that is tried."""
+    choose, features = config.sweep.choose, config.features
+    assert choose is not None, "who asks knows"
+    return [
+        {"model": model, "image_size": size}
+        for model in choose.features.model or (features.model,)
+        for size in choose.features.image_size or (features.image_size,)
+    ]
+
+
+def count_of_networks(choose: Choose | None) -> int:
+    if choose is None:
+        return 1
+    return max(len(choose.features.model), 1) * max(len(choose.features.image_size), 1)
+
+
+@cache
+def networks_of(config: Config) -> tuple[Config, ...]:
+    """What makes features for an experiment's candidates: of each network one, with the candidates
+    for features.layers, which share its extraction and its mean. The first has the experiment's own
+    network (`with_first_network`); of an experiment that chooses nothing it is all there is."""
+    choose = config.sweep.choose
+    if choose is None:
+        return (config,)
+    layers = Choose(features=FeaturesToChoose(layers=choose.features.layers))
+    sweep = config.sweep.model_copy(update={"choose": layers if layers.features.layers else None})
+    return tuple(
+        TriedNetwork.model_construct(
+            **{
+                **{name: getattr(config, name) for name in Config.model_fields},
+                "features": config.features.model_copy(update=network),
+                "sweep": sweep,
+            }
+        )
+        for network in _networks(config)
+    )
+
+
+def with_first_network(config: Config) -> Config:
+    """An experiment's own network is the first that it tries."""
+    if config.sweep.choose is None:
+        return config
+    features = config.features.model_copy(update=_networks(config)[0])
+    return config.model_copy(update={"features": features})
+
+
+def problems_of_own_network(config: Config) -> Iterator[Problem]:
+    """A network beside those that are tried, as a config gives it."""
+    choose = config.sweep.choose
+    for key in ("model", "image_size"):
+        default = Features.model_fields[key].default
+        if choose and getattr(choose.features, key) and getattr(config.features, key) != default:
+            yield (
+                ("features", key),
+                f"it is chosen among those of sweep.choose.features.{key}; leave it out",
+            )
 
 
 def learner_as(learner: Learner, name: str) -> Learner:
@@ -71,6 +134,8 @@ def names_of_candidates(config: Config) -> tuple[str, ...]:
     return tuple(
         ", ".join(
             [
+                *([model_as_text(one.features.model)] if choose.features.model else []),
+                *([f"{one.features.image_size} pixels"] if choose.features.image_size else []),
                 *([in_words(one.features)] if choose.features.layers else []),
                 *([one.learner.name] if choose.learner.name else []),
             ]
@@ -79,8 +144,16 @@ def names_of_candidates(config: Config) -> tuple[str, ...]:
     )
 
 
+def model_as_text(model: str) -> str:
+    """A network by its name. Where it lies in the operator's file system is nobody's business."""
+    if model.startswith((f"{HUGGING_FACE}.", f"{HUGGING_FACE}~", f"{HUGGING_FACE}/")):
+        return Path(model.removeprefix(HUGGING_FACE)).name
+    return Path(model.removeprefix(FOLDER)).name if model.startswith(FOLDER) else model
+
+
 def count_of_candidates(choose: Choose) -> int:
-    return max(len(choose.features.layers), 1) * max(len(choose.learner.name), 1)
+    alike = max(len(choose.features.layers), 1) * max(len(choose.learner.name), 1)
+    return count_of_networks(choose) * alike
 
 
 # --- rules ---
@@ -93,7 +166,13 @@ def _choose(c: Any) -> Messages:
         return
     if count_of_candidates(choose) < 2:
         yield (
-            "nothing to choose from; name two candidates or more, by features.layers or learner.name"
+            "nothing to choose from; name two candidates or more, by features.layers, model or "
+            "image_size, or by learner.name"
+        )
+    if c.evaluate.of is not None and count_of_networks(choose) > 1:
+        yield (
+            "a model whose network is chosen is not measured on other people's records; leave "
+            "features.model and image_size out, or evaluate.of"
         )
     if not isinstance(c.hpo, Ladder):
         yield "the ladder's trials choose; leave hpo out"
@@ -134,6 +213,19 @@ def rungs(c: Any) -> Messages:
             "candidates once, and the best of a rung go on to the next, which has no more; or "
             "leave rungs out, and the plan chooses"
         )
+
+
+def _network(key: str, c: Any) -> Messages:
+    choose = c.sweep.choose
+    values = () if choose is None else getattr(choose.features, key)
+    if not values:
+        return
+    if len(set(values)) < len(values):
+        yield "two candidates are the same; name each once"
+    if c.features.takes == "features":
+        yield "features.model is none, and records that are features need no network; leave it out"
+    if c.features.until is not None:
+        yield "a network that is trained is not chosen; leave features.until or this out"
 
 
 def _layers(c: Any) -> Messages:
@@ -206,6 +298,8 @@ def _learners(c: Any) -> Messages:
 _WITH_R = ", ".join(names_with("searches"))
 RULES: Table = {
     "sweep.choose": _choose,
+    "sweep.choose.features.model": partial(_network, "model"),
+    "sweep.choose.features.image_size": partial(_network, "image_size"),
     "sweep.choose.features.layers": _layers,
     "sweep.choose.learner.name": _learners,
 }

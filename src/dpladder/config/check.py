@@ -17,7 +17,7 @@ from dpladder.config.depths import OF_BUNDLED, resolve_layers
 from dpladder.config.features_sections import BUNDLED_IMAGES, BUNDLED_TEXT, FOLDER
 from dpladder.config.images_with_table import apart_of
 from dpladder.config.learners import names_with
-from dpladder.config.model import Config, ExternalEvaluation, repeat_name
+from dpladder.config.model import Config, ExternalEvaluation, network_name, repeat_name
 from dpladder.config.rules import Messages, Problem, Table, problems, rule_if
 from dpladder.config.search_sections import Ladder
 from dpladder.config.source_rules import wrong_with_path
@@ -76,9 +76,12 @@ def problems_of_project(experiments: Mapping[str, Config]) -> Iterator[Problem]:
                     f"it is fixed for the life of lineage {lineage}, so give both the same",
                 )
         repeats = {repeat_name(name, number) for number in range(1, config.research.repeats)}
-        for taken in experiments.keys() & repeats:
-            says = f"this is what a repeat of {name} is called; choose another name"
-            yield ("experiments", taken), says
+        networks = candidates.count_of_networks(config.sweep.choose)
+        tried = {network_name(name, number) for number in range(1, networks)}
+        for what, names in (("repeat", repeats), ("network", tried)):
+            for taken in experiments.keys() & names:
+                says = f"this is what a {what} of {name} is called; choose another name"
+                yield ("experiments", taken), says
 
 
 def lineage_terms(config: Config) -> dict[str, object]:

@@ -35,6 +35,9 @@ Layers = Literal["auto", "last"] | tuple[str, ...]
 HUB, FOLDER = "hf-hub:", "local-dir:"  # as timm calls networks that it has not by name
 
 
+PixelsPerSide = Annotated[int, Field(ge=8, le=2048)]
+
+
 class Features(Section):
     """A public pretrained network turns each record into a feature vector, once."""
 
@@ -53,7 +56,7 @@ class Features(Section):
         "random: drawn by public seed 0, to train from scratch. Or a checkpoint's "
         "path, to .safetensors, .pth, .pt or .bin.",
     )
-    image_size: Annotated[int, Field(ge=8, le=2048)] | None = Field(
+    image_size: PixelsPerSide | None = Field(
         None,
         description="Pixels per side that the network sees. Empty: the model's own. Example: 224",
     )

@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from yaml.constructor import ConstructorError
 
+from dpladder.config.candidates import problems_of_own_network, with_first_network
 from dpladder.config.check import problems_of_experiment, problems_of_project
 from dpladder.config.dataset_sections import TAGS
 from dpladder.config.external_evaluation import TESTER_KEYS, problems_of_testers
@@ -70,7 +71,8 @@ MOST_ENTRIES = 100_000
 @dataclass(frozen=True)
 class Project:
     """Every experiment of a config, resolved and checked. The base is called main and comes first.
-    `repeats` names the further repeats of each experiment, which are experiments too; `grid` names,
+    `repeats` names the further repeats of each experiment, which are experiments too; `networks`
+    the further networks that an experiment tries (plan/candidates.py); `grid` names,
     of each experiment that is a cell of the grid, its place on each axis; `choices` says of each
     what was left to the plan; `resolved_choices`, what was chosen, under digests of what that hung
     on. `reused_versions`: of each question that the ledgers hold an answer to, the versions that
@@ -79,6 +81,7 @@ class Project:
 
     experiments: dict[str, Config]
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    networks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     grid: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     choices: Mapping[str, str] = field(default_factory=dict)
     resolved_choices: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = field(
@@ -97,7 +100,16 @@ class Project:
     @property
     def with_own_models(self) -> dict[str, Config]:
         """The experiments that have final models of their own."""
-        return {name: config for name, config in self.experiments.items() if not config.tested}
+        return {name: config for name, config in self.experiments.items() if config.models == "own"}
+
+    def networks_of(self, name: str) -> tuple[str, ...]:
+        """What makes features for an experiment: itself first, and one for each further network
+        that it tries."""
+        return (name, *self.networks.get(name, ()))
+
+    def tried_by(self, name: str) -> str:
+        """The experiment that tries a network; itself, of any other."""
+        return next((one for one, names in self.networks.items() if name in names), name)
 
     def of_lineage(self, lineage: str) -> dict[str, Config]:
         """The experiments on a lineage's records."""
@@ -450,8 +462,9 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
     is still checked."""
     config, problems = _parse(values)
     if config is not None:
-        resolved = apply_task(config)
-        return resolved, [*problems_of_task(config), *problems_of_experiment(resolved)]
+        resolved = with_first_network(apply_task(config))
+        of_keys = [*problems_of_task(config), *problems_of_own_network(config)]
+        return resolved, [*of_keys, *problems_of_experiment(resolved)]
     wrong = {tuple(takewhile(lambda part: isinstance(part, str), key)) for key, _ in problems}
     rest, _ = _parse(overlay(STAND_IN, _drop_keys(values, wrong)))
     if rest is not None:

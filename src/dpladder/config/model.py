@@ -174,7 +174,7 @@ class Consent(Section):
 class Config(Section):
     """One experiment, fully resolved."""
 
-    models: ClassVar[Literal["own", "others"]] = "own"
+    models: ClassVar[Literal["own", "others", "none"]] = "own"
     """Whose final models it is about."""
     mode: Literal["release", "research"] = Field(
         "release",
@@ -259,6 +259,23 @@ class Config(Section):
 def repeat_name(experiment: str, number: int) -> str:
     """What a repeat is called, the first one by 0, which is the experiment itself."""
     return f"{experiment}-{number + 1}" if number else experiment
+
+
+def network_name(experiment: str, number: int) -> str:
+    """What a network is called that an experiment tries, the first one by 0, which is the
+    experiment's own."""
+    return f"{experiment}-network-{number + 1}" if number else experiment
+
+
+class TriedNetwork(Config):
+    """What makes features, and buys their mean, for those candidates of an experiment that have
+    another network than the first. It trains nothing and tests nothing."""
+
+    models = "none"
+
+    @property
+    def totals(self) -> tuple[float, ...]:
+        return ()
 
 
 class ExternalEvaluation(Config):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from dpladder.config.features_sections import Layers
+from dpladder.config.features_sections import Layers, PixelsPerSide
 from dpladder.config.section import Count, NeutralAt, Positive, Section
 
 
@@ -88,7 +88,17 @@ class Select(Section):
 class FeaturesToChoose(Section):
     """Candidates for keys of `features`."""
 
-    layers: tuple[Layers, ...] = Field((), description="Candidates for features.layers.")
+    model: tuple[str, ...] = Field(
+        (),
+        description="Candidates for features.model. Each has an extraction of its own and, where "
+        "one is bought, a mean. Example: [efficientnet_lite0, efficientnet_lite1]",
+    )
+    image_size: tuple[PixelsPerSide, ...] = Field(
+        (), description="Candidates for features.image_size; likewise. Example: [128, 224]"
+    )
+    layers: tuple[Layers, ...] = Field(
+        (), description="Candidates for features.layers, all of one extraction and one mean."
+    )
 
 
 class LearnersToChoose(Section):

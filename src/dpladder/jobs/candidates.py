@@ -15,11 +15,19 @@ Seen = TypeVar("Seen", bound=SeenReads)
 
 
 def of_candidate(task: Task[Seen], number: int | None) -> Task[Seen]:
-    """The job with the keys of this candidate in place of the config's own."""
+    """The job with the keys of this candidate in place of the config's own, and with its network's
+    features and mean."""
     if not task.reads.candidates:
         return task
     assert number is not None, "a choice among candidates comes first"
-    return replace(task, of_candidate=task.reads.candidates[number])
+    candidates, places = task.reads.candidates, task.reads.network_places
+    if not places:
+        return replace(task, of_candidate=candidates[number])
+    network, inputs = number * len(places) // len(candidates), task.input
+    if inputs["mean"]:  # one for each network
+        inputs = inputs | {"mean": inputs["mean"][network]}
+    own = {**candidates[number], "places": places[network]}
+    return replace(task, of_candidate=own, input=inputs)
 
 
 def of_chosen_candidate(task: Task[Seen]) -> Task[Seen]:

@@ -125,11 +125,10 @@ def release_once(release: Release) -> None:
 
 def _before_commit(release: Release, questions: Sequence[Question]) -> None:
     """All that can refuse these questions before anything is charged."""
-    task = release.requests[0].task
     for request, question in zip(release.requests, questions, strict=True):
         _check_versions(request, question)
-    for part in task.reads.places.features:
-        open_part(part_of(task, part))
+        for part in request.task.reads.places.features:
+            open_part(part_of(request.task, part))
     if release.ready is not None:
         release.ready()
 

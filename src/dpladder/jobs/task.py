@@ -27,7 +27,8 @@ from dpladder.plan.rule_params import Private
 
 Reads = TypeVar("Reads", covariant=True)
 
-APART = ("places", "question_id", "network", "stops")  # what changes no output of a job
+# what changes no output of a job
+APART = ("places", "network_places", "question_id", "network", "stops")
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from dpladder.search.training import choice_as_text, learner_of_trial, training_
 
 
 def release_of(task: Task[TrainFinal]) -> Release:
-    reservation, train = find_reservation(task), part_of(task, "train")
     fit = read_json(task.input["fit"]) if task.input["fit"] else None
     candidate = chosen_candidate(task)
     task = of_candidate(task, candidate)  # from here on the keys are the candidate's
+    reservation, train = find_reservation(task), part_of(task, "train")
     learner = learner_of_trial(task.reads.learner, 0 if fit is None else fit["best"]["trial"])
     space = Space(task.reads.search, learner, constants_of(task, train))
     mu = reservation.mu("weights")

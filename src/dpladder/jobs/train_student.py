@@ -19,7 +19,8 @@ from dpladder.plan.rule_params import TrainStudent
 
 
 def train_student(task: Task[TrainStudent]) -> None:
-    task, part = of_chosen_candidate(task), part_of(task, "unlabelled")
+    task = of_chosen_candidate(task)
+    part = part_of(task, "unlabelled")
     constants, (teacher, _) = constants_of(task, part), weights.load(Path(task.input["weights"]))
     head, ridge = student.taught(teacher, read(task, part), constants.classes)
     save_model(Path(task.output["weights"]), (head,), task, part, {"ridge": ridge})

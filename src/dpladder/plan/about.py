@@ -6,12 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpladder.config import Config, Project
-from dpladder.config.candidates import candidates_of
+from dpladder.config.candidates import candidates_of, model_as_text, networks_of
 from dpladder.config.depths import in_words
-from dpladder.config.features_sections import FOLDER, HUGGING_FACE
+from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY
 from dpladder.config.load import BASE
 from dpladder.config.sources import SOURCES, kind_of
+from dpladder.plan.candidates import tried_layers
 
 CHOSEN = "chosen by private trials among"
 MOST_NAMES = 20  # of classes that are listed
@@ -63,22 +64,25 @@ def _network(config: Config) -> str:
     features = config.features
     if features.model == "none":
         return "none: the records are features"
-    name, weights = features.model, Path(features.weights).name
-    if name.startswith((f"{HUGGING_FACE}.", f"{HUGGING_FACE}~", f"{HUGGING_FACE}/")):
-        name = Path(name.removeprefix(HUGGING_FACE)).name
-    elif name.startswith(FOLDER):
-        name = Path(name.removeprefix(FOLDER)).name
+    weights, networks = Path(features.weights).name, [one.features for one in networks_of(config)]
     cut = "" if features.until is None else f", trained above {features.until}"
-    depths = "" if features.until is not None else f", depths: {depths_of(config)}"
+    whole = features.until is not None or (len(networks) > 1 and not tried_layers(config))
+    depths = "" if whole else f", depths: {depths_of(config)}"
+    names = "; ".join(map(_network_at_size, networks))
+    chosen = f"{CHOSEN} {names}" if len(networks) > 1 else names
+    return f"{chosen}, weights: {weights}{cut}{depths}"
+
+
+def _network_at_size(features: Features) -> str:
     size = "" if features.image_size is None else f" at {features.image_size} pixels"
-    return f"{name}{size}, weights: {weights}{cut}{depths}"
+    return f"{model_as_text(features.model)}{size}"
 
 
 def depths_of(config: Config) -> str:
     """Which depths of a network features are of, as far as it is known before they are made."""
     features = config.features
     layers = dict.fromkeys(in_words(one.features) for one in candidates_of(config))
-    if len(layers) > 1:
+    if tried_layers(config):
         return f"{CHOSEN} {'; '.join(layers)}"
     by_sample = features.layers == "auto" and features.centre == "public"
     reason = " or others, whichever the labels of dataset.public_sample are for"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
-from dpladder.config import Config
-from dpladder.config.candidates import candidates_of
+from dpladder.config import Config, Project
+from dpladder.config.candidates import candidates_of, networks_of
 from dpladder.config.features_sections import Layers
+from dpladder.config.model import network_name
 from dpladder.search.prior import with_prior
 
 
@@ -23,6 +25,26 @@ def resolve_prior(config: Config) -> Config:
 def resolved_candidates(config: Config) -> tuple[Config, ...]:
     """What each candidate of a resolved config is by itself; empty where nothing is chosen."""
     return tuple(resolve_prior(one) for one in candidates_of(config))
+
+
+def with_networks(project: Project) -> Project:
+    """A resolved project with one more experiment for each further network that one tries."""
+    networks = {
+        name: {
+            network_name(name, number): network
+            for number, network in enumerate(networks_of(config))
+            if number
+        }
+        for name, config in project.with_own_models.items()
+    }
+    further = {
+        name: one for of_experiment in networks.values() for name, one in of_experiment.items()
+    }
+    return replace(
+        project,
+        experiments={**project.experiments, **further},
+        networks={name: tuple(names) for name, names in networks.items() if names},
+    )
 
 
 def tried_layers(config: Config) -> list[Layers]:

@@ -10,13 +10,13 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from dpladder.config import Config, Project
-from dpladder.config.candidates import names_of_candidates
+from dpladder.config.candidates import names_of_candidates, networks_of
 from dpladder.config.features_sections import Features, Layers
 from dpladder.config.load import BASE
 from dpladder.config.model import Research
@@ -135,6 +135,11 @@ def _places(request: JobRequest) -> Keys:
     return _facts(request, get_type_hints(RULE_SPECS[request.rule].reads)["places"])
 
 
+def _places_by_network(request: JobRequest) -> list[Keys]:
+    networks = networks_of(request.config)
+    return [_places(replace(request, config=one)) for one in networks if len(networks) > 1]
+
+
 def _manifests(request: JobRequest) -> dict[str, str]:
     """Corrupted images are those of another part's records."""
     root, config = request.folder / "data", request.config
@@ -192,10 +197,10 @@ def _earlier_rungs(request: JobRequest) -> list[Keys]:
 
 def candidate_keys(config: Config, keys: Iterable[str]) -> list[Keys]:
     """Of each candidate of sweep.choose, what it has of those of the keys in which candidates
-    differ; empty where they differ in none."""
+    differ."""
     every = [_present_values(_values(one), keys) for one in resolved_candidates(config)]
     differing = [key for key in keys if any(one.get(key) != every[0].get(key) for one in every)]
-    return [{key: one[key] for key in differing} for one in every] if differing else []
+    return [{key: one[key] for key in differing} for one in every]
 
 
 def _epsilon(request: JobRequest) -> float:
@@ -230,7 +235,7 @@ def _views(request: JobRequest) -> int:
 OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
 # and the jobs of one rule and one config
 OF_LADDER = ("below", "epsilon", "rungs", "target", "total")
-OF_CHOICE = ("candidates", "tried")  # left out where nothing is chosen
+OF_CHOICE = ("candidates", "tried", "network_places")  # left out where nothing is chosen
 # read as trainings do, and ask private records nothing
 FREE = (
     "find_start",
@@ -270,9 +275,10 @@ FACTS: dict[str, Callable[[JobRequest], Any]] = {
     "candidates": lambda request: candidate_keys(
         request.config, rule_params.keys_of(RULE_SPECS[request.rule].reads)
     ),
+    "network_places": _places_by_network,
     "candidate_names": lambda request: [*names_of_candidates(request.config)],
     "learners": lambda request: [
-        one["learner"] for one in candidate_keys(request.config, ["learner"])
+        one["learner"] for one in candidate_keys(request.config, ["learner"]) if "learner" in one
     ],
     "further": lambda request: [_to_plain(test) for test in further_tests(request.config).values()],
     "matched": lambda request: _to_plain(request.further and request.further.matched),
@@ -449,14 +455,17 @@ def versions(project: Project, rule: str, wildcards: Wildcards) -> Versions:
 
 
 def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
-    """Everything in the config that a job's output depends on, its ancestors' keys included."""
-    values = _values(config)
-    behind, request = ancestry(config, rule), JobRequest(config, rule, wildcards)
+    """Everything in the config that a job's output depends on, its ancestors' keys included. What
+    comes before any trial is of one network."""
+    behind = ancestry(config, rule)
+    if "run_trial" not in behind:
+        config = networks_of(config)[0]
+    values, request = _values(config), JobRequest(config, rule, wildcards)
     names = dict.fromkeys(key for name in behind for key in RULE_SPECS[name].keys)
     keys = _present_values(values, names)
     seen = {name: FACTS[name](request) for name in OF_VIEWS} if "extract_features" in behind else {}
     also: Keys = {} if request.further is None else {"also": _to_plain(request.further)}
-    if candidates := candidate_keys(config, names):
+    if any(candidates := candidate_keys(config, names)):
         # before any trial their order tells nothing: what they share is for all of them
         also["sweep.choose"] = candidates if "run_trial" in behind else _as_set(candidates)
     if config.dataset.spans:

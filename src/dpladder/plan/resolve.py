@@ -9,7 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 from dpladder.config import Config, Project
-from dpladder.config.candidates import count_of_candidates, names_of_candidates
+from dpladder.config.candidates import (
+    count_of_candidates,
+    count_of_networks,
+    names_of_candidates,
+    networks_of,
+)
 from dpladder.config.features_sections import LAST, Mean
 from dpladder.config.model import ExternalEvaluation
 from dpladder.config.search_sections import Ladder
@@ -18,7 +23,7 @@ from dpladder.config.sources import count_of_classes, labels_of
 from dpladder.config.sweep_sections import Rung, Sweep
 from dpladder.plan import job_identity
 from dpladder.plan.about import depths_of
-from dpladder.plan.candidates import resolve_prior, tried_layers
+from dpladder.plan.candidates import resolve_prior, tried_layers, with_networks
 from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
@@ -94,7 +99,7 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
         name: _apply_choices(models[name], config, remembered.get(name, {}))
         for name, config in today.items()
     }
-    return replace(
+    resolved_project = replace(
         project,
         resolved_choices={
             name: (_choice_keys(models[name]), resolved_choices(config))
@@ -121,6 +126,7 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
             )
         },
     )
+    return with_networks(resolved_project)
 
 
 def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
@@ -279,7 +285,9 @@ def _resolve_centre(config: Config) -> Config:
     centring = _centring(config)
     chosen: dict[str, object] = {"centre": centring}
     if centring == "noised" and config.features.mean is None:
-        chosen["mean"] = Mean(epsilon=_part(config, MEAN))
+        # one for each network, all together for this part
+        part = MEAN / count_of_networks(config.sweep.choose)
+        chosen["mean"] = Mean(epsilon=_part(config, part))
     return config.model_copy(update={"features": config.features.model_copy(update=chosen)})
 
 
@@ -295,7 +303,9 @@ def _centring(config: Config) -> str:
         return "noised"
     if config.dataset.public_sample is not None:
         return "public"
-    known = features.model in KNOWN and features.layers == LAST
+    known = features.layers == LAST and all(
+        one.features.model in KNOWN for one in networks_of(config)
+    )
     if _bought_mean_pays(config, PAYS_AGAIN if known else PAYS):
         return "noised"
     return "network" if known else "none"
@@ -393,7 +403,7 @@ def _buy_choice(config: Config) -> Config:
 
 def _note_depths(given_config: Config, config: Config) -> Iterator[str]:
     features = config.features
-    if tried_layers(given_config):
+    if tried_layers(given_config) or count_of_networks(given_config.sweep.choose) > 1:
         return
     if given_config.features.layers != "auto" or features.takes == "features" or features.until:
         return
@@ -431,10 +441,12 @@ def _note_mean(given_config: Config, config: Config) -> Iterator[str]:
     mean = config.features.mean
     if mean is not None and given_config.features.mean is None:
         why = f", which at n0*mu = {_strength_text(config)} gains more than that"
+        networks = count_of_networks(config.sweep.choose)
+        each = f" for each of {networks} networks" if networks > 1 else ""
         yield (
-            f"mean bought: centring the features costs epsilon = {mean.epsilon:g}, {MEAN:.0%} of "
-            f"mu^2{why if given_config.features.centre == 'auto' else ''} (features.centre: none "
-            "leaves them as they are)"
+            f"mean bought: centring the features costs epsilon = {mean.epsilon:g}{each}, "
+            f"{MEAN:.0%} of mu^2{why if given_config.features.centre == 'auto' else ''} "
+            "(features.centre: none leaves them as they are)"
         )
 
 

@@ -179,12 +179,14 @@ class StoredReads(ReleaseReads):
 @dataclass(frozen=True)
 class SeenReads(StoredReads):
     """The same from features as a training sees them. `candidates`: of each candidate of
-    sweep.choose, the keys that it has in place of these."""
+    sweep.choose, the keys that it has in place of these. `network_places`: where the features of
+    each network lie, if several are tried; each is that of equally many candidates, in order."""
 
     weights: Annotated[str, key("features.weights")]
     centre: Annotated[str, key("features.centre")]
     constant: Annotated[float, key("features.constant")]
     candidates: tuple[dict[str, Any], ...] = field(default=(), kw_only=True)
+    network_places: tuple[dict[str, Any], ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -313,7 +313,7 @@ class RuleSpec:
         parts: Whose private files the rule opens.
         when: Which configs have the rule.
         models: Which experiments have it: those with models of their own, those that measure
-            others', or any.
+            others', those with models or features of their own, or any.
         buys: The key of the config that asks for what the rule releases once for all trainings of
             an experiment; empty: it releases nothing of that kind.
         per: The wildcards that an experiment's jobs are spread over; None: the rule is not behind
@@ -325,7 +325,7 @@ class RuleSpec:
     after: tuple[str, ...] = ()
     parts: Callable[[Config, Wildcards], tuple[str, ...]] = _train
     when: Callable[[Config], bool] = lambda config: True
-    models: Literal["own", "others", "any"] = "own"
+    models: Literal["own", "others", "features", "any"] = "own"
     buys: str = ""
     per: tuple[str, ...] | None = None
     module: str = ""
@@ -379,8 +379,12 @@ RULE_SPECS: dict[str, RuleSpec] = {
     "count_units": RuleSpec(
         rule_params.CountUnits, CACHES, when=_counts, buys="dataset.census", per=()
     ),
-    "estimate_mean": RuleSpec(rule_params.EstimateMean, CACHES, buys="features.mean", per=()),
-    "find_mean": RuleSpec(rule_params.FindMean, CACHES, _sample, _finds_mean, per=()),
+    "estimate_mean": RuleSpec(
+        rule_params.EstimateMean, CACHES, models="features", buys="features.mean", per=()
+    ),
+    "find_mean": RuleSpec(
+        rule_params.FindMean, CACHES, _sample, _finds_mean, models="features", per=()
+    ),
     "find_start": RuleSpec(rule_params.FindStart, CACHES, _start, _finds_start, per=()),
     "estimate_covariance": RuleSpec(
         rule_params.EstimateCovariance, CACHES, buys="learner.covariance", per=()
@@ -457,9 +461,18 @@ def final_rule(config: Config) -> str:
     return next(rule for rule in FINALS if _has_rule(config, rule))
 
 
+HAVE: Mapping[str, tuple[str, ...]] = {
+    "own": ("own",),
+    "others": ("others",),
+    "features": ("own", "none"),
+    "any": ("own", "others", "none"),
+}
+"""Whose models the experiments are about that have a rule, by its `models`."""
+
+
 def _has_rule(config: Config, rule: str) -> bool:
     spec = RULE_SPECS[rule]
-    if spec.models not in ("any", config.models):
+    if config.models not in HAVE[spec.models]:
         return False
     return spec.when(config) and (not spec.buys or _configured_input(config, spec) is not None)
 
