@@ -156,9 +156,14 @@ def with_units(arena: Arena) -> Arena:
     return replace(arena, train=replace(arena.train, units=units))
 
 
-def all_depths(name: str, cache: Path | None, threads: int) -> tuple[Arena, Known]:
-    """An arena whose records hold all depths of the network, side by side as they were kept."""
-    features, labels, told = kept_depths(name, cache)
+def all_depths(
+    name: str, cache: Path | None, threads: int, network: Features = IMAGES_96
+) -> tuple[Arena, Known]:
+    """An arena whose records hold all depths of the network, side by side as they were kept. Of
+    mnist5k and digits it may be another network."""
+    features, labels, told = kept_depths(name, cache, network)
+    if network != IMAGES_96:  # noise of its own
+        name = f"{name}-{network.model}-{network.image_size}"
     return arena_of(name, features, labels, threads, 0), stored_depths({"depths": told})
 
 
@@ -183,17 +188,19 @@ def kept(name: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np
 
 
 def kept_depths(
-    name: str, cache: Path | None
+    name: str, cache: Path | None, network: Features = IMAGES_96
 ) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
     """All depths of a data set, and what they are called."""
     plain, _, which = name.partition("-")
     own = name if which == "8" else "digits-depths" if plain == "digits" and which else plain
+    if network != IMAGES_96:
+        own = f"{own}-{network.model}-{network.image_size}"
     file = None if cache is None else cache / f"{own}.npz"
     if file is not None and file.exists():
         with np.load(file) as arrays:
             features, labels, told = arrays["features"], arrays["labels"], str(arrays["depths"])
     else:
-        features, labels, told = extract(name)
+        features, labels, told = extract(name, network)
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             np.savez(file, features=features, labels=labels, depths=told)
@@ -209,9 +216,11 @@ def chosen_depths(
     return Map(depths=depths_for(layers, known, length, takes, "the network"))(features)
 
 
-def extract(name: str) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
-    """All depths of mnist5k, digits and the first 6,000 of fashion (clothes) through the bundled
-    network at 96 pixels, of 6,000 objects at 128; digits as raw pixels, and mnist5k-8 as they are;
+def extract(
+    name: str, network: Features = IMAGES_96
+) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
+    """All depths of mnist5k and digits through this network; of the first 6,000 of fashion
+    (clothes) through the bundled one at 96 pixels, of 6,000 objects at 128; digits as raw pixels, and mnist5k-8 as they are;
     verses of the Bible, or of the World English one; of published data all records."""
     if published := PUBLISHED.get(name.partition("-")[0]):
         sources = [open_source(one) for one in published.sources]
@@ -230,10 +239,10 @@ def extract(name: str) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
     count, own = len(source.labels), source.read
     if name in ("digits", "mnist5k-8"):
         source = replace(source, read=lambda index: as_digit(own(index)), width=64)
-        network = encoder(Features(model="none"), source, threads=2)
-        rows = np.stack([network.load(source.read(index), 0) for index in range(count)])
+        pixels = encoder(Features(model="none"), source, threads=2)
+        rows = np.stack([pixels.load(source.read(index), 0) for index in range(count)])
         return rows.astype(np.float16), np.asarray(source.labels, np.int64), "[]"
-    return through(IMAGES_96, source, [own(index) for index in range(count)], source.labels)
+    return through(network, source, [own(index) for index in range(count)], source.labels)
 
 
 def through(

@@ -2,11 +2,12 @@
 default, a random candidate and the best one in hindsight, on public data.
 
 python tools/choose.py [mnist5k digits clothes objects bible] [--repeats 10] [--cache FOLDER]
-[--totals 0.3 1 4 8] [--designs "5 x 0.02" "5 x 0.01 + 3 x 0.02"] [--share 0.5]
+[--totals 0.3 1 4 8] [--designs "5 x 0.02" "5 x 0.01 + 3 x 0.02"] [--share 0.5] [--among networks]
 
-Everything is charged: a noised mean for 5 % of mu^2, which all candidates share, trials with their
-noised scores, and the final training with what is left, at kappa by the prior. The default and each
-candidate alone have a mean of their own. Prints mean test accuracy; each training stands for 50
+Candidates are depths of the bundled network; of mnist5k or digits also three networks, or two input
+sizes. Everything is charged: noised means for 5 % of mu^2, one that all depths of a network share
+or one for each network, trials with their noised scores, and the final training with what is left,
+at kappa by the prior. The default and each candidate alone have a mean of their own. Prints mean test accuracy; each training stands for 50
 draws of the scores' noise. Objects are as tools/depths.py has them.
 """
 
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import trainings
-from arena import DELTA, all_depths
+from arena import DELTA, IMAGES_96, all_depths
 from numpy.typing import NDArray
 from terminal import print_head, print_row, read_options
 
@@ -51,6 +52,23 @@ IMAGES: tuple[Layers, ...] = ("auto", (B3, B4, B5), (B4, B6), (B5,), "last")
 TEXTS: tuple[Layers, ...] = ("auto", ("embeddings",), ("layer.3", LAST), ("layer.4", LAST), "last")
 
 
+NETWORKS: dict[str, tuple[Features, ...]] = {
+    "depths": (IMAGES_96,),
+    "networks": tuple(
+        IMAGES_96.model_copy(update={"model": f"efficientnet_lite{number}"}) for number in range(3)
+    ),
+    "sizes": tuple(IMAGES_96.model_copy(update={"image_size": size}) for size in (96, 64)),
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Depths of one of the networks that are tried, by its place."""
+
+    network: int
+    depths: Depths
+
+
 @dataclass(frozen=True)
 class Design:
     """Rungs of trials, and the part of each trial's mu^2 that buys its score."""
@@ -67,6 +85,8 @@ class Design:
 def main() -> None:
     asked = read_options(
         __doc__,
+        choices={"among": [*NETWORKS]},
+        among="depths",
         problems=[*DATA],
         totals=TOTALS,
         designs=["5 x 0.02"],
@@ -78,11 +98,15 @@ def main() -> None:
     designs = [Design(rungs(text), asked.share) for text in asked.designs]
     print_head("data", "total", "default", "random", "hindsight", *asked.designs)
     for name in asked.problems:
-        arena, known = all_depths(name, asked.cache, asked.threads)
-        candidates = candidates_of(known)
+        several = [
+            all_depths(name, asked.cache, asked.threads, one) for one in NETWORKS[asked.among]
+        ]
+        candidates = candidates_of([known for _, known in several])
         for total in asked.totals:
             found = [
-                one_repeat(replace(arena, seed=seed), candidates, total, designs)
+                one_repeat(
+                    [replace(arena, seed=seed) for arena, _ in several], candidates, total, designs
+                )
                 for seed in range(asked.repeats)
             ]
             alone = np.mean([one for one, _ in found], axis=0)
@@ -91,39 +115,50 @@ def main() -> None:
             print_row(name, f"{total:g}", *map(float, figures))
 
 
-def candidates_of(known: Known) -> list[Depths]:
-    """The default first."""
-    takes: Takes = "texts" if known[0][0] == "embeddings" else "images"
-    names = [name for name, _ in known]
-    layers = TEXTS if takes == "texts" else IMAGES
-    return [
-        depths_by_name(resolve_layers(one, names, takes, "the network"), known, LENGTH)
-        for one in layers
-    ]
+def candidates_of(several: Sequence[Known]) -> list[Candidate]:
+    """Depths of one network, the default first; of several the default depths of each."""
+    candidates = []
+    for network, known in enumerate(several):
+        takes: Takes = "texts" if known[0][0] == "embeddings" else "images"
+        names, layers = [name for name, _ in known], TEXTS if takes == "texts" else IMAGES
+        for one in layers if len(several) == 1 else layers[:1]:
+            depths = resolve_layers(one, names, takes, "the network")
+            candidates.append(Candidate(network, depths_by_name(depths, known, LENGTH)))
+    return candidates
 
 
 def one_repeat(
-    arena: Arena, candidates: Sequence[Depths], total: float, designs: Sequence[Design]
+    arenas: Sequence[Arena],
+    candidates: Sequence[Candidate],
+    total: float,
+    designs: Sequence[Design],
 ) -> tuple[list[float], list[float]]:
     """Test accuracy of each candidate alone, and of each design."""
     mu = gdp.mu_from_epsilon(total, DELTA)
     finals = [mu * design.left**0.5 for design in designs]
     looks = [(design, rung) for design in designs for rung in design.rungs]
     trials = [mu * (rung.part * (1 - design.share)) ** 0.5 for design, rung in looks]
-    union = joined_depths(candidates)
-    shared = mean_of(arena, union, mu)
+    unions = [
+        joined_depths([one.depths for one in candidates if one.network == network])
+        for network in range(len(arenas))
+    ]
+    shared = [
+        mean_of(arena, union, mu, MEAN / len(arenas))
+        for arena, union in zip(arenas, unions, strict=True)
+    ]
     alone, final, score = [], [], []
-    for depths in candidates:
-        own = mean_of(arena, depths, mu)
+    for candidate in candidates:
+        arena, union = arenas[candidate.network], unions[candidate.network]
+        depths, own = candidate.depths, mean_of(arena, candidate.depths, mu, MEAN)
         [(_, alone_accuracy)] = trained(
             seen(arena, depths, *own), f"{depths.names} alone", [mu * (1 - MEAN) ** 0.5]
         )
-        part = seen(arena, depths, *union.mean_of(depths, *shared))
+        part = seen(arena, depths, *union.mean_of(depths, *shared[candidate.network]))
         found = trained(part, depths.names, [*finals, *trials])
         alone.append(alone_accuracy)
         final.append([accuracy for _, accuracy in found[: len(finals)]])
         score.append([count for count, _ in found[len(finals) :]])
-    random = np.random.default_rng(arena.seed)
+    random = np.random.default_rng(arenas[0].seed)
     chosen = []
     for number, design in enumerate(designs):
         rows = [row for row, (other, _) in enumerate(looks) if other is design]
@@ -145,10 +180,12 @@ def winner(
     return left[0]
 
 
-def mean_of(arena: Arena, depths: Depths, mu: float) -> tuple[NDArray[np.float64], float]:
-    """Their noised mean, and the deviation of its noise."""
+def mean_of(
+    arena: Arena, depths: Depths, mu: float, part: float
+) -> tuple[NDArray[np.float64], float]:
+    """Their noised mean for this part of mu^2, and the deviation of its noise."""
     source = ResearchNoise(arena.terms, f"mean {depths.names}", arena.seed)
-    sigma, n0 = gdp.sigma(mu * MEAN**0.5, 1), arena.constants.n0
+    sigma, n0 = gdp.sigma(mu * part**0.5, 1), arena.constants.n0
     query = UnitMean(name="mean", multiplier=sigma, radius=LENGTH, width=depths.width, exact=True)
     meter = Meter([query.draw(arena.constants)], source)
     rows = Mapped(np.asarray(arena.train.features), Map(depths=depths))
