@@ -145,7 +145,8 @@ def arena_of(
     constants = Constants(
         n0=count, classes=int(labels.max()) + 1, dimension=features.shape[1], delta=DELTA
     )
-    terms = Terms(name, "add_remove", "record", 1, DELTA, "given", mode="research")
+    lineage = name.replace(".", "-")  # of a depth by its name
+    terms = Terms(lineage, "add_remove", "record", 1, DELTA, "given", mode="research")
     return Arena(train, test, constants, terms, Resources(threads=threads), seed)
 
 
