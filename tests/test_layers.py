@@ -76,6 +76,7 @@ AT_PARSE = [
     "privacy.ledger.home",
     "search.cost",
 ]
+COUNTING = ("count_units", "estimate_mean", "evaluate")
 HEAVY = TRAINING | {"dp_accounting", "numpy", "scipy", "pyarrow"}
 
 
@@ -229,15 +230,6 @@ def test_a_job_that_neither_draws_nor_trains_loads_nothing_that_does():
     assert loaded.stdout.split() == []
 
 
-def test_a_job_that_counts_asks_the_curator_without_torch():
-    code = "import sys; from dpladder.jobs import count_units, estimate_mean, evaluate"
-    code += "; print(*{'torch'} & sys.modules.keys())"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert loaded.stdout.split() == []
-
-
 @pytest.mark.ci
 def test_looking_at_a_source_loads_no_network(tmp_path):
     """Whoever checks a table or a folder waits for it alone."""
@@ -254,19 +246,17 @@ def test_looking_at_a_source_loads_no_network(tmp_path):
     assert loaded.stdout.splitlines()[-1] == ""
 
 
-def test_who_asks_for_help_waits_for_no_package():
-    """Each command imports what it needs when it runs: a shell's user asks for help often."""
-    code = "import sys, dpladder.cli; print(*{'pydantic', 'yaml', 'numpy'} & sys.modules.keys())"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert loaded.stdout.split() == []
+LIGHT = [
+    # Each command imports what it needs when it runs: a shell's user asks for help often.
+    pytest.param("cli", {"pydantic", "yaml", "numpy"}, id="help"),
+    *(pytest.param(f"jobs.{job}", {"torch"}, id=job) for job in COUNTING),
+    *(pytest.param(module, HEAVY, id=module, marks=pytest.mark.few(4)) for module in AT_PARSE),
+]
 
 
-@pytest.mark.few(4)
-@pytest.mark.parametrize("module", AT_PARSE)
-def test_what_is_loaded_at_parse_time_is_light(module):
-    code = f"import sys, dpladder.{module}; print(*sorted({HEAVY!r} & sys.modules.keys()))"
+@pytest.mark.parametrize(("module", "heavy"), LIGHT)
+def test_a_module_loads_nothing_heavy(module, heavy):
+    code = f"import sys, dpladder.{module}; print(*sorted({heavy!r} & sys.modules.keys()))"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

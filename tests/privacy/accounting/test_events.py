@@ -217,18 +217,3 @@ def test_mu_is_known_for_gaussians_however_nested() -> None:
 def test_mu_is_unknown_for_anything_else(event: Any) -> None:
     assert mu(event) is None
     assert mu(Composed((Counted(GAUSSIAN), Counted(event)))) is None
-
-
-SUPPORTED = {  # event: accountants that take it under add_remove, under replace_one
-    "Gaussian": (GAUSSIAN, {"pld", "rdp"}, {"pld", "rdp"}),
-    "Laplace": (Laplace(1.0), {"pld", "rdp"}, {"rdp"}),
-    "Exponential": (Exponential(0.1), {"rdp"}, {"rdp"}),
-    "zCDP": (ZCdp(0.1), {"rdp"}, {"rdp"}),
-    "sampled Gaussian": (Sampled(0.1, GAUSSIAN), {"pld", "rdp"}, {"pld"}),
-    "sampled Laplace": (Sampled(0.1, Laplace(1.0)), {"pld"}, set()),
-    "sampled zCDP": (Sampled(0.1, ZCdp(0.1)), set(), set()),
-    "selected Gaussian": (RepeatAndSelect(GAUSSIAN, 10, 1), {"rdp"}, {"rdp"}),
-    "selected sampled Gaussian": (RepeatAndSelect(Sampled(0.1, GAUSSIAN), 10, 1), {"rdp"}, set()),
-    "sampled selection": (Sampled(0.1, RepeatAndSelect(GAUSSIAN, 10, 1)), set(), set()),
-    "mixed": (Composed((Counted(Laplace(1.0)), Counted(ZCdp(0.1)))), {"rdp"}, {"rdp"}),
-}

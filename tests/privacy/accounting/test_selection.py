@@ -266,15 +266,6 @@ def test_a_uniform_becomes_a_number_by_inversion(uniform, shape):
     assert selection.number(uniform, runs, 2) == (k if k <= 2 else 0 if shape == math.inf else 1)
 
 
-def renyi_by_integral(order, pair, reference):
-    """Renyi divergence of a density on the plane from another, by quadrature."""
-    x = np.linspace(-12, 12, 1201)
-    area = (x[1] - x[0]) ** 2
-    with np.errstate(all="ignore"):
-        moment = np.nan_to_num(pair(x) ** order * reference(x) ** (1 - order), posinf=0.0)
-    return math.log(moment.sum() * area) / (order - 1)
-
-
 @given(st.floats(0.1, 8.0), st.sampled_from(SHAPES))
 @settings(max_examples=30, deadline=None)
 def test_the_largest_affordable_run_uses_the_whole_total(epsilon, shape):
