@@ -52,7 +52,7 @@ from dpladder.privacy.ledger.book import (
     reserve,
     verify,
 )
-from dpladder.privacy.ledger.home import Home, open_home
+from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.limits import caps
 from dpladder.privacy.ledger.state import Anchor, Item, LedgerCharge, Terms
 
@@ -1189,10 +1189,6 @@ def test_an_append_gives_up_when_others_always_win(
 def test_free_work_is_held_without_cost(ledger: Ledger) -> None:
     finish_one(ledger, event=Nothing("a map of public data"))
     assert cost_so_far(ledger, load(ledger)).epsilon == 0.0
-
-
-def test_no_home_is_named_by_accident() -> None:
-    assert Home(Path("/x")).key == Path("/x/key")
 
 
 def test_noise_for_another_charge_is_not_committed_and_nothing_is_written(ledger: Ledger) -> None:
