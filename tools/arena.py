@@ -221,8 +221,9 @@ def extract(
     name: str, network: Features = IMAGES_96
 ) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
     """All depths of mnist5k and digits through this network; of the first 6,000 of fashion
-    (clothes) through the bundled one at 96 pixels, of 6,000 objects at 128; digits as raw pixels, and mnist5k-8 as they are;
-    verses of the Bible, or of the World English one; of published data all records."""
+    (clothes) through the bundled one at 96 pixels, of 6,000 objects at 128; digits as raw pixels,
+    and mnist5k-8 as they are; verses of the Bible, or of the World English one; of published data
+    all records, through the network that PUBLISHED names."""
     if published := PUBLISHED.get(name.partition("-")[0]):
         sources = [open_source(one) for one in published.sources]
         records = [one.read(index) for one in sources for index in range(len(one.labels))]

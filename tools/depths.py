@@ -91,9 +91,8 @@ def print_fit(rows: Sequence[Row], private: Sequence[float]) -> None:
         known = np.column_stack([np.ones(len(cells)), logs[:, columns]])
         line, *_ = np.linalg.lstsq(known, lost, rcond=None)
         explained = 1 - np.var(lost - known @ line) / np.var(lost)
-        print(
-            f"\nlost, by {words}: exp({line[0]:.2f}), powers {line[1:].round(2)}, R² {explained:.2f}"
-        )
+        powers = line[1:].round(2)
+        print(f"\nlost, by {words}: exp({line[0]:.2f}), powers {powers}, R² {explained:.2f}")
     for place, total in enumerate(private):
         of_sets = [[row for row in rows if row.data == name] for name in {row.data for row in rows}]
         best = [max(row.found[place] for row in own) for own in of_sets]
