@@ -67,8 +67,9 @@ def test_the_learner_that_trials_choose_trains_the_model_that_is_released(photos
     _, facts = weights.load(Path(FINAL))
     assert facts["candidate"] == winner
     assert facts["config"]["learner"]["name"] == LEARNERS[winner]
-    # r at the middle of its own learner's prior
-    assert facts["kappa"] == pytest.approx(prior_of_learner(LEARNERS[winner], True).median)
+    # r near the middle of its own learner's prior: the other's is 70 times as large, or as small
+    median = prior_of_learner(LEARNERS[winner], True).median
+    assert facts["kappa"] == pytest.approx(median, rel=0.05)
 
     summary = json.loads(Path("results/main/summary.json").read_text())
     assert summary["learner"] == LEARNERS[winner]
