@@ -180,7 +180,7 @@ def test_a_month_of_edits_charges_each_question_once_and_verifies_throughout(fin
     verify()
 
     np.savez("data.npz", **mixture(records=310, seed=1))  # a new version of the data
-    finished.configure({"respend": True})
+    finished.configure({"respend": True, "dataset": {"version": 2}})
     assert main(["plan"]) == 0
     assert re.search(
         r"paid again\. .*lineage tiny goes from epsilon = 2\.\d+ "

@@ -33,7 +33,7 @@ def test_one_sweep_serves_several_targets_through_a_parabola(project):
     project.configure(
         {"sweep": {"rungs": rungs}, "fit": {"degree": 2}, "final": {"targets": targets}}, lifetime
     )
-    project.finish("results/main/summary.json")
+    project.finish("results/report.html")
     assert main(["verify", "results"]) == 0
 
     stated = statement()
@@ -98,7 +98,7 @@ def test_users_replaced_units_a_noised_mean_and_a_scoring_part(project):
             "fit": {"against": "mu", "using": "pooled"},
         }
     )
-    project.finish("results/main/summary.json")
+    project.finish("results/report.html")
     assert main(["verify", "results"]) == 0
     tiny = statement()["datasets"]["tiny"]
     assert (tiny["unit"], tiny["cap"]) == ("user", 2)
@@ -121,7 +121,7 @@ def test_users_who_are_one_record_each(project):
         np.savez("data.npz", features=arrays["features"], labels=users % 3, users=users)
     unit = {"by": "user", "pool": "mean"}
     project.configure({"dataset": {"nominal_size": 80, "unit": unit}, "features": {"shards": 2}})
-    project.finish("results/main/summary.json")
+    project.finish("results/report.html")
     assert main(["verify", "results"]) == 0
     tiny = statement()["datasets"]["tiny"]
     assert (tiny["unit"], tiny["cap"]) == ("user", 1)

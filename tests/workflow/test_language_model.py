@@ -166,7 +166,7 @@ def test_documents_are_cut_and_public_ones_choose_among_trials_and_measure_it_fo
     assert main(["check", "config.yaml"]) == 0
     told = capfd.readouterr().out
     assert "over its unit's cap" in told
-    spoken.finish("results/privacy.json", "results/main/summary.json")
+    spoken.finish("results/report.html")
     assert main(["verify", "results"]) == 0
     statement = json.loads(Path("results/privacy.json").read_text())
     assert statement["datasets"]["tiny"]["unit"] == "document"

@@ -463,7 +463,7 @@ def test_questions_and_their_answers_show_nowhere(clone: Path, tmp_path: Path) -
     model = tiny_language_model(tmp_path / "model", positions=128)
     config = config_of("squad:source/asked.jsonl") | {"task": "question_answering"}
     config["dataset"] |= {"nominal_size": 60, "census": None}
-    del config["dataset"]["classes"]
+    del config["dataset"]["classes"], config["dataset"]["rare"]
     config["features"] = {"model": f"hf:{model}", "weights": "pretrained", "tokens": 128}
     config["learner"] = {"name": "dp_finetune", "trains": "norm_and_bias"}
     config["sweep"]["search"]["steps"] = [2, 2]

@@ -22,7 +22,7 @@ def test_a_public_head_is_where_trainings_start_and_a_part_of_what_they_ask(
     np.savez("public.npz", **mixture(150, seed=7))
     public = {"dataset": {"public_sample": "npz:public.npz"}, "learner": {"init": "public"}}
     project.configure(public, {"sweep": {"rungs": []}, "learner": {"weight_decay": 0.0}})
-    project.finish("results/privacy.json", "results/main/summary.json")
+    project.finish("results/report.html")
     assert main(["verify", "results"]) == 0
 
     head, found = load_file(HEAD)["head"], load_file(FINAL)["layers.0"]
@@ -51,7 +51,7 @@ def test_a_public_sample_guides_each_step_and_pays_for_a_look(project: Workspace
         {"dataset": {"public_sample": "npz:public.npz"}},  # unasked
         {"sweep": {"rungs": []}},
     )
-    project.finish("results/privacy.json", "results/main/summary.json")
+    project.finish("results/report.html")
     assert main(["verify", "results"]) == 0
 
     assert {*load_file(HEAD)} == {"head", "claim"}

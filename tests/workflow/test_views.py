@@ -38,7 +38,7 @@ def caches(part: str) -> list[FeatureCache]:
 @pytest.mark.long
 def test_several_views_run_from_images_to_statement_and_cost_what_one_view_costs(photos):
     photos.configure(VIEWED, {"experiments": {"plain": {"learner": {"augment": 1}}}})
-    photos.finish("results/privacy.json", "results/main/summary.json", "results/plain/summary.json")
+    photos.finish("results/report.html")
     assert main(["verify", "results"]) == 0
 
     several, one = sorted(caches("train"), key=lambda cache: -cache.features.ndim)
