@@ -7,8 +7,9 @@ python tools/choose.py [mnist5k digits clothes objects bible] [--repeats 10] [--
 Candidates are depths of the bundled network; of mnist5k or digits also three networks, or two input
 sizes. Everything is charged: noised means for 5 % of mu^2, one that all depths of a network share
 or one for each network, trials with their noised scores, and the final training with what is left,
-at kappa by the prior. The default and each candidate alone have a mean of their own. Prints mean test accuracy; each training stands for 50
-draws of the scores' noise. Objects are as tools/depths.py has them.
+at kappa by the prior. The default and each candidate alone have a mean of their own. Prints mean
+test accuracy; each training stands for 50 draws of the scores' noise. Objects are as
+tools/depths.py has them.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 python tools/variants.py TABLE [DATA ...] [--epsilons 0.5 1 4] [--repeats 10] [--only NAME ...]
 [--rate 0.25] [--cache FOLDER]
 
-Each is one training with the whole total and no search, at the prior's kappa or at the best of three
-about it, by the mean over repeats. Repeats differ in their noise.
+Each is one training with the whole total and no search, at the prior's kappa or at the best of
+three about it, by the mean over repeats. Repeats differ in their noise.
 
 parts      one part of dp_gd changed at a time. A change of momentum, clip or schedule leaves kappa
            as it is: r moves with it.

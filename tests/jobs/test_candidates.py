@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dpladder.config.load import resolve
 from dpladder.config.model import Resources
+from dpladder.errors import Refused
+from dpladder.jobs import reservation
 from dpladder.jobs.candidates import of_candidate
 from dpladder.jobs.task import Task
 from dpladder.plan import job_identity
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.rule_params import RunTrial
+from dpladder.privacy.ledger.book import Ledger
+from dpladder.privacy.ledger.home import Home
 
 MODELS, LEARNERS = ("efficientnet_lite0", "efficientnet_lite1"), ("dp_gd", "dp_ls")
 CANDIDATES = [(model, learner) for model in MODELS for learner in LEARNERS]
@@ -42,6 +47,15 @@ def test_a_candidate_has_its_own_network_mean_and_learner(number: int) -> None:
     assert task.reads.places.features == task.reads.network_places[network]["features"]
     # what its record is of
     assert task.cfg == trial().cfg
+
+
+def test_the_mean_of_every_network_must_be_as_it_was_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An edited one would be paid for, and once more when it is restored."""
+    monkeypatch.setattr(reservation, "is_kept", lambda home, path, lineage: path.name == "first")
+    with pytest.raises(Refused, match=r"^second is not what was released under lineage images"):
+        reservation._check_releases(trial(), Ledger(Home(tmp_path), "images"))
 
 
 def test_where_features_lie_is_no_part_of_what_a_candidate_is_known_by() -> None:

@@ -101,10 +101,14 @@ def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
     """A job that stood on an edited release would be paid for, and once more when the release is
     restored."""
     lineage = None if isinstance(task.reads, EvaluateOf) else ledger.lineage
-    for name in RELEASES:
-        path = task.input.get(name)
-        if not isinstance(path, str) or not _is_release(task, name):
-            continue  # found for nothing, and no release
+    paths = [
+        path
+        for name in RELEASES
+        if task.input.get(name) and _is_release(task, name)
+        # where several networks are tried, each has a mean
+        for path in ([task.input[name]] if isinstance(task.input[name], str) else task.input[name])
+    ]
+    for path in paths:
         if not is_kept(ledger.home, Path(path), lineage):
             under = "another lineage" if lineage is None else f"lineage {lineage}"
             raise Refused(

@@ -46,8 +46,8 @@ ROUNDING = {"format", "round", *MEASURED}
 
 
 def roundings(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Where a number is turned into text other than by `round_up` and its like: the line and what is
-    written."""
+    """Where a number is turned into text other than by `round_up` and its like: the line and what
+    is written."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
             spec = "".join(
