@@ -38,10 +38,10 @@ IN_WORDS: Mapping[Takes, str] = {
 def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -> Iterator[Problem]:
     """What is wrong between keys, but for echoes of doubtful ones."""
     table = TESTER if isinstance(config, ExternalEvaluation) else RULES
-    own = list(problems(table, config, doubtful))
-    yield from own
-    if not doubtful and not any(key[:2] == CHOOSE for key, _ in own):
-        yield from _problems_of_candidates(config, table, own)
+    of_whole = list(problems(table, config, doubtful))
+    yield from of_whole
+    if not doubtful and not any(key[:2] == CHOOSE for key, _ in of_whole):
+        yield from _problems_of_candidates(config, table, of_whole)
     for place, also in enumerate(config.evaluate.also if config.task == "classification" else ()):
         table, at = further_tests.rules_of(also), ("evaluate", "also", place)
         yield from problems(table, config, doubtful, at, (also,))

@@ -26,8 +26,8 @@ def of_candidate(task: Task[Seen], number: int | None) -> Task[Seen]:
     network, inputs = number * len(places) // len(candidates), task.input
     if inputs["mean"]:  # one for each network
         inputs = inputs | {"mean": inputs["mean"][network]}
-    own = {**candidates[number], "places": places[network]}
-    return replace(task, of_candidate=own, input=inputs)
+    keys = {**candidates[number], "places": places[network]}
+    return replace(task, of_candidate=keys, input=inputs)
 
 
 def of_chosen_candidate(task: Task[Seen]) -> Task[Seen]:

@@ -192,7 +192,7 @@ def _finding_rows(tested: Tested) -> dict[str, Any]:
     bought = {name for one in tested.findings for name in one.figures}
     figures = [figure for figure in OF_FINDINGS if figure.name in bought]
 
-    def shown(figure: NoisedFigure | None) -> str | None:
+    def figure_text(figure: NoisedFigure | None) -> str | None:
         if figure is None:
             return None
         noise = f" ± {round_nearest(figure.sd)}" if figure.sd else ""
@@ -201,7 +201,7 @@ def _finding_rows(tested: Tested) -> dict[str, Any]:
     rows = [
         {
             "name": markdown_cell(one.name),
-            "figures": [shown(one.figures[figure.name]) for figure in figures],
+            "figures": [figure_text(one.figures[figure.name]) for figure in figures],
         }
         for one in tested.findings
     ]
