@@ -7,7 +7,7 @@ from functools import partial
 
 from dpladder.config.learner_sections import LearnerSection
 from dpladder.config.model import Resources
-from dpladder.learn import linear, public_head
+from dpladder.learn import public_head
 from dpladder.learn.interface import Constants, Logits
 from dpladder.learn.public_head import SeenByHead
 from dpladder.learn.scorers import Scorer
@@ -15,6 +15,8 @@ from dpladder.learn.scorers import Scorer
 
 def ready(learner: LearnerSection, constants: Constants, resources: Resources) -> None:
     """Refuse what cannot be trained on this machine, before a training is charged."""
+    from dpladder.learn import linear  # which starts torch
+
     linear.refuse_places(constants, resources, learner.constant_feature)
 
 
