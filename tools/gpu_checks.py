@@ -230,7 +230,7 @@ def attacks() -> None:
     key = b"a public key for audits on a GPU"
     for name in ("network", "gradients", "perceptron", "curvatures", "losses"):
         began, found = time.monotonic(), 0
-        for mechanism in (one for each in kinds.attacks_of(name) for one in each.mechanisms(name)):
+        for mechanism in (one for each in kinds.ATTACKS[name] for one in each.mechanisms(name)):
             if time.monotonic() > until:
                 break
             report = attack.run_audit((mechanism,), key, among=200)

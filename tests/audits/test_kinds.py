@@ -59,7 +59,7 @@ def test_every_kind_of_query_is_attacked() -> None:
     elsewhere = {"Cells", "UnitsByClass", "UnitMean", "OfModel", "Utilities"}
     attacked = {
         type(query).__name__
-        for name in kinds.KINDS
+        for name in kinds.ATTACKS
         for mechanism in kinds.attacks(None, name)  # type: ignore[arg-type]
         for query in mechanism.run.queries  # type: ignore[attr-defined]
     }
@@ -93,7 +93,7 @@ def test_a_kind_is_attacked_in_every_cell_that_a_config_can_ask_for(
             get_args(Relation), (False, True)[: 1 + sampled], (1, 2), (1, 2)[: 1 + views]
         )
     }
-    first = kinds.attacks_of(name)[0]
+    first = kinds.ATTACKS[name][0]
     assert {*first.grid()} == grid
 
 
@@ -388,8 +388,8 @@ def test_a_query_that_is_asked_again_sees_another_sample() -> None:
 def test_attacks_name_themselves_apart() -> None:
     names = [
         one.name
-        for name in kinds.KINDS
+        for name in kinds.ATTACKS
         for one in kinds.attacks(None, name)  # type: ignore[arg-type]
     ]
     assert len(names) == len(set(names))
-    assert isinstance(kinds.attacks_of("gradients")[0], Attack)
+    assert isinstance(kinds.ATTACKS["gradients"][0], Attack)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dpladder.config import Project, candidates
+from dpladder.config import Project, candidate_rules
 from dpladder.config.load import overlay, resolve
 from dpladder.errors import BadInput
 from dpladder.methods.dp_gd.section import Descent
@@ -239,7 +239,7 @@ def test_networks_in_another_order_share_the_means_that_were_paid_for() -> None:
 def test_a_learner_that_samples_by_itself_is_no_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its trials would be charged as those on full batches, which cost more."""
     sampled = Descent(name="dp_gd", sampling_rate=0.5)
-    monkeypatch.setattr(candidates, "learner_as", lambda learner, name: sampled)
+    monkeypatch.setattr(candidate_rules, "learner_as", lambda learner, name: sampled)
     with pytest.raises(BadInput, match="dp_adam buys, samples or sees records in its own way"):
         project(sweep=OF_LEARNERS)
 

@@ -48,7 +48,6 @@ from dpladder.methods.dp_mlp import queries as perceptron
 from dpladder.methods.dp_mlp.section import HiddenLayer
 from dpladder.methods.hyfree_finetune.section import HyperparameterFreeTuning
 from dpladder.network.cut import network_of
-from dpladder.network.facts import Network
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Composed, Relation
 from dpladder.privacy.arrays import Floats
@@ -59,6 +58,7 @@ STEPS = 2  # of which each must have noise of its own
 RATE = 0.5  # of samples
 DELTA0 = 1e-7  # what they are booked at
 SCORES = "scores"
+NETWORK = "test_vit", "blocks.4", 32  # a small one: its name, its cut, and its images' size
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,11 @@ class Attack:
 
     Args:
         make: The queries, in a cell.
-        sampled, views: Whether there are samples, and views.
+        note: What sets the attack apart from others of its kind, for its name.
+        sampled, views: Whether a config can ask for samples, and for several views of a record.
+        cells: Where the attack runs; None means every cell that `sampled` and `views` allow.
+        classes, labels: Number of classes, and of labels that a record may have.
+        cut: Whether records are activations at the cut of `NETWORK`, and not plain features.
         far: Weights at which some canaries' losses are at their bound, and others' are nothing.
         tight: Whether a canary reaches the claim where one record is added.
     """
@@ -100,10 +104,9 @@ class Attack:
     cells: tuple[GridCell, ...] | None = None
     classes: int = CLASSES
     labels: Labels = 1
-    network: Network | None = None
+    cut: bool = False
     far: bool = False
     tight: bool = False
-    width: int = len(NOTHING[0])
 
     def grid(self) -> Iterator[GridCell]:
         ways = (
@@ -115,15 +118,17 @@ class Attack:
         yield from self.cells or (GridCell(*each) for each in product(*ways))
 
     def mechanisms(self, name: str) -> Iterator[Mechanism]:
+        network = network_of(*NETWORK) if self.cut else None
+        dimension = math.prod(network.shape) if network else len(NOTHING[0])
         for cell in self.grid():
             constants = Constants(
                 N0,
                 self.classes,
-                self.width if self.network is None else math.prod(self.network.shape),
+                dimension,
                 cell.relation,
                 cap=cell.cap,
                 labels=self.labels,
-                network=self.network,
+                network=network,
             )
             tight = self.tight and cell == GridCell("add_remove")
             label = f"{name} {cell}{', ' * bool(self.note)}{self.note}"
@@ -305,6 +310,14 @@ def _single_query(kind: Callable[..., Query], **options: Any) -> Make:
     return lambda *_: (kind(name="sums", multiplier=gdp.sigma(MU, 1), **options),)
 
 
+def _class_sums(radius: float = 1.0, **options: Any) -> Make:
+    return _single_query(WeighedSums, radius=radius, **options)
+
+
+def _moments(**options: Any) -> Make:
+    return _single_query(SecondMoments, radius=2.0, **options)
+
+
 def _network(trains: Any, looks: bool = False, **options: Any) -> Make:
     """Of a public network above a cut: of matrices, whose records' gradients are never made, of a
     norm, whose are, and of the head alone."""
@@ -339,131 +352,99 @@ def _perceptron(clipping: Any = "flat", link: Any = "softmax") -> Make:
 
 
 def _outer_product(x: Any, label: Any) -> Any:
-    """Of a plug-in: any function, which of nothing is not nothing."""
+    """A plug-in's function of a record, which is not zero at a record of zeros."""
     return x[:2].outer(x[:2]) * (label + 1) + 0.25
 
 
 def _oversized_weights(x: Any, label: Any) -> Any:
-    """Of a plug-in: weights that are too long, and hang on the features too."""
+    """A plug-in's weights for sums, which are longer than they may be, and follow features too."""
     return (label + x.new_tensor([1.0, 2.0, -3.0])) * (1.0 + x.sum())
 
 
 WHOLE = GridCell("add_remove"), GridCell("replace_one", cap=2)
+ONE = WHOLE[:1]
 ADDED = (GridCell("add_remove"), GridCell("add_remove", sampled=True))
-NETWORK = "test_vit", "blocks.4", 32
-ADAPTED = Lora(rank=1, targets=("*.mlp.fc2",))
+REPLACED = (GridCell("replace_one"), GridCell("replace_one", sampled=True))
+ADAPTED = partial(_network, "lora", lora=Lora(rank=1, targets=("*.mlp.fc2",)))
 
-
-def attacks_of(name: str) -> tuple[Attack, ...]:
-    """How a kind is attacked."""
-    match name:
-        case "gradients":
-            other = _gradients("automatic", "sigmoid")
-            of_findings = _gradients(link="sigmoid", steps=1)
-            return (
-                Attack(_gradients(), sampled=True, views=True),
-                Attack(_gradients(steps=1), "one step", cells=WHOLE, tight=True),
-                Attack(other, "automatic clipping, sigmoids", cells=WHOLE),
-                Attack(of_findings, "findings", cells=WHOLE, labels=MANY, tight=True),
-            )
-        case "losses":
-            far = (GridCell("replace_one"), GridCell("replace_one", sampled=True))
-            findings = _gradient_and_losses(link="sigmoid")
-            return (
-                Attack(_gradient_and_losses(), sampled=True),
-                Attack(_gradient_and_losses(), "far", cells=far, far=True),
-                Attack(_gradient_and_losses(5), "five points", cells=far[:1], far=True),
-                Attack(findings, "findings", cells=WHOLE, labels=MANY),
-                Attack(_gradient_and_losses(laplace=True), "Laplace noise", cells=ADDED, far=True),
-            )
-        case "differences":
-            one, laplace = _differences(steps=1), _differences(laplace=True, steps=1)
-            several = _differences(laplace=True)
-            findings = _differences(link="sigmoid", steps=1)
-            return (
-                Attack(_differences()),
-                Attack(one, "one step", cells=WHOLE[:1], tight=True),
-                Attack(laplace, "Laplace noise, one step", cells=WHOLE[:1], tight=True),
-                Attack(several, "Laplace noise", cells=WHOLE[:1]),
-                Attack(findings, "findings", cells=WHOLE, labels=MANY, tight=True),
-            )
-        case "class sums":
-            plain = _single_query(WeighedSums, radius=1.0)
-            apart = _single_query(WeighedSums, radius=1.0, apart=True)
-            presence = _single_query(WeighedSums, radius=1.0, by="presence")
-            lack = _single_query(WeighedSums, radius=2.0, by="lack")
-            weighed = _single_query(
-                WeighedSums, radius=2.0, by=_oversized_weights, sums=3, constant=True
-            )
-            return (
-                Attack(plain, classes=3, tight=True),
-                Attack(apart, "class by class", classes=3, tight=True),
-                Attack(apart, "up to 3 classes", classes=3, labels=3, tight=True),
-                Attack(presence, "presence", labels=MANY, tight=True),
-                Attack(lack, "lack", labels=MANY, tight=True),
-                Attack(weighed, "weights of a plug-in's", tight=True),
-            )
-        case "moments":
-            whole = _single_query(SecondMoments, radius=2.0)
-            apart = _single_query(SecondMoments, radius=2.0, by_class=True)
-            return (
-                Attack(whole, tight=True),
-                Attack(apart, "class by class", classes=3, tight=True),
-                Attack(apart, "up to 3 classes", classes=3, labels=3, tight=True),
-            )
-        case "curvatures":
-            return tuple(
-                Attack(_single_query(kind, radius=1.0, link=link), f"{what}, {link}", classes=3)
-                for what, kind in (("residuals", ResidualSum), ("curvatures", Curvatures))
-                for link in ("softmax", "sigmoid")
-            )
-        case "counts":
-            return (Attack(_single_query(RightCount), "a public head's right answers", tight=True),)
-        case "any function":
-            of_records = _single_query(RecordSum, of=_outer_product, of_shape=(2, 2))
-            return (Attack(of_records, tight=True),)
-        case "perceptron":
-            other = _perceptron(clipping="automatic")
-            each = _perceptron(link="sigmoid")
-            return (
-                Attack(_perceptron(), sampled=True, views=True),
-                Attack(other, "automatic clipping", cells=WHOLE[:1]),
-                Attack(each, "findings", cells=WHOLE, labels=MANY),
-            )
-        case "network":
-            adapted = partial(_network, "lora", lora=ADAPTED)
-            network = network_of(*NETWORK)
-            head = _network("head")
-            return (
-                Attack(adapted(), "adapted", sampled=True, views=True, network=network),
-                Attack(adapted(looks=True), "adapted, losses", sampled=True, network=network),
-                Attack(_network(("norm.*",)), "with a norm", cells=WHOLE, network=network),
-                Attack(head, "the head alone", sampled=True),
-                Attack(_network("head", looks=True), "the head alone, losses", sampled=True),
-            )
-    raise AssertionError(f"{name} is no kind of query")
-
-
-KINDS = (
-    "gradients",
-    "losses",
-    "differences",
-    "class sums",
-    "moments",
-    "curvatures",
-    "counts",
-    "any function",
-    "perceptron",
-    "network",
-)
-ATTACKED = (SCORES, *KINDS)
+ATTACKS: dict[str, tuple[Attack, ...]] = {
+    "gradients": (
+        Attack(_gradients(), sampled=True, views=True),
+        Attack(_gradients(steps=1), "one step", cells=WHOLE, tight=True),
+        Attack(_gradients("automatic", "sigmoid"), "automatic clipping, sigmoids", cells=WHOLE),
+        Attack(
+            _gradients(link="sigmoid", steps=1), "findings", cells=WHOLE, labels=MANY, tight=True
+        ),
+    ),
+    "losses": (
+        Attack(_gradient_and_losses(), sampled=True),
+        Attack(_gradient_and_losses(), "far", cells=REPLACED, far=True),
+        Attack(_gradient_and_losses(5), "five points", cells=REPLACED[:1], far=True),
+        Attack(_gradient_and_losses(link="sigmoid"), "findings", cells=WHOLE, labels=MANY),
+        Attack(_gradient_and_losses(laplace=True), "Laplace noise", cells=ADDED, far=True),
+    ),
+    "differences": (
+        Attack(_differences()),
+        Attack(_differences(steps=1), "one step", cells=ONE, tight=True),
+        Attack(
+            _differences(laplace=True, steps=1), "Laplace noise, one step", cells=ONE, tight=True
+        ),
+        Attack(_differences(laplace=True), "Laplace noise", cells=ONE),
+        Attack(
+            _differences(link="sigmoid", steps=1), "findings", cells=WHOLE, labels=MANY, tight=True
+        ),
+    ),
+    "class sums": (
+        Attack(_class_sums(), classes=3, tight=True),
+        Attack(_class_sums(apart=True), "class by class", classes=3, tight=True),
+        Attack(_class_sums(apart=True), "up to 3 classes", classes=3, labels=3, tight=True),
+        Attack(_class_sums(by="presence"), "presence", labels=MANY, tight=True),
+        Attack(_class_sums(radius=2.0, by="lack"), "lack", labels=MANY, tight=True),
+        Attack(
+            _class_sums(radius=2.0, by=_oversized_weights, sums=3, constant=True),
+            "weights of a plug-in's",
+            tight=True,
+        ),
+    ),
+    "moments": (
+        Attack(_moments(), tight=True),
+        Attack(_moments(by_class=True), "class by class", classes=3, tight=True),
+        Attack(_moments(by_class=True), "up to 3 classes", classes=3, labels=3, tight=True),
+    ),
+    "curvatures": tuple(
+        Attack(_single_query(kind, radius=1.0, link=link), f"{what}, {link}", classes=3)
+        for what, kind in (("residuals", ResidualSum), ("curvatures", Curvatures))
+        for link in ("softmax", "sigmoid")
+    ),
+    "counts": (Attack(_single_query(RightCount), "a public head's right answers", tight=True),),
+    "any function": (
+        Attack(_single_query(RecordSum, of=_outer_product, of_shape=(2, 2)), tight=True),
+    ),
+    "perceptron": (
+        Attack(_perceptron(), sampled=True, views=True),
+        Attack(_perceptron(clipping="automatic"), "automatic clipping", cells=ONE),
+        Attack(_perceptron(link="sigmoid"), "findings", cells=WHOLE, labels=MANY),
+    ),
+    "network": (
+        Attack(ADAPTED(), "adapted", sampled=True, views=True, cut=True),
+        Attack(ADAPTED(looks=True), "adapted, losses", sampled=True, cut=True),
+        Attack(_network(("norm.*",)), "with a norm", cells=WHOLE, cut=True),
+        Attack(_network("head"), "the head alone", sampled=True),
+        Attack(_network("head", looks=True), "the head alone, losses", sampled=True),
+    ),
+}
+"""Every kind of query, and how it is attacked. Its first attack runs in every cell that a config
+can ask for; further ones vary what the query declares, in the cells where that may matter."""
+ATTACKED = (SCORES, *ATTACKS)
 
 
 def attacks(_: SceneFolder, name: str) -> tuple[Mechanism, ...]:
+    """What `dpladder audit` runs of a kind of query, or of scores."""
     if name == SCORES:
         return tuple(attacks_on_counts())
-    return tuple(one for each in attacks_of(name) for one in each.mechanisms(name))
+    return tuple(one for each in ATTACKS[name] for one in each.mechanisms(name))
 
 
 def skipped_combinations(_: str) -> tuple[LeftOut, ...]:
+    """None: kinds of queries are attacked in every cell."""
     return ()

@@ -10,7 +10,14 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from dpladder.config import candidates, findings, further_tests, learner_rules, search_sections
+from dpladder.config import (
+    candidate_rules,
+    candidates,
+    findings,
+    further_tests,
+    learner_rules,
+    search_sections,
+)
 from dpladder.config.checkpoints import wrong_with_checkpoint
 from dpladder.config.dataset_rules import DATASET, labels
 from dpladder.config.depths import OF_BUNDLED, resolve_layers
@@ -264,7 +271,7 @@ def _rungs(c: Config) -> Messages:
         return
     learner, search, fit = c.learner, c.sweep.search, c.fit
     if c.sweep.choose is not None:
-        yield from candidates.rungs(c)
+        yield from candidate_rules.rungs(c)
         return
     points = len({rung.epsilon for rung in c.sweep.ladder})
     solved = "statistics" in learner.purchases
@@ -363,7 +370,7 @@ OF_ONE_CLASS: Table = {
         lambda c: c.fit.using == "pooled" and c.fit.degree != 1,
         "pooled scores take a line: set using: best for a parabola",
     ),
-    **candidates.RULES,
+    **candidate_rules.RULES,
     **search_sections.RULES,
     **learner_rules.RULES,
     "paths.private": partial(_path, "private"),

@@ -15,7 +15,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from yaml.constructor import ConstructorError
 
-from dpladder.config.candidates import problems_of_own_network, with_first_network
+from dpladder.config.candidate_rules import problems_of_own_network
+from dpladder.config.candidates import with_first_network
 from dpladder.config.check import problems_of_experiment, problems_of_project
 from dpladder.config.dataset_sections import TAGS
 from dpladder.config.external_evaluation import TESTER_KEYS, problems_of_testers
