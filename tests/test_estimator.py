@@ -293,6 +293,29 @@ def test_a_fit_under_other_terms_and_two_fits_at_once_pay_once(tmp_path: Path) -
         model.predict(people.rename(columns={"sex": "gender"}))
 
 
+@pytest.mark.ci
+def test_a_second_model_of_a_lineage_is_stated_with_the_first(tmp_path: Path) -> None:
+    people, labels = patients()
+    model = classifier(**{"sweep.rungs": [], "features.centre": "none"}).fit(people, labels)
+    assert model.epsilon_ <= 1.0
+    model.set_params(**{"epsilon": 2.0, "final.targets": [1.0, 2.0]}).fit(people, labels)
+    with_the_first = " and all releases before it included."
+    assert f"costs epsilon = {model.epsilon_:.4f}, its search{with_the_first}" in model.statement_
+    # the folder says which of its models is meant
+    loaded = PrivateClassifier.load(model.project_)
+    assert (loaded.epsilon, loaded.epsilon_) == (2.0, model.epsilon_)
+    assert np.array_equal(loaded.model_.weights[0], model.model_.weights[0])
+
+
+def test_a_total_that_is_none_of_several_is_refused_before_anything_is_spent(
+    no_run: list[Any],
+) -> None:
+    model = classifier(**{"final.targets": [0.5, 2.0]})
+    with pytest.raises(BadInput, match=r"epsilon is 1\.0, and final\.targets has other totals"):
+        model.fit(*patients(60))
+    assert not no_run
+
+
 def spent() -> tuple[Spend, ...]:
     return book.load(Ledger(open_home(), "patients")).charged_spends()
 

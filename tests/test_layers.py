@@ -39,7 +39,7 @@ MAY_USE = {
     "use": BASIS | {"progress", "network", "data", "learn", "report"},
     "audit": BASIS | {"network", "data", "learn", "methods", "search", "plan", "jobs"},
     "commands": BASIS | {"network", "data", "learn", "plan", "report", "jobs", "use"},
-    "estimator": BASIS | {"data", "commands", "use"},
+    "estimator": BASIS | {"data", "plan", "commands", "use"},
     "cli": BASIS | {"data", "learn", "search", "plan", "jobs", "use", "audit", "commands"},
 }
 """Each room, and the rooms it may import besides itself. A new room takes its place here first."""

@@ -35,6 +35,8 @@ from dpladder.config.section import NAME_PATTERN
 from dpladder.data.equal_rows import too_many_equal
 from dpladder.data.layout import ROLES
 from dpladder.errors import BadInput, Refused
+from dpladder.plan.rule_specs import target_name
+from dpladder.privacy.accounting.rounding import round_up
 from dpladder.use.model import Model, load
 
 RESULTS = Path("results")
@@ -73,7 +75,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes:
         classes_: As given.
-        epsilon_: What the fitted model is stated at.
+        epsilon_: What the fitted model is stated at, with all releases before it.
         model_: What `dpladder.load` gives of it.
         statement_: The page that `dpladder verify` checks.
     """
@@ -224,13 +226,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "model_")
 
     def _load_release(self) -> None:
-        """Take the released model and its statement from the project."""
-        (weights,) = sorted((self.project_ / RESULTS).glob("main/final/*/weights.safetensors"))
-        self.model_: Model = load(weights)
+        """Take the released model of this total and its statement from the project."""
+        written = yaml.safe_load((self.project_ / CONFIG).read_text("utf-8"))
+        total = target_name(float(written["privacy"]["epsilon"]))
+        self.model_: Model = load(
+            self.project_ / RESULTS / "main" / "final" / total / "weights.safetensors"
+        )
         self.classes_ = np.asarray(self.classes)
         self.statement_ = MarkdownPage((self.project_ / RESULTS / "privacy.md").read_text("utf-8"))
-        assert self.model_.privacy is not None, "fit writes the statement"
-        self.epsilon_ = float(self.model_.privacy["epsilon"])
+        privacy = self.model_.privacy
+        assert privacy is not None, "fit writes the statement"
+        self.epsilon_ = float(round_up((privacy["with_earlier"] or privacy)["epsilon"]))
 
     def _write_config(self, X: Any) -> None:
         missing = [name for name in ("nominal_size", "classes") if getattr(self, name) is None]
@@ -266,6 +272,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                         "config/README.md."
                     )
             place[name] = value
+        targets = written.get("final", {}).get("targets")
+        if targets and written["privacy"]["epsilon"] not in targets:
+            raise BadInput(
+                f"epsilon is {written['privacy']['epsilon']}, and final.targets has other totals. "
+                "Give one of them: the classifier is that model."
+            )
         self.project_.mkdir(parents=True, exist_ok=True)
         try:
             text = yaml.safe_dump(_plain(written), sort_keys=False)
