@@ -1,20 +1,20 @@
 """One currency for every mechanism: each event becomes one small entry, and entries add up whatever
 chose them.
 
-An entry says that the event is dominated by, at once, a mu-GDP release, a pure loss e, a weight w
-and a probability delta0 of revealing everything:
+**An entry** says that the event is dominated by, at once, a mu-GDP release, a pure loss e, a weight
+w and a probability delta0 of revealing everything. For all epsilon >= 0, in both directions,
 
-    for all epsilon >= 0, in both directions, delta_event(epsilon) <= delta0 + (1 - delta0) w
-    delta_mu(epsilon - e),                                    (1)
+    delta_event(epsilon) <= delta0 + (1 - delta0) w delta_mu(epsilon - e),                       (1)
 
-with delta_mu the profile of mu-GDP. Nearly always e = 0 and w = 1. Then the right-hand side is the
-profile of "with probability delta0 everything is revealed, else a mu-GDP release", so the event is
-dominated by that pair (Zhu, Dong & Wang 2022: a dominating pair is one whose profile is nowhere
-smaller; both directions at epsilon >= 0 are enough, for the pair is symmetric and H_a(P|Q) = a
-H_(1/a)(Q|P) + 1 - a). Dominating pairs compose, adaptively too. So k entries together are dominated
-by delta0's that add and one Gaussian of mu^2 = sum mu_i^2; and because each event is a
-post-processing of its pair (Blackwell), any adaptive history is simulated from reveal flags and
-Gaussians. Hence a filter,
+with delta_mu the profile of mu-GDP (gdp.delta). Nearly always e = 0 and w = 1. Then the right-hand
+side is the profile of "with probability delta0 everything is revealed, else a mu-GDP release", and
+the event is dominated by that pair. A dominating pair is one whose profile is nowhere smaller (Zhu,
+Dong & Wang 2022). Both directions at epsilon >= 0 are enough, for the pair is symmetric and
+H_a(P|Q) = a H_(1/a)(Q|P) + 1 - a.
+
+**Entries add up.** Dominating pairs compose, adaptively too. So k entries together are dominated by
+delta0's that add and one Gaussian of mu^2 = sum mu_i^2. Each event is a post-processing of its pair
+(Blackwell), so any adaptive history is simulated from reveal flags and Gaussians. Hence a filter,
 
     sum mu^2 <= B^2  and  sum delta0 <= a public share of delta,
 
@@ -22,11 +22,10 @@ holds whatever was chosen because of what (Smith & Thakurta 2022; Koskela, Tobab
 Private selections keep e and w (selection.py, (4)): they add and multiply beside the rest, and a
 filter holds with caps on their sums too. All together cost
 
-    epsilon = sum e + epsilon_Gauss(sqrt(sum mu^2); (delta - sum delta0) / product w).
-    (2)
+    epsilon = sum e + epsilon_Gauss(sqrt(sum mu^2); (delta - sum delta0) / product w).           (2)
 
-**Rigorous on a grid.** Both sides of (1) fall with epsilon, so it is enough that the left side at a
-grid point stays below the right side at the next one; and where the left side is below delta0,
+**Rigorous on a grid.** Both sides of (1) fall with epsilon. So it is enough that the left side at a
+grid point stays below the right side at the next one. Where the left side is below delta0,
 everything further out is too.
 """
 
@@ -76,13 +75,16 @@ TRIAL, FINAL = 1_000, 10  # trials, or final trainings, whose booking uses that 
 def delta0_of(delta: float, runs: int, share: float = SHARE) -> float:
     """The probability of revealing everything that one event is booked at.
 
-    So many of its kind fit into a lineage's share. It follows from the config alone, before the
-    event is reserved: the filter above needs nothing else of how it is chosen.
+    It follows from the config alone, before the event is reserved: the filter above needs nothing
+    else of how it is chosen.
 
     Args:
         delta: the lineage's.
-        runs: how many events of the kind use the share up.
+        runs: how many events of the kind use the share up (`TRIAL`, `FINAL`).
         share: part of delta that all booked events may use together.
+
+    Returns:
+        share * delta / runs.
     """
     return share * delta / runs
 
@@ -104,7 +106,8 @@ class Entry:
     delta0: float = 0.0
 
     def costs_no_more_than(self, other: Entry) -> bool:
-        """Whether it costs no more, whatever else there is."""
+        """Whether it costs no more, whatever else there is: no component is larger. Of two entries
+        neither may, and then what else is spent decides which is dearer."""
         mine, most = (
             (self.mu, self.loss, self.weight, self.delta0),
             (other.mu, other.loss, other.weight, other.delta0),
@@ -121,7 +124,8 @@ FREE = Entry()
 
 
 def total(entries: Iterable[Entry]) -> Entry:
-    """What entries cost together, however later ones depend on what earlier ones released."""
+    """What entries cost together, however later ones depend on what earlier ones released: mus add
+    in squares, losses, log weights and delta0's as they are. Without entries, `FREE`."""
     every = list(entries)
     return Entry(
         gdp.compose(e.mu for e in every),
@@ -132,7 +136,8 @@ def total(entries: Iterable[Entry]) -> Entry:
 
 
 def largest(entries: Iterable[Entry]) -> Entry:
-    """The least entry that all of these lie within."""
+    """The least entry that all of these lie within: the largest of each component. At least one
+    entry has to be given."""
     every = list(entries)
     return Entry(
         max(e.mu for e in every),
@@ -145,6 +150,10 @@ def largest(entries: Iterable[Entry]) -> Entry:
 def epsilon(entry: Entry, delta: float) -> float:
     """Epsilon at delta of an entry, by (2) above.
 
+    Args:
+        entry: of all events together (`total`).
+        delta: the lineage's, of which the entry's delta0 is a part.
+
     Returns:
         epsilon, rounded up; infinity where the events use all of delta up.
     """
@@ -153,12 +162,14 @@ def epsilon(entry: Entry, delta: float) -> float:
 
 
 def largest_mu(target: float, delta: float, beside: Entry) -> float:
-    """The largest mu that all events together may come to within a target.
+    """The largest mu that all events together may come to within a target: (2) above, solved for
+    mu.
 
     Args:
         target: epsilon that may not be exceeded.
         delta: the lineage's.
-        beside: the entry whose loss, weight and delta0 are spent besides.
+        beside: the entry whose loss, weight and delta0 are spent besides. Its mu is not looked at:
+            the answer holds for all events, and `gdp.remaining` takes what was spent off it.
 
     Returns:
         mu, rounded down; 0 where nothing is left.
@@ -171,6 +182,10 @@ def largest_mu(target: float, delta: float, beside: Entry) -> float:
 def price(event: Event, relation: Relation, count: int = 1) -> Entry:
     """The entry that `count` such events are booked at, so that (1) above holds.
 
+    Gaussians are exact; Laplace noise and pure selections get the smallest mu that dominates them.
+    Whatever is sampled, or known as zCDP, has no entry of its own: it is priced inside `Booked`,
+    whose delta0 lets a Gaussian dominate it.
+
     Args:
         event: what a mechanism does to data.
         relation: what neighbours are, in the event's lineage.
@@ -178,6 +193,10 @@ def price(event: Event, relation: Relation, count: int = 1) -> Entry:
 
     Returns:
         An entry that dominates all of them, whatever chose them.
+
+    Raises:
+        Refused: an event is sampled or zCDP outside `Booked`, no bound is known for it here, or no
+            Gaussian dominates it at its delta0.
     """
     mu_of_event = mu(event, count)
     if mu_of_event is not None:
@@ -220,8 +239,12 @@ def _entry_of_selection(event: RepeatAndSelect, run: float | None, count: int) -
 
 @cache
 def _laplace_mu(pure: float) -> float:
-    """The smallest mu whose Gaussian dominates a Laplace mechanism of this epsilon: delta(x) = 1 -
-    e^((x - epsilon)/2) up to there, and 0 beyond."""
+    """The smallest mu whose Gaussian dominates a Laplace mechanism of this epsilon.
+
+    Its profile is delta(x) = 1 - e^((x - epsilon)/2) for x up to epsilon, and 0 beyond. For the
+    losses above x are those of outputs above a point, which has mass 1 - e^((x - epsilon)/2)/2 on
+    the one side and e^(-(x + epsilon)/2)/2 on the other.
+    """
     import numpy as np
 
     if pure > 30:  # what reveals this much is no better than any other pure mechanism
@@ -243,7 +266,8 @@ def _entry_of_booked(event: Booked | SubsetSelect, relation: Relation) -> Entry:
 
 
 def curve_of(event: Booked | SubsetSelect, relation: Relation) -> Curve:
-    """The privacy profile of events together."""
+    """The privacy profile of events together, rounded up: by the mixture of subset.py, by a Renyi
+    bound where an event is known as zCDP alone, and else by composed privacy losses."""
     if isinstance(event, SubsetSelect):
         return _subset_curve(event, relation)
     if any(isinstance(part.event, ZCdp) for part in flatten_events(event.events)):
@@ -252,9 +276,17 @@ def curve_of(event: Booked | SubsetSelect, relation: Relation) -> Curve:
 
 
 def curve_of_losses(distribution: Any) -> Curve:
-    """At every loss of a discrete distribution, delta(x) = sum over losses l > x of p(l) (1 - e^(x
-    - l)), and what is infinite. The library evaluates one epsilon in a loop over all losses; here
-    the sums run along."""
+    """The profile of a discrete distribution of privacy losses, at each of its losses from 0 on.
+
+    delta(x) is the mass of infinite losses, and the sum of p(l) (1 - e^(x - l)) over losses l > x.
+    The library evaluates one epsilon in a loop over all losses; here the sums run along.
+
+    Args:
+        distribution: of dp_accounting's, with a side for each direction of neighbours.
+
+    Returns:
+        The larger of both directions.
+    """
     import numpy as np
 
     step = distribution._pmf_remove._discretization
@@ -287,8 +319,13 @@ def loss_distribution(events: Iterable[Counted], relation: Relation, coarser: in
     """dp_accounting's privacy loss distribution of events together, rounded to the safe side.
 
     Args:
+        events: with noise of their own each; `Booked` and `Composed` are taken apart.
+        relation: what neighbours are.
         coarser: how much wider the grid of losses is than that of prices. At 16 a single event
             costs about 1e-6 more, and is found twenty times as fast.
+
+    Raises:
+        Refused: the losses of an event are not known here under this relation.
     """
     parts = list(flatten_events(events))
     return _compose_distributions(parts, relation, coarser * _step(parts))
@@ -303,9 +340,12 @@ def _compose_distributions(parts: Iterable[Counted], relation: Relation, step: f
 
 
 def _step(parts: Iterable[Counted]) -> float:
-    """Of the grid of losses. Rounds of a pure mechanism lose epsilon each, or win it, and the least
-    of these is a power of two times the step, exactly: rounded up, each would lose a little more,
-    and all of them much more."""
+    """The step of the grid of losses: fine against the mu of all events together.
+
+    A round of a pure mechanism loses exactly epsilon, or wins it. The smallest such epsilon is made
+    a power of two times the step, exactly. Rounded up to another grid each round would lose a
+    little more, and many of them much more.
+    """
     parts = list(parts)
     step = min(1e-4, FINE * min(1.0, math.sqrt(math.fsum(_rough_mu(part) ** 2 for part in parts))))
     least = min(
@@ -316,8 +356,11 @@ def _step(parts: Iterable[Counted]) -> float:
 
 def _loss_distribution_of(event: Event, relation: Relation, step: float) -> Any:
     """The privacy losses of one event as a distribution on a grid, rounded up by the library, so
-    that what is composed of them is an upper bound (Koskela et al. 2020; Doroshenko et al.
-    2022)."""
+    that what is composed of them is an upper bound (Koskela et al. 2020; Doroshenko et al. 2022).
+
+    Gaussians on one Poisson sample, several of them too, have the pair that
+    `draws.sampled_sensitivity` proves. Laplace noise on a sample is known under add_remove alone.
+    """
     from dp_accounting import NeighboringRelation
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
@@ -358,16 +401,20 @@ def _loss_distribution_of(event: Event, relation: Relation, step: float) -> Any:
 
 
 def _sampled_loss_distribution(q: float, events: Iterable[Counted], step: float) -> Any:
-    """The privacy losses of Gaussian and Laplace releases that all see one Poisson sample.
+    """The privacy losses of Gaussian and Laplace releases that all see one Poisson sample, under
+    add_remove.
 
     On a sample that is given they compose adaptively, and are dominated by the product (P, Q) of
-    their own pairs, P with the unit and Q without, which mirrors itself, as each of them does. The
-    sampled pair is then (1 - q) Q + q P against Q where a unit leaves, and Q against it where one
-    enters (Zhu, Dong & Wang 2022, Theorems 10 and 11), so that with H(a) of P against Q, and 1 - a
-    + a H(1/a) below 1, where P and Q change places,
+    their own pairs, P with the unit and Q without. The product mirrors itself, as each of them
+    does: Q against P has the profile H of P against Q. The sampled pair is (1 - q) Q + q P against
+    Q where a unit leaves, and Q against it where one enters (Zhu, Dong & Wang 2022, Theorems 10 and
+    11). Both follow from H by
 
         [(1 - q) Q + q P] - a Q = q (P - b Q),            b = 1 + (a - 1) / q,
-        Q - a [(1 - q) Q + q P] = c (Q - (a q / c) P),    c = 1 - a (1 - q).
+        Q - a [(1 - q) Q + q P] = c (Q - (a q / c) P),    c = 1 - a (1 - q),
+
+    with H(a) = 1 - a + a H(1/a) for a below 1, where P and Q change places. Between grid points H
+    is taken on the chord in a = e^loss, which lies above it: H is convex in a.
     """
     import numpy as np
     from dp_accounting.pld import pld_pmf
@@ -437,6 +484,9 @@ def dominating(curve: Curve, delta0: float) -> float:
 
     Returns:
         mu, at most 1e-6 of itself above the smallest, and never below it.
+
+    Raises:
+        Refused: the profile never falls to delta0, or no mu up to 10,000 dominates it.
     """
     import numpy as np
 
@@ -467,10 +517,13 @@ def dominating(curve: Curve, delta0: float) -> float:
 
 
 def _zcdp_curve(event: Booked) -> Curve:
-    """rho-zCDP beside Gaussians, which are mu^2/2-zCDP: delta(epsilon) <= inf over a > 1 of
-    e^((a-1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1) (Canonne, Kamath & Steinke 2020, Proposition
-    12), and at any epsilon no more than the total variation distance, which is below sqrt(rho / 2)
-    (Pinsker)."""
+    """The profile of rho-zCDP, beside Gaussians, which are mu^2/2-zCDP.
+
+    delta(epsilon) <= inf over a > 1 of e^((a-1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1) (Canonne,
+    Kamath & Steinke 2020, Proposition 12). At any epsilon it is no more than the total variation
+    distance, which is at most sqrt(rho / 2) by Pinsker's inequality, for the KL divergence is at
+    most rho.
+    """
     import numpy as np
 
     rho = math.fsum(_rho(part) for part in flatten_events(event.events))

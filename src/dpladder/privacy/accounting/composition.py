@@ -3,8 +3,9 @@
 A unit lies in one part of each split rule, so the parts of one rule compose in parallel and
 different rules add. Under replace_one the unit and its replacement may lie in different parts of a
 rule, so there the worst two parts add: each loses or gains one unit, which costs no more than
-replacing it. A unit's part may change with the version of the data, so each version is a rule of
-its own.
+replacing it. That is so because nothing else follows the size of a part: sums are divided by public
+constants, and a unit alone moves a sum by no more than two that change places. A unit's part may
+change with the version of the data, so each version is a rule of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Part = tuple[str, str]
 
 @dataclass(frozen=True)
 class Figure:
-    """The guarantee for one unit, and the entry that it follows from."""
+    """The guarantee for one unit, and the entry that it follows from, at the lineage's delta."""
 
     epsilon: float
     entry: Entry
@@ -40,7 +41,7 @@ class Figure:
 @dataclass(frozen=True)
 class Composition:
     """The guarantee of all spends together, which is the worst unit's, and that of each part's
-    units."""
+    units, whatever version of the data they are in."""
 
     epsilon: float
     entry: Entry
@@ -48,6 +49,7 @@ class Composition:
 
     @property
     def mu(self) -> float | None:
+        """None where more than a Gaussian is behind the figure."""
         return self.entry.mu if self.entry.is_gaussian else None
 
 
@@ -62,7 +64,10 @@ def compose(spends: Sequence[Spend], delta: float) -> Composition:
         delta: the lineage's.
 
     Returns:
-        The worst unit's guarantee, and that of each part's units.
+        The worst unit's guarantee, and that of each part's units. Of no spends, epsilon 0.
+
+    Raises:
+        Refused: spends are of several lineages, or under several relations.
     """
     choices = _choices(spends, _relation(spends))
     figures: dict[Part, Figure] = {}
@@ -78,8 +83,11 @@ def compose(spends: Sequence[Spend], delta: float) -> Composition:
 def largest_entry(spends: Sequence[Spend]) -> Entry:
     """The largest of each component that any unit may bear.
 
-    A filter looks at it: the unit with the dearest components together need not have the largest of
-    any.
+    A filter looks at it, for it limits each component by itself. The unit whose components cost
+    most together need not have the largest of any.
+
+    Args:
+        spends: of one lineage, in any order.
     """
     choices = _choices(spends, _relation(spends)).values()
     return booking.total(booking.largest(choice.entry for choice in of_rule) for of_rule in choices)
@@ -110,7 +118,8 @@ def _relation(spends: Iterable[Spend]) -> Relation:
 
 @dataclass(frozen=True)
 class _Choice:
-    """For one split rule: the parts that a unit may touch, and what it then bears."""
+    """For one split rule: the parts that a unit may touch (under replace_one, with its
+    replacement), and what it then bears."""
 
     parts: tuple[str, ...]
     entry: Entry
@@ -139,7 +148,8 @@ def _choices_of_rule(spends: Sequence[Spend], touched: int) -> Iterator[_Choice]
 
 
 def _worst_figure(choices: Mapping[Rule, Sequence[_Choice]], delta: float) -> Figure:
-    """The dearest that a unit can bear, choosing in each rule for itself."""
+    """The dearest that a unit can bear: split rules are independent, so any part of one may meet
+    any part of another."""
     by_rule = [
         _drop_dominated({choice.entry for choice in of_rule}) for of_rule in choices.values()
     ]

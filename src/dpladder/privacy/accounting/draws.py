@@ -2,7 +2,8 @@
 
 A job's spends say what it is charged, its draws what noise it makes. Here the one is computed from
 the other, so that a charge without its noise, or noise without its sensitivity, cannot be
-committed.
+committed. What stays an author's word is the sensitivity itself: `learn/queries.py` proves those of
+its kinds, and the audit attacks them.
 """
 
 from __future__ import annotations
@@ -40,23 +41,26 @@ EQUAL = 1e-9  # relative: what rounding to the safe side may leave between a cha
 
 @dataclass(frozen=True)
 class Draw:
-    """`count` draws under one name, each of this shape.
+    """Randomness that a job declares before it reads data: `count` draws under one name, each of
+    this shape. What the meter draws must equal it.
 
-    `scale` is the noise's own: the sd of a Gaussian, the scale of a Laplace, a mask's probability.
-    `sensitivity` is how far one unit moves what the noise is added to (L2 for Gaussian noise, L1
-    for Laplace). `stack` draws together make one release, which a unit moves by that much in all.
-    `under` names the mask, or the secret number of runs, that the draw lies under: the cost is then
-    that of one run, or of one sample in which the unit is.
-
-    `entering` belongs to a draw under a mask: how far one unit moves the sum when the unit enters
-    the sample. `sampled_sensitivity` makes the sensitivity of it, and `check_charge_matches_noise`
-    refuses a smaller one.
-
-    `law` belongs to the uniform that a secret number of runs is drawn by: its mean and shape, and
-    where it is cut off (`selection.Runs`), which is what the cost of a private selection hangs on.
-
-    `within` gives trainings streams of their own; its sensitivity is the mu of all of them, as many
-    as its shape says.
+    Attributes:
+        name: unique in its job.
+        distribution: `gaussian` and `laplace` are noise, `uniform` a number in (0, 1], `mask` a
+            Poisson sample of units. `within` gives trainings streams of their own.
+        scale: the noise's own: the sd of a Gaussian, the scale of a Laplace, a mask's probability.
+        shape: of one draw. Of `within`: how many trainings.
+        count: how many draws.
+        sensitivity: how far one unit moves what the noise is added to (L2 for Gaussian noise, L1
+            for Laplace), under the lineage's relation. Of `within`: the mu of all trainings.
+        stack: how many draws make one release, which a unit moves by `sensitivity` in all.
+        under: names the mask, or the secret number of runs, that the draw lies under. The cost is
+            then that of one run, or of one sample in which the unit is.
+        entering: of a draw under a mask: how far one unit moves the sum when it enters the sample.
+            `sampled_sensitivity` makes the sensitivity of it, and `check_charge_matches_noise`
+            refuses a smaller one.
+        law: of the uniform that a secret number of runs is drawn by: mean, shape, and where it is
+            cut off (`selection.Runs`). The cost of a private selection hangs on it.
     """
 
     name: str
@@ -110,6 +114,7 @@ class Draw:
 
     @property
     def releases(self) -> int:
+        """How many times data is answered: each stack of draws is one answer."""
         return self.count // self.stack
 
     @property
@@ -150,20 +155,32 @@ def sampled_sensitivity(entering: float, relation: Relation) -> float:
     `entering`.
 
     Under replace_one it is twice that, even where no two units' contributions are ever opposite, as
-    with counts or losses. A sample may hold the unit, its replacement, or neither, so the two
-    neighbours' releases are (1 - q) N(0) + q N(a) and (1 - q) N(0) + q N(b), with |a| and |b| up to
-    `entering`, and both lie around "nobody sampled", not only around each other. The accountant's
-    pair for Sampled[Gaussian] under replace_one is N(m/2) against N(-m/2) in the places of N(a) and
-    N(b), m being the sensitivity (booking.py). That pair is the worst one for all a and b within
-    m/2 of 0, and for no longer ones. On a full batch nobody is ever outside, |a - b| alone counts,
-    and a smaller sensitivity can be right (the laws in learn/queries.py).
+    with counts or losses. A sample may hold the unit, its replacement, or neither. So neighbours
+    release P = (1 - q) N(0) + q N(a) and Q = (1 - q) N(0) + q N(b), with |a| and |b| up to
+    `entering`: both lie around "nobody sampled", not only around each other. The accountant's pair
+    for Sampled[Gaussian] under replace_one has N(m/2) and N(-m/2) in the places of N(a) and N(b), m
+    being the sensitivity (booking.py).
+
+    That pair is the worst one for all a and b within m/2 of 0, in any number of dimensions. For any
+    set S let p = Phi(z) be its mass under N(0), and the noise's sd be 1. By Neyman and Pearson N(a)
+    gives S at most Phi(z + m/2), and N(b) at least Phi(z - m/2). So for alpha >= 1, P(S) - alpha
+    Q(S) <= (1 - q)(1 - alpha) Phi(z) + q (Phi(z + m/2) - alpha Phi(z - m/2)). The accountant's pair
+    attains it on a half-line. Longer a or b are not covered. With b = 0 it covers a unit that is
+    added or removed, too.
+
+    On a full batch nobody is ever outside, |a - b| alone counts, and a smaller sensitivity can be
+    right (the laws in learn/queries.py).
+
+    Args:
+        entering: L2 length (L1 for Laplace noise) of what one unit in the sample adds, at most.
+        relation: the lineage's.
     """
     return entering * (2.0 if relation == "replace_one" else 1.0)
 
 
 def to_json(draw: Draw) -> dict[str, Any]:
-    """A draw as a journal holds it: without a law, for the event that is charged says it too, and
-    what an older dpladder began is resumed by the very same draws."""
+    """A draw as a journal holds it: without a law, for the event that is charged says it too. What
+    an older dpladder began is resumed by the very same draws."""
     document = asdict(draw)
     del document["law"]
     return document
@@ -187,7 +204,10 @@ def check_charge_matches_noise(
 ) -> None:
     """Refuse unless these draws cost exactly what these events charge.
 
-    It is what makes COMMIT safe: no job can be charged less than its noise earns.
+    It is what makes COMMIT safe: no job can be charged less than its noise earns. Three things are
+    compared, each within rounding (`EQUAL`). What lies under nothing comes to the Gaussians and
+    Laplace releases that are charged. What lies under a mask, a secret number of runs or rounds is
+    just one charged event each. A sample's sensitivity is that of `sampled_sensitivity`.
 
     Args:
         charged: events that the ledger is asked to book.

@@ -1,4 +1,10 @@
-"""What a mechanism costs: events, and the spend that pins an event to a lineage and a partition."""
+"""Events, which say how a mechanism uses data, and the spend that pins an event to a lineage and a
+partition.
+
+They are plain data: frozen, checked when they are made, and written to the ledger as JSON. What
+they cost stands in booking.py. All noise is relative to a sensitivity under the lineage's own
+relation, so an event means the same under both relations, but for `Sampled`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +23,7 @@ Relation = Literal["add_remove", "replace_one"]
 @dataclass(frozen=True)
 class Gaussian:
     """Gaussian mechanism. `sigma` is noise sd over the L2 sensitivity *under the lineage's own
-    relation*, so one event is exactly 1/sigma-GDP whatever the relation is."""
+    relation*, so one event is exactly 1/sigma-GDP whatever the relation is (gdp.py)."""
 
     sigma: float
 
@@ -27,8 +33,8 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Laplace:
-    """Laplace mechanism. `scale` is the noise scale over the L1 sensitivity under the lineage's
-    relation."""
+    """Laplace mechanism, 1/scale-DP. `scale` is the noise scale over the L1 sensitivity under the
+    lineage's relation."""
 
     scale: float
 
@@ -43,7 +49,7 @@ class Sampled:
 
     Under replace_one a unit may leave the sample while its replacement enters, so the sensitivity
     that `event` counts is twice what one unit can add, even where two units' contributions can
-    never be opposite.
+    never be opposite (`draws.sampled_sensitivity` has the proof).
     """
 
     probability: float
@@ -56,7 +62,8 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Exponential:
-    """Exponential mechanism, a pure epsilon-DP selection."""
+    """Exponential mechanism, or any other pure epsilon-DP release: its bound is that of randomised
+    response, the worst of them all."""
 
     epsilon: float
 
@@ -76,10 +83,16 @@ class ZCdp:
 
 @dataclass(frozen=True)
 class RepeatAndSelect:
-    """Papernot & Steinke 2022: run `event` K times, K ~ TNB(shape, mean), publish the best run
-    only. `shape` 1 is geometric, 0 logarithmic, inf Poisson. K is cut off at `limit`, where there
-    is one. Where runs look at earlier ones, their law stays within [low, high] of its prior (Wang
-    et al. 2023)."""
+    """Run `event` K times, K secret, and publish the best run only (Papernot & Steinke 2022;
+    selection.py).
+
+    Attributes:
+        event: one run, its score included.
+        mean, shape: the law of K: 1 is geometric, 0 logarithmic, inf Poisson.
+        limit: where K is cut off, if it is.
+        low, high: runs may look at earlier ones; their law stays within [low, high] of its prior
+            (Wang et al. 2023).
+    """
 
     event: Event
     mean: float
@@ -101,9 +114,15 @@ class RepeatAndSelect:
 
 @dataclass(frozen=True)
 class SubsetSelect:
-    """Koskela & Kulkarni 2023: `tuning` selects on a Poisson sample of `probability`, `final` sees
-    the rest of the units if `apart`, else all of them. Under add_remove alone. Booked at `delta0`
-    (booking.py)."""
+    """Tune on a secret random subset, and train on the rest or on everything (Koskela & Kulkarni
+    2023; subset.py). Under add_remove alone.
+
+    Attributes:
+        probability: with which each unit lies in the subset.
+        tuning: a private selection on the subset.
+        final: the training; it sees the other units if `apart`, else all of them.
+        delta0: that all of it is booked at (booking.py).
+    """
 
     probability: float
     tuning: RepeatAndSelect
@@ -145,6 +164,8 @@ class Composed:
 
 @dataclass(frozen=True)
 class Counted:
+    """An event, `count` times, each with noise of its own."""
+
     event: Event
     count: int = 1
 
@@ -178,14 +199,21 @@ Event = (
 
 
 def partition_version(declared: int | None) -> str:
-    """A version of the data as a partition has it."""
+    """A version of the data as a partition has it: empty where the operator declared none."""
     return "" if declared is None else str(declared)
 
 
 @dataclass(frozen=True)
 class Partition:
-    """The parts of a split rule that a mechanism reads. No parts named means every part. `version`:
-    of the data, by the number that the operator gave it; a unit's part may change with it."""
+    """The parts of a split rule that a mechanism reads. Disjoint parts compose in parallel
+    (composition.py).
+
+    Attributes:
+        split_rule: what decides which part a unit lies in.
+        parts: their names. No parts named means every part.
+        version: of the data, by the number that the operator gave it. A unit's part may change
+            with it, so a version is a split of its own.
+    """
 
     split_rule: str
     parts: tuple[str, ...] = ()
@@ -223,7 +251,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Spend:
-    """One mechanism's event, `count` times, on one lineage."""
+    """One mechanism's event, `count` times, on one lineage: what the ledger books.
+
+    Attributes:
+        relation: what neighbours are; a lineage has one for life.
+        partition: whose units the mechanism reads.
+        label: what it buys, for the reader alone.
+        query: digest of the query that was charged. A plan does not know it: inputs do not exist
+            yet.
+    """
 
     lineage: str
     relation: Relation
@@ -252,7 +288,8 @@ _FIELDS = {name: {f.name for f in dataclasses.fields(cls)} for name, cls in _TYP
 
 
 def mu(event: Event, count: int = 1) -> float | None:
-    """The mu of `count` such events if they are made of Gaussians only, else None."""
+    """The mu of `count` such events, rounded up, if they are made of Gaussians and nothing only.
+    Else None: they have no closed form, and booking.py prices them."""
     match event:
         case Gaussian(sigma):
             return gdp.mu_from_sigma(sigma, count)
@@ -267,7 +304,8 @@ def mu(event: Event, count: int = 1) -> float | None:
 
 
 def to_json(value: Any) -> Any:
-    """A spend, or any of its pieces, as plain JSON values; `from_json` reads it back equal."""
+    """A spend, or any of its pieces, as plain JSON values; `from_json` reads it back equal. JSON
+    has no infinity: a Poisson law's shape is written as text."""
     if dataclasses.is_dataclass(value):
         fields = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"type": type(value).__name__, **fields}
@@ -277,7 +315,13 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """What `to_json` wrote. What this version does not know is refused by name, never skipped."""
+    """What `to_json` wrote.
+
+    Raises:
+        Refused: a type or field that this version does not know. It is never skipped: a field that
+            is not understood may raise a price.
+        BadInput: a field is missing, or out of range.
+    """
     if isinstance(value, list):
         return tuple(from_json(item) for item in value)
     if not isinstance(value, dict):
@@ -304,7 +348,8 @@ def from_json(value: Any) -> Any:
 
 
 def flatten_events(events: Iterable[Counted]) -> Iterator[Counted]:
-    """What compositions hold, and what is booked together, one by one."""
+    """What compositions hold, and what is booked together, one by one, with counts multiplied.
+    Samples and selections stay whole: what is inside them costs another price alone."""
     for counted in events:
         if isinstance(counted.event, Composed | Booked):
             yield from flatten_events(
@@ -315,7 +360,7 @@ def flatten_events(events: Iterable[Counted]) -> Iterator[Counted]:
 
 
 def event_kind(event: Event) -> str:
-    """The event's kind without its numbers, as messages name it."""
+    """The event's kind without its numbers, as messages name it: `Sampled[Gaussian]`."""
     inner = getattr(event, "event", None)
     if isinstance(event, Composed | Booked):
         inside = ", ".join(dict.fromkeys(event_kind(part.event) for part in event.events))

@@ -4,8 +4,10 @@ releases.
 T releases of noise multiplier sigma are exactly sqrt(T)/sigma-GDP (Dong, Roth & Su 2019, Corollary
 3.3), and mu-GDP is exactly the curve delta(epsilon, mu) below (Corollary 2.13 there; Balle & Wang
 2018, Theorem 8). Every function rounds to the safe side: epsilon, delta and sigma up, a mu that may
-be spent down, a mu that was spent up. So epsilon(mu(e, d), d) <= e, and mu_of(sigma(m, T), T) <= m,
-with a relative slack below 1e-9.
+be spent down, a mu that was spent up. So epsilon(mu_from_epsilon(e, d), d) <= e, and
+mu_from_sigma(sigma(m, T), T) <= m, with a relative slack below 1e-9.
+
+"sigma" is a noise multiplier everywhere: the sd of the noise over the L2 sensitivity.
 """
 
 from __future__ import annotations
@@ -154,15 +156,18 @@ def mu_from_sigma(sigma: float, steps: int) -> float:
 
 
 def compose(mus: Iterable[float]) -> float:
-    """The mu of releases together: sqrt(sum of mu^2), rounded up.
-
-    It holds even when later mus depend on earlier releases (Smith & Thakurta 2022).
+    """The mu of releases together: sqrt(sum of mu^2), rounded up (Dong, Roth & Su 2019, Corollary
+    3.3). It holds even when later mus depend on earlier releases (Smith & Thakurta 2022).
     """
     return math.sqrt(math.fsum(_squared(m) for m in mus)) * _UP
 
 
 def remaining(total_mu: float, mus: Iterable[float]) -> float:
     """The mu that may still be spent within `total_mu` after `mus`.
+
+    Args:
+        total_mu: that all releases together may come to.
+        mus: of the releases before.
 
     Returns:
         sqrt(total_mu^2 - sum of mu^2), rounded down; 0 when nothing is left.
@@ -176,8 +181,15 @@ def remaining(total_mu: float, mus: Iterable[float]) -> float:
 def mu_of_pure(epsilon: float) -> float:
     """The mu for which every epsilon-DP mechanism is mu-GDP: 2 Phi^-1(e^epsilon / (1 + e^epsilon)).
 
-    The two trade-off curves touch where both errors are 1/(1 + e^epsilon); elsewhere the Gaussian
-    one is lower.
+    The two trade-off curves touch where both errors are 1/(1 + e^epsilon): a Gaussian's errors are
+    equal at Phi(-mu/2). The pure curve is two straight lines through that point, and the Gaussian
+    one, convex and symmetric, lies below both.
+
+    Args:
+        epsilon: 0 or more.
+
+    Returns:
+        mu, rounded up.
     """
     _check("epsilon", epsilon, zero=True)
     if epsilon > 700:  # P(N > z) <= exp(-z^2/2)/2 turned around

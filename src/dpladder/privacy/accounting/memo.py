@@ -15,7 +15,16 @@ from typing import Any
 
 
 def memoized_figure(name: str, arguments: Mapping[str, Any], compute: Callable[[], float]) -> float:
-    """The figure, computed once for each set of arguments and version of the formulas."""
+    """The figure, computed once for each set of arguments and version of the formulas.
+
+    A file that cannot be read, or is about something else, is computed anew. Whoever can write this
+    cache could lower a price; it lies with the operator, as home does.
+
+    Args:
+        name: of the figure.
+        arguments: all that it follows from, as JSON holds it.
+        compute: makes it, in seconds.
+    """
     question = json.dumps([name, arguments, _formulas()], sort_keys=True)
     path = _folder() / f"{hashlib.sha256(question.encode()).hexdigest()}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):

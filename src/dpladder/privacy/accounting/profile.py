@@ -21,7 +21,16 @@ class Curve:
 
 
 def gaussian_profile(epsilons: Floats, candidate: float) -> Floats:
-    """delta of mu-GDP at many epsilon >= 0 (Dong, Roth & Su 2019, Corollary 2.13), rounded down."""
+    """delta of mu-GDP at many epsilon >= 0 (Dong, Roth & Su 2019, Corollary 2.13), rounded down, so
+    that a Gaussian is never thought to dominate what it does not.
+
+    Args:
+        epsilons: any shape.
+        candidate: the mu.
+
+    Returns:
+        delta at each, in the same shape.
+    """
     import numpy as np
     from scipy.special import log_ndtr, ndtr
 

@@ -24,6 +24,9 @@ def remaining_mu(
 ) -> float:
     """The mu that one more mechanism may spend on a partition.
 
+    It is a proposal for a plan, by the unit that bears most today. The plan is composed whole
+    afterwards, and the ledger's limits hold whatever was proposed.
+
     Args:
         total_epsilon: that no unit may exceed.
         delta: the lineage's.
@@ -32,7 +35,10 @@ def remaining_mu(
         delta0: that the mechanism is booked at.
 
     Returns:
-        mu, rounded down; 0 where nothing is left.
+        mu, rounded down, above 0.
+
+    Raises:
+        Refused: nothing is left.
     """
     spent = _spent_on_partition(delta, spends, partition)
     beside = booking.total([spent, Entry(delta0=delta0)])
@@ -49,11 +55,17 @@ def remaining_mu(
 @dataclass(frozen=True)
 class Nearest:
     """Two ways out of a sweep too dear for its total: scale every rung's epsilon, or raise the
-    total."""
+    total.
+
+    Attributes:
+        sweep_epsilon: what the sweep costs as it is asked for.
+        total_epsilon: the smallest total that leaves the final run its share.
+        factor: the largest factor on the rungs' epsilons that leaves the share, at most 1, in
+            thousandths. 0 where none does.
+    """
 
     sweep_epsilon: float
-    total_epsilon: float  # the smallest total that leaves the share
-    # the largest factor on the rungs' epsilons that leaves the share; 1 when none is needed
+    total_epsilon: float
     factor: float
 
 
@@ -67,8 +79,13 @@ def nearest_feasible(
     """The nearest plans that leave `final_share` of mu^2 to the final run, in figures a person can
     type.
 
-    `sweep(factor)` are the sweep's spends with every rung's epsilon multiplied by `factor`; they
-    grow with it.
+    Args:
+        total_epsilon: that no unit may exceed.
+        delta: the lineage's.
+        sweep: the sweep's spends with every rung's epsilon multiplied by a factor; they grow with
+            it.
+        partition: whose units sweep and final run read.
+        final_share: between 0 and 1, both excluded.
     """
     if not 0 < final_share < 1:
         raise BadInput(f"final_share is {final_share}. It must lie between 0 and 1.")
@@ -116,7 +133,7 @@ def _round_up(value: float, figures: int = 3) -> float:
 
 
 def _spent_on_partition(delta: float, spends: Sequence[Spend], partition: Partition) -> Entry:
-    """What the worst unit of `partition` bears from spends."""
+    """What the worst unit of `partition` bears from spends, by its epsilon."""
     if not spends:
         return FREE
     # A free spend on the partition makes its parts known to the composition.

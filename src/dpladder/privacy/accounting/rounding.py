@@ -18,7 +18,7 @@ NEGLIGIBLE = Fraction(1, 10**9)  # of the last place that is shown
 
 @dataclass(frozen=True)
 class NoisedFigure:
-    """A figure, and the deviation that noise gives it."""
+    """A released figure, and the standard deviation that its noise gives it."""
 
     value: float
     sd: float
@@ -66,8 +66,14 @@ def mu_up(mu: float) -> str:
 
 
 def sampling_spread(share: float, sd: float, total: float) -> float:
-    """One deviation of a share of `total` records: over the noise, whose own is `sd`, and over
-    which records happened to be in the test."""
+    """One standard deviation of a share of records: over the noise, and over which records happened
+    to be in the test (a binomial's).
+
+    Args:
+        share: as it was released; noise may bring it below 0 or above 1.
+        sd: that the noise gives the share.
+        total: number of records, as it was released.
+    """
     inside = min(max(share, 0.0), 1.0)
     return math.hypot(sd, math.sqrt(inside * (1.0 - inside) / max(total, 1.0)))
 

@@ -3,18 +3,20 @@
 
 A run puts out y (weights and score) with law Q, which is mu-GDP in the data: for neighbours Q and
 Q', Q'(S) <= g(Q(S)) with g(u) = Phi(Phi^-1(u) + mu). Runs are ordered by score, ties by a random
-rank. K runs are made, K drawn from public law with generating function f(x) = E[x^K], and the best
-is put out. It has the law
+rank. K runs are made, K drawn from a public law with generating function f(x) = E[x^K], and the
+best is put out. It has the law
 
-    A(dy) = Q(dy) f'(Q(<= y)),                                                           (1)
+    A(dy) = Q(dy) f'(Q(<= y)),                                                                   (1)
 
 because k runs put out y with k Q(dy) Q(<= y)^(k-1). Two facts bound A by A':
 
-  The weight moves little. With u = Q(> y) and u' = Q'(> y) <= g(u), f'(Q(<= y)) / f'(Q'(<= y)) <=
-      e^e2,  e2 = sup over u of log f'(1 - u) - log f'(1 - g(u)).     (2)
-  The weight is at most f'(1) = E[K], so for every e1 and S, with delta the profile of mu-GDP,
-      integral over S of f'(Q(<= y)) (Q - e^e1 Q')(dy) <= E[K] delta(e1).
-      (3)
+**The weight moves little.** With u = Q(> y) and u' = Q'(> y) <= g(u),
+
+    f'(Q(<= y)) / f'(Q'(<= y)) <= e^e2,  e2 = sup over u of log f'(1 - u) - log f'(1 - g(u)).    (2)
+
+**The weight is at most f'(1) = E[K].** So for every e1 and S, with delta the profile of mu-GDP,
+
+    integral over S of f'(Q(<= y)) (Q - e^e1 Q')(dy) <= E[K] delta(e1).                          (3)
 
 Together A(S) <= e^(e1 + e2) A'(S) + E[K] delta(e1): the selection is (e1 + e2, E[K] delta(e1))-DP
 for every e1.
@@ -22,19 +24,21 @@ for every e1.
 For a truncated negative binomial K, f'(x) is proportional to (1 - (1 - gamma) x)^(-1-eta); for a
 Poisson K to e^(mx).
 
-The same proof holds beside other mechanisms, because w = f' only multiplies. Let B be mu_B-GDP and
-B' its law on the neighbour, published with the winner, each free to look at the other: with w <=
-e^e2 w' and w <= E[K],
-    integral over S of w Q B - e^(e1 + e2) w' Q' B' <= E[K] delta(e1) for the mu^2 + mu_B^2 of Q and
-    B together.   (4)
-So mus add in squares, e2 adds, and E[K] multiplies.
+**Beside other mechanisms** the same proof holds, because w = f' only multiplies. Let B be mu_B-GDP
+and B' its law on the neighbour, published with the winner, each free to look at the other. With
+w <= e^e2 w' and w <= E[K], and delta the profile of sqrt(mu^2 + mu_B^2)-GDP,
 
-K is cut off at a limit: above it, it becomes the least there may be. (2) to (4) stay as they are.
-Each coefficient k p_k of f' changes by a factor that falls with k (above 1 at the least k, 1 up to
-the limit, 0 beyond). So the mean of k - 1 under weights k p_k x^(k-1), which is d log f' / d log x,
-falls at every x: between two ranks log f' grows by no more than before, and f'(1) = E[K] falls; so
-does its sum with the chance of no run, which weights a Poisson law. A leaning law's arguments below
-0 only help: its true f' there is that at 0.
+    integral over S of w Q B - e^(e1 + e2) w' Q' B' <= E[K] delta(e1).                           (4)
+
+So mus add in squares, e2 adds, and E[K] multiplies. Where there may be no run at all, with
+probability p, B stands alone with that probability and adds p delta_B(e1): weights are E[K] + p.
+
+**K is cut off at a limit**: above it, it becomes the least there may be. (2) to (4) stay as they
+are. Each coefficient k p_k of f' changes by a factor that falls with k (above 1 at the least k, 1
+up to the limit, 0 beyond). So the mean of k - 1 under weights k p_k x^(k-1), which is d log f' / d
+log x, falls at every x. Between two ranks log f' grows by no more than before, and f'(1) = E[K]
+falls. So does its sum with the chance of no run, which weights a Poisson law. A leaning law's
+arguments below 0 only help: its true f' there is that at 0.
 
 None of this holds when somebody learns K, a loser, or how long the job took to make them.
 """
@@ -58,8 +62,14 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class Runs:
-    """The law of K. `shape` is eta: 0 is logarithmic, 1 geometric (stop with probability gamma
-    after each run), inf Poisson, which may make no run at all."""
+    """The law of the number of runs, K. It is public; the number itself stays secret.
+
+    Attributes:
+        mean: E[K] before it is cut off.
+        shape: eta of the truncated negative binomial (Papernot & Steinke 2022, Definition 1). 0 is
+            logarithmic, 1 geometric (stop with probability gamma after each run). inf is Poisson,
+            which may make no run at all.
+    """
 
     mean: float
     shape: float
@@ -77,7 +87,7 @@ class Runs:
 @dataclass(frozen=True)
 class Lean:
     """How far an adaptive proposal may lean away from its prior: its density over the prior's lies
-    in [low, high]."""
+    in [low, high]. The search holds its proposals to that by construction; no draw shows it."""
 
     low: float = 1.0
     high: float = 1.0
@@ -100,12 +110,16 @@ def epsilon(mu: float, runs: Runs, delta: float, lean: Lean = STRAIGHT) -> float
     Wang et al. 2023, Algorithm 1), each run's law lies in [low Q, high Q] whatever came before,
     which bounds (1) by low Q(dy) f'(1 - high u) and high Q(dy) f'(1 - low u). Then (2) compares
     high u' with low u, and the step from Q to Q' costs log(high/low) and high E[K] delta(e1).
+    The best e1 is the smallest at which high E[K] delta(e1) is within delta.
 
     Args:
         mu: of one run, its score included.
         runs: the law of K.
         delta: of the guarantee.
         lean: how far a proposal may lean away from its prior.
+
+    Returns:
+        epsilon, rounded up.
     """
     return joint(mu, loss(mu, runs, lean), weight(runs, lean), delta)
 
@@ -118,12 +132,15 @@ def joint(mu: float, loss: float, weight: float, delta: float) -> float:
         loss: sum of the losses e2.
         weight: product of the weights E[K].
         delta: of the guarantee.
+
+    Returns:
+        epsilon, rounded up.
     """
     return gdp.epsilon(mu, delta / weight) + loss
 
 
 def loss(mu: float, runs: Runs, lean: Lean) -> float:
-    """e2 of (2), leaning included."""
+    """e2 of (2), leaning included: the pure loss that a selection adds beside its runs' mu."""
     return math.log(lean.high / lean.low) + rank_loss(mu, runs, lean)
 
 
@@ -158,9 +175,23 @@ def rank_loss(mu: float, runs: Runs, lean: Lean = STRAIGHT) -> float:
 def largest(
     cost: Callable[[float], float], epsilon: float, high: float, close: float = 1e-9
 ) -> float:
-    """The largest mu, at most `high`, whose cost does not exceed epsilon, to within `close` of
-    itself; `cost` grows with mu, and each takes a while: secants between the two costs that enclose
-    epsilon, and a bisection wherever those do not halve what is open (Dekker 1969)."""
+    """The largest mu, at most `high`, whose cost does not exceed epsilon.
+
+    Secants between the two costs that enclose epsilon, and a bisection wherever those do not halve
+    what is open (Dekker 1969): each cost takes a while to compute.
+
+    Args:
+        cost: epsilon of a mu; it grows with mu.
+        epsilon: that may not be exceeded.
+        high: a mu that is looked no further than.
+        close: how near the answer comes to the largest, relative to `high`.
+
+    Returns:
+        mu whose cost was computed, and does not exceed epsilon.
+
+    Raises:
+        BadInput: even the smallest mu that was tried costs more.
+    """
     low, least = 0.0, close * high
     below, above = -epsilon, math.inf  # the costs at both ends, less epsilon
     halve = True
@@ -197,7 +228,7 @@ def _secant(low: float, high: float, below: float, above: float, close: float) -
 @cache
 def continuation_odds(runs: Runs) -> float:
     """(1 - gamma) / gamma of a truncated negative binomial of this mean (Papernot & Steinke 2022,
-    Definition 1): gamma itself may be too near 1 to be told from it."""
+    Definition 1). The odds keep their digits where gamma is too near 1 to be told from it."""
     low, high = 0.0, MOST_MEAN**2
     while True:
         odds = (low + high) / 2
@@ -213,13 +244,15 @@ def _scale(odds: float, shape: float) -> float:
 
 
 def weight(runs: Runs, lean: Lean = STRAIGHT) -> float:
-    """The bound on f' of (3), and what no run at all adds beside other releases."""
+    """The factor on the Gaussian's delta: the bound on f' of (3), and the chance of no run at all,
+    which counts beside other releases. It is 1 or more."""
     return lean.high * runs.mean + (math.exp(-runs.mean) if runs.shape == math.inf else 0.0)
 
 
 @cache
 def largest_count(runs: Runs) -> int:
-    """The limit of K, above which RARE of its law lies."""
+    """The limit that K is cut off at: the least with probability `RARE` or less above it. It bounds
+    how long a search may take, and costs nothing (above)."""
     total = 0.0
     for k, probability in _law(runs):
         total += probability
@@ -235,6 +268,9 @@ def number(uniform: float, runs: Runs, limit: int) -> int:
         uniform: in (0, 1], from the meter.
         runs: the law of K.
         limit: above which K becomes the least there may be.
+
+    Returns:
+        1 or more; with a Poisson law 0 or more.
     """
     total = 0.0
     for k, probability in _law(runs):

@@ -5,9 +5,8 @@ With probability q the unit that neighbours differ in lies in the subset; then t
 with a likelihood ratio L1 of its output. Else the final training sees it, with a ratio L2. Nobody
 knows which, so what is released has the ratio
 
-    L = q L1 + (1 - q) L2      where the final training sees the rest (their variant 1, `apart`), L
-    = (q L1 + 1 - q) L3      where it sees everything (variant 2): it is a release of its own beside
-    the mixture.
+    L = q L1 + (1 - q) L2    where the final training sees the rest (their variant 1, `apart`),
+    L = (q L1 + 1 - q) L3    where it sees everything (variant 2), L3 being its own ratio.
 
 Given the tuning's output, the final training's ratio is dominated by that of a Gaussian of its mu,
 and what remains is a convex function of L1. So both may be replaced by dominating pairs,
@@ -22,6 +21,9 @@ Renyi divergences of the same mixture term by term; this keeps the mixture as it
 selection.py, bounds its profile. The true one is convex in a = e^epsilon, so it lies below the
 convex envelope of the bound, whose chords between grid points are the profile of a discrete
 distribution of L1: minus the slopes are its tail probabilities.
+
+Neighbours differ in one unit's presence. Under replace_one a unit and its replacement could lie on
+different sides of the split, which this does not bound: booking.py refuses it.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ POINTS = 1_500  # and of epsilon
 
 
 def curve(event: SubsetSelect) -> Curve:
+    """The privacy profile of tuning and final training together, rounded up, in both directions."""
     ratios, masses, beyond = likelihood_ratios(event.tuning)
     final, q = 1.0 / event.final.sigma, event.probability
     epsilons = np.linspace(0.0, _largest_epsilon(ratios, final, q), POINTS)
@@ -51,8 +54,12 @@ def curve(event: SubsetSelect) -> Curve:
 
 
 def likelihood_ratios(tuning: RepeatAndSelect) -> tuple[Floats, Floats, float]:
-    """Values of L1 with their probabilities under Q, and the probability under P that it is
-    infinite."""
+    """A discrete law of L1 that dominates the tuning, as the proof above makes it.
+
+    Returns:
+        Values of L1, rising from 0; their probabilities under Q; and the probability under P that
+        L1 is infinite.
+    """
     run = mu(tuning.event)
     assert run is not None, "the runs of a selection on a subset are Gaussian"
     runs, lean = selection.Runs(tuning.mean, tuning.shape), selection.Lean(tuning.low, tuning.high)
