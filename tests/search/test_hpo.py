@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ def search(found_by, where, seed=0, asked=None, units=UNITS):
     source = ResearchNoise(terms, "toy", seed)
     declared = found_by.declare(where)
     check_charge_matches_noise(declared.events, declared.draws, where.constants.relation)
-    meter = Meter(declared.draws, source)
+    meter, numbers = Meter(declared.draws, source), count()
     within = {
         draw.name: meter.inner_meters(draw.name)
         for draw in declared.draws
@@ -83,7 +83,8 @@ def search(found_by, where, seed=0, asked=None, units=UNITS):
         if asked is not None:
             asked.append(ask)
         # refuses another mu
-        within[ask.within].meter("noise", [gaussian("noise", 1.0 / ask.mu, 1.0)])
+        noise = [gaussian("noise", 1.0 / ask.mu, 1.0)]
+        within[ask.within].meter(str(next(numbers)), noise)
         counted = ask.trained if ask.counted is None else ask.counted
         records = 1000 if counted is None else int(counted.sum())
         share = 0.9 * math.exp(-(math.log(ask.r / BEST) ** 2) / 8)

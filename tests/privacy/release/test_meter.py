@@ -103,12 +103,23 @@ def test_a_training_inside_a_search_draws_for_the_mu_that_the_search_declared(mu
 
 
 def test_trainings_inside_a_search_have_streams_of_their_own() -> None:
-    three = Draw("runs", "within", shape=(3,), sensitivity=0.5 * math.sqrt(3))
-    within = Meter([three], SOURCE).inner_meters("runs")
+    two = Draw("runs", "within", shape=(2,), sensitivity=0.5 * math.sqrt(2))
+    within = Meter([two], SOURCE).inner_meters("runs")
     draws = [gaussian("noise", 2.0, 1.0, (50,))]
-    one, again, other = (within.meter(name, draws).noise("noise", (50,)).values for name in "aab")
-    assert np.array_equal(one, again)
+    one, other = (within.meter(name, draws).noise("noise", (50,)).values for name in "ab")
     assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("mu", [0.5, 0.0])
+def test_no_two_trainings_inside_a_search_share_their_noise(mu: float) -> None:
+    """By one name they would draw the same noise, which the difference of their answers cancels."""
+    runs = Draw("runs", "within", shape=(3,), sensitivity=mu * math.sqrt(3))
+    within = Meter([runs], SOURCE).inner_meters("runs")
+    draws = [gaussian("noise", 2.0, 1.0, (50,))]
+    within.meter("a", draws)
+    within.meter("b", draws)
+    with pytest.raises(Refused, match="two trainings inside a search share a name"):
+        within.meter("a", draws)
 
 
 @pytest.mark.parametrize(

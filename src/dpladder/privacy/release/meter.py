@@ -181,16 +181,34 @@ class Meter:
 
 @dataclass(frozen=True)
 class Within:
-    """Gives each training inside a mechanism a meter of its own, and no more trainings than were
-    declared. Its draws must cost just the mu that was declared for one training; where that is 0
-    nothing is asked."""
+    """Gives each training inside a mechanism a meter of its own.
+
+    Guarantee: no two trainings share a stream, and where trainings cost something by themselves,
+    there are no more of them than were declared, each at just the mu that was declared for one.
+
+    Attributes:
+        source: streams of the draw that declared the trainings.
+        mu: of one training; 0 where its answers cost nothing by themselves, as in rounds of tests.
+        most: trainings; under a secret number of runs, as many as there may ever be.
+    """
 
     source: noise.DerivedNoise = field(repr=False)
-    mu: float  # of one training; 0 where its answers cost nothing by themselves
-    most: int  # trainings; under a secret number of runs, as many as there may ever be
+    mu: float
+    most: int
     numbers: Iterator[int] = field(default_factory=count, repr=False)  # one for each, in any thread
+    names: set[str] = field(default_factory=set, repr=False)
 
     def meter(self, name: str, draws: Sequence[Draw]) -> Meter:
+        """A meter for one more training.
+
+        Args:
+            name: of the training. Its streams follow from the name, whichever thread comes first.
+            draws: all that the training declares.
+
+        Raises:
+            Refused: for another mu than was declared, a training too many, or a name again. No
+                message names a training: how many there are may be secret.
+        """
         beside = any(draw.under for draw in draws)  # what lies under anything is not in its cost
         if self.mu and (beside or not math.isclose(cost(draws), self.mu, rel_tol=EQUAL)):
             raise Refused(
@@ -202,4 +220,10 @@ class Within:
                 f"a search makes more trainings than the declared {self.most}. Nothing was "
                 "published."
             )
+        if name in self.names:
+            raise Refused(
+                "two trainings inside a search share a name, and would share their noise. Nothing "
+                "was published: give each a name of its own."
+            )
+        self.names.add(name)
         return Meter(draws, noise.DerivedNoise(self.source.stream(name, 0)))
