@@ -12,21 +12,27 @@ TINY = 1e-12  # a record of zeros has no direction
 
 
 def lengths_of(rows: Floats) -> Floats:
+    """The L2 length of each row, of shape (..., 1)."""
     lengths: Floats = np.sqrt((rows * rows).sum(axis=-1, keepdims=True))
     return lengths
 
 
 def to_length(rows: Floats, length: float) -> Floats:
+    """Each row scaled to this length. A row of zeros stays one: it has no direction."""
     return rows * (length / np.maximum(lengths_of(rows), TINY))
 
 
 def scale_into_ball(rows: NDArray[Any], radius: float, exact: bool) -> Floats:
-    """Rows within a ball; where `exact`, at its edge."""
+    """Rows within a ball around 0, each as a function of itself alone; where `exact`, at its edge.
+
+    Sensitivity: a row has length `radius` at most, whatever it was.
+    """
     return to_length(np.asarray(rows, np.float64), radius) if exact else clip_rows(rows, radius)
 
 
 def clip_rows(rows: NDArray[Any], radius: float) -> Floats:
-    """Each row x as x * min(1, radius / ||x||), in float64."""
+    """Each row x as x * min(1, radius / ||x||), in float64, so that a row has length `radius` at
+    most (Abadi et al. 2016, Algorithm 1)."""
     rows = np.asarray(rows, np.float64)
     norms = lengths_of(rows)
     factors = np.divide(radius, norms, out=np.ones_like(norms), where=norms > radius)

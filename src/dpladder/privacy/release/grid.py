@@ -57,7 +57,8 @@ TAIL = 2.0**-49  # the probability of what that leaves out
 
 @dataclass(frozen=True)
 class Noise:
-    """Noise of unit scale, and the scale that it is declared at."""
+    """Noise of unit scale, and the scale that it is declared at. `add_to` is the one way to use it:
+    noise that is added elsewhere would leave off the grid."""
 
     values: Floats
     scale: float

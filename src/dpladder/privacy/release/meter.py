@@ -1,5 +1,9 @@
 """The meter: the one door through which randomness reaches a private job. What was declared is
-drawn, exactly."""
+drawn, exactly.
+
+A job declares its draws before it reads data, and the ledger charges it for just those
+(accounting/draws.py). So what a job may do with its noise is to ask for the next draw by its name.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,11 @@ class Used:
 
 
 class Streams(Protocol):
-    def stream(self, name: str, index: int) -> bytes: ...
+    """Where a meter's randomness comes from: home's key, research's seed, or another draw."""
+
+    def stream(self, name: str, index: int) -> bytes:
+        """The 32-byte key of the draw of this name and number; no two draws share one."""
+        ...
 
 
 class Meter:
@@ -83,6 +91,9 @@ class Meter:
         Args:
             name: of the declared draw.
             shape: of the sum; it must be the declared one.
+
+        Returns:
+            Noise of unit scale, with the scale that was declared: no caller can lower it.
         """
         draw = self._declared.get(name)  # _take refuses a name that is not declared
         kind: Distribution = (
@@ -97,14 +108,16 @@ class Meter:
         return self._declared.get(draw.name) == draw
 
     def uniform(self, name: str) -> Floats:
-        """Uniforms on (0, 1], as many as were declared."""
+        """Uniforms on (0, 1], as many as were declared. Secret randomness that costs nothing by
+        itself, such as places of trials; numbers of runs come from `runs` alone."""
         stream = self._take_stream(name, "uniform")
         if self._declared[name].law is not None:
             self._refuse(f"draw {name} is a number of runs by a declared law, and no uniform")
         return self._note(name, noise.uniform(stream, self._declared[name].shape))
 
     def runs(self, name: str) -> int:
-        """A secret number of runs, by the declared law. It must never be published."""
+        """A secret number of runs, by the declared law. It must never be published: the price of a
+        private selection rests on nobody knowing it (accounting/selection.py)."""
         law = self._declared[name].law if name in self._declared else None
         stream = self._take_stream(name, "uniform", ())
         if law is None:
@@ -128,14 +141,18 @@ class Meter:
 
     def inner_meters(self, name: str) -> Within:
         """Meters for trainings inside this mechanism, whose own draws may hang on secret ones made
-        here."""
+        here, and so cannot be declared one by one. `Within` holds them to their mu."""
         stream, draw = self._take_stream(name, "within"), self._declared[name]
         over = self._declared.get(draw.under)
         runs = 1 if over is None or over.law is None else over.law[2]
         return Within(noise.DerivedNoise(stream), draw.mu_of_each, math.prod(draw.shape) * runs)
 
     def close(self) -> None:
-        """Refuse unless everything declared was drawn, and nothing else was tried."""
+        """Refuse unless everything declared was drawn, and nothing else was tried.
+
+        A draw that was charged and not made is no loss of privacy. It is refused all the same, for
+        what a job leaves undone may depend on its data.
+        """
         fewer = [name for name, draw in self._declared.items() if self._made[name] < draw.count]
         if fewer:
             self._refuse(

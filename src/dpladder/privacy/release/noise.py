@@ -44,7 +44,11 @@ BLOCK = 1 << 13  # samples made at a time: the work arrays stay in cache
 
 @dataclass(frozen=True)
 class SecretNoise:
-    """The noise of one committed query: PRF(key, query digest, nonce, name of the draw, index)."""
+    """The noise of one committed query: PRF(key, query digest, nonce, name of the draw, index).
+
+    The ledger makes a nonce for each COMMIT, of 128 random bits, and holds none twice. So no two
+    answers share a stream, not even two of one query under two charges.
+    """
 
     key: bytes = field(repr=False)  # home's subkey for this purpose
     query: str
@@ -57,7 +61,8 @@ class SecretNoise:
 
 @dataclass(frozen=True)
 class DerivedNoise:
-    """Streams of a draw's own stream, for a mechanism inside the one that declared it."""
+    """Streams of a draw's own stream, for a mechanism inside the one that declared it
+    (`meter.Within`)."""
 
     key: bytes = field(repr=False)
 
@@ -90,7 +95,8 @@ class ResearchNoise:
 
 def encode(value: object) -> bytes:
     """One byte string for each value, and never the same for two: every element carries its type
-    and length. Floats are written out in full."""
+    and length. Floats are written out in full. The order of a mapping's keys does not count, that
+    of a sequence does."""
     match value:
         case None | bool():
             tag, body = "n", str(value).encode()
@@ -139,6 +145,14 @@ def laplace(stream: bytes, shape: Shape) -> Floats:
     For a Box-Muller pair, (N1² - N2²)/2 = -ln(u)·cos(2a) with a uniform angle a. Two of them add to
     half the difference of two chi-squares with two degrees of freedom each: the difference of two
     exponentials, which is Laplace.
+
+    Args:
+        stream: the 32-byte key of one draw's own stream.
+        shape: of the array.
+
+    Returns:
+        float64, each within 178 units of 2^-50 of an ideal one, but for a probability of 2 e^-35
+        (grid.py).
     """
 
     def block(words: Words) -> Floats:

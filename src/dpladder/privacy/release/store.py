@@ -32,8 +32,15 @@ from dpladder.privacy.release.noise import ResearchNoise, SecretNoise, encode
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job released, what that cost, by which versions of mechanisms, and whether it had been
-    released before."""
+    """What a job released, for its privacy record.
+
+    Attributes:
+        restored: whether it had been released before, and cost nothing now.
+        query: digest of the query.
+        output: digest of the released bytes, and the name of their folder in home.
+        spends: what it was charged when it was first answered.
+        versions: of the mechanisms that answered it then.
+    """
 
     restored: bool
     query: str
@@ -54,9 +61,17 @@ def query_digest(**parts: object) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What a job asks of private data, what that costs and draws, and where its answer goes: which
-    file of it to which path. `question` is known before anything is read, `query` names upstream
-    releases too. `units`: a digest of those that there are, for home's eyes alone."""
+    """What a job asks of private data, what that costs and draws, and where its answer goes.
+
+    Attributes:
+        job: its label, for people.
+        question: what the ledger reserved it under. It is known before anything is read.
+        query: digest of all that the answer follows from, upstream releases included, records not
+            (`query_digest`).
+        spends, draws: made from the same sensitivities; COMMIT refuses them otherwise.
+        outputs: which file of the answer goes to which path.
+        units: a digest of the units that there are, for home's eyes alone.
+    """
 
     job: Job
     question: str
@@ -70,9 +85,13 @@ class Question:
 @dataclass(frozen=True, eq=False)
 class Work:
     """A question that has to be answered now: all randomness from the meter, its files into the
-    folder."""
+    folder, which nobody else sees.
 
-    place: int  # among all the questions that are asked together
+    Attributes:
+        place: among all the questions that are asked together.
+    """
+
+    place: int
     meter: Meter
     folder: Path
 
@@ -89,15 +108,25 @@ def release_together(
 ) -> list[Outcome]:
     """Answer each of several jobs' questions once, ever, and publish the answers.
 
-    Each is committed, kept and DONE by itself, and what is DONE already is restored. Killed at any
-    moment, no charge and no answer is lost.
+    Each is committed, kept and DONE by itself, and what is DONE already is restored, free. Killed
+    at any moment, no charge and no answer is lost: a charge stands on the disk before private data
+    is read, and an answer does, whole, before it is DONE and copied.
 
     Args:
+        ledger: of the one lineage that is asked.
+        questions: with queries of their own.
         produce: Writes the files of `outputs` of those that are left into the folders that it is
             given, all randomness from their meters. It runs once, after COMMIT, and is the place to
             read private data.
         seed: Makes the noise repeatable, on research lineages only.
         ready: Runs before COMMIT: what it refuses costs nothing.
+
+    Returns:
+        An outcome for each question, in their order.
+
+    Raises:
+        Refused: a question has no reservation, its draws are not what is charged, more or less is
+            drawn than was declared, or what was kept is damaged.
     """
     for question in questions:
         if any(name != Path(name).name or name.startswith(".") for name in question.outputs):
@@ -146,8 +175,11 @@ def _answer(
     seed: int | None,
     ready: Callable[[], None] | None,
 ) -> dict[str, LedgerCharge]:
-    """COMMIT all, compute what no earlier attempt kept, keep, DONE. A question whose answer is gone
-    stays COMMITTED."""
+    """COMMIT all, compute what no earlier attempt kept, keep, DONE.
+
+    An attempt that died after it kept an answer left it complete: that answer is finished, and no
+    other is computed. A question whose answer is gone stays COMMITTED.
+    """
     charges_found = [_charge_to_use(ledger, question) for question in questions]
     for one in charges_found:
         _research_noise(ledger, one, seed)  # refused before anything is charged
@@ -212,7 +244,13 @@ def _publish_answer(
 
 
 def is_kept(home: Home, path: Path, lineage: str | None) -> bool:
-    """Whether a file is, byte for byte, one that the lineage, or any, released under this name."""
+    """Whether a file is, byte for byte, one that was released under this name.
+
+    Args:
+        home: where released bytes are kept.
+        path: the file.
+        lineage: whose release it should be; None means any.
+    """
     matches = home.releases.glob(f"{lineage or '*'}/*/*/{path.name}")
     size = path.stat().st_size
     return any(

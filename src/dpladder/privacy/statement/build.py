@@ -56,9 +56,22 @@ def build(
     files: Mapping[str, str],
     made_by: Callable[[Job, LedgerCharge], str] = lambda job, charge: "",
 ) -> Statement:
-    """The statement of a finished DAG. Refused when a record, the ledger and the plan do not tell
-    one story. `made_by`: how a release was made, where that is to be told. `digests`, `files`: of
-    records and of all else that was published, by path."""
+    """The statement of a finished DAG.
+
+    Args:
+        plan: of the config that was run.
+        records: the privacy record of every job, by its path.
+        digests: of each record's bytes, by its path.
+        states: what each lineage's ledger holds.
+        anchors: where each ledger stood; the lineages are stated in this order.
+        origin: when it is composed, and by what.
+        files: digests of all else that was published, by path.
+        made_by: how a release was made, where today's dpladder would make it otherwise; else empty.
+
+    Raises:
+        Refused: a record, the ledger and the plan do not tell one story, or a model costs more than
+            its total.
+    """
     recorded = [record for record in records.values() if "spends" in record]
     planned = {spend.question: spend.job for spend in plan.spends}
     datasets = {
@@ -90,7 +103,8 @@ def build_own(
     origin: Origin,
 ) -> Statement:
     """The statement of the mechanisms of the user's own on one lineage (external_ledger/): no plan
-    stands behind them, and no model."""
+    stands behind them, and no model. Without a plan every later spend may follow from an earlier
+    release, so without a limit there is rarely a guarantee (`guarantee_of`)."""
     terms = state.terms
     assert terms is not None, "a lineage is opened before it is stated"
     job_by_question = {
@@ -112,7 +126,8 @@ def build_own(
 
 
 def common_value(values: Iterable[Value]) -> Value | None:
-    """What all of them are, if they are the same."""
+    """What all of them are, if they are the same; else None, and the statement says it by
+    lineage."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None
 
@@ -129,8 +144,14 @@ def limit_was_exceeded(dataset: Stated) -> bool:
 
 
 def guarantee_of(dataset: Stated) -> Cost | None:
-    """The figure that holds: the limit that was declared, or what was planned as a whole; else none
-    does (docs/design.md, line 17)."""
+    """The figure that is guaranteed for one lineage (docs/design.md, line 17).
+
+    Returns:
+        The limit, where one was declared and kept: later runs are held to it, too. Else what was
+        spent so far, where nothing was planned after the first release. Else None: whoever chose a
+        later spend because of an earlier result could as well have gone on, so no figure that
+        follows from what was spent bounds it.
+    """
     if limit_was_exceeded(dataset):
         return None
     if dataset.lifetime_epsilon is not None:
@@ -143,7 +164,12 @@ def guarantee_of(dataset: Stated) -> Cost | None:
 
 def seal(statement: Mapping[str, Any], key: bytes) -> Document:
     """The statement's document with its digest, which shows any slip, and a MAC, which shows any
-    forgery to who has the key."""
+    forgery to who has the key.
+
+    Args:
+        statement: as plain JSON values; an older id and seal in it do not count.
+        key: home's, for this purpose.
+    """
     text = _canonical(statement)
     return {
         **statement,
@@ -167,9 +193,10 @@ def _stated(
 ) -> Stated:
     """What the statement says of one lineage.
 
-    Three sets of the ledger's items matter: `current`, whose results lie here as their records say;
-    `lines`, all that was charged for questions that are asked or recorded here (`names`, with their
-    labels); and `beside`, what else was spent on the same people. The lifetime counts all three."""
+    Three sets of the ledger's items matter. `current` are those whose results lie here as their
+    records say. `lines` are all that was charged for questions that are asked or recorded here
+    (`names`, with their labels), other answers to them included. `beside` is what else was spent on
+    the same people. The lifetime counts them all."""
     terms, lineage = state.terms, anchor.lineage
     assert terms is not None, "a lineage with finished jobs has an opened ledger"
     current = _current(records, state, lineage)
@@ -279,12 +306,14 @@ def _line(
 
 
 def figure_of(lines: Iterable[StatedSpend], delta: float) -> Cost:
+    """What stated spends compose to at delta: the worst unit's."""
     whole = compose(_spends(lines), delta)
     return Cost(whole.epsilon, whole.mu)
 
 
 def figures_of(lines: Iterable[StatedSpend], delta: float) -> Costs:
-    """The DAG's composed figures from its spends."""
+    """The DAG's composed figures from its spends: of the worst unit, and of each part's units.
+    `exact` are those where all was Gaussian, so that mu says everything."""
     whole = compose(_spends(lines), delta)
     exact = whole.mu is not None and not whole.entry.delta0
     return Costs(
@@ -299,7 +328,7 @@ def figures_of(lines: Iterable[StatedSpend], delta: float) -> Costs:
 
 def earlier_releases(lines: Sequence[StatedSpend]) -> list[StatedSpend]:
     """What was released before the last of all jobs was reserved, and so may have been a reason for
-    it."""
+    it. Where there is none, all of it was chosen before anything was seen."""
     last = max((line.reserved for line in lines), default=0)
     return [line for line in lines if line.released is not None and line.released < last]
 
@@ -318,8 +347,15 @@ def notes_on_releases(lines: Iterable[StatedSpend]) -> list[str]:
 def models_of(
     promises: Iterable[Promise], lines: Lines, beside: Lines, delta: float, limited: bool
 ) -> dict[str, StatedModel]:
-    """The final models of one lineage by their paths. `limited`: whether a total holds, which it
-    does not in research."""
+    """The final models of one lineage by their paths.
+
+    Args:
+        promises: the models that the plan promised.
+        lines: what was spent on what this DAG asks.
+        beside: what else was spent on the lineage.
+        delta: the lineage's.
+        limited: whether a total holds, which it does not in research.
+    """
     return {promise.path: _model_of(promise, lines, beside, delta, limited) for promise in promises}
 
 
@@ -382,6 +418,7 @@ def _spends(lines: Iterable[StatedSpend]) -> list[Spend]:
 
 
 def mu_of_spend(spend: Spend) -> float | None:
+    """The mu that a spend is booked at; None where more than a Gaussian is behind it."""
     entry = entry_of(spend)
     return entry.mu if entry.is_gaussian else None
 

@@ -1,5 +1,10 @@
 """Holding a statement against the records beside it: from the files alone, without the data, the
-ledger or the machine."""
+ledger or the machine.
+
+Every figure is composed anew from the spends that the statement lists, and those are compared with
+the records. Whether spends are missing altogether, the ledger alone can say (`dpladder ledger
+verify`).
+"""
 
 from __future__ import annotations
 
@@ -45,7 +50,16 @@ ROUNDING = 1e-9
 
 
 def check(statement: Document, results: Path, key: bytes | None = None) -> list[str]:
-    """Every disagreement between a statement and the records beside it, each naming its file."""
+    """Every disagreement between a statement and the files beside it.
+
+    Args:
+        statement: as read from privacy.json.
+        results: its folder, an absolute path.
+        key: home's, to see a forgery; without it a slip alone is seen.
+
+    Returns:
+        A sentence for each, which begins with the file; none where all agrees.
+    """
     problems = _check_records(statement, results)
     if not is_sealed(statement, key):
         problems.append("privacy.json: changed since it was written")
@@ -303,8 +317,16 @@ def _is_same(a: Any, b: Any) -> bool:
 
 
 def checked_statement(results: Path, undone: str) -> Document:
-    """The statement of a finished run, which follows from the records beside it; else a refusal,
-    which says what was not done."""
+    """The statement of a finished run, which follows from the records beside it.
+
+    Args:
+        results: its folder.
+        undone: what the caller did not do, for the refusal.
+
+    Raises:
+        Refused: something disagrees.
+        BadInput: there is no statement, or it cannot be read.
+    """
     statement = read_statement(results)
     if problems := check(statement, results.resolve()):
         raise Refused(f"{'; '.join(problems)}. {undone}")
@@ -312,7 +334,8 @@ def checked_statement(results: Path, undone: str) -> Document:
 
 
 def read_statement(results: Path) -> Document:
-    """The statement of a results folder."""
+    """The statement of a results folder, as it is written: nothing of it is checked but its form
+    (`check`)."""
     path = results / "privacy.json"
     try:
         statement = json.loads(path.read_text("utf-8"))

@@ -16,7 +16,8 @@ Relation = Literal["add_remove", "replace_one"]
 
 @dataclass(frozen=True)
 class Cost:
-    """What composes to what. `mu` is null where no Gaussian says it exactly."""
+    """What composes to what, at the lineage's delta. `mu` is null where no single Gaussian says
+    it: then epsilon alone holds."""
 
     epsilon: float
     mu: float | None
@@ -32,13 +33,19 @@ class NamedJob:
 
     @property
     def job(self) -> Job:
+        """The same as the ledger and messages name it."""
         return Job(self.experiment, self.rule, tuple(sorted(self.wildcards.items())))
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A final model, or counts of another lineage's, the total it was promised at, and all jobs
-    that its price composes."""
+    """What an experiment puts out at a total that was promised beforehand.
+
+    Attributes:
+        path: of the final model's weights, or of counts of another lineage's model.
+        target_epsilon: the total that it may cost, its search included.
+        jobs: all that its price composes: its own and its ancestors'.
+    """
 
     path: str
     experiment: str
@@ -70,8 +77,12 @@ class PlannedModel(Promise, Cost):
 
 @dataclass(frozen=True)
 class PlannedLineage(Cost):
-    """`units`: how many each part has by declaration, by the first experiment's nominal size; where
-    the source names each unit's part, those that train alone."""
+    """What a plan spends on one lineage.
+
+    Attributes:
+        units: how many each part has by declaration, by the first experiment's nominal size. Where
+            the source names each unit's part, those that train alone.
+    """
 
     relation: Relation
     delta: float
@@ -81,8 +92,12 @@ class PlannedLineage(Cost):
 
 @dataclass(frozen=True)
 class PlannedSpend(NamedJob):
-    """`question`: what the ledger knows it by. `in_parallel`: whether nobody bears it together with
-    the training."""
+    """A spend that a plan will make.
+
+    Attributes:
+        question: what the ledger knows it by.
+        in_parallel: whether nobody bears it together with the training.
+    """
 
     question: str
     label: str
@@ -107,13 +122,22 @@ class PlannedLifetime:
 
 @dataclass(frozen=True)
 class PlanDocument:
-    """What a config will spend. The figures on top are the first lineage's. `config`: a digest of
-    all that private jobs read of the config. `keys`: all that an experiment's results follow from,
-    by experiment, empty in research. `mechanisms`: the names of those behind each job that spends,
-    by experiment and rule. `deployment`: its section of that name. `notes`: what it cannot hope
-    for. What hangs on the ledger, `feasible`, `problems`, `lifetimes` and `kept`, what is told of
-    releases by older versions, is left at its default in results/plan.json, because it changes
-    while the plan is carried out."""
+    """What a config will spend. The figures on top are the first lineage's.
+
+    What hangs on the ledger is left at its default in results/plan.json, because it changes while
+    the plan is carried out: `feasible`, `problems`, `lifetimes` and `kept`.
+
+    Attributes:
+        config: a digest of all that private jobs read of the config.
+        keys: all that an experiment's results follow from, by experiment; empty in research.
+        deployment: the config's section of that name.
+        choices: what the plan chose where the config left it open, in words, by experiment.
+        notes: what the config cannot hope for.
+        feasible, problems: whether the ledger has room for it, and else why not.
+        lifetimes: each lineage's, before and after.
+        kept: what is told of releases by older versions.
+        mechanisms: the names of those behind each job that spends, by experiment and rule.
+    """
 
     mode: Mode
     relation: Relation
@@ -143,13 +167,21 @@ class PlanDocument:
 
 @dataclass(frozen=True)
 class StatedSpend(NamedJob):
-    """`rule`, `experiment`, `wildcards`: a label, by the config of today or, of what it no longer
-    asks, by that of who asked first; `question`: what the ledger knows it by. `mu`, `epsilon`: of
-    this spend alone. `superseded`: of another answer to the question than the one that is stated.
-    `reserved`, `released`: entries of the ledger. `unsound`: why it costs more than was booked for
-    it, where a bug that is mended made it so. `continued`: the entry of the last run that took it
-    up again, after something was released. `made`: how, where whoever composed the statement would
-    make it otherwise: by older versions, or by other packages; else empty."""
+    """One charge of the ledger, as the statement counts it.
+
+    Attributes:
+        rule, experiment, wildcards: a label, by the config of today; of what it no longer asks, by
+            that of who asked first.
+        mu, epsilon: of this spend alone.
+        superseded: whether it is of another answer to the question than the one that is stated.
+        reserved, released: numbers of entries of the ledger.
+        spend: as JSON (accounting/events.py).
+        question: what the ledger knows it by.
+        unsound: why it costs more than was booked for it, where a bug that is mended made it so.
+        continued: the entry of the last run that took it up again, after something was released.
+        made: how, where whoever composed the statement would make it otherwise: by older versions,
+            or by other packages; else empty.
+    """
 
     label: str
     partition: str
@@ -168,10 +200,15 @@ class StatedSpend(NamedJob):
 
 @dataclass(frozen=True)
 class StatedModel(Cost):
-    """`with_earlier`: together with what was released before it was planned, or taken up again,
-    null where there was nothing: then that is its figure. `epsilon` and `mu` are its price, which
-    its total bounds. `search_share`: of mu squared; null of a private search, whose training and
-    search are one."""
+    """A final model with its two figures (docs/design.md, line 15). `epsilon` and `mu` are its
+    price, which its total bounds.
+
+    Attributes:
+        with_earlier: the price together with what was released before it was planned, or taken up
+            again; null where there was nothing. Where there was something, that is its figure.
+        search_share: the search's share of mu squared; null of a private search, whose training and
+            search are one.
+    """
 
     experiment: str
     target_epsilon: float
@@ -203,10 +240,20 @@ class Costs(Cost):
 
 @dataclass(frozen=True)
 class Stated(Costs):
-    """One lineage, under its own relation and at its own delta. `lifetime_mu`: the limit as a
-    Gaussian's, null where other events may be charged beside it. `planned`: whether nothing about
-    the lineage was planned after its first release. `chosen`: of whichever model is chosen among
-    all that were ever released; null where there are no two."""
+    """One lineage, under its own relation and at its own delta.
+
+    Attributes:
+        unit, cap: whose privacy is protected, and how many records of each count.
+        lifetime_epsilon: the limit that was declared; null where none was.
+        lifetime_mu: the limit as a Gaussian's; null where other events may be charged beside it.
+        lifetime_spent: the epsilon of all that was ever charged. It is no guarantee by itself.
+        planned: whether nothing about the lineage was planned after its first release.
+        artifacts: the final models, by path.
+        outside_this_dag: what else was spent on the same people.
+        ledger: where it stood.
+        chosen: the cost of whichever model is chosen among all that were ever released; null where
+            there are no two.
+    """
 
     relation: Relation
     delta: float
@@ -234,10 +281,17 @@ class Origin:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a finished DAG guarantees. `relation`, `delta`: those of all its lineages, null where
-    they differ. `origin`: when it was composed, and by what. `config`: the plan's digest of it.
-    `records`: each rule's privacy record by its digest; `files`: so every other file that jobs
-    before the statement published, weights and scores among them."""
+    """What a finished DAG guarantees.
+
+    Attributes:
+        relation, delta: those of all its lineages; null where they differ.
+        datasets: what is guaranteed and was spent, by lineage.
+        records: the digest of each job's privacy record, by path.
+        origin: when it was composed, and by what.
+        config: the plan's digest of it; empty of a ledger alone.
+        files: the digest of every other file that jobs before the statement published, weights and
+            scores among them, by path.
+    """
 
     mode: Mode
     relation: Relation | None

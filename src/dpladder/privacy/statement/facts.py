@@ -76,9 +76,17 @@ def _level(dataset: Stated) -> str:
 
 
 def group_guarantee(bound: Cost, delta: float, size: int) -> str:
-    """What somebody with several units bears: of mu-GDP, k mu (Dong, Roth & Su 2019, Theorem 2.14).
+    """What somebody with several units bears, in words: of mu-GDP, k mu (Dong, Roth & Su 2019,
+    Theorem 2.14).
+
     Otherwise it is (k epsilon, delta (1 + e^epsilon + ...)): k epsilon says too little, so only the
-    factor is told."""
+    factor is told.
+
+    Args:
+        bound: the guarantee for one unit.
+        delta: the lineage's, at which the group's epsilon is told, too.
+        size: k, the number of units.
+    """
     if bound.mu is None:
         return f"{size} times epsilon, at a larger delta"
     return (
@@ -88,7 +96,12 @@ def group_guarantee(bound: Cost, delta: float, size: int) -> str:
 
 
 def fill_template(name: str, facts: dict[str, Any]) -> dict[str, Any]:
-    """A text with its facts put in."""
+    """A text with its facts put in. A fact that is missing stops it: no text goes out with a gap.
+
+    Args:
+        name: of the text, a file in texts/.
+        facts: of `facts_of`.
+    """
     from jinja2 import Environment, StrictUndefined
 
     templates = Environment(undefined=StrictUndefined)  # each document escapes for itself

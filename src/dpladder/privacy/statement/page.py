@@ -1,4 +1,8 @@
-"""The statement as one page, in words: what a privacy officer reads and signs."""
+"""The statement as one page, in words: what a privacy officer reads and signs.
+
+It follows from the statement's JSON byte for byte, so that `dpladder verify` can hold the one
+against the other (docs/design.md, line 21): no clock, no ledger and no config is read here.
+"""
 
 from __future__ import annotations
 
@@ -72,11 +76,21 @@ GLOSSARY = {
 
 @dataclass(frozen=True)
 class Wording:
-    """What a statement of a workflow and one of a ledger alone (external_ledger/) say otherwise."""
+    """What a statement of a workflow and one of a ledger alone (external_ledger/) say otherwise.
+
+    Attributes:
+        origin: what the releases are called together.
+        person: what makes people the unit.
+        relation: where the relation was chosen.
+        published: what may be published, and what never.
+        declared: what is public by declaration, and so not protected.
+        lineage_phrase: who is trusted to name lineages.
+        cut: what holds of clipping, where dpladder did it.
+    """
 
     origin: str
-    person: str  # what makes people the unit
-    relation: str  # where the relation was chosen
+    person: str
+    relation: str
     published: str
     declared: str
     lineage_phrase: str
@@ -122,7 +136,7 @@ LEDGER = Wording(
 
 
 def statement_wording(statement: Statement) -> Wording:
-    """A statement of a ledger alone has no config behind it."""
+    """The words for this statement: one of a ledger alone has no config behind it."""
     return WORKFLOW if statement.config else LEDGER
 
 
@@ -252,10 +266,12 @@ def _units(statement: Statement) -> str:
 
 
 def detection_rate_text(bound: Cost, delta: float) -> str:
-    """The true positives of the best test at FALSE_ALARMS, in percent, rounded up:
-    Phi(Phi^-1(alpha) + mu) of a mu-GDP release (Dong, Roth & Su 2019, (6)); min(e^eps alpha +
-    delta, 1 - e^-eps (1 - delta - alpha)) of any (eps, delta)-DP one (Kairouz, Oh & Viswanath 2015,
-    Theorem 2.1)."""
+    """The true positives of the best test at FALSE_ALARMS, in percent, rounded up.
+
+    A mu-GDP release allows Phi(Phi^-1(alpha) + mu) (Dong, Roth & Su 2019, (6)), any (eps, delta)-DP
+    one min(e^eps alpha + delta, 1 - e^-eps (1 - delta - alpha)) (Kairouz, Oh & Viswanath 2015,
+    Theorem 2.1).
+    """
     normal = NormalDist()
     odds = math.exp(min(bound.epsilon, 700.0))
     most = min(odds * FALSE_ALARMS + delta, 1.0 - (1.0 - delta - FALSE_ALARMS) / odds, 1.0)
@@ -265,7 +281,9 @@ def detection_rate_text(bound: Cost, delta: float) -> str:
 
 
 def first_line(statement: Statement, lineage: str) -> str:
-    """The lineage's lifetime comes first (docs/design.md, line 17)."""
+    """What is guaranteed about a lineage, in one sentence. The lifetime limit comes first
+    (docs/design.md, line 17); what was spent so far is called a guarantee only where all of it was
+    planned before its first release."""
     dataset = statement.datasets[lineage]
     delta, spent = round_up_short(dataset.delta), round_up(dataset.lifetime_spent)
     limit = dataset.lifetime_epsilon
@@ -341,7 +359,8 @@ MOST_COSTS = 4  # models that are told one by one
 
 
 def costs(statement: Statement, lineage: str) -> Iterator[str]:
-    """Behind the promise: what each final model costs, and how much of the limit is spent."""
+    """Behind the promise: what each final model costs with all that may have steered it, and how
+    much of the limit is spent. Of more models than MOST_COSTS, the dearest."""
     dataset = statement.datasets[lineage]
     models, counts = _models_and_counts(dataset.artifacts)
     if statement.mode == "research":

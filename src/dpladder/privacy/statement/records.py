@@ -23,8 +23,15 @@ def record_of(
     question: str,
     versions: Mapping[str, int] = NO_VERSIONS,
 ) -> Document:
-    """The record of a job that spent, under what the ledger knows its question by, and the versions
-    of the mechanisms that answered it. Nothing in it depends on the data."""
+    """The record of a job that spent. Nothing in it depends on the data: it says what was charged,
+    which was reserved before data was read.
+
+    Args:
+        rule, wildcards: of the job.
+        spends: as they were charged; their query digests are left out.
+        question: what the ledger knows it by.
+        versions: of the mechanisms that answered it.
+    """
     return {
         "rule": rule,
         "wildcards": dict(wildcards),
@@ -42,9 +49,11 @@ def job_of(record: Mapping[str, Any]) -> Job:
 
 
 def spends_of(record: Mapping[str, Any]) -> tuple[Spend, ...]:
+    """The spends that a record names, without query digests."""
     return tuple(from_json(spend) for spend in record["spends"])
 
 
 def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes, as hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
