@@ -1,5 +1,5 @@
 """How each gradient is kept within the bound that its sum's noise is for. Both ways look at the one
-gradient's norm alone."""
+gradient's norm alone, so a record's contribution follows from its own row."""
 
 from __future__ import annotations
 
@@ -23,9 +23,15 @@ STABILITY = 0.01  # added to a norm, so that a small gradient stays small (Bu et
 
 
 def slack(records: float) -> float:
-    """The same for so many records. Roundings that hang on nothing but chance add up like the root
-    of their number: of 1.3 million records of one class a neighbour shifts the chunks of all, and
-    moves their sum by up to 3e-3 of the bound."""
+    """The share of the bound that is kept free for float32, for so many records.
+
+    Roundings that hang on nothing but chance add up like the root of their number. Of 1.3 million
+    records of one class a neighbour shifts the chunks of all, and moves their sum by up to 3e-3 of
+    the bound.
+
+    Args:
+        records: how many, by declaration: the data's own number must not show here.
+    """
     return SLACK * max(1.0, math.sqrt(records / ROOM))
 
 
@@ -50,11 +56,19 @@ def clip(norms: Tensor, bound: float) -> Tensor:
 
 
 def normalise(norms: Tensor, bound: float) -> Tensor:
-    """g / (|g| + gamma), with `bound` for 1: shorter than the bound whatever the gradient (Bu et
-    al. 2023, Eq. 5)."""
+    """Factors of automatic clipping: g / (|g| + gamma), with `bound` for 1, is shorter than the
+    bound whatever the gradient (Bu et al. 2023, Eq. 5).
+
+    Args:
+        norms: L2 norms |g|, one for each gradient.
+        bound: the length that no gradient reaches.
+
+    Returns:
+        A factor for each gradient, in the shape of `norms`.
+    """
     return threshold(bound / (norms + STABILITY), LEAST, 0.0)
 
 
 def scale_of(clipping: Literal["flat", "automatic"]) -> Scale:
-    """What the config calls it."""
+    """The factors that `learner.clipping` names."""
     return normalise if clipping == "automatic" else clip

@@ -34,12 +34,21 @@ none: (records, blocks, cells) both."""
 
 
 def ask(question: QueryCall, data: Data, constants: Constants, meter: Meter) -> Floats:
-    """The noised answer to one question of these kinds."""
+    """The noised answer to one question of these kinds, on the public grid.
+
+    Args:
+        question: a declared query with its public arguments.
+        data: the records that count.
+        constants: public sizes; the query's noise follows from them.
+        meter: its noise. A query that it was not made for is refused before a record is read.
+    """
     refuse_undeclared(question.query, constants, meter)
     return meter.publish(question.query.name, sum_of(question, data, constants))
 
 
 def refuse_undeclared(query: Query, constants: Constants, meter: Meter) -> None:
+    """Refuse a query whose draw, with its sensitivity, is not what the meter declares: then what
+    was charged is about another question."""
     if not meter.declares(query.draw(constants)):
         raise Refused(
             f"query {query.name} is not what was declared. Nothing was asked: make a method's "
@@ -67,8 +76,16 @@ def sum_of(question: QueryCall, data: Data, constants: Constants) -> Floats:
 
 
 def right_counts(scorer: Scorer, models: Sequence[Weights], data: Data) -> Floats:
-    """How many records each model is right about, or what they count by their losses or findings:
-    a number from 0 to 1 each."""
+    """How many records each model is right about, or what they count by their losses or findings.
+
+    Args:
+        scorer: what a record counts, which is cut to a number from 0 to 1 here.
+        models: released weights of each.
+        data: the records.
+
+    Returns:
+        A sum for each model. Private until noise is added.
+    """
     totals = np.zeros(len(models))
     for shares in scorer.shares_by_model(models, data.features, data.labels):
         totals += np.clip(np.nan_to_num(shares, nan=0.0), 0.0, 1.0).sum(axis=-1)
@@ -78,8 +95,18 @@ def right_counts(scorer: Scorer, models: Sequence[Weights], data: Data) -> Float
 def add_up(
     shape: Shape, blocks: int, places: NDArray[np.int64], shares: NDArray[np.float64]
 ) -> Floats:
-    """The sum over records. In each block a record's shares are cut to 0 or more, and to 1
-    together, so that what it adds has length sqrt(blocks) at most."""
+    """The sum over records of their shares of cells.
+
+    Sensitivity: in each block a record's shares are cut to 0 or more, and to 1 together, so that
+    what it adds has length sqrt(blocks) at most. Shares are multiples of 2^-30, so that float64
+    sums are exact, in whatever order records stand.
+
+    Args:
+        shape: of the table of cells.
+        blocks: in how many, equally long, a record may be.
+        places: (records, blocks, cells) within each block; below 0 for none.
+        shares: of the same shape.
+    """
     table = np.zeros((blocks, math.prod(shape) // blocks))
     cut = np.clip(np.nan_to_num(shares, nan=0.0), 0.0, 1.0)
     cut = np.floor(cut / np.maximum(cut.sum(axis=2, keepdims=True), 1.0) * FINEST) / FINEST

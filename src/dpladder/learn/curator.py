@@ -63,20 +63,34 @@ the answer, or their answers."""
 
 @dataclass(frozen=True)
 class PublicInputs:
-    """All that a method is told: public inputs, and what was released before."""
+    """All that a method knows beside answers: public inputs, and what was released before. No
+    record, and no figure that follows from the private part.
+
+    Attributes:
+        device: where answers lie.
+        number: of the training among those that run together.
+        start: a head trained on public data.
+        claim: how good that head is about public records.
+        covariance, statistics: released before, where trainings share them.
+        worth: as how many private records of the same kind a public one counts, by a look that was
+            released before.
+        units: of the public sample.
+        directions: that its features take up (learn/guide.py).
+    """
 
     device: torch.device
     threads: int = 1
-    number: int = 0  # of the training among those that run together
+    number: int = 0
     start: NDArray[np.float32] | None = None
     claim: Claim | None = None
     covariance: NDArray[np.float64] | None = None
     statistics: Path | None = None
     worth: float | None = None
-    units: int | None = None  # of the public sample
-    directions: float | None = None  # that its features take up (learn/guide.py)
+    units: int | None = None
+    directions: float | None = None
 
     def zeros(self, *shape: int) -> Tensor:
+        """float64 zeros where answers lie."""
         return torch.zeros(shape, dtype=torch.float64, device=self.device)
 
     def map_in_threads(self, work: Callable[..., Result], *each: Iterable[Any]) -> list[Result]:
@@ -89,8 +103,13 @@ Begin = Callable[[PublicInputs, tuple[Query, ...]], Training[Result]]
 
 @dataclass(eq=False)
 class _Seat:
-    """One training at work. `kinds`: of each declared query, by its identity, which of the
-    curator's kinds it is. `mask`: the present sample; `seen`: the queries that were asked on it."""
+    """One training at work.
+
+    Attributes:
+        kinds: which of the curator's kinds each declared query is, by the query's identity.
+        mask: the present sample, which is secret.
+        seen: names of the queries that were asked on it.
+    """
 
     training: Training[Any]
     kinds: dict[int, int]
@@ -100,7 +119,13 @@ class _Seat:
 
 
 class Curator:
-    """Answers for one set of records."""
+    """Answers for one set of records.
+
+    Args:
+        data: private features and labels, with what was released before.
+        constants: public sizes and bounds; queries are checked against them.
+        resources: threads, memory and device, which no answer depends on but by rounding.
+    """
 
     def __init__(self, data: Data, constants: Constants, resources: Resources) -> None:
         self._data, self._constants, self._resources = data, constants, resources
@@ -128,6 +153,9 @@ class Curator:
 
         Returns:
             What each method returns, such as released weights.
+
+        Raises:
+            Refused: a query's draw was not declared, or a question is none of the queries.
         """
         inputs = self._prepare(queries, guided)
         kinds: list[Query] = []
@@ -226,7 +254,8 @@ class Curator:
         ]
 
     def _sample(self, seat: _Seat, query: Query) -> None:
-        """A query is asked once a sample: asked again, it begins the next one."""
+        """A query is asked once a sample: asked again, it begins the next one. So no sample answers
+        more than was declared of it, and the meter refuses one sample too many."""
         if seat.mask is None or query.name in seat.seen:
             if self._data.units is None:
                 raise BadInput(
@@ -416,7 +445,7 @@ class Curator:
 
 def _kind_of(query: Query, kinds: list[Query]) -> int:
     """Which of the kinds it is; a new one if it is none. Queries of one kind differ in names,
-    noise and number alone."""
+    noise and number alone, so one pass over the records can add up their sums."""
     bare = replace(query, name="", multiplier=1.0, count=1, distribution="gaussian", charged=None)
     if bare not in kinds:
         kinds.append(bare)

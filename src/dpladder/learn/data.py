@@ -14,22 +14,33 @@ from dpladder.learn.interface import Claim
 
 @dataclass(frozen=True)
 class Data:
-    """One part of the private data. A record with label -1, or with features all zero, contributes
-    exactly zero."""
+    """One part of the private data, and what was released of it before. A record with label -1, or
+    with features all zero, contributes exactly zero.
 
-    # an array (records, dimension) or (records, views, dimension), often a memory map, or mapped
-    # when read
+    Attributes:
+        features: an array (records, dimension) or (records, views, dimension), often a memory map,
+            or mapped when read.
+        labels: a class each, or the number of several (config/label_sets.py).
+        units: (records, 16), whose record it is; Poisson sampling and means of units need it.
+        covariance: released before, where trainings share one.
+        statistics: DP-LS's sums as released before (methods/dp_ls/statistics.py).
+        start: a head trained on public data (learn/public_head.py).
+        claim: of that head, where public records guide each step.
+        sample: those public records (learn/guide.py).
+        worth: as how many private records of the same kind a public one counts, where a look was
+            released before.
+        groups: of each record, where they are declared: for tests alone.
+    """
+
     features: Any
-    labels: NDArray[np.int64]  # a class each, or the number of several (config/label_sets.py)
-    # (records, 16): whose record it is; Poisson sampling needs it
+    labels: NDArray[np.int64]
     units: NDArray[np.uint8] | None = None
-    covariance: NDArray[np.float64] | None = None  # released before, where trainings share one
-    statistics: Path | None = None  # DP-LS's sums as released before (methods/dp_ls/statistics.py)
-    start: NDArray[np.float32] | None = None  # a head trained on public data (learn/public_head.py)
-    claim: Claim | None = None  # of that head, where public records guide each step
-    sample: Data | None = None  # those records (learn/guide.py)
-    worth: float | None = None  # as how many of the same kind, where a look told it before
-    # of each record, where they are declared: for tests alone
+    covariance: NDArray[np.float64] | None = None
+    statistics: Path | None = None
+    start: NDArray[np.float32] | None = None
+    claim: Claim | None = None
+    sample: Data | None = None
+    worth: float | None = None
     groups: NDArray[np.int64] | None = None
 
 

@@ -24,18 +24,30 @@ Weights = tuple[NDArray[np.float32], ...]
 
 @dataclass(frozen=True)
 class Constants:
-    """The public facts of a training: from config, never from the data."""
+    """The public facts of a training: from config, never from the data.
 
-    n0: int  # nominal number of units
+    Attributes:
+        n0: nominal number of units. Sums are divided by it, never by the data's own number.
+        classes: of the declared list.
+        dimension: features per record.
+        relation: what neighbours are.
+        delta: the lineage's.
+        cap: records per unit, at most.
+        seed: of `public_random`.
+        length: of a record's features, typically. It is public: kappa is relative to it.
+        labels: classes that a record may be of, at most; `many` where each is a finding.
+        network: that a training goes on from, where features are activations at a cut in it.
+    """
+
+    n0: int
     classes: int
-    dimension: int  # features per record
+    dimension: int
     relation: Relation = "add_remove"
-    delta: float = 1e-5  # the lineage's
-    cap: int = 1  # records per unit, at most
-    seed: int = 0  # of `public_random`
-    length: float = 1.0  # of a record's features, typically; kappa is told in it
-    labels: Labels = 1  # classes that a record may be of, at most
-    # that a training goes on from, where features are activations at a cut in it
+    delta: float = 1e-5
+    cap: int = 1
+    seed: int = 0
+    length: float = 1.0
+    labels: Labels = 1
     network: Network | None = None
 
     def __post_init__(self) -> None:
@@ -54,19 +66,31 @@ def sigmoid_bias(classes: int) -> float:
 def public_random(constants: Constants, *purpose: int) -> np.random.Generator:
     """A stream that everybody may know, for random starts and directions: the one place in a
     training that draws outside the meter. Noise never comes from it, nor anything else that privacy
-    rests on."""
+    rests on.
+
+    Args:
+        constants: whose seed it follows from.
+        purpose: a number or more for what is drawn, so that two purposes share no stream.
+    """
     return np.random.default_rng([constants.seed, *purpose])
 
 
 @dataclass(frozen=True)
 class Hyper:
-    """One training: learning rate, steps, and the mu that all its steps together may spend; none of
-    it where shared statistics are all that it stands on. The ladder's r is eta * steps."""
+    """How one training goes. The ladder's r is eta * steps.
+
+    Attributes:
+        eta: learning rate.
+        steps: how many there are.
+        mu: that all steps together may spend. Where shared statistics are all that a training
+            stands on, it spends nothing of it.
+        delta0: what the training is booked at, where it samples.
+    """
 
     eta: float
     steps: int
     mu: float
-    delta0: float = 0.0  # what the training is booked at, where it samples
+    delta0: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0.0 < self.eta < math.inf:
@@ -90,7 +114,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a mechanism costs, and every draw that it will make."""
+    """What a mechanism costs, and every draw that it will make. COMMIT recomputes the one from the
+    other (privacy/accounting/draws.py)."""
 
     events: tuple[Counted, ...]
     draws: tuple[Draw, ...] = ()

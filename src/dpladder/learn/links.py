@@ -31,6 +31,14 @@ from dpladder.learn.interface import Constants, sigmoid_bias
 
 @dataclass(frozen=True)
 class Link:
+    """How logits become probabilities and a loss.
+
+    Attributes:
+        name: `softmax`, or `sigmoid` for each class.
+        classes: m.
+        labels: classes that a record may be of, at most; `many` where each is a finding.
+    """
+
     name: LinkName = "softmax"
     classes: int = 2
     labels: Labels = 1
@@ -49,6 +57,7 @@ class Link:
         return math.log(m) + rest
 
     def probabilities(self, logits: Tensor, dim: int) -> Tensor:
+        """Of each class along `dim`, the public bias included."""
         if self.name == "sigmoid":
             return torch.sigmoid(logits + self.bias)
         return torch.softmax(logits, dim=dim)
@@ -78,8 +87,13 @@ class Link:
         return torch.stack(present, dim).float(), torch.stack(known, dim).float()
 
     def losses(self, logits: Tensor, labels: Tensor, dim: int) -> Tensor:
-        """Of each record, summed over its known classes. `labels`: of the logits' shape, with a
-        single place along `dim`."""
+        """Each record's loss, 0 or more, summed over its known classes.
+
+        Args:
+            logits: any shape, with the classes along `dim`.
+            labels: of the logits' shape, with a single place along `dim`.
+            dim: the classes' dimension, which the result lacks.
+        """
         if self.name == "softmax":
             return logits.logsumexp(dim=dim) - logits.gather(dim, labels).squeeze(dim)
         shifted = logits + self.bias
@@ -93,5 +107,5 @@ SOFTMAX = Link()
 
 
 def link_of(learner: Any, constants: Constants) -> Link:
-    """What the config calls it."""
+    """The link that a learner's section names, for these classes and labels."""
     return Link(learner.link, constants.classes, constants.labels)

@@ -55,13 +55,20 @@ class LinearHead:
     views: int = 1
 
     def shape(self, constants: Constants) -> Shape:
+        """Of its weights: a row for each class."""
         return constants.classes, constants.dimension + self.bias
 
 
 @dataclass(frozen=True)
 class Flat:
-    """A model whose `numbers` weights lie in one vector. `engine`: the module that adds up its
-    gradients and losses; `options`: what that builds it from."""
+    """A model whose weights lie in one vector.
+
+    Attributes:
+        engine: the module that adds up its gradients and losses, by its name.
+        options: what the engine builds it from; equal options make equal models.
+        numbers: how many weights there are.
+        views: of each record, whose gradients are averaged before they are clipped.
+    """
 
     engine: str
     options: Any
@@ -79,9 +86,14 @@ Model = LinearHead | Flat
 class Query:
     """A question that is asked `count` times, each answer with noise of its own.
 
+    Guarantee: an answer is a sum over records plus noise of scale `multiplier * sensitivity`, so it
+    costs what `events` says: 1/multiplier-GDP for each of its `numbers`, or 1/multiplier-DP with
+    Laplace noise. A kind adds nothing to that but a bound on one record's contribution, and a law.
+
     Args:
         name: of its draws.
         multiplier: the noise's scale over how far a unit moves one number, or one vector.
+        count: how often it is asked, at most.
         sampling_rate: below 1 the answers of one step are sums over one Poisson sample.
         distribution: of the noise.
         charged: what Laplace noise is charged as, where that is not itself: a Gaussian that bounds
@@ -97,7 +109,8 @@ class Query:
     law: ClassVar[Law] = "opposite"
 
     def bound(self, constants: Constants) -> float:
-        """The largest length of one record's contribution."""
+        """The largest length (L2; L1 with Laplace noise) of one record's contribution. The curator
+        keeps records within it, whatever they are."""
         raise NotImplementedError
 
     def shape(self, constants: Constants) -> Shape:
@@ -123,17 +136,20 @@ class Query:
         return self.bound(constants) * constants.cap
 
     def sensitivity(self, constants: Constants) -> float:
-        """How far two neighbours' sums lie apart."""
+        """How far two neighbours' sums lie apart, at most: by the law of the kind, and over a
+        Poisson sample by `sampled_sensitivity`."""
         entering = self.entering(constants)
         if self.sampling_rate < 1.0:
             return sampled_sensitivity(entering, constants.relation)
         return entering * (REPLACED[self.law] if constants.relation == "replace_one" else 1.0)
 
     def scale(self, constants: Constants) -> float:
-        """Of the noise."""
+        """The noise's own: the sd of a Gaussian, the scale of a Laplace."""
         return self.multiplier * self.sensitivity(constants)
 
     def draw(self, constants: Constants) -> Draw:
+        """The noise of all answers, as a job declares it: with the very sensitivity that its scale
+        is made of, so that COMMIT can compute the charge from it."""
         together, parts = math.sqrt(self.numbers), self.parts(constants)
         sampled = self.sampling_rate < 1.0
         return Draw(
@@ -160,8 +176,14 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class QueryCall:
-    """What a method yields to its curator: a declared query, and the public arguments that it is
-    asked about. `step`: that the public sample is asked for, instead of private records."""
+    """What a method yields to its curator.
+
+    Attributes:
+        query: one that was declared; another one is not answered.
+        arguments: public ones that it is asked about, such as weights: they follow from public
+            inputs and earlier answers.
+        step: where the public sample is asked instead of private records, the number of the step.
+    """
 
     query: Query
     arguments: tuple[Any, ...] = ()
@@ -352,10 +374,10 @@ class Curvatures(Query):
     """Each class's sum of p (1 - p) x x^T over records in a ball, as coordinates: `at(weights,
     label)`.
 
-    Softmax: the length of (p_j (1 - p_j))_j is 2 / (3 sqrt(3)) at most, reached at three equal
-    probabilities (tests/learn/test_second_order.py searches for a larger one). One sigmoid a class:
-    p (1 - p) <= 1/4, so sqrt(m) / 4. Positive semidefinite matrices have inner products of 0 or
-    more.
+    Softmax: the length of (p_j (1 - p_j))_j is 2 / (3 sqrt(3)) at most. For p (1 - p)^2 <= 4/27,
+    with equality at 1/3, so sum of p_j^2 (1 - p_j)^2 <= 4/27 sum of p_j = 4/27; three equal
+    probabilities reach it. One sigmoid a class: p (1 - p) <= 1/4, so sqrt(m) / 4. Positive
+    semidefinite matrices have inner products of 0 or more.
 
     Sensitivity: cap times the bound, and sqrt(2) times that where a unit is replaced.
     """
@@ -474,8 +496,17 @@ class RecordSum(Query):
 
 
 def declared(queries: Sequence[Query], constants: Constants, delta0: float = 0.0) -> Declaration:
-    """What a method costs and draws that asks these queries and no others. `delta0`: what sampled
-    answers are booked at."""
+    """What a method costs and draws that asks these queries and no others, each as often as it says
+    or less.
+
+    Args:
+        queries: with names of their own; those that sample have one rate, and share their samples.
+        constants: public sizes and bounds.
+        delta0: what sampled answers are booked at.
+
+    Returns:
+        Sampled events first. Queries of one step see one sample, and compose inside it.
+    """
     sampled = [query for query in queries if query.sampling_rate < 1.0]
     whole = [query for query in queries if query.sampling_rate == 1.0]
     events = _merged(

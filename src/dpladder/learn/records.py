@@ -37,18 +37,27 @@ class Records:
     Chunks are all of one size, the last ones filled up with rows that count as nothing: a matrix
     product rounds a row in another way where the number of rows differs, and a record would change
     its contribution when a neighbour comes.
+
+    Attributes:
+        features: a tensor (rows, views, width) once resident; before, as they are stored, without
+            the rows that fill up chunks.
+        labels: (rows,).
+        gram: (rows, views, views) float64, inner products of a record's views, the bias included.
+        counted: (rows,), whether a record contributes at all.
+        bias: whether a last feature is 1 everywhere.
+        chunk: records computed at a time.
+        slack: by how much each is kept inside its bound (bounds.py), from public figures alone.
+        exact: whether there are more records than that leaves room for.
     """
 
-    features: Any  # a tensor (rows, views, width) once resident, without the filling up before
+    features: Any
     labels: Tensor
-    # (records, views, views) float64: inner products of a record's views, the bias included
     gram: Tensor
-    counted: Tensor  # whether a record contributes at all
+    counted: Tensor
     bias: bool
-    chunk: int  # records computed at a time
-    # by how much each is kept inside its bound (bounds.py), from public figures alone
+    chunk: int
     slack: float = SLACK
-    exact: bool = False  # whether there are more than that leaves room for
+    exact: bool = False
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -71,9 +80,9 @@ class Records:
     def as_summable(self, factor: Tensor) -> Tensor:
         """A factor of a product that adds up records, in the type that it is added up in.
 
-        float64 on a GPU, whose chunks are longer and which rounds in its own way; and where there
-        are more records than the slack leaves room for. A unit that joins at that line moves the
-        sum by what float32 rounded until then, which the slack pays for.
+        It is float64 on a GPU, whose chunks are longer and which rounds in its own way. It is
+        float64 too where there are more records than the slack leaves room for. A unit that joins
+        at that line moves the sum by what float32 rounded until then, which the slack pays for.
         """
         return factor.double() if self.exact or factor.is_cuda else factor
 
@@ -104,6 +113,7 @@ SummedLosses = Callable[[Tensor, Bounded, list[Rows]], Tensor]
 
 
 def no_losses(*_: Any) -> Tensor:
+    """In place of losses, for a model of which no query asks them."""
     raise Refused("nothing asks for the losses of this model.")
 
 
@@ -118,8 +128,13 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Guide:
-    """Public records whose gradients join each step's (learn/guide.py). `batches`: their rows,
-    which steps take in turn; `directions`: that features take up; `units`: whose records count."""
+    """Public records whose gradients join each step's (learn/guide.py). What they answer is free.
+
+    Attributes:
+        batches: their rows, which steps take in turn.
+        directions: how many their features take up.
+        units: how many public units count.
+    """
 
     gradients: ClippedSum
     batches: Sequence[list[Rows]]
@@ -127,6 +142,14 @@ class Guide:
     units: int
 
     def mean(self, weights: Tensor, bound: float, step: int, scale: Scale) -> Tensor:
+        """The mean clipped gradient of one step's batch, for each of several trainings' weights.
+
+        Args:
+            weights: (trainings, ...).
+            bound: length that each gradient is kept within, as private ones are.
+            step: number of the step; its batch follows from it.
+            scale: how gradients are kept within the bound.
+        """
         rows = self.batches[step % len(self.batches)]
         return self.gradients(weights, bound, rows, scale) / (self.units / len(self.batches))
 
@@ -178,10 +201,22 @@ def load(
     bias: bool = False,
 ) -> Records:
     """Records ready to train on. Those that contribute nothing are found here, each from itself
-    alone.
+    alone: an unknown label, features all zero, no finite length, or one that float32 cannot scale.
 
     They become resident where so many as are declared fit into half of the memory, so that a step
     reads nothing but float32. How many there are decides nothing that a stranger could see.
+
+    Args:
+        data: features as they are stored.
+        constants: declared sizes, which decide what fits.
+        device: where records become resident.
+        chunk: records computed at a time.
+        memory_mb: in MB, of the job; on a GPU its free memory counts instead.
+        views: of each record.
+        bias: whether a feature of 1 is added.
+
+    Raises:
+        BadInput: features, labels and units do not fit together.
     """
     features = _features_with_views(data, views, constants.dimension)
     count, width = len(features), constants.dimension + bias

@@ -24,12 +24,19 @@ NEAR = 1e-9  # of what logits are at most: rounding may put such neighbours in e
 def position_independent_logits(
     weights: Weights, features: NDArray[Any], heads: int = 1
 ) -> NDArray[np.float64]:
-    """Logits, of which the largest hangs on its own record alone. `heads`: linear ones whose rows
-    lie in one layer, each with a largest logit of its own.
+    """Logits, of which the largest follows from its own record alone.
 
-    A library of products adds up in another order where there are more rows, or in another place:
-    one record more would tip every prediction that is a tie, and a public head's ties are known to
-    everybody. So logits that rounding might put in either order are told by themselves.
+    A library of products adds up in another order where there are more rows, or in another place.
+    One record more would tip every prediction that is a tie, and a public head's ties are known to
+    everybody. So logits that rounding might put in either order are computed row by row.
+
+    Args:
+        weights: layers of a head or a perceptron.
+        features: (records, dimension).
+        heads: linear ones whose rows lie in one layer, each with a largest logit of its own.
+
+    Returns:
+        (records, classes), float64.
     """
     result = logits(weights, features)
     each = result.reshape(len(result), heads, -1)
@@ -66,9 +73,11 @@ def _row_by_row_product(x: NDArray[np.float64], matrix: NDArray[np.float64]) -> 
 
 
 def logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
-    """Layer upon layer, with ReLU between them, in float64. A prediction that is a tie to 15 digits
-    hangs on how a product is rounded: what counts private records asks
-    `position_independent_logits`."""
+    """Logits of a head or a perceptron: layer upon layer, with ReLU between them, in float64.
+
+    A prediction that is a tie to 15 digits hangs on how a product is rounded. What counts private
+    records asks `position_independent_logits`.
+    """
     return _layers(weights, features, lambda x, matrix: x @ matrix.T)
 
 

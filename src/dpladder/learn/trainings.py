@@ -26,6 +26,10 @@ def declare(learner: Learner, hyper: Hyper, constants: Constants) -> Declaration
         learner: its section in the config.
         hyper: eta, steps and mu.
         constants: public sizes and bounds.
+
+    Returns:
+        Events that come to `hyper.mu` on full batches; on samples, what is booked at
+        `hyper.delta0`.
     """
     queries = method(learner.name).queries(learner, hyper, constants)
     return declared(queries, constants, hyper.delta0)
@@ -69,7 +73,22 @@ def train_many(
     resources: Resources,
 ) -> list[Weights]:
     """Independent trainings, a meter each, on one set of records: side by side over one pass of it
-    where their queries allow that, else one after the other."""
+    where their queries allow that, else one after the other.
+
+    Guarantee: that of `train` for each, and their noise is independent: together they cost the sum
+    of what they declare.
+
+    Args:
+        data: private features and labels.
+        hypers: of each training.
+        learner: its section in the config, the same for all.
+        constants: public sizes and bounds.
+        meters: of each training, in the order of `hypers`.
+        resources: threads, memory and device.
+
+    Returns:
+        Released weights of each.
+    """
     from dpladder.learn.curator import Curator
 
     known = method(learner.name)
@@ -99,7 +118,8 @@ def weights_of(learner: Learner) -> Any:
 
 
 def scorer_of(learner: Learner, constants: Constants) -> Scorer:
-    """What its task counts of each record."""
+    """What a record counts for a model of this learner: whether its class is named, or shares of
+    findings. A method may bring its own where its weights name no class."""
     weights = weights_of(learner)
     logits = weights.logits(learner, constants)
     if constants.labels == MANY:

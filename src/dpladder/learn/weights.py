@@ -54,7 +54,11 @@ def save(
 
 
 def load(path: Path) -> tuple[Weights, dict[str, Any]]:
-    """Released weights and their metadata. Reads no code."""
+    """Released weights and their metadata. No code in the file is run: safetensors holds none.
+
+    Raises:
+        BadInput: there is no such file, or it holds no weights of dpladder.
+    """
     layers, _, metadata = load_with_mean(path)
     return layers, metadata
 
