@@ -233,6 +233,16 @@ def commit(
     return book.commit(ledger, token, query, spends, noise_for(spends) if draws is None else draws)
 
 
+class SumsInMemory:
+    """What trainings share, without its file: sums by the names of their queries."""
+
+    def __init__(self, **sums: Any) -> None:
+        self.sums = sums
+
+    def find(self, name: str, place: int) -> tuple[Any, float] | None:
+        return (self.sums[name], 1.0) if name in self.sums else None
+
+
 class Unrounded(Noise):
     """Noise that is added as it is: references that add up in another order would round to another
     cell now and then."""

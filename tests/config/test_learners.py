@@ -71,16 +71,20 @@ def test_without_a_name_the_section_is_the_papers_learner() -> None:
             ["learner.link: given 'softmx'", "did you mean softmax?"],
         ),
         (
-            {"name": "dp_fc", "covariance": {}},
-            ["learner.covariance.epsilon: required", "covariance alone"],
+            {"name": "dp_fc", "shared": {}},
+            ["learner.shared.epsilon: required", "shared sums together"],
         ),
         (
-            {"name": "dp_ls", "statistics": {"epsilon": 0.5}, "covariance": {"epsilon": 0.5}},
-            ["learner.statistics: hold the covariance already; name one of the two"],
+            {"name": "dp_ls", "shared": {"epsilon": 0.5, "alpha": [0.1, 1.0]}},
+            ["needs all sums: set sums: all, or leave it out"],
         ),
         (
-            {"name": "dp_ls", "statistics": {"epsilon": 0.5, "alpha": [0.1, 2.0]}},
-            ["learner.statistics.alpha[1]: given 2.0"],
+            {"name": "dp_fc", "shared": {"epsilon": 0.5, "sums": "all"}},
+            ["learner.shared.sums: given 'all'"],
+        ),
+        (
+            {"name": "dp_ls", "shared": {"epsilon": 0.5, "sums": "all", "alpha": [0.1, 2.0]}},
+            ["learner.shared.alpha[1]: given 2.0"],
         ),
         (
             {"name": "dp_ls", "alpha": "much"},
@@ -133,11 +137,11 @@ def test_a_learner_that_searches_needs_rungs_or_a_prior() -> None:
     )
 
 
-def test_shared_statistics_need_one_rung_alone_and_a_pooled_fit() -> None:
-    learner = {"name": "dp_ls", "statistics": {"epsilon": 0.5}}
+def test_trials_that_solve_shared_sums_need_one_rung_alone_and_a_pooled_fit() -> None:
+    learner = {"name": "dp_ls", "shared": {"epsilon": 0.5, "sums": "all"}}
     one = {"rungs": [{"epsilon": 0.1, "trials": 4}]}
     assert main(learner=learner, sweep=one).fit.using == "pooled"
-    assert "fit.using: given 'best'; all trials solve the same statistics" in problem(
+    assert "fit.using: given 'best'; all trials solve the same sums" in problem(
         learner=learner, sweep=one, fit={"using": "best"}
     )
     line = {"using": "best", "against": "mu"}

@@ -259,7 +259,7 @@ def mutated(draw: st.DrawFn) -> dict:
     """The small config with a few values replaced, removed, renamed or added anywhere."""
     values = yaml.safe_load(SMALL)
     values["learner"] = {"name": "dp_ls", "radius": 2.0}
-    values["experiments"]["line"]["learner"] = {"name": "dp_fc", "covariance": {"epsilon": 0.1}}
+    values["experiments"]["line"]["learner"] = {"name": "dp_fc", "shared": {"epsilon": 0.1}}
     for _ in range(draw(st.integers(1, 3))):
         *parents, last = draw(st.sampled_from(places(values) or [("mode",)]))
         holder = values

@@ -59,6 +59,8 @@ def renewed(known: Mapping[str, Any], among: Iterable[Case]) -> tuple[dict[str, 
     for case in chosen:
         seen = (owner for owner in (*case.owners, *case.through) if owner not in waiting)
         versions |= {owner: record.version(owner) for owner in seen}
+    owners = {owner for case in chosen for owner in (*case.owners, *case.through)}
+    versions = {owner: number for owner, number in versions.items() if owner in owners}
     names = {case.name for case in chosen}
     cases_ = {name: found for name, found in kept.items() if name in names}
     recorded = sorted(cases_.keys() | (names & set(known["recorded"])))

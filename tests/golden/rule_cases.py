@@ -27,7 +27,8 @@ from dpladder.jobs.task import read_json
 from dpladder.learn import weights
 from dpladder.learn.interface import Constants
 from dpladder.learn.moments import to_coordinates
-from dpladder.methods.dp_ls.statistics import create
+from dpladder.learn.second_order import shared_queries
+from dpladder.learn.shared_sums import create
 from dpladder.privacy.release.noise import DerivedNoise
 
 KIND: rules.Kind = "replace_one"
@@ -35,7 +36,11 @@ UNITS = 60
 SLOW = ("dp_hypo", "koskela_kulkarni", "propose_test")  # they import much, or solve for their noise
 WIDE = {"eta": [0.1, 1.0], "steps": [1, 4]}  # the audits' own search has one place alone
 SOLVED = {
-    "learner": {"name": "dp_ls", "radius": 2.0, "statistics": {"epsilon": 9.0, "alpha": [0.1, 1.0]}}
+    "learner": {
+        "name": "dp_ls",
+        "radius": 2.0,
+        "shared": {"epsilon": 9.0, "sums": "all", "alpha": [0.1, 1.0]},
+    }
 }
 # What says where and by which build something was made, in a document of a release. Later builds
 # may say more.
@@ -89,9 +94,9 @@ def trial_on_public_records(scenes: SceneFolder, kind: rules.Kind) -> Mechanism:
     return _trial(scenes, kind, data | {"sweep": {"select": {"by": "public"}}})
 
 
-def trial_from_statistics(scenes: SceneFolder, kind: rules.Kind) -> Mechanism:
+def trial_from_shared_sums(scenes: SceneFolder, kind: rules.Kind) -> Mechanism:
     """It solves released sums: all that it pays for is its score."""
-    return _trial(scenes, kind, SOLVED, {"statistics": str(_plain_sums(scenes.folder))})
+    return _trial(scenes, kind, SOLVED, {"sums": str(_plain_sums(scenes.folder))})
 
 
 def _trial(
@@ -117,11 +122,13 @@ def _plain_sums(folder: Path) -> Path:
     path, random = folder / "sums.h5", np.random.default_rng(31)
     rows = random.normal(size=(CLASSES, 40, 3)).round(3)
     constants = Constants(N0, CLASSES, 3)
-    with create(path, 2.0, constants) as keep:
-        keep("covariance", None, _second_moment(rows.reshape(-1, 3)))
-        for label, own in enumerate(rows):
-            keep("moments", label, _second_moment(own))
-            keep("targets", label, own.sum(axis=0))
+    queries = shared_queries("all", 2.0, 2.0, constants)
+    covariance, moments, targets = queries
+    with create(path, queries, constants) as keep:
+        keep(covariance, 0, _second_moment(rows.reshape(-1, 3)))
+        for label, of_class in enumerate(rows):
+            keep(moments, label, _second_moment(of_class))
+            keep(targets, label, of_class.sum(axis=0))
     return path
 
 
@@ -152,7 +159,7 @@ def _tensors(path: Path) -> Found:
     return found | {"facts": _told(json.loads(facts.get("dpladder", "{}")))}
 
 
-def _statistics(path: Path) -> Found:
+def _sums(path: Path) -> Found:
     with h5py.File(path) as file:
         return {name: np.ravel(file[name][()]).tolist() for name in file}
 
@@ -174,7 +181,7 @@ def _said(value: Any) -> Any:
 
 READERS: Mapping[str, Callable[[Path], Found]] = {
     ".safetensors": _tensors,
-    ".h5": _statistics,
+    ".h5": _sums,
     ".json": _document,
 }
 
@@ -187,7 +194,7 @@ def of_rules() -> list[Case]:
             compute = partial(whole, partial(attack, kind=KIND), classes)
             through = ("dp_gd",) if rule in ("run_trial", "train_final") else ()
             found.append(Case(f"rule {rule} {attack.__name__}", (rule,), compute, through))
-    for attack, learner in ((trial_on_public_records, "dp_gd"), (trial_from_statistics, "dp_ls")):
+    for attack, learner in ((trial_on_public_records, "dp_gd"), (trial_from_shared_sums, "dp_ls")):
         compute = partial(whole, partial(attack, kind=KIND))
         found.append(Case(f"rule run_trial {attack.__name__}", ("run_trial",), compute, (learner,)))
     ball = partial(whole, partial(rules.mean, kind="add_remove"))

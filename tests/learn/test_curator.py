@@ -51,8 +51,6 @@ def test_a_method_is_told_public_inputs_alone() -> None:
         "number",
         "start",  # a public head, or one that was bought
         "claim",  # of the public head, about public records
-        "covariance",  # released before
-        "statistics",  # released before
         "worth",  # released before
         "units",  # of the public sample
         "directions",  # of the public sample

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
-from support import Seeded
+from support import Seeded, SumsInMemory
 
 from dpladder.audit.engine.bare import Bare
 from dpladder.config.detectability import BINS
 from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
-from dpladder.config.learner_sections import Covariance
+from dpladder.config.learner_sections import SharedSums
 from dpladder.config.model import Resources
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Hyper, sigmoid_bias
@@ -161,15 +161,16 @@ def test_each_finding_is_learned_by_itself(learner, eta):
 RADIUS, ONCE = 1.5, Hyper(2.0, 1, mu=2.0)
 SUMMING = {
     "dp_ls": LeastSquares(radius=RADIUS),
-    "dp_ls, shared": LeastSquares(radius=RADIUS, covariance=Covariance(epsilon=1.0)),
+    "dp_ls, shared": LeastSquares(radius=RADIUS, shared=SharedSums(epsilon=1.0)),
     "dp_prototypes": Prototypes(radius=RADIUS),
 }
 
 
 def summed(learner, data, constants=CONSTANTS):
     """What a learner releases, without noise, and its weights."""
-    if getattr(learner, "covariance", None):
-        data = replace(data, covariance=np.ones(DIMENSION * (DIMENSION + 1) // 2))
+    if learner.purchases:
+        sums = SumsInMemory(covariance=np.ones(DIMENSION * (DIMENSION + 1) // 2))
+        data = replace(data, shared=sums)
     meter = Bare(declare(learner, ONCE, constants).draws, Seeded())
     (weights,) = train(data, ONCE, learner, constants, meter, ONE)
     return {name: totals[0] for name, totals in meter.totals.items()}, weights

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from sklearn.linear_model import LogisticRegression
-from support import Seeded, Silent, SmoothMeter, Unrounded
+from support import Seeded, Silent, SmoothMeter, SumsInMemory, Unrounded
 
 from dpladder.audit.engine.bare import Bare
 from dpladder.config.label_sets import number_of
-from dpladder.config.learner_sections import Covariance, Statistics
+from dpladder.config.learner_sections import SharedCovariance, SharedSums
 from dpladder.config.learners import method
 from dpladder.config.model import Resources
+from dpladder.jobs.estimate_sums import release_sums
 from dpladder.learn.curator import Curator
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Hyper
@@ -33,13 +34,11 @@ from dpladder.learn.queries import (
     SecondMoments,
     declared,
 )
-from dpladder.learn.second_order import covariance
+from dpladder.learn.second_order import covariance, shared_queries
+from dpladder.learn.shared_sums import ReleasedSums, create
 from dpladder.learn.trainings import declare, train
 from dpladder.methods.dp_fc.section import FeatureCovariance
-from dpladder.methods.dp_ls import statistics
-from dpladder.methods.dp_ls.queries import sums as sums_to_share
 from dpladder.methods.dp_ls.section import LeastSquares
-from dpladder.methods.dp_ls.train import release_sums
 from dpladder.methods.dp_newton.section import Newton
 from dpladder.methods.dp_prototypes.section import Prototypes
 from dpladder.privacy.accounting import gdp
@@ -57,10 +56,10 @@ MU = gdp.mu_from_epsilon(1.0, 1e-5)
 MODULES = {"dp_ls": dp_ls, "dp_fc": dp_fc, "dp_newton": dp_newton, "dp_prototypes": dp_prototypes}
 LEARNERS = {
     "dp_ls": LeastSquares(),
-    "dp_ls shared": LeastSquares(covariance=Covariance(epsilon=1.0)),
+    "dp_ls shared": LeastSquares(shared=SharedSums(epsilon=1.0)),
     "dp_fc": FeatureCovariance(),
     "dp_fc, automatic clipping": FeatureCovariance(clipping="automatic"),
-    "dp_fc shared": FeatureCovariance(covariance=Covariance(epsilon=1.0)),
+    "dp_fc shared": FeatureCovariance(shared=SharedCovariance(epsilon=1.0)),
     "dp_newton softmax": Newton(),
     "dp_newton sigmoid": Newton(link="sigmoid"),
     "dp_prototypes": Prototypes(),
@@ -87,10 +86,11 @@ def records(count=COUNT, seed=0):
 def shared(data, learner):
     """The data as a job reads it: with the released covariance, where the learner has none of its
     own."""
-    if getattr(learner, "covariance", None) is None:
+    if not learner.purchases:
         return data
     random = np.random.default_rng(3)
-    return replace(data, covariance=random.normal(size=DIMENSION * (DIMENSION + 1) // 2))
+    sums = SumsInMemory(covariance=random.normal(size=DIMENSION * (DIMENSION + 1) // 2))
+    return replace(data, shared=sums)
 
 
 def fitted(learner, hyper, data=None, constants=CONSTANTS, meter=None, resources=ONE):
@@ -149,8 +149,8 @@ def test_a_small_class_keeps_its_prototype_beside_large_ones():
         (FeatureCovariance(), 10, 12.373),
         (Newton(), 10, 16.684),
         (Newton(link="sigmoid"), 10, 16.684),
-        (LeastSquares(covariance=Covariance(epsilon=0.1)), 1, math.sqrt(2) / 0.268051),
-        (FeatureCovariance(covariance=Covariance(epsilon=0.1)), 10, math.sqrt(10) / 0.268051),
+        (LeastSquares(shared=SharedSums(epsilon=0.1)), 1, math.sqrt(2) / 0.268051),
+        (FeatureCovariance(shared=SharedCovariance(epsilon=0.1)), 10, math.sqrt(10) / 0.268051),
     ],
 )
 def test_noise_multiplier_at_epsilon_one(learner, steps, sigma):
@@ -313,9 +313,10 @@ def test_a_neighbour_of_several_classes_moves_all_sums_together_by_mu_at_most(ow
 
 
 def test_one_released_covariance_serves_any_ridge():
-    data, learner = records(), LeastSquares(radius=WIDE, covariance=Covariance(epsilon=1.0))
+    data, learner = records(), LeastSquares(radius=WIDE, shared=SharedSums(epsilon=1.0))
     x = data.features.astype(np.float64)
-    given = replace(data, covariance=to_coordinates(torch.from_numpy(x.T @ x)).numpy())
+    sums = SumsInMemory(covariance=to_coordinates(torch.from_numpy(x.T @ x)).numpy())
+    given = replace(data, shared=sums)
     for r in (0.1, 30.0):
         hyper = Hyper(r, 1, 1.0)
         own = fitted(LeastSquares(radius=WIDE), hyper, data)
@@ -398,21 +399,21 @@ def test_preconditioning_follows_the_published_step():
     assert fitted(learner, Hyper(0.7, 1, 1.0), data) == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
-# --- shared statistics ----------------------------------------------------------------------------
+# --- shared sums ----------------------------------------------------------------------------------
 
-SHARING = LeastSquares(radius=1.5, alpha=0.3, statistics=Statistics(epsilon=1.0))
+SHARING = LeastSquares(radius=1.5, alpha=0.3, shared=SharedSums(epsilon=1.0, sums="all"))
 NOTHING = Data(np.empty((0, DIMENSION), np.float32), np.empty(0, np.int64))
 
 
 def released_sums(path, data, learner=SHARING, constants=CONSTANTS, mu=MU, meter=None):
     """The file that trainings share; with noise of its own unless a meter is given."""
-    queries = sums_to_share(mu, learner.radius, constants)
+    queries = shared_queries("all", mu, learner.radius, constants)
     meter = meter or SmoothMeter(declared(queries, constants).draws, Seeded(1))
-    with statistics.create(path, mu, constants) as keep:
+    with create(path, queries, constants) as keep:
         Curator(data, constants, ONE).run(
             lambda given, asks: release_sums(given, asks, constants, keep), [queries], [meter]
         )
-    return path
+    return ReleasedSums(path)
 
 
 def noised(seed, mu, data, learner=SHARING, constants=CONSTANTS):
@@ -426,7 +427,7 @@ def noised(seed, mu, data, learner=SHARING, constants=CONSTANTS):
         "moments": [rows.T @ rows for rows in own],
         "targets": [rows.sum(0) for rows in own],
     }
-    costs = declared(sums_to_share(mu, learner.radius, constants), constants)
+    costs = declared(shared_queries("all", mu, learner.radius, constants), constants)
     draws = {draw.name: draw for draw in costs.draws}
     meter = SmoothMeter(list(draws.values()), Seeded(seed))
     return {
@@ -452,10 +453,10 @@ def solved(sums, learner, ridge):
     return np.stack(heads)
 
 
-def test_shared_statistics_cost_what_a_training_of_their_own_costs():
+def test_shared_sums_cost_what_a_training_of_their_own_costs():
     own = declare(LeastSquares(radius=1.5), Hyper(0.1, 1, MU), CONSTANTS)
     assert (
-        declared(sums_to_share(MU, 1.5, CONSTANTS), CONSTANTS)
+        declared(shared_queries("all", MU, 1.5, CONSTANTS), CONSTANTS)
         == own
         == declare(SHARING, Hyper(0.1, 1, MU), CONSTANTS)
     )
@@ -463,27 +464,31 @@ def test_shared_statistics_cost_what_a_training_of_their_own_costs():
     assert (counted.count, counted.event.sigma) == (3, pytest.approx(6.4616, rel=5e-5))
 
 
-def test_shared_statistics_are_the_clipped_sums_and_the_declared_noise(tmp_path):
-    path = released_sums(tmp_path / "sums", records())
-    assert statistics.mu_of(path) == MU
+def test_shared_sums_are_the_clipped_sums_and_the_declared_noise(tmp_path):
+    sums = released_sums(tmp_path / "sums", records())
     for name, expected in noised(1, MU, records()).items():
-        found = np.atleast_2d(statistics.read(path, name))
-        assert found == pytest.approx(expected, rel=1e-5, abs=1e-4)
+        for place, one in enumerate(expected):
+            found, multiplier = sums.find(name, place)
+            assert found == pytest.approx(one, rel=1e-5, abs=1e-4)
+            assert multiplier == pytest.approx(math.sqrt(3) / MU, rel=1e-9)
+    assert sums.find("gradient", 0) is None
 
 
 def test_any_number_of_trials_solve_one_release_and_draw_nothing(tmp_path):
-    path = released_sums(tmp_path / "sums", records())
+    sums_released = released_sums(tmp_path / "sums", records())
     sums = noised(1, MU, records())
     for number, ridge in ((0, 0.1), (1, 0.1), (2, 3.0)):
         learner = SHARING.model_copy(
-            update={"statistics": Statistics(epsilon=1.0, alpha=(0.1, 1.0))}
+            update={"shared": SharedSums(epsilon=1.0, sums="all", alpha=(0.1, 1.0))}
         ).of_trial(number)
         assert learner.alpha == (0.1, 1.0, 0.1)[number]
         hyper = Hyper(1 / ridge, 1, 0.0)
         declared = declare(learner, hyper, CONSTANTS)
         assert declared.events == declared.draws == ()
         meter = Meter(declared.draws, Seeded())
-        (found,) = train(replace(NOTHING, statistics=path), hyper, learner, CONSTANTS, meter, ONE)
+        (found,) = train(
+            replace(NOTHING, shared=sums_released), hyper, learner, CONSTANTS, meter, ONE
+        )
         meter.close()
         assert found == pytest.approx(solved(sums, learner, ridge), rel=1e-4, abs=1e-5)
 
@@ -496,14 +501,14 @@ def test_a_refined_training_weighs_both_releases_by_inverse_variance(tmp_path, m
     both = {name: share * own[name] + (1 - share) * before[name] for name in own}
     hyper = Hyper(2.0, 1, mu)
     meter = SmoothMeter(declare(SHARING, hyper, CONSTANTS).draws, Seeded())
-    data = replace(records(), statistics=shared)
+    data = replace(records(), shared=shared)
     (found,) = train(data, hyper, SHARING, CONSTANTS, meter, ONE)
     meter.close()
     assert found == pytest.approx(solved(both, SHARING, 0.5), rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.ci
-def test_nothing_that_was_paid_for_statistics_is_wasted(tmp_path):
+def test_nothing_that_was_paid_for_shared_sums_is_wasted(tmp_path):
     """Under a huge ridge weights are the targets, and so show their noise: that of one release at
     the mu of both."""
     constants = Constants(n0=200, classes=40, dimension=120)
@@ -517,7 +522,7 @@ def test_nothing_that_was_paid_for_statistics_is_wasted(tmp_path):
         hyper = Hyper(1e-12, 1, mu)
         draws = declare(SHARING, hyper, constants).draws
         (found,) = train(
-            replace(data, statistics=shared), hyper, SHARING, constants, Meter(draws, Seeded()), ONE
+            replace(data, shared=shared), hyper, SHARING, constants, Meter(draws, Seeded()), ONE
         )
         noise = found * hyper.ridge * constants.n0 - exact_sums
         sd = math.sqrt(3) * SHARING.radius / math.hypot(mu, MU)
@@ -526,11 +531,11 @@ def test_nothing_that_was_paid_for_statistics_is_wasted(tmp_path):
         assert abs(noise.mean()) < 4 * sd / math.sqrt(noise.size)
 
 
-def test_shared_statistics_without_noise_are_ridge_regression(tmp_path):
+def test_shared_sums_without_noise_are_ridge_regression(tmp_path):
     learner = SHARING.model_copy(update={"radius": WIDE})
-    path = released_sums(tmp_path / "sums", records(), learner, meter=Silent())
+    sums_released = released_sums(tmp_path / "sums", records(), learner, meter=Silent())
     for r in (0.1, 30.0):
-        found = fitted(learner, Hyper(r, 1, 0.0), replace(NOTHING, statistics=path))
+        found = fitted(learner, Hyper(r, 1, 0.0), replace(NOTHING, shared=sums_released))
         own = fitted(LeastSquares(radius=WIDE, alpha=0.3), Hyper(r, 1, 1.0), records())
         assert found == pytest.approx(own, rel=1e-4, abs=1e-6)
 

@@ -114,20 +114,20 @@ def test_every_artifact_of_every_plan_stays_within_its_total(
 def test_a_shared_covariance_is_charged_once_for_all_that_use_it() -> None:
     covariance = {"epsilon": 0.3}
     made = plan(
-        learner={"name": "dp_fc", "covariance": covariance},
+        learner={"name": "dp_fc", "shared": covariance},
         experiments={
-            "ls": {"learner": {"name": "dp_ls", "covariance": covariance}},
-            "wider": {"learner": {"name": "dp_ls", "covariance": covariance, "radius": 2.0}},
+            "ls": {"learner": {"name": "dp_ls", "shared": covariance}},
+            "wider": {"learner": {"name": "dp_ls", "shared": covariance, "radius": 2.0}},
             "alone": {"learner": {"name": "dp_ls"}},
         },
     )
-    charged = [item for job, item in made.items.items() if job.rule == "estimate_covariance"]
+    charged = [item for job, item in made.items.items() if job.rule == "estimate_sums"]
     assert [item.job.experiment for item in charged] == ["main", "wider"]
     (spend,) = charged[0].spends
     assert mu(spend.event) == pytest.approx(gdp.mu_from_epsilon(0.3, 1e-5), rel=1e-9)
     for artifact in made.artifacts:
         assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
-        own = [job.experiment for job in artifact.jobs if job.rule == "estimate_covariance"]
+        own = [job.experiment for job in artifact.jobs if job.rule == "estimate_sums"]
         assert (
             own
             == {"main": ["main"], "ls": ["main"], "wider": ["wider"], "alone": []}[
@@ -173,7 +173,7 @@ def test_a_first_head_is_counted_by_itself_on_a_public_test_alone() -> None:
         assert "evaluate_head" not in {job.rule for job in plan(**changes).items}
 
 
-STATISTICS = {"name": "dp_ls", "statistics": {"epsilon": 0.6}}
+STATISTICS = {"name": "dp_ls", "shared": {"epsilon": 0.6, "sums": "all"}}
 
 
 def test_trials_on_shared_statistics_pay_for_their_scores_alone() -> None:
@@ -182,15 +182,13 @@ def test_trials_on_shared_statistics_pay_for_their_scores_alone() -> None:
         sweep={"rungs": [{"epsilon": 0.1, "trials": 4}]},
         final={"targets": [1.0, 2.0]},
         experiments={
-            "finer": {"learner": {"statistics": {"alpha": [0.1, 1.0]}}},
+            "finer": {"learner": {"shared": {"alpha": [0.1, 1.0]}}},
             "wider": {"learner": {"radius": 2.0}},
         },
     )
     charged = {job: item.spends for job, item in made.items.items()}
     shared = {
-        job.experiment: spends
-        for job, spends in charged.items()
-        if job.rule == "estimate_statistics"
+        job.experiment: spends for job, spends in charged.items() if job.rule == "estimate_sums"
     }
     assert list(shared) == ["main", "wider"]
     (statistics,) = shared["main"]
@@ -202,7 +200,7 @@ def test_trials_on_shared_statistics_pay_for_their_scores_alone() -> None:
         assert mu(score.event) == pytest.approx(gdp.mu_from_epsilon(0.1, 1e-5), rel=1e-9)
     for artifact in made.artifacts:
         assert artifact.target * 0.99999 < artifact_cost(made, artifact).epsilon <= artifact.target
-        own = [job.experiment for job in artifact.jobs if job.rule == "estimate_statistics"]
+        own = [job.experiment for job in artifact.jobs if job.rule == "estimate_sums"]
         assert own == ["wider" if artifact.experiment == "wider" else "main"]
 
 
@@ -213,7 +211,7 @@ def test_trials_on_shared_statistics_with_public_scores_are_free(tmp_path: Any) 
         dataset={"public_validation": f"npz:{tmp_path / 'v.npz'}"},
         sweep={"select": {"by": "public"}},
     )
-    assert [job.rule for job in made.items] == ["estimate_statistics", "train_final", "evaluate"]
+    assert [job.rule for job in made.items] == ["estimate_sums", "train_final", "evaluate"]
     (artifact,) = made.artifacts
     assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
 
@@ -583,7 +581,7 @@ def test_research_has_no_budget_that_edits_could_use_up(tmp_path: Any) -> None:
 
 
 ROOM = {"privacy": {"epsilon": 2.0, "lifetime": {"epsilon": 20.0}}}
-RIDGE = {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.8}}}
+RIDGE = {"learner": {"name": "dp_ls", "shared": {"epsilon": 0.8}}}
 SOLVED = {"learner": STATISTICS, "sweep": {"rungs": [{"epsilon": 0.1, "trials": 4}]}}
 CENTRED = {"features": {"mean": {"epsilon": 0.3}}}
 MU_AXIS = {"fit": {"against": "mu"}}

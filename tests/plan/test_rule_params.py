@@ -22,10 +22,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "bought mean and covariance": {
         "features": {"mean": {"epsilon": 0.1}},
-        "learner": {"name": "dp_ls", "covariance": {"epsilon": 0.1}},
+        "learner": {"name": "dp_ls", "shared": {"epsilon": 0.1}},
     },
     "statistics": {
-        "learner": {"name": "dp_ls", "statistics": {"epsilon": 0.1}},
+        "learner": {"name": "dp_ls", "shared": {"epsilon": 0.1, "sums": "all"}},
         "fit": {"using": "pooled"},
     },
     "a bought head": {

@@ -137,28 +137,24 @@ TABLE = {
     ),
     "an experiment with another learner": (
         edit(
-            {
-                "experiments": {
-                    "ridge": {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.1}}}
-                }
-            }
+            {"experiments": {"ridge": {"learner": {"name": "dp_ls", "shared": {"epsilon": 0.1}}}}}
         ),
-        {"estimate_covariance": 1} | SWEEP | FINAL | PLAN | {"summarise": 2},
-        {"estimate_covariance": 1, "run_trial": 6} | PAID,
+        {"estimate_sums": 1} | SWEEP | FINAL | PLAN | {"summarise": 2},
+        {"estimate_sums": 1, "run_trial": 6} | PAID,
     ),
     "an experiment whose trials share statistics": (
         edit(
             {
                 "experiments": {
                     "solved": {
-                        "learner": {"name": "dp_ls", "statistics": {"epsilon": 0.1}},
+                        "learner": {"name": "dp_ls", "shared": {"epsilon": 0.1, "sums": "all"}},
                         "fit": {"using": "pooled"},
                     }
                 }
             }
         ),
-        {"estimate_statistics": 1} | SWEEP | FINAL | PLAN | {"summarise": 2},
-        {"estimate_statistics": 1, "run_trial": 6} | PAID,
+        {"estimate_sums": 1} | SWEEP | FINAL | PLAN | {"summarise": 2},
+        {"estimate_sums": 1, "run_trial": 6} | PAID,
     ),
     "a public test set": (
         public_source,
@@ -265,7 +261,7 @@ def test_an_edit_that_would_pay_again_is_refused_at_parse(change, why, finished,
     assert finished.held() == before
 
 
-RIDGE = {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.1}}}
+RIDGE = {"learner": {"name": "dp_ls", "shared": {"epsilon": 0.1}}}
 
 
 def pay_for(workspace, experiment: str) -> None:
@@ -286,7 +282,7 @@ def test_an_experiment_put_above_another_pays_for_nothing_that_is_there(finished
     pay_for(finished, "old")
     finished.configure({"experiments": {"new": RIDGE | {"fit": {"against": "mu"}}, "old": RIDGE}})
     assert walk().charged == Counter(PAID)
-    shared = {"estimate_covariance", "run_trial"}
+    shared = {"estimate_sums", "run_trial"}
     jobs = (found for job in parse()[1] for found in as_the_ledger_knows(job))
     assert {wildcards["experiment"] for rule, wildcards in jobs if rule in shared} == {"new"}
 

@@ -23,14 +23,12 @@ pytestmark = pytest.mark.long
 COVARIANCE = {"epsilon": 0.3}
 RUNGS = [{"epsilon": 0.1, "trials": 1}, {"epsilon": 0.2, "trials": 1}]
 SHARING = {
-    "learner": {"name": "dp_fc", "covariance": COVARIANCE},
+    "learner": {"name": "dp_fc", "shared": COVARIANCE},
     "sweep": {"rungs": RUNGS},
-    "experiments": {"ridge": {"learner": {"name": "dp_ls", "covariance": COVARIANCE}}},
+    "experiments": {"ridge": {"learner": {"name": "dp_ls", "shared": COVARIANCE}}},
 }
 THIRD = {
-    "experiments": {
-        "heavier": {"learner": {"name": "dp_ls", "covariance": COVARIANCE, "alpha": 0.5}}
-    }
+    "experiments": {"heavier": {"learner": {"name": "dp_ls", "shared": COVARIANCE, "alpha": 0.5}}}
 }
 ALONE = {
     "sweep": {"rungs": RUNGS},
@@ -42,7 +40,7 @@ STATISTICS = {
     "learner": {
         "name": "dp_ls",
         "radius": 4.0,
-        "statistics": {"epsilon": 0.8, "alpha": [0.1, 1.0]},
+        "shared": {"epsilon": 0.8, "sums": "all", "alpha": [0.1, 1.0]},
     },
     "dataset": {"public_validation": "npz:validation.npz"},
     "sweep": {"rungs": [{"epsilon": 0.2, "trials": 2}]},
@@ -50,7 +48,7 @@ STATISTICS = {
     "final": {"targets": [1.0, 2.0]},
     "experiments": {"open": {"sweep": {"select": {"by": "public"}}, "final": {"targets": [1.0]}}},
 }
-ANOTHER = {"experiments": {"heavier": {"learner": {"alpha": 0.5, "statistics": {"alpha": []}}}}}
+ANOTHER = {"experiments": {"heavier": {"learner": {"alpha": 0.5, "shared": {"alpha": []}}}}}
 
 
 def rules(lines) -> Counter[str]:
@@ -60,15 +58,13 @@ def rules(lines) -> Counter[str]:
 def test_a_covariance_is_released_once_for_all_that_share_it_and_paid_once(project, walk):
     project.configure(SHARING)
     project.finish()
-    assert Counter(held.job.rule for held in project.held())["estimate_covariance"] == 1
+    assert Counter(held.job.rule for held in project.held())["estimate_sums"] == 1
     statement = read_statement(project.results)
     assert check(statement, project.results) == []
     tiny = statement["datasets"]["tiny"]
-    assert rules(line for line in tiny["spends"] if line["label"] == "covariance") == {
-        "estimate_covariance": 1
-    }
+    assert rules(line for line in tiny["spends"] if line["label"] == "sums") == {"estimate_sums": 1}
     for artifact in tiny["artifacts"].values():
-        assert rules(artifact["jobs"])["estimate_covariance"] == 1
+        assert rules(artifact["jobs"])["estimate_sums"] == 1
         assert 0.9999 < artifact["epsilon"] <= 1.0
     _, facts = weights.load(project.results / "ridge/final/1/weights.safetensors")
     summary = json.loads((project.results / "ridge/summary.json").read_text())
@@ -78,12 +74,12 @@ def test_a_covariance_is_released_once_for_all_that_share_it_and_paid_once(proje
 
     project.configure(SHARING, THIRD)
     found = walk()
-    assert found.due["estimate_covariance"] == 0
+    assert found.due["estimate_sums"] == 0
     assert found.charged == {"run_trial": 2, "train_final": 1, "evaluate": 1}
 
 
 SEVERAL = {
-    "learner": {"name": "dp_ls", "radius": 4.0, "statistics": {"epsilon": 20.0}},
+    "learner": {"name": "dp_ls", "radius": 4.0, "shared": {"epsilon": 20.0, "sums": "all"}},
     "dataset": {
         "labels": 2,
         "nominal_size": 500,
@@ -156,7 +152,7 @@ def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(proj
     project.configure(STATISTICS)
     project.finish()
     assert rules({"rule": held.job.rule} for held in project.held()) == {
-        "estimate_statistics": 1,
+        "estimate_sums": 1,
         "run_trial": 2,
         "train_final": 3,
         "evaluate": 3,
@@ -167,9 +163,7 @@ def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(proj
     assert [line["label"] for line in tiny["spends"] if line["rule"] == "run_trial"] == [
         "score"
     ] * 2
-    assert rules(line for line in tiny["spends"] if line["label"] == "statistics") == {
-        "estimate_statistics": 1
-    }
+    assert rules(line for line in tiny["spends"] if line["label"] == "sums") == {"estimate_sums": 1}
     for path, artifact in tiny["artifacts"].items():
         assert rules(artifact["jobs"])["run_trial"] == (0 if "/open/" in path else 2)
         assert 0.9999 < artifact["epsilon"] / artifact["target_epsilon"] <= 1.0
@@ -195,7 +189,7 @@ def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(proj
 
     project.configure(STATISTICS, ANOTHER)
     found = walk()
-    assert found.due["estimate_statistics"] == 0
+    assert found.due["estimate_sums"] == 0
     assert found.charged == {"run_trial": 2, "train_final": 2, "evaluate": 2}
 
 

@@ -112,8 +112,7 @@ def job_params(rule):
 
 
 mean_of_network = from_jobs("mean", "estimate_mean", "find_mean")
-covariance_of = from_jobs("covariance", "estimate_covariance")
-statistics_of = from_jobs("statistics", "estimate_statistics")
+sums_of = from_jobs("sums", "estimate_sums")
 start_of = from_jobs("head", "estimate_head", "find_start")
 public_start_of = from_jobs("head", "find_start")
 
@@ -200,8 +199,7 @@ class Rung:
         inputs = {
             "features": features_of("run_trial"),
             "mean": mean_of,
-            "covariance": covariance_of,
-            "statistics": statistics_of,
+            "sums": sums_of,
             "start": start_of,
             "below": rungs_below,
         }

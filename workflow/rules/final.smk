@@ -6,8 +6,7 @@ use rule extract_features as train_final with:
         chosen=chosen_of,
         features=features_of("train_final"),
         mean=mean_of,
-        covariance=covariance_of,
-        statistics=statistics_of,
+        sums=sums_of,
         start=start_of,
     output:
         weights=update("results/{experiment}/final/{target}/weights.safetensors"),

@@ -47,30 +47,17 @@ use rule prepare_dataset as estimate_mean with:
         **job_params("estimate_mean"),
 
 
-use rule prepare_dataset as estimate_covariance with:
+use rule prepare_dataset as estimate_sums with:
     input:
-        features=features_of("estimate_covariance"),
+        features=features_of("estimate_sums"),
         mean=mean_of,
     output:
-        covariance="results/{experiment}/covariance/covariance.safetensors",
-        privacy="results/{experiment}/covariance/privacy.json",
+        sums="results/{experiment}/sums/sums.h5",
+        privacy="results/{experiment}/sums/privacy.json",
     log:
-        "logs/{experiment}/estimate_covariance.log",
+        "logs/{experiment}/estimate_sums.log",
     params:
-        **job_params("estimate_covariance"),
-
-
-use rule prepare_dataset as estimate_statistics with:
-    input:
-        features=features_of("estimate_statistics"),
-        mean=mean_of,
-    output:
-        statistics="results/{experiment}/statistics/statistics.h5",
-        privacy="results/{experiment}/statistics/privacy.json",
-    log:
-        "logs/{experiment}/estimate_statistics.log",
-    params:
-        **job_params("estimate_statistics"),
+        **job_params("estimate_sums"),
 
 
 use rule extract_features as estimate_head with:
@@ -91,8 +78,7 @@ use rule extract_features as run_trial with:
     input:
         features=features_of("run_trial"),
         mean=mean_of,
-        covariance=covariance_of,
-        statistics=statistics_of,
+        sums=sums_of,
         start=start_of,
         below=rungs_below,
     output:

@@ -32,6 +32,7 @@ from dpladder.audit.scene import (
 )
 from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, PRESENT, number_of_findings
+from dpladder.config.learner_sections import SumsShared
 from dpladder.config.load import overlay
 from dpladder.jobs.release import ReleaseRequest, release_once
 from dpladder.jobs.task import read_json
@@ -83,36 +84,29 @@ def mean(scenes: SceneFolder, kind: Kind) -> Mechanism:
     )
 
 
-def covariance(scenes: SceneFolder, kind: Kind) -> Mechanism:
-    shared = {"name": "dp_ls", "radius": RADIUS, "covariance": {"epsilon": EPSILON}}
-    rule = Rule(
-        _scene_of_learner(scenes, kind, shared),
-        "estimate_covariance",
-        lambda folder: load_file(folder / "covariance.safetensors")["covariance"],
-    )
-    title = f"rule estimate_covariance {kind}"
-    return rule.mechanism(
-        title, lambda request: _scale(request, "covariance"), pairs(kind), True, effort=0.8
-    )
-
-
-def statistics(scenes: SceneFolder, kind: Kind) -> Mechanism:
-    shared = {"name": "dp_ls", "radius": RADIUS, "statistics": {"epsilon": EPSILON}}
-    names = ("covariance", "moments", "targets")
+def shared_sums(scenes: SceneFolder, kind: Kind, which: SumsShared = "covariance") -> Mechanism:
+    keys = {"name": "dp_ls", "radius": RADIUS, "shared": {"epsilon": EPSILON, "sums": which}}
+    names = ("covariance", "moments", "targets")[: 1 if which == "covariance" else None]
 
     def read(folder: Path) -> Floats:
-        with h5py.File(folder / "statistics.h5") as file:
+        with h5py.File(folder / "sums.h5") as file:
             return np.concatenate([np.ravel(file[name][()]).astype(np.float64) for name in names])
 
-    rule = Rule(_scene_of_learner(scenes, kind, shared), "estimate_statistics", read)
+    rule = Rule(_scene_of_learner(scenes, kind, keys), "estimate_sums", read)
 
     def scale(request: ReleaseRequest) -> Floats:
         sizes = {draw.name: int(np.prod(draw.shape)) * draw.count for draw in request.draws}
         return np.concatenate([np.full(sizes[name], _scale(request, name)) for name in names])
 
-    # Not tight: a replaced unit moves targets the furthest where it does not move the moments at
-    # all.
-    return rule.mechanism(f"rule estimate_statistics {kind}", scale, pairs(kind), effort=0.2)
+    # All of them are not tight: a replaced unit moves targets the furthest where it does not move
+    # the moments at all.
+    tight, effort = (True, 0.8) if which == "covariance" else (False, 0.2)
+    title = f"rule estimate_sums {which} {kind}"
+    return rule.mechanism(title, scale, pairs(kind), tight, effort=effort)
+
+
+def all_shared_sums(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    return shared_sums(scenes, kind, "all")
 
 
 def head(scenes: SceneFolder, kind: Kind, guides: Mapping[str, Any] | None = None) -> Mechanism:
@@ -384,8 +378,7 @@ Attack = Callable[[SceneFolder, Kind], Mechanism]
 ATTACKED: dict[str, tuple[Attack, ...]] = {
     "count_units": (counting, counting_findings),
     "estimate_mean": (mean,),
-    "estimate_covariance": (covariance,),
-    "estimate_statistics": (statistics,),
+    "estimate_sums": (shared_sums, all_shared_sums),
     "estimate_head": (head, guided_head),
     "run_trial": (trial, trial_of_findings, trial_of_a_candidate),
     "train_final": (final, guided_final),

@@ -94,8 +94,7 @@ class Scene:
             self._cache(folder / f"{part}.h5", part, records, group)
         outputs = (
             "mean.safetensors",
-            "covariance.safetensors",
-            "statistics.h5",
+            "sums.h5",
             "head.safetensors",
             "weights.safetensors",
         )

@@ -58,9 +58,7 @@ def _choose(c: Any) -> Messages:
             "one that has, such as dp_gd"
         )
     if c.learner.purchases:
-        yield (
-            "the candidates cannot share learner.covariance, statistics or head; leave those out"
-        )
+        yield ("candidates share no releases: leave learner.shared and learner.head out")
     if c.learner.starts_from_public_head:
         yield (
             "the candidates cannot share one public head; leave learner.init out and set "

@@ -159,7 +159,7 @@ def _without_noise(c: Config) -> Messages:
     if c.features.until is not None:
         yield "its learner is one on pooled features: leave features.until out"
     if c.features.mean is not None or c.learner.purchases:
-        yield "features.mean and learner.covariance, statistics and head are noised: leave them out"
+        yield "features.mean, learner.shared and learner.head are noised: leave them out"
 
 
 # --- features ---
@@ -265,7 +265,7 @@ def _check_cut(c: Config) -> Messages:
 
 
 def _rungs(c: Config) -> Messages:
-    """With shared statistics all trainings have one budget, and a rung's epsilon buys scores alone:
+    """Where trials solve shared sums, all trainings have one budget, and a rung's epsilon buys scores alone:
     there is no line."""
     if not isinstance(c.hpo, Ladder):
         return
@@ -274,7 +274,7 @@ def _rungs(c: Config) -> Messages:
         yield from candidate_rules.rungs(c)
         return
     points = len({rung.epsilon for rung in c.sweep.ladder})
-    solved = "statistics" in learner.purchases
+    solved = learner.trials_are_solved
     if learner.searches is None and points:
         yield f"learner {learner.name} has nothing to search; write rungs: []"
     elif learner.searches is None:
@@ -292,9 +292,9 @@ def _rungs(c: Config) -> Messages:
 
 
 def _check_fit_using(c: Config) -> Messages:
-    solved = "statistics" in c.learner.purchases
+    solved = c.learner.trials_are_solved
     if isinstance(c.hpo, Ladder) and c.sweep.ladder and solved and c.fit.using != "pooled":
-        yield "all trials solve the same statistics, one point for a line: set using: pooled"
+        yield "all trials solve the same sums, one point for a line: set using: pooled"
 
 
 def _select_part(c: Config) -> Messages:

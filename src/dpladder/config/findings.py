@@ -55,9 +55,9 @@ def _check_finding_keys(key: str, c: Any) -> Messages:
         yield "with one class for each record nothing is unknown: set dataset.labels: many"
 
 
-def _statistics(c: Any) -> Messages:
-    if has_many_labels(c) and "statistics" in c.learner.purchases:
-        yield "with dataset.labels: many there are no sums of classes: share learner.covariance"
+def _shared_sums(c: Any) -> Messages:
+    if has_many_labels(c) and c.learner.trials_are_solved:
+        yield "with dataset.labels: many there are no sums of classes: set sums: covariance"
 
 
 def check_finding_count(count: int) -> Messages:
@@ -79,7 +79,7 @@ RULES: Table = {
     "dataset.label": _label,
     "dataset.unknown": partial(_check_finding_keys, "unknown"),
     "dataset.blank": partial(_check_finding_keys, "blank"),
-    "learner.statistics": _statistics,
+    "learner.shared": _shared_sums,
 }
 """Beside them, each key of `TAKEN` has its rule."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dpladder.config.section import Count, Fraction, NonNegative, Positive, Section
 
@@ -165,6 +165,11 @@ class LearnerSection(Section):
     def purchases(self) -> dict[str, Any]:
         """The releases that trainings share and that are paid for beside them, by their keys."""
         return {}
+
+    @property
+    def trials_are_solved(self) -> bool:
+        """Whether trials are free solutions of sums that were released before."""
+        return False
 
     @property
     def exact_under(self) -> tuple[str, ...]:
@@ -367,31 +372,38 @@ class TunedDescent(Tuning, Descending):
     """Tuning by a descent along noised, clipped gradients."""
 
 
-class Covariance(Section):
+Alpha = Annotated[float, Field(gt=0, le=1)]
+SumsShared = Literal["covariance", "all"]
+
+
+class SharedCovariance(Section):
     """A noised feature covariance, released once and shared by every training with equal keys."""
 
     epsilon: Positive = Field(
-        description="Epsilon of the noised covariance alone, at the lineage's delta. Example: 0.2"
+        description="Epsilon of the shared sums together, at the lineage's delta. Example: 0.2"
     )
+    sums: Literal["covariance"] = Field("covariance", description="Which sums are shared.")
 
 
-Alpha = Annotated[float, Field(gt=0, le=1)]
+class SharedSums(SharedCovariance):
+    """Noised sums, released once and shared by every training with equal keys: the covariance, or
+    all that DP-LS asks for. Of all sums trials are free solutions at other alpha and lambda, and
+    pay for their scores alone. The final training makes the same sums more exact with what its
+    total leaves. The file holds 2 d^2 bytes for the covariance. With sums: all it has as many for
+    each class: 0.33 GB at 1,280 features and 100 classes."""
 
-
-class Statistics(Section):
-    """All noised sums of DP-LS, released once and shared. Trials are free solutions of them at
-    other alpha and lambda, and pay for their scores alone. The final training makes the same sums
-    more exact with what its total leaves. The file holds 2 d^2 bytes for each class and one more:
-    0.33 GB at 1,280 features and 100 classes."""
-
-    epsilon: Positive = Field(
-        description="Epsilon of the noised sums together, at the lineage's delta. Example: 0.5"
-    )
+    sums: SumsShared = Field("covariance", description="Which sums are shared.")  # type: ignore[assignment]
     alpha: tuple[Alpha, ...] = Field(
         (),
-        description="Public values of alpha that trials take in turn; the final training takes "
-        "the best trial's. Empty: learner.alpha. Example: [0.1, 1]",
+        description="With sums: all, public values of alpha that trials take in turn; the final "
+        "training takes the best trial's. Empty: learner.alpha. Example: [0.1, 1]",
     )
+
+    @model_validator(mode="after")
+    def _alpha_is_of_all_sums(self) -> Self:
+        if self.alpha and self.sums != "all":
+            raise ValueError("alpha needs all sums: set sums: all, or leave it out")
+        return self
 
 
 Steering = Literal["guarded", "published"]

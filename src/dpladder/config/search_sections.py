@@ -77,8 +77,7 @@ def _private_search(c: Any) -> Messages:
         yield "it counts on the training part; leave sweep.select.by and sweep.select.part out"
     if c.features.mean is not None or learner.purchases:
         yield (
-            "it spends the whole total; leave features.mean, learner.covariance, "
-            "learner.statistics and learner.head out"
+            "it spends the whole total; leave features.mean, learner.shared and learner.head out"
         )
     if c.final.budget != "remaining":
         yield "it spends the whole total; leave final.budget out"

@@ -160,7 +160,7 @@ def _learner_of(task: Task[CompareHpo]) -> Learner:
         )
     if task.reads.mean is not None or learner.purchases:
         raise BadInput(
-            "features.mean, learner.covariance and learner.statistics are releases of their own, "
+            "features.mean and learner.shared are releases of their own, "
             "and a comparison of searches has none. Remove them from this config."
         )
     return learner

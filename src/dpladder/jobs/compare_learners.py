@@ -66,7 +66,7 @@ def _entries_of(task: Task, constants: Constants) -> list[Competitor]:
     if other := [entry.experiment for entry in entered if not entry.comparable]:
         raise BadInput(
             f"experiments {', '.join(other)} have other data, features or public records than the "
-            "first, a noised mean, covariance or statistics, or a search of their own (hpo), so "
+            "first, a noised mean or shared sums, or a search of their own (hpo), so "
             "their learners cannot be compared with the others. Leave them out of this config."
         )
     learners = [entry.learner.name for entry in entered]

@@ -30,6 +30,7 @@ from dpladder.jobs.reservation import RELEASES
 from dpladder.jobs.task import Task
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Claim, Constants
+from dpladder.learn.shared_sums import ReleasedSums
 from dpladder.network.facts import Network
 from dpladder.plan.rule_params import (
     FindMean,
@@ -101,15 +102,13 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
 
 def read(task: Task[SeenReads], part: Part) -> Data:
     """The features as a training sees them: less a public or released mean, at the public length;
-    beside them the released covariance or statistics, the public head to start from and the public
-    records that guide steps, where there are any."""
+    beside them the sums that trainings share, the public head to start from and the public records
+    that guide steps, where there are any."""
     data = _mapped(task, part)
     if SAMPLE in task.reads.places.features:
         data = replace(data, sample=_mapped(task, part_of(task, SAMPLE)))
-    if task.input.get("covariance"):
-        data = replace(data, covariance=load_file(task.input["covariance"])["covariance"])
-    if task.input.get("statistics"):
-        data = replace(data, statistics=Path(task.input["statistics"]))
+    if task.input.get("sums"):
+        data = replace(data, shared=ReleasedSums(Path(task.input["sums"])))
     if task.input.get("start"):
         start = load_file(task.input["start"])
         claim = Claim(*map(float, start["claim"])) if "claim" in start else None
@@ -168,9 +167,9 @@ def map_of(task: Task[SeenReads], part: Part) -> Map:
 
 
 def read_nothing(task: Task[SeenReads], part: Part) -> Data:
-    """What a training sees that stands on released statistics alone."""
+    """What a training sees that stands on shared sums alone."""
     features = np.empty((0, map_of(task, part).width(part.dimension)), np.float32)
-    return Data(features, np.empty(0, np.int64), statistics=Path(task.input["statistics"]))
+    return Data(features, np.empty(0, np.int64), shared=ReleasedSums(Path(task.input["sums"])))
 
 
 def shared_inputs(task: Task[Any]) -> dict[str, str]:

@@ -27,7 +27,7 @@ from dpladder.privacy.ledger.state import LedgerCharge, job_label
 from dpladder.privacy.release.store import is_kept
 
 # the inputs that are releases themselves
-RELEASES = ("mean", "covariance", "statistics", "start", "weights")
+RELEASES = ("mean", "sums", "start", "weights")
 
 
 @dataclass(frozen=True)

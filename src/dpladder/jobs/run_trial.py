@@ -2,8 +2,8 @@
 score.
 
 A rung's trials share one process, one pass over the features and the start of torch; each is a job
-of the ledger's own all the same. Where trials share released statistics, weights are solutions of
-those, and a score is all that a trial pays for.
+of the ledger's own all the same. Where trials solve sums that were released before, a score is
+all that a trial pays for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from dpladder.config.learner_sections import Statistics
 from dpladder.jobs.candidates import candidate_of_trial, of_candidate
 from dpladder.jobs.features import Part, constants_of, part_of, read, read_nothing, shared_inputs
 from dpladder.jobs.record import write_record
@@ -62,7 +61,7 @@ class Prepared:
 
     @property
     def solved(self) -> bool:
-        return bool(_statistics(self.task))
+        return self.task.reads.learner.trials_are_solved
 
     def release_request(self) -> ReleaseRequest:
         assert self.reservation is not None, "only what costs something is asked for"
@@ -119,7 +118,7 @@ def _run(trials: Sequence[Prepared]) -> None:
         _produce(trials, works)
         for one in trials:
             write_record(
-                one.task, free="solved from released statistics, scored on a source declared public"
+                one.task, free="solved from shared sums, scored on a source declared public"
             )
         return
 
@@ -140,7 +139,7 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
     train, scored = part_of(task, "train"), part_of(task, task.reads.scored.part)
     constants = constants_of(task, train)
     # What is free is so by the config: a plan that forgot a spend must fail.
-    public, solved = _public(task), _statistics(task)
+    public, solved = _public(task), task.reads.learner.trials_are_solved
     reservation = None if public and solved else find_reservation(task, ledger)
     paid = (
         {}
@@ -148,7 +147,7 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
         else {label: reservation.entry(label) for label in reservation.spends}
     )
     rung, number = int(task.wildcards["rung"]), int(task.wildcards["trial"])
-    epsilon = solved.epsilon if solved else task.reads.epsilon
+    epsilon = task.reads.learner.purchases["shared"].epsilon if solved else task.reads.epsilon
     below = task.input["below"]
     before = Trial(**read_json(below[-1])["best"]) if below else None
     space = Space(task.reads.search, learner_of_trial(task.reads.learner, number), constants)
@@ -237,8 +236,3 @@ def _write(one: Prepared, trained: Weights, counted: Data, work: Work) -> None:
 
 def _public(task: Task[RunTrial]) -> bool:
     return task.reads.select.by == "public"
-
-
-def _statistics(task: Task[RunTrial]) -> Statistics | None:
-    """What trials solve instead of training, where they do."""
-    return task.reads.learner.purchases.get("statistics")

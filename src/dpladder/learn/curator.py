@@ -16,7 +16,6 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -71,7 +70,6 @@ class PublicInputs:
         number: of the training among those that run together.
         start: a head trained on public data.
         claim: how good that head is about public records.
-        covariance, statistics: released before, where trainings share them.
         worth: as how many private records of the same kind a public one counts, by a look that was
             released before.
         units: of the public sample.
@@ -83,8 +81,6 @@ class PublicInputs:
     number: int = 0
     start: NDArray[np.float32] | None = None
     claim: Claim | None = None
-    covariance: NDArray[np.float64] | None = None
-    statistics: Path | None = None
     worth: float | None = None
     units: int | None = None
     directions: float | None = None
@@ -162,7 +158,8 @@ class Curator:
         seats = []
         for number, (queries_of_training, meter) in enumerate(zip(queries, meters, strict=True)):
             for query in queries_of_training:
-                counts.refuse_undeclared(query, self._constants, meter)
+                if query.asks_records:
+                    counts.refuse_undeclared(query, self._constants, meter)
             training = begin(replace(inputs, number=number), queries_of_training)
             seats.append(
                 _Seat(training, {id(q): _kind_of(q, kinds) for q in queries_of_training}, meter)
@@ -219,7 +216,8 @@ class Curator:
         return [results[number] for number in range(len(seats))]
 
     def _answer(self, questions: Sequence[tuple[_Seat, QueryCall]]) -> list[Tensor]:
-        """Sums of one kind over one pass; each with the noise that its own meter declares."""
+        """Sums of one kind over one pass; each with the noise that its own meter declares, and
+        joined by what was released of it before."""
         groups: dict[Any, list[int]] = {}
         for place, (seat, question) in enumerate(questions):
             kind = seat.kinds.get(id(question.query))
@@ -228,6 +226,8 @@ class Curator:
                     "a method asks what it did not declare. Nothing was answered: yield questions "
                     "of the queries that it is given."
                 )
+            if not question.query.asks_records:
+                continue
             sampled = question.query.sampling_rate < 1.0 and question.step is None
             if sampled:
                 self._sample(seat, question.query)
@@ -249,9 +249,29 @@ class Curator:
             for place, total in zip(group, sums, strict=True):
                 totals[place] = total
         return [
-            total if question.step is not None else _publish_sum(seat.meter, question.query, total)
+            total if question.step is not None else self._release(seat, question, total)
             for (seat, question), total in zip(questions, totals, strict=True)
         ]
+
+    def _release(self, seat: _Seat, question: QueryCall, total: Tensor | None) -> Tensor:
+        """The answer from all its releases: this one, and that which trainings share.
+
+        Two of one sum, with independent noise of variances proportional to multiplier^2, weigh as
+        multiplier^-2: that has the least variance, what one release at the mu of both together
+        would have.
+        """
+        query, shared = question.query, self._data.shared
+        fresh = None if total is None else _publish_sum(seat.meter, query, total)
+        place = question.arguments[-1] if query.parts(self._constants) > 1 else 0
+        known = None if shared is None else shared.find(query.name, place)
+        if known is None:
+            if fresh is None:
+                raise Refused(f"the sum {query.name} was to be released before, and was not.")
+            return fresh
+        before, multiplier = torch.from_numpy(known[0]).to(self._device), known[1]
+        if fresh is None:
+            return before
+        return before.lerp(fresh, multiplier**2 / (multiplier**2 + query.multiplier**2))
 
     def _sample(self, seat: _Seat, query: Query) -> None:
         """A query is asked once a sample: asked again, it begins the next one. So no sample answers
@@ -385,8 +405,6 @@ class Curator:
             self._threads,
             start=data.start,
             claim=data.claim,
-            covariance=data.covariance,
-            statistics=data.statistics,
             worth=data.worth,
             units=None if guide is None else guide.units,
             directions=None if guide is None else guide.directions,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.learn.interface import Claim
+
+if TYPE_CHECKING:
+    from dpladder.learn.shared_sums import ReleasedSums
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,7 @@ class Data:
             or mapped when read.
         labels: a class each, or the number of several (config/label_sets.py).
         units: (records, 16), whose record it is; Poisson sampling and means of units need it.
-        covariance: released before, where trainings share one.
-        statistics: DP-LS's sums as released before (methods/dp_ls/statistics.py).
+        shared: noised sums that were released before, for all trainings.
         start: a head trained on public data (learn/public_head.py).
         claim: of that head, where public records guide each step.
         sample: those public records (learn/guide.py).
@@ -35,8 +36,7 @@ class Data:
     features: Any
     labels: NDArray[np.int64]
     units: NDArray[np.uint8] | None = None
-    covariance: NDArray[np.float64] | None = None
-    statistics: Path | None = None
+    shared: ReleasedSums | None = None
     start: NDArray[np.float32] | None = None
     claim: Claim | None = None
     sample: Data | None = None

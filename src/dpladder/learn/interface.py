@@ -82,7 +82,7 @@ class Hyper:
     Attributes:
         eta: learning rate.
         steps: how many there are.
-        mu: that all steps together may spend. Where shared statistics are all that a training
+        mu: that all steps together may spend. Where shared sums are all that a training
             stands on, it spends nothing of it.
         delta0: what the training is booked at, where it samples.
     """

@@ -92,7 +92,8 @@ class Query:
 
     Args:
         name: of its draws.
-        multiplier: the noise's scale over how far a unit moves one number, or one vector.
+        multiplier: the noise's scale over how far a unit moves one number, or one vector. Infinite:
+            records are not asked, and what was released before is the whole answer.
         count: how often it is asked, at most.
         sampling_rate: below 1 the answers of one step are sums over one Poisson sample.
         distribution: of the noise.
@@ -107,6 +108,11 @@ class Query:
     distribution: Literal["gaussian", "laplace"] = "gaussian"
     charged: Event | None = None
     law: ClassVar[Law] = "opposite"
+
+    @property
+    def asks_records(self) -> bool:
+        """Whether it has an answer of its own, beside what was released before."""
+        return self.multiplier < math.inf
 
     def bound(self, constants: Constants) -> float:
         """The largest length (L2; L1 with Laplace noise) of one record's contribution. The curator
@@ -507,8 +513,9 @@ def declared(queries: Sequence[Query], constants: Constants, delta0: float = 0.0
     Returns:
         Sampled events first. Queries of one step see one sample, and compose inside it.
     """
-    sampled = [query for query in queries if query.sampling_rate < 1.0]
-    whole = [query for query in queries if query.sampling_rate == 1.0]
+    paid = [query for query in queries if query.asks_records]
+    sampled = [query for query in paid if query.sampling_rate < 1.0]
+    whole = [query for query in paid if query.sampling_rate == 1.0]
     events = _merged(
         Counted(one.event, one.count * query.count) for query in whole for one in [query.events()]
     )

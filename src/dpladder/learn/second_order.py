@@ -1,13 +1,16 @@
-"""What second-order learners share: the noised sum of x x^T over records in a ball, and a walk over
-the classes."""
+"""What second-order learners share: noised sums over records in a ball, which may be released once
+for all trainings, and a walk over the classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dpladder.config.label_sets import MANY
+from dpladder.config.learner_sections import SumsShared
 from dpladder.learn.interface import Constants
-from dpladder.learn.queries import QueryCall, SecondMoments
+from dpladder.learn.queries import Query, QueryCall, SecondMoments, WeighedSums
+from dpladder.privacy.accounting import gdp
 
 if TYPE_CHECKING:
     from dpladder.learn.curator import PublicInputs, Training
@@ -16,7 +19,36 @@ Conclusion = TypeVar("Conclusion")
 
 
 def covariance(sigma: float, radius: float) -> SecondMoments:
+    """G, the sum of x x^T over all records."""
     return SecondMoments(name="covariance", multiplier=sigma, radius=radius)
+
+
+def class_sums(sigma: float, radius: float, constants: Constants) -> tuple[Query, ...]:
+    """A_j and b_j of every class j, the sums of x x^T and of x over its own records; of findings
+    b_j alone, where records weigh by what they lack (`WeighedSums`)."""
+    several = constants.labels != MANY
+    moments = SecondMoments(name="moments", multiplier=sigma, radius=radius, by_class=True)
+    targets = WeighedSums(
+        name="targets",
+        multiplier=sigma,
+        radius=radius,
+        by="class" if several else "lack",
+        apart=several,
+    )
+    return (*([moments] * several), targets)
+
+
+def shared_queries(
+    which: SumsShared, mu: float, radius: float, constants: Constants
+) -> tuple[Query, ...]:
+    """The sums that are released once for all trainings (learner.shared).
+
+    Guarantee: mu-GDP together: each is a release of one multiplier.
+    """
+    if which == "covariance":
+        return (covariance(gdp.sigma(mu, 1), radius),)
+    sigma = gdp.sigma(mu, 1 + len(class_sums(1.0, radius, constants)))
+    return covariance(sigma, radius), *class_sums(sigma, radius, constants)
 
 
 def class_by_class(

@@ -62,10 +62,10 @@ class TrialBudget:
 
 def trial_budget(config: Config, rung: int) -> TrialBudget:
     """mu of one trial at its rung's epsilon; a share of its square pays for the score. Solving
-    shared statistics is free, which leaves all of it to the score."""
+    shared sums is free, which leaves all of it to the score."""
     total = _mu_of(config, config.sweep.ladder[rung].epsilon, booking.TRIAL)
     public = config.sweep.select.by == "public"
-    if rule_specs.statistics(config) is not None:
+    if config.learner.trials_are_solved:
         return TrialBudget(total, None, None if public else total)
     if public:
         return TrialBudget(total, total, None)
@@ -129,7 +129,7 @@ def flatten_spends(spends: Spends) -> list[Spend]:
 
 def sweep_costs(project: Project, name: str, config: Config) -> Spends:
     """The spends that every target of an experiment stands on: the noised mean of each network, the
-    covariance and statistics, and the sweep."""
+    sums that trainings share, and the sweep."""
     jobs: Spends = {}
     for network in project.networks_of(name):
         for rule, bought in rule_specs.purchases(project.experiments[network]):
@@ -144,7 +144,7 @@ def sweep_costs(project: Project, name: str, config: Config) -> Spends:
 
 
 def _trial_spends(config: Config, rung: int) -> tuple[Spend, ...]:
-    """Solving shared statistics and counting on a public source cost nothing."""
+    """Solving shared sums and counting on a public source cost nothing."""
     cost = trial_budget(config, rung)
     spends = []
     if cost.weights is not None:

@@ -27,7 +27,7 @@ from dpladder.config.dataset_sections import (
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.features_sections import Features, Layers, Mean, Pooling
 from dpladder.config.label_sets import Labels
-from dpladder.config.learner_sections import Covariance, Head, LinkName
+from dpladder.config.learner_sections import Head, LinkName, SumsShared
 from dpladder.config.learners import Learner
 from dpladder.config.model import Privacy, Research
 from dpladder.config.searches import PrivateSearch
@@ -290,15 +290,12 @@ class FindStart(TrainingReads):
 
 
 @dataclass(frozen=True)
-class EstimateCovariance(SeenReads):
-    radius: Annotated[float, key("learner.radius")]
-    covariance: Annotated[Covariance, key("learner.covariance")]
+class EstimateSums(SeenReads):
+    """No learner, so that several learners share a release."""
 
-
-@dataclass(frozen=True)
-class EstimateStatistics(SeenReads):
     radius: Annotated[float, key("learner.radius")]
-    epsilon: Annotated[float, key("learner.statistics.epsilon")]
+    epsilon: Annotated[float, key("learner.shared.epsilon")]
+    sums: Annotated[SumsShared, key("learner.shared.sums")]
 
 
 @dataclass(frozen=True)

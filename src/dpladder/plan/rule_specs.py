@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from dpladder.config import Config, Project
 from dpladder.config.evaluate_sections import Also
-from dpladder.config.learner_sections import Head, Statistics
+from dpladder.config.learner_sections import Head
 from dpladder.config.load import BASE
 from dpladder.config.search_sections import Ladder
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
@@ -165,12 +165,6 @@ def reads_sample(config: Config) -> bool:
     return config.dataset.public_sample is not None and (
         config.features.centre == "public" or config.learner.starts_from_public_head
     )
-
-
-def statistics(config: Config) -> Statistics | None:
-    """The noised sums that all trainings share, where the learner solves them instead of paying for
-    its own each time."""
-    return config.learner.purchases.get("statistics")
 
 
 def head(config: Config) -> Head | None:
@@ -386,12 +380,7 @@ RULE_SPECS: dict[str, RuleSpec] = {
         rule_params.FindMean, CACHES, _sample, _finds_mean, models="features", per=()
     ),
     "find_start": RuleSpec(rule_params.FindStart, CACHES, _start, _finds_start, per=()),
-    "estimate_covariance": RuleSpec(
-        rule_params.EstimateCovariance, CACHES, buys="learner.covariance", per=()
-    ),
-    "estimate_statistics": RuleSpec(
-        rule_params.EstimateStatistics, CACHES, buys="learner.statistics", per=()
-    ),
+    "estimate_sums": RuleSpec(rule_params.EstimateSums, CACHES, buys="learner.shared", per=()),
     "estimate_head": RuleSpec(rule_params.EstimateHead, CACHES, buys="learner.head", per=()),
     "evaluate_head": RuleSpec(
         rule_params.EvaluateHead, ("estimate_head", *CACHES), _test, _shows_head, per=()

@@ -70,7 +70,7 @@ class Parsed:
 
     def params(self, rule: str, wildcards: Mapping[str, str]) -> dict[str, Any]:
         """What Snakemake compares for a job. A fit also depends on the mu that the final training
-        stands on: what the plan leaves to it, and the statistics' that it shares."""
+        stands on: what the plan leaves to it, and that of the sums which it solves."""
         params = job_identity.params(self.project, rule, wildcards)
         if "mu" in facts_of(rule_specs.RULE_SPECS[rule].reads):
             experiment = wildcards["experiment"]
@@ -79,10 +79,8 @@ class Parsed:
                     self.project, experiment, "train_final", target=wildcards["target"]
                 )
             ]
-            if rule_specs.statistics(self.project.experiments[experiment]) is not None:
-                jobs.append(
-                    job_identity.job_of_owner(self.project, experiment, "estimate_statistics")
-                )
+            if self.project.experiments[experiment].learner.trials_are_solved:
+                jobs.append(job_identity.job_of_owner(self.project, experiment, "estimate_sums"))
             params["mu"] = booking.total(map(entry_of, self.plan.spends_of(jobs))).mu
         return params
 

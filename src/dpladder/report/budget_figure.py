@@ -37,8 +37,7 @@ SEARCH = ("rung", "trial")  # how the names of what the search costs begin
 COLOURS = {
     "units by class": "#B0C4DE",
     "feature mean": SKY,
-    "feature covariance": BLUE,
-    "feature statistics": BLUE,
+    "shared sums": BLUE,
     "first head": BLUE,
     "trial scores": GREEN,
     "final training": ORANGE,
@@ -126,8 +125,7 @@ def _name(line: StatedSpend) -> str:
     return {
         "count_units": "units by class",
         "estimate_mean": "feature mean",
-        "estimate_covariance": "feature covariance",
-        "estimate_statistics": "feature statistics",
+        "estimate_sums": "shared sums",
         "estimate_head": "first head",
         "train_final": "final training",
         "private_search": "private search",

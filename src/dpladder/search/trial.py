@@ -14,9 +14,9 @@ class Trial:
 
     rung: int
     trial: int
-    # that r is fitted along: the rung's, or that of statistics which all trials share
+    # that r is fitted along: the rung's, or that of the sums which all trials solve
     epsilon: float
-    mu: float  # of the training; of the statistics
+    mu: float  # of the training; of these sums
     kappa: float  # its place on the search's axis, which is r itself with `unit: r`
     r: float
     score: float  # noised count of correct predictions

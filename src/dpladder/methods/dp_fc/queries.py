@@ -15,9 +15,10 @@ from dpladder.privacy.accounting import gdp
 def queries(learner: FeatureCovariance, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
     """The noised feature covariance, once, and a noised sum of clipped gradients at each step.
 
-    Guarantee: mu-GDP for `hyper.mu`; a shared covariance (learner.covariance) is charged by itself.
+    Guarantee: mu-GDP for `hyper.mu`; a shared covariance (learner.shared) is charged by itself.
     """
-    sigma = gdp.sigma(hyper.mu, hyper.steps + (learner.covariance is None))
+    shared = learner.shared is not None
+    sigma = gdp.sigma(hyper.mu, hyper.steps + (not shared))
     gradient = GradientSum(
         name="gradient",
         multiplier=sigma,
@@ -26,7 +27,7 @@ def queries(learner: FeatureCovariance, hyper: Hyper, constants: Constants) -> t
         clip=learner.clip,
         clipping=learner.clipping,
     )
-    return (covariance(sigma, learner.radius), gradient)[learner.covariance is not None :]
+    return covariance(math.inf if shared else sigma, learner.radius), gradient
 
 
 def logit_noise(learner: FeatureCovariance, hyper: Hyper, constants: Constants) -> float:

@@ -9,11 +9,11 @@ from pydantic import Field
 from dpladder.config.learner_sections import (
     Clip,
     Clipping,
-    Covariance,
     LearnerSection,
     Linked,
     Radius,
     Searched,
+    SharedCovariance,
     configured_purchases,
 )
 from dpladder.config.section import Positive
@@ -32,8 +32,8 @@ class FeatureCovariance(LearnerSection):
     damping: Positive = Field(
         0.1, description="Number added to every eigenvalue of the mean covariance."
     )
-    covariance: Covariance | None = Field(None, description=Covariance.__doc__)
+    shared: SharedCovariance | None = Field(None, description=SharedCovariance.__doc__)
 
     @property
     def purchases(self) -> dict[str, Any]:
-        return configured_purchases(covariance=self.covariance)
+        return configured_purchases(shared=self.shared)

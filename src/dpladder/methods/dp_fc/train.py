@@ -3,8 +3,6 @@ noised. Turning a step is post-processing: its privacy is that of its clipped su
 
 from __future__ import annotations
 
-import torch
-
 from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.moments import as_weights, eigen, finite, to_matrix
@@ -23,12 +21,8 @@ def train(
 
     Guarantee: that of the releases G and g. Turning a step is post-processing.
     """
-    *sums, gradient = queries
-    if sums:
-        covariance = yield sums[0].at()
-    else:
-        covariance = torch.from_numpy(inputs.covariance).to(inputs.device)
-    values, vectors = eigen(to_matrix(covariance) / constants.n0, learner.damping)
+    covariance, gradient = queries
+    values, vectors = eigen(to_matrix((yield covariance.at())) / constants.n0, learner.damping)
     weights = inputs.zeros(constants.classes, constants.dimension)
     for _ in range(hyper.steps):
         mean = (yield gradient.at(weights)) / constants.n0

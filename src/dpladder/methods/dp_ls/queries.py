@@ -15,40 +15,29 @@ theta_j is the first Newton step of its logistic regression.
 
 from __future__ import annotations
 
-from dpladder.config.label_sets import MANY
+import math
+
 from dpladder.learn.interface import Constants, Hyper
-from dpladder.learn.queries import Query, SecondMoments, WeighedSums
-from dpladder.learn.second_order import covariance
+from dpladder.learn.queries import Query
+from dpladder.learn.second_order import class_sums, covariance
 from dpladder.methods.dp_ls.section import LeastSquares
 from dpladder.privacy.accounting import gdp
 
 
 def queries(learner: LeastSquares, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
-    """The noised sums of one training, or none where shared ones are enough.
+    """G, and A_j and b_j of every class; of findings no A_j.
 
-    Guarantee: mu-GDP for `hyper.mu`: G, all A_j and all b_j are releases of one multiplier.
+    Guarantee: mu-GDP for `hyper.mu`: what records are asked for are releases of one multiplier.
+    Sums that trainings share (learner.shared) are charged by themselves: G is not asked for again
+    where it alone is shared, and nothing is where `hyper.mu` is zero.
     """
-    if hyper.mu == 0.0:  # shared statistics are all that it stands on
-        return ()
-    return sums(hyper.mu, learner.radius, constants, by_class=learner.covariance is None)
-
-
-def sums(
-    mu: float, radius: float, constants: Constants, by_class: bool = True
-) -> tuple[Query, ...]:
-    """Noised G, where it is the release's own, and A_j and b_j of every class; of findings no
-    A_j."""
-    several = constants.labels != MANY
-    sigma = gdp.sigma(mu, 1 + by_class + several)
-    moments = SecondMoments(name="moments", multiplier=sigma, radius=radius, by_class=True)
-    targets = WeighedSums(
-        name="targets",
-        multiplier=sigma,
-        radius=radius,
-        by="class" if several else "lack",
-        apart=several,
+    whole = learner.shared is not None and learner.shared.sums == "covariance"
+    of_classes = class_sums(1.0, learner.radius, constants)
+    sigma = gdp.sigma(hyper.mu, len(of_classes) + (not whole)) if hyper.mu else math.inf
+    return (
+        covariance(math.inf if whole else sigma, learner.radius),
+        *class_sums(sigma, learner.radius, constants),
     )
-    return (*([covariance(sigma, radius)] * by_class), *([moments] * several), targets)
 
 
 def logit_noise(learner: LeastSquares, hyper: Hyper, constants: Constants) -> float:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from dpladder.config.learner_sections import (
     Alpha,
-    Covariance,
     LearnerSection,
     Radius,
     Searched,
-    Statistics,
+    SharedSums,
     configured_purchases,
 )
 
@@ -30,21 +29,18 @@ class LeastSquares(LearnerSection):
     alpha: Alpha = Field(
         1.0, description="Weight of all records beside a class's own. It is free post-processing."
     )
-    covariance: Covariance | None = Field(None, description=Covariance.__doc__)
-    statistics: Statistics | None = Field(None, description=Statistics.__doc__)
-
-    @model_validator(mode="after")
-    def _one_of_them_is_shared(self) -> LeastSquares:
-        if self.covariance and self.statistics:
-            raise ValueError("statistics hold the covariance already; name one of the two")
-        return self
+    shared: SharedSums | None = Field(None, description=SharedSums.__doc__)
 
     @property
     def purchases(self) -> dict[str, Any]:
-        return configured_purchases(covariance=self.covariance, statistics=self.statistics)
+        return configured_purchases(shared=self.shared)
+
+    @property
+    def trials_are_solved(self) -> bool:
+        return self.shared is not None and self.shared.sums == "all"
 
     def of_trial(self, number: int) -> Self:
-        values = (self.statistics and self.statistics.alpha) or (self.alpha,)
+        values = (self.shared and self.shared.alpha) or (self.alpha,)
         return self.model_copy(update={"alpha": values[number % len(values)]})
 
     @property
