@@ -21,6 +21,7 @@ from dpladder.config.label_sets import number_of
 from dpladder.config.learner_sections import SharedCovariance, SharedSums
 from dpladder.config.learners import method
 from dpladder.config.model import Resources
+from dpladder.errors import Refused
 from dpladder.jobs.estimate_sums import release_sums
 from dpladder.learn.curator import Curator
 from dpladder.learn.data import Data
@@ -529,6 +530,12 @@ def test_nothing_that_was_paid_for_shared_sums_is_wasted(tmp_path):
         # 4,800 draws: 4 standard errors
         assert noise.std() == pytest.approx(sd, rel=4 / math.sqrt(2 * noise.size))
         assert abs(noise.mean()) < 4 * sd / math.sqrt(noise.size)
+
+
+def test_a_sum_that_nobody_released_is_not_answered():
+    meter = Meter(declare(SHARING, Hyper(1.0, 1, 0.0), CONSTANTS).draws, Seeded())
+    with pytest.raises(Refused, match="covariance was to be released before, and was not"):
+        train(records(), Hyper(1.0, 1, 0.0), SHARING, CONSTANTS, meter, ONE)
 
 
 def test_shared_sums_without_noise_are_ridge_regression(tmp_path):

@@ -90,6 +90,43 @@ def test_methods_of_another_package_are_run_charged_and_stated_as_theirs(install
     assert "its authors' word" in page
 
 
+SHARES = (
+    (
+        "import Positive\n",
+        "import Positive\nfrom dpladder.config import learner_sections as known\n",
+    ),
+    (
+        "\n\ndef queries(",
+        "    shared: known.SharedCovariance | None = None\n\n"
+        "    @property\n    def purchases(self) -> dict[str, Any]:\n"
+        "        return known.configured_purchases(shared=self.shared)\n\n\ndef queries(",
+    ),
+    (
+        "    return (sums,)\n",
+        "    from dpladder.learn.second_order import covariance\n\n"
+        "    return sums, covariance(float('inf'), learner.radius)\n",
+    ),
+    ("noised = yield queries[0].at()", "noised, _ = yield [query.at() for query in queries]"),
+)
+
+
+@pytest.mark.ci
+def test_a_learner_of_another_package_asks_what_was_released_before(installed, project):
+    room = installed / "nearest_mean.py"
+    code = room.read_text("utf-8")
+    for old, new in SHARES:
+        assert old in code
+        code = code.replace(old, new)
+    room.write_text(code, "utf-8")
+    shared = {"name": "own.nearest_mean", "shared": {"epsilon": 0.3}}
+    project.configure({"learner": shared, "sweep": {"rungs": []}})
+    project.finish("results/privacy.json")
+    statement = read_statement(project.results)
+    assert check(statement, project.results) == []
+    spends = statement["datasets"]["tiny"]["spends"]
+    assert [line["rule"] for line in spends if line["label"] == "sums"] == ["estimate_sums"]
+
+
 @pytest.mark.ci
 def test_the_audit_covers_them_and_a_learner_that_lies_is_caught(installed):
     """Weights that are longer than they may be are cut by the curator, and so are no lie."""
