@@ -100,6 +100,8 @@ def _network(key: str, c: Any) -> Messages:
         yield "two candidates are the same; name each once"
     if c.features.takes == "features":
         yield "features.model is none, and records that are features need no network; leave it out"
+    if c.features.takes == "texts" and key == "image_size":
+        yield "texts have no pixels; leave it out"
     if c.features.until is not None:
         yield "a network that is trained is not chosen; leave features.until or this out"
 

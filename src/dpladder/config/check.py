@@ -341,7 +341,12 @@ OF_ONE_CLASS: Table = {
     "features.model": _model,
     "features.weights": _weights,
     "features.image_size": rule_if(
-        lambda c: c.features.takes == "texts" and c.features.image_size is not None,
+        lambda c: (
+            c.features.takes == "texts"
+            and c.features.image_size is not None
+            # of sizes to choose among it is said there
+            and not (c.sweep.choose and c.sweep.choose.features.image_size)
+        ),
         "texts have no pixels; leave it out",
     ),
     "features.layers": _layers,
