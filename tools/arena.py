@@ -48,8 +48,15 @@ class Published:
 
 PUBLISHED: Mapping[str, Published] = {
     "cifar10": Published(("folder:data/cifar10/train", "folder:data/cifar10/test"), 50_000),
+    "clothes60k": Published((), 60_000, IMAGES_96),  # all of Fashion-MNIST (CLOTHES)
     # examples/glue.py writes it
     "sst2": Published(("jsonl:data/glue/sst2.jsonl",), 67_349, SENTENCES),
+    # aclImdb's train and test, a folder for each class
+    "imdb": Published(
+        ("texts:data/imdb/train", "texts:data/imdb/test"),
+        25_000,
+        SENTENCES.model_copy(update={"tokens": 128}),
+    ),
 }
 # as features.layers: auto has them: several depths of a network
 AUTO = ("mnist5k-auto", "digits-auto", "clothes-auto", "objects-auto", "bible-auto")
@@ -224,7 +231,8 @@ def extract(
     (clothes) through the bundled one at 96 pixels, of 6,000 objects at 128; digits as raw pixels,
     and mnist5k-8 as they are; verses of the Bible, or of the World English one; of published data
     all records, through the network that PUBLISHED names."""
-    if published := PUBLISHED.get(name.partition("-")[0]):
+    published = PUBLISHED.get(name.partition("-")[0])
+    if published and published.sources:
         sources = [open_source(one) for one in published.sources]
         records = [one.read(index) for one in sources for index in range(len(one.labels))]
         labels = [label for one in sources for label in one.labels]
@@ -233,6 +241,8 @@ def extract(
         )
     if name.startswith(("bible", "web")):
         return verses(name.partition("-")[0])
+    if published:
+        return clothes(60_000, test=True)
     if name.startswith(("fashion", "clothes")):
         return clothes(24_000 if name.startswith("fashion") else 6_000)
     if name.startswith("objects"):
@@ -277,16 +287,21 @@ def encoded(network: Any, records: Sequence[Any]) -> NDArray[np.float32]:
     return np.concatenate(list(network.encode(batches)))[: len(records)]
 
 
-def clothes(count: int) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
-    """Fashion-MNIST as Debian's package dataset-fashion-mnist holds it: the first training
-    images."""
+def clothes(count: int, test: bool = False) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
+    """Fashion-MNIST as Debian's package dataset-fashion-mnist holds it: the first training images,
+    and where `test` is set all test images behind them."""
 
-    def pixels(name: str, head: int) -> NDArray[np.uint8]:
+    def numbers(name: str, head: int) -> NDArray[np.uint8]:
         return np.frombuffer(gzip.decompress((CLOTHES / name).read_bytes()), np.uint8, offset=head)
 
-    images = pixels("train-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)[:count]
-    labels = pixels("train-labels-idx1-ubyte.gz", 8)[:count]
-    return through(IMAGES_96, open_source("mnist5k"), images, labels)
+    parts = [("train", count), *([("t10k", 10_000)] if test else [])]
+    images = [
+        numbers(f"{part}-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)[:first]
+        for part, first in parts
+    ]
+    labels = [numbers(f"{part}-labels-idx1-ubyte.gz", 8)[:first] for part, first in parts]
+    source = open_source("mnist5k")
+    return through(IMAGES_96, source, np.concatenate(images), np.concatenate(labels))
 
 
 def objects(each: int = 600) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:

@@ -139,7 +139,9 @@ def test_research_tells_the_counts_of_its_own_test_part_exactly(made: SceneFolde
         charged = {item.job.rule for item in state.items.values()}
         assert charged == {"train_final"} | (set() if exact else {"evaluate"})
         assert found.noised is not exact
-        assert (found.sd == 0.0, found.total == len(UNITS)) == (exact, exact)
+        assert (found.sd == 0.0) is exact
+        # noise is zero now and then, for it lies on a grid
+        assert found.total == len(UNITS) or not exact
 
 
 GROUPED = {"column": "place", "names": ["a", "b"]}  # a scene's groups are its labels
