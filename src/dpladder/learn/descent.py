@@ -1,6 +1,9 @@
-"""Private gradient descent, Algorithm 1 of Panda et al., on any model whose clipped gradients are
-summed. All after a noised sum (division by a public size, weight decay, the update, averages, the
-free step) is post-processing."""
+"""Private gradient descent, Algorithm 1 of Panda et al. 2024, on any model whose clipped gradients
+are summed.
+
+All after a noised sum is post-processing: division by a public size, weight decay, the update,
+averages, the free step. So nothing here has to be proved private, and nothing here sees a record.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,9 @@ nothing yet."""
 
 
 def momentum(decay: float) -> UpdateFactory:
-    """Heavy-ball steps along released gradients (Panda et al. 2024, Algorithm 1)."""
+    """Heavy-ball steps along released gradients (Panda et al. 2024, Algorithm 1): v = decay v + g.
+    A step of momentum counts 1 / (1 - decay) times in the end, which kappa takes into account
+    (descent_noise.py)."""
 
     def begin(first: Tensor, _: float) -> Update:
         velocity = torch.zeros_like(first)
@@ -109,6 +114,17 @@ def descend_head(
 
     Guarantee: that of its gradients' releases and, where public records guide it, of one noised
     count (`learner.look`). The public gradient costs nothing.
+
+    Args:
+        inputs: public inputs, the public head among them.
+        queries: the gradients' and, where there is one, the look's.
+        learner: its section in the config.
+        hyper: eta, steps and mu.
+        constants: public sizes.
+        begin: makes the update, such as `momentum`.
+
+    Returns:
+        One layer of weights, (classes, width).
     """
     gradients, first = queries[0], initial_head(learner, constants, inputs)
     assert isinstance(gradients, GradientSum)

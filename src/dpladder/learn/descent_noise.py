@@ -26,8 +26,14 @@ def head_of(learner: Descending) -> LinearHead:
 def gradient_sum(
     learner: Descending, hyper: Hyper, constants: Constants, model: Model | None = None
 ) -> GradientSum:
-    """The noised sum of clipped gradients that a descent asks for at each step; of a linear head,
-    where no other model is named."""
+    """The noised sum of clipped gradients that a descent asks for at each step.
+
+    Args:
+        learner: clip, clipping and sampling rate.
+        hyper: steps, and the mu that all of them cost together.
+        constants: public sizes.
+        model: a linear head where none is named.
+    """
     return GradientSum(
         name="noise",
         multiplier=noise_multiplier(learner, hyper, constants),
@@ -65,8 +71,17 @@ def logit_noise(
     weights: eta sigma C / n0. With momentum m it goes on moving them, by 1 + m + ... + m^(j-1)
     where j steps are left, and m^(j-1) once more in the free step, each at its step's learning
     rate. The steps' shares are independent, so their squares add; sqrt(T) sigma C = T C / mu makes
-    that r C R / (n0 mu) times the root mean square of what momentum carries. Samples are told as if
-    they were full batches.
+    that r C R / (n0 mu) times the root mean square of what momentum carries. Of samples it is
+    computed as if they were full batches.
+
+    Args:
+        learner: schedule, clip and free step.
+        hyper: eta, steps and mu.
+        constants: n0, the relation, and the public length R of a record.
+        momentum: m, from 0 to below 1.
+
+    Returns:
+        In units of a logit.
     """
     carried = _momentum_noise(relative_rates(learner, hyper.steps), momentum, learner.free_step)
     sigma = gdp.sigma(hyper.mu, hyper.steps)
@@ -78,8 +93,8 @@ def logit_noise(
 
 
 def logit_noise_of_adam(learner: Descending, hyper: Hyper, constants: Constants) -> float:
-    """Adam's second moment is the noise's own, or stands for it: a step moves every weight by eta,
-    whatever the noise is, and the first moment only spreads it out."""
+    """kappa of Adam. Its second moment is the noise's own, or stands for it: a step moves every
+    weight by eta, whatever the noise is, and the first moment only spreads it out."""
     return hyper.eta * random_walk_deviation(learner, hyper.steps) * constants.length
 
 
@@ -108,7 +123,8 @@ def relative_rates(learner: Descending, steps: int) -> tuple[float, ...]:
 
 
 def random_walk_deviation(learner: Descending, steps: int) -> float:
-    """The deviation of a walk whose steps' own is their learning rate, over the first one's."""
+    """The sd of a sum of independent steps, each of which has its learning rate over the first
+    one's as its sd: sqrt(steps) at a constant rate."""
     return math.hypot(*relative_rates(learner, steps))
 
 
@@ -145,9 +161,19 @@ def sampled_sigma(mu: float, delta0: float, steps: int, rate: float, relation: R
 
 
 def least_noise(cost: Callable[[float], float], mu: float, enough: float) -> float:
-    """The least noise, to 1e-4 of it, whose cost is mu at most. Cost falls with noise, nearly as
-    its inverse, so that what `enough` costs, about as much as the full batch needs, tells how far
-    to look."""
+    """The least noise, to 1e-4 of it, whose cost is mu at most.
+
+    Cost falls with noise, nearly as its inverse. So what a noise costs that is about as much as the
+    full batch needs says how far to look.
+
+    Args:
+        cost: mu of a noise multiplier.
+        mu: that may not be exceeded.
+        enough: a noise multiplier to begin with.
+
+    Returns:
+        A noise multiplier whose cost was computed, and is mu at most.
+    """
 
     def of(inverse: float) -> float:
         return cost(1.0 / inverse)

@@ -45,7 +45,8 @@ BATCH = 64  # public records in a network's step
 
 
 def asks_for_look(learner: Descending) -> bool:
-    """Above a head that was bought, its look told."""
+    """Whether a training buys a noised count of what its public head gets right. Not above a head
+    that was bought: the look of that head was released with it."""
     return (
         learner.uses_public_gradient
         and learner.look_share > 0
@@ -54,12 +55,12 @@ def asks_for_look(learner: Descending) -> bool:
 
 
 def look_query(learner: Descending, hyper: Hyper) -> RightCount:
-    """One count over all records, at its part of a training's mu^2."""
+    """One count over all records of the training part, at its part `learner.look` of mu^2."""
     return RightCount(name=LOOK, multiplier=gdp.sigma(_mu_of_look(learner, hyper), 1))
 
 
 def hyper_after_look(learner: Descending, hyper: Hyper) -> Hyper:
-    """What is left for the steps."""
+    """The training with what is left of mu for its steps."""
     if not asks_for_look(learner):
         return hyper
     return replace(hyper, mu=gdp.remaining(hyper.mu, [_mu_of_look(learner, hyper)]))
@@ -75,9 +76,19 @@ def queries(
 
 
 def trusts_head(right: float, claim: Claim, scale: float, constants: Constants) -> bool:
-    """Whether a noised count of right answers speaks for a head: its likelihood where the head
-    keeps what it claims, against where it knows no more than luck. The word of whoever named the
-    sample counts ten to one, which decides where the noise of the count tells nothing."""
+    """Whether a noised count of right answers speaks for a head.
+
+    It compares the count's likelihood where the head keeps what it claims with that where it knows
+    no more than luck. Noise is Gaussian, so the log of their ratio is (claim - luck)(share -
+    middle) / noise^2. The word of whoever named the sample counts ten to one, which decides where
+    the noise of the count says nothing.
+
+    Args:
+        right: the noised count.
+        claim: of the head, on public records.
+        scale: sd of the count's noise.
+        constants: n0, which both are divided by.
+    """
     share, noise = right / constants.n0, scale / constants.n0
     beyond = claim.right - claim.luck
     middle = (claim.right + claim.luck) / 2
@@ -85,10 +96,20 @@ def trusts_head(right: float, claim: Claim, scale: float, constants: Constants) 
 
 
 def worth(units: int, right: float, claim: Claim, scale: float, constants: Constants) -> float:
-    """How many public units of the same kind a sample is worth, by its look: none where its head is
-    not trusted. A share g of answers that the head claims and does not give adds g^2 to the public
-    mean's squared error, which is 1 / units by itself; what the noise of the count makes of g^2 is
-    taken away."""
+    """How many public units of the same kind a sample is worth, by its look; 0 where its head is
+    not trusted.
+
+    A share g of answers that the head claims and does not give adds g^2 to the public mean's
+    squared error, which is 1 / units by itself. What the noise of the count makes of g^2 is taken
+    away.
+
+    Args:
+        units: of the public sample.
+        right: the noised count of right answers.
+        claim: of the head, on public records.
+        scale: sd of the count's noise.
+        constants: n0.
+    """
     if not trusts_head(right, claim, scale, constants):
         return 0.0
     share, noise = right / constants.n0, scale / constants.n0
@@ -103,6 +124,7 @@ def _mu_of_look(learner: Descending, hyper: Hyper) -> float:
 def weight(
     learner: Descending, gradients: GradientSum, constants: Constants, directions: float
 ) -> float:
-    """lambda / P, of one public unit beside the noise of a whole training."""
+    """lambda / P of the law above: what one public unit weighs in a step, beside the noise of a
+    whole training. By public figures alone."""
     noise = gradients.scale(constants) / batch_size(learner, constants)
     return constants.classes * directions / gradients.count * (noise / learner.clip) ** 2

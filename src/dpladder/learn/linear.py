@@ -38,7 +38,7 @@ CANCELLED = 2.0**-20  # of the lengths of a record's views, which may cancel
 
 
 def guide_of(model: LinearHead, sample: Data, constants: Constants, resources: Resources) -> Guide:
-    """All public records at each step, as they are."""
+    """All public records at each step, as they are: no crops, no samples. They cost nothing."""
     records = resident(sample, constants, resources, bias=model.bias)
     link = Link(model.link, constants.classes, constants.labels)
     sums = sums_of(records, threads_of(records, resources), link)
@@ -47,14 +47,19 @@ def guide_of(model: LinearHead, sample: Data, constants: Constants, resources: R
 
 
 def units_of(sample: Data, counted: NDArray[np.bool_]) -> int:
-    """Whose records of a sample count, one at least."""
+    """How many units have a record in a public sample that counts; 1 at the least, for it is
+    divided by."""
     units = counted.sum() if sample.units is None else len(np.unique(sample.units[counted], axis=0))
     return max(1, int(units))
 
 
 def directions(records: Records) -> float:
-    """How many directions features take up, told by how alike two records are: |x|^2 |y|^2 over the
-    mean of (x . y)^2 over pairs of records."""
+    """How many directions features take up, by how alike two records are: the mean of |x|^2 |y|^2
+    over that of (x . y)^2, over pairs of records. Of public records alone: it is no release.
+
+    Returns:
+        From 1, all along one line, to the number of features, all directions alike.
+    """
     return _participation_ratio(_counted_records(records))
 
 
@@ -84,7 +89,15 @@ def _participation_ratio(x: Tensor) -> float:
 def resident(
     data: Data, constants: Constants, resources: Resources, views: int = 1, bias: bool = False
 ) -> Records:
-    """The records, ready."""
+    """The records, ready to train a linear head on, in chunks that are rounded alike.
+
+    Args:
+        data: features as they are stored.
+        constants: declared sizes, from which the chunk follows.
+        resources: threads, memory and device.
+        views: of each record.
+        bias: whether a feature of 1 is added.
+    """
     device = prepare(resources)
     return load(
         data,
@@ -107,8 +120,17 @@ def refuse_places(constants: Constants, resources: Resources, bias: bool = False
     """Refuse a machine that rounds a record's logits by its place among others.
 
     Where logits are huge, the last bit of one decides on a gradient's direction, and whoever joins
-    moves those behind by a place. Products by the libraries that are known round alike at every
-    place (`logits_by`); this sees it on this very machine, on public noise, to the last bit.
+    moves those behind by a place. Then one unit would move more than its own contribution, and no
+    sensitivity would hold. Products by the libraries that are known round alike at every place
+    (`logits_by`); this sees it on this very machine, on public noise, to the last bit.
+
+    Args:
+        constants: shapes that a training will have.
+        resources: threads and device.
+        bias: whether a feature of 1 is added.
+
+    Raises:
+        Refused: a record's logits differ from one place to another. Nothing was charged yet.
     """
     device = prepare(resources)
     width = constants.dimension + bias
@@ -291,9 +313,18 @@ def _losses(
 
 
 def logits_by(flat: Tensor, chunk: int) -> Callable[[Tensor], Tensor]:
-    """From some records to flat @ records^T in float32: weights that oneDNN lays out for itself are
-    laid out once. All ways round a record alike wherever it stands (network/layers.py): a chunk
-    holds a multiple of 64."""
+    """A product that makes logits of chunks of records, in float32.
+
+    All ways round a record alike wherever it stands (network/layers.py): a chunk holds a multiple
+    of 64. Weights that oneDNN lays out for itself are laid out once.
+
+    Args:
+        flat: weights of all heads, (heads * classes, width).
+        chunk: records in a chunk.
+
+    Returns:
+        From records (records, width) to flat @ records^T, (heads * classes, records).
+    """
     if flat.is_cuda or not _onednn_is_faster():
         return lambda x: flat @ x.T
     ready = torch.ops.mkldnn._reorder_linear_weight(flat, chunk)
@@ -323,10 +354,17 @@ def _onednn_is_faster() -> bool:
 
 
 def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
-    """Norm of each record's gradient, the mean over its views of r_v x_v^T, in float64: (trials,
-    records).
+    """Norm of each record's gradient, the mean over its views of r_v x_v^T.
 
-    The squared norm of the sum is the sum over pairs of views of (r_v . r_w)(x_v . x_w).
+    The squared norm of the sum is the sum over pairs of views of (r_v . r_w)(x_v . x_w), for
+    <r x^T, s y^T> = (r . s)(x . y).
+
+    Args:
+        residual: r, float32 (trials, classes, records, views).
+        gram: x_v . x_w, float64 (records, views, views).
+
+    Returns:
+        float64 (trials, records), never below the norm of what float32 makes of the gradient.
     """
     squared = residual.to(torch.float64, copy=True).square_()
     lengths = squared.sum(1).sqrt_() * gram.diagonal(dim1=1, dim2=2).sqrt()  # each view's own

@@ -28,8 +28,10 @@ LARGEST = 1e7
 
 
 def scale_into_ball(records: Records, rows: Rows, radius: float) -> Tensor:
-    """Some records scaled into the ball, as (rows, dimension); zero where they contribute
-    nothing."""
+    """Some records scaled into the ball, as (rows, dimension); zero where they contribute nothing.
+
+    Sensitivity: each has length radius (1 - slack) at most; the slack pays for float32.
+    """
     factors = (radius * (1.0 - records.slack) / records.gram[rows, 0, 0].sqrt()).clamp_(max=1.0)
     scaled: Tensor = records.block(rows)[:, 0] * factors.float()[:, None]
     return scaled
@@ -91,9 +93,20 @@ def class_labels(records: Records, constants: Constants) -> Tensor:
 
 
 def rows_of_class(records: Records, labels: Tensor, label: int) -> tuple[list[Rows], Tensor]:
-    """The rows of one class's records, and what each record weighs in its class's sums. A record of
-    k classes weighs 1/sqrt(k) in each of them, so that it moves the sums of all classes together no
-    further than a record of one class moves its own."""
+    """The rows of one class's records, and what each record weighs in its class's sums.
+
+    A record of k classes weighs 1/sqrt(k) in each of them. The squares of its weights add up to 1,
+    so it moves the sums of all classes together no further than a record of one class moves its
+    own.
+
+    Args:
+        records: those that count are looked at.
+        labels: the classes of each, (classes of one, records), filled up with -1.
+        label: the class.
+
+    Returns:
+        Chunks of rows, and float32 weights of all records.
+    """
     rows = records.select_rows((records.counted & (labels == label).any(0)).cpu().numpy())
     return rows, (labels >= 0).sum(0).double().rsqrt().float()
 
@@ -101,8 +114,10 @@ def rows_of_class(records: Records, labels: Tensor, label: int) -> tuple[list[Ro
 def class_sum(records: Records, radius: float, labels: Tensor, label: int) -> Tensor:
     """The sum of w x over one class's records in the ball, w being 1/sqrt(classes of the record).
 
-    Sensitivity: the radius, over the sums of all classes together. Returns float64 of shape
-    (dimension,).
+    Sensitivity: the radius, over the sums of all classes together.
+
+    Returns:
+        float64 of shape (dimension,).
     """
     rows, weights = rows_of_class(records, labels, label)
     total = torch.zeros(records.features.shape[-1], dtype=torch.float64, device=records.device)
@@ -123,9 +138,16 @@ def class_moment(records: Records, radius: float, labels: Tensor, label: int) ->
 
 def presence_weights(labels: Tensor, classes: int) -> Tensor:
     """What each record weighs in the sum of each finding that it has, and then of each that it
-    lacks: (2 findings, records). Those that it has share its weight out evenly, those that it lacks
-    too, and each of both is half of its square, so that a record's weights have length 1 at most,
-    whatever it has."""
+    lacks.
+
+    Those that it has share its weight out evenly: 1/sqrt(k) each of k, whose squares add up to 1.
+    So do those that it lacks. Where it has both, each half is divided by sqrt(2).
+
+    Sensitivity: a record's weights have length 1 at most, whatever it has.
+
+    Returns:
+        float64 (2 findings, records).
+    """
     present, known = map(torch.stack, zip(*states_by_finding(labels, classes), strict=True))
     both = torch.stack([present, known & ~present]).double()
     shared = both / both.sum(1, keepdim=True).clamp(min=1.0).sqrt()
@@ -133,10 +155,15 @@ def presence_weights(labels: Tensor, classes: int) -> Tensor:
 
 
 def absence_weights(labels: Tensor, classes: int) -> Tensor:
-    """What each finding's public share 1/m lacks, over 1 - 1/m, which is 1 where it is present and
-    -1/(m - 1) where not, and nothing where it is unknown: (classes, records). A record's are cut to
-    length 1 together, so that it moves all targets no further than a record of one class moves its
-    own."""
+    """What each finding's public share 1/m lacks, over 1 - 1/m: 1 where the finding is present,
+    -1/(m - 1) where not, and nothing where it is unknown.
+
+    Sensitivity: a record's weights are cut to length 1 together, so that it moves all targets no
+    further than a record of one class moves its own.
+
+    Returns:
+        (classes, records).
+    """
     absent = -1.0 / max(classes - 1, 1)
     findings = states_by_finding(labels, classes)
     each = torch.stack([known * torch.where(present, 1.0, absent) for present, known in findings])
@@ -178,6 +205,14 @@ def curvature(
 
     Sensitivity: 2 radius^2 / (3 sqrt(3)) for the softmax, over all classes together, and
     sqrt(classes) radius^2 / 4 for sigmoids (`Curvatures` in queries.py has the proof).
+
+    Args:
+        records: of `dimension` numbers each.
+        weights: (classes, dimension).
+        levels: of `residual_sum` at the same weights.
+        radius: of the ball.
+        link: softmax or sigmoids.
+        label: the class.
     """
 
     def weigh(rows: Rows, x: Tensor) -> Tensor:
@@ -196,8 +231,20 @@ def _probability(logits: Tensor, levels: Tensor, link: Link) -> Tensor:
 def sums_weighed_per_record(
     records: Records, radius: float, each: OfRecord, constant: bool
 ) -> Tensor:
-    """Sums by any weights of single records, which are cut to length 1 together. `constant`: one
-    more column, of the radius."""
+    """Sums of w x by any weights of single records.
+
+    Sensitivity: a record's weights are cut to length 1 together, so it moves all sums by the
+    radius, and by sqrt(2) times that with a constant. Weights that are no numbers count as 0.
+
+    Args:
+        records: of `dimension` numbers each.
+        radius: of the ball.
+        each: the traced function, from a chunk of records in the ball and their labels to weights.
+        constant: whether x has one more column, of the radius.
+
+    Returns:
+        float64 (sums, dimension), or a column more.
+    """
     parts = []
     for rows in records.chunks():
         x = scale_into_ball(records, rows, radius)
@@ -237,9 +284,17 @@ def sum_of_records(
 
 
 def trace_per_record(records: Records, of: OfRecord, *arguments: Any) -> OfRecord:
-    """A function of one record for a chunk of them, record by record. It is traced on zeros, and
-    what runs on records is the trace: what else the function does it does to zeros, no value of a
-    record decides what is computed, and no record meets another one."""
+    """A function of one record for a chunk of them, record by record.
+
+    Guarantee: no record meets another one, and no value of a record decides what is computed. For
+    the function is traced on zeros, and what runs on records is the trace. What else it does, such
+    as writing a file, it does to zeros.
+
+    Args:
+        records: whose shapes the trace has.
+        of: a function of a record, its label and the arguments, in torch.
+        arguments: public ones, not mapped over.
+    """
     from torch.fx.experimental.proxy_tensor import make_fx
 
     rows = records.chunks()[0]
@@ -250,7 +305,9 @@ def trace_per_record(records: Records, of: OfRecord, *arguments: Any) -> OfRecor
 
 
 def to_coordinates(matrix: Tensor) -> Tensor:
-    """A symmetric matrix in the orthonormal basis that second_order.py speaks of."""
+    """A symmetric matrix in the orthonormal basis of `queries.coordinates`: its diagonal, and
+    sqrt(2) times what lies above it. Lengths are kept, so noise on coordinates is noise on the
+    matrix."""
     row, column = torch.triu_indices(len(matrix), len(matrix), device=matrix.device)
     return matrix[row, column] * _lengths(row, column)
 
@@ -279,7 +336,13 @@ def eigen(matrix: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
 
 
 def solve(matrix: Tensor, ridge: float, right: Tensor) -> Tensor:
-    """(P + ridge I)^-1 right."""
+    """(P + ridge I)^-1 right, with P the nearest positive semidefinite matrix (`eigen`).
+
+    Args:
+        matrix: symmetric (dimension, dimension), released.
+        ridge: above 0.
+        right: (dimension, ...).
+    """
     values, vectors = eigen(matrix, ridge)
     return vectors @ ((vectors.T @ right) / values)
 

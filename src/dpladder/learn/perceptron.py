@@ -43,6 +43,8 @@ class Perceptron(nn.Module):
 
 
 def sums_of(model: Flat, data: Data, constants: Constants, resources: Resources) -> Sums:
+    """The gradients of a perceptron, whose weights lie in one vector: the engine that `Flat` names.
+    `model.options` are the shapes of its layers, whether there is a bias, and the link."""
     shapes, bias, link = model.options
     records = load(
         data,
@@ -69,8 +71,23 @@ def clipped_sum(
     scale: Scale = clip,
     link: Link = SOFTMAX,
 ) -> Tensor:
-    """Sum of the records' gradients, each kept within `bound`, for weights of shape (trainings,
-    parameters)."""
+    """The sum of the records' gradients, each kept within `bound`.
+
+    Sensitivity: the bound. Each record's gradient is made by itself, as Opacus does it, and its
+    norm is taken in float64.
+
+    Args:
+        model: the perceptron, hooked by Opacus.
+        records: with their views.
+        weights: (trainings, parameters).
+        bound: the largest L2 length of one record's gradient, the mean over its views.
+        rows: the chunks to add up.
+        scale: `clip` or `normalise` (learn/bounds.py).
+        link: from logits to the loss.
+
+    Returns:
+        float64 (trainings, parameters).
+    """
     total = torch.zeros_like(weights)
     for place, layer_weights in enumerate(weights):
         vector_to_parameters(layer_weights.float(), model.parameters())

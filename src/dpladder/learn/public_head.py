@@ -22,9 +22,22 @@ STRENGTHS = 10.0 ** np.arange(-4, 4)  # C of scikit-learn, times how many record
 def fit_public_head(
     data: Data, classes: int, seen_of: SeenByHead
 ) -> tuple[NDArray[np.float32], Claim]:
-    """The head, and what it may be held to. `seen_of`: what the head sees of some records, its
-    constant feature included. How strongly weights are held back is cross-validated: ten records
-    alone, a fifth of fifty, choose badly. A class that the sample lacks starts at zero."""
+    """The head, and what it may be held to.
+
+    How strongly weights are held back is cross-validated: ten records alone, a fifth of fifty,
+    choose badly. A class that the sample lacks starts at zero.
+
+    Args:
+        data: public records, with labels.
+        classes: of the declared list.
+        seen_of: what the head sees of some records, its constant feature included.
+
+    Returns:
+        Weights (classes, width), and the claim that a look compares private records with.
+
+    Raises:
+        BadInput: fewer than two classes are labelled.
+    """
     rows = np.flatnonzero((data.labels >= 0) & (data.labels < classes))
     x, labels = seen_of(unaugmented(data.features, rows)), np.asarray(data.labels)[rows]
     if len(np.unique(labels)) < 2:
@@ -82,7 +95,8 @@ def _held_out(
 
 
 def linear_head_inputs(constant: bool, features: Any) -> Floats:
-    """By a linear head on the features themselves."""
+    """What a linear head on the features themselves sees of records, in float64: a last feature of
+    1 where there is a constant."""
     x = np.asarray(features, np.float64)
     return np.pad(x, ((0, 0), (0, int(constant))), constant_values=1.0)
 

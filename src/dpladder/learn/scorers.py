@@ -76,7 +76,11 @@ class Scorer:
 
 @dataclass(frozen=True)
 class ClassScorer(Scorer):
-    """`of`: logits, where weights are no layers of a perceptron."""
+    """A record counts 1 where the class with the largest logit is one of its own.
+
+    Attributes:
+        of: logits, where weights are no layers of a perceptron.
+    """
 
     of: Logits | None = None
     task: ClassVar[TaskName] = "classes"
@@ -135,8 +139,12 @@ class ClassScorer(Scorer):
 
 @dataclass(frozen=True)
 class FindingScorer(Scorer):
-    """`of`: a logit of each class by itself, above zero where the class is more likely present than
-    not."""
+    """A record counts one less the Brier score over its known findings.
+
+    Attributes:
+        of: a logit of each class by itself, above zero where the class is more likely present than
+            not.
+    """
 
     of: Logits
     task: ClassVar[TaskName] = "findings"
@@ -168,8 +176,12 @@ class FindingScorer(Scorer):
 
 @dataclass(frozen=True)
 class LossScorer(Scorer):
-    """`of`: how wrong the model is about each record, whatever that comes to. `most`: a public
-    figure, above which a loss counts as that."""
+    """A record counts how far its loss is below a public bound, as a share of the bound.
+
+    Attributes:
+        of: how wrong the model is about each record, whatever that comes to.
+        most: the bound, above which a loss counts as that.
+    """
 
     of: Logits
     most: float
@@ -185,7 +197,11 @@ class LossScorer(Scorer):
 
 @dataclass(frozen=True)
 class AnswerScorer(Scorer):
-    """`of`: 1 for each record that the model is right about, and 0 for others."""
+    """A record counts 1 where the model finds its answer.
+
+    Attributes:
+        of: 1 for each record that the model is right about, and 0 for others.
+    """
 
     of: Logits
     task: ClassVar[TaskName] = "answers"

@@ -19,7 +19,12 @@ Conclusion = TypeVar("Conclusion")
 
 
 def covariance(sigma: float, radius: float) -> SecondMoments:
-    """G, the sum of x x^T over all records."""
+    """G, one noised sum of x x^T over all records.
+
+    Args:
+        sigma: noise sd over the sum's sensitivity.
+        radius: of the ball that records are scaled into.
+    """
     return SecondMoments(name="covariance", multiplier=sigma, radius=radius)
 
 
@@ -58,7 +63,14 @@ def class_by_class(
     conclude: Callable[[int, list[Any]], Conclusion],
 ) -> Training[list[Conclusion]]:
     """What is concluded of each class from the answers to its questions. As many classes as there
-    are threads stand side by side, and no more are held."""
+    are threads stand side by side, and no more: a class's matrix has dimension^2 numbers.
+
+    Args:
+        inputs: public inputs, with the number of threads.
+        constants: number of classes.
+        ask: a class's questions, the same number for each.
+        conclude: from a class and its answers to its part of the result; post-processing.
+    """
     concluded: list[Conclusion] = []
     for first in range(0, constants.classes, inputs.threads):
         group = range(first, min(first + inputs.threads, constants.classes))

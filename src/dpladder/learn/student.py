@@ -20,8 +20,13 @@ STRENGTHS = 10.0 ** np.arange(-4, 3, 0.5)  # lambda, times the mean eigenvalue
 
 
 def taught(teacher: Weights, data: Data, classes: int) -> tuple[NDArray[np.float32], float]:
-    """The student's weights, of shape (classes, width), and its lambda. The records' own labels are
-    not read."""
+    """The student's weights, of shape (classes, width), and its lambda.
+
+    Args:
+        teacher: a released head.
+        data: public records; their own labels are not read.
+        classes: of the declared list.
+    """
     x = np.asarray(unaugmented(data.features), np.float64)
     wanted = np.eye(classes)[ClassScorer().predict(teacher, data.features)] - 1.0 / classes
     values, axes = np.linalg.eigh(x.T @ x)
