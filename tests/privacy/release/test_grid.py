@@ -14,7 +14,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import ndtr
+from scipy.special import logsumexp, ndtr
 from support import Silent, SmoothMeter
 
 from dpladder.config.model import Resources
@@ -201,3 +201,70 @@ def test_the_slack_is_what_the_theorem_says_of_normals_and_of_laplace_noise() ->
 def test_the_figure_on_the_page_is_rounded_to_the_safe_side() -> None:
     told = [float(word) for word in _slack().split() if word[0].isdigit()]
     assert all(shown >= true for shown, true in zip(told, slack(MANY), strict=True))
+
+
+# --- noised numbers that are compared -------------------------------------------------------------
+
+ROUND = (
+    Draw("level", "laplace", 2.0 * 0.02 / 0.1, (400,), sensitivity=0.02, under="rounds"),
+    Draw("utility", "laplace", 4.0 * 0.02 / 0.1, (400,), sensitivity=0.04, under="rounds"),
+)
+"""Of AboveThreshold at epsilon 0.1, over utilities that a unit moves by 0.02."""
+
+
+def log_below(z: Floats) -> Floats:
+    """The log of a Laplace variable's distribution function."""
+    return np.where(z < 0, np.minimum(z, 0) - math.log(2), np.log1p(-np.exp(-np.maximum(z, 0)) / 2))
+
+
+def loss_of_round(
+    epsilon: float, moves: float, places: tuple[float, ...], fineness: float
+) -> float:
+    """How much less likely the last candidate is to be the first above its level when a unit pulls
+    it down and all others up: both noises on grids, every cell of the level's counted exactly.
+
+    Args:
+        places: of the others, of the last one and of the level, in scales of a utility's noise, and
+            the number of others.
+    """
+    others, last, level, count = places
+    of_level, of_utility = 2 * moves / epsilon, 4 * moves / epsilon
+    fine, coarse = (2.0 ** math.floor(math.log2(s / fineness)) for s in (of_level, of_utility))
+    cells = np.arange(-60 * int(2 * fineness), 60 * int(2 * fineness) + 1) * fine
+    width = fine / of_level / 2
+    logs = np.where(
+        cells == 0,
+        np.log(-np.expm1(-width)),
+        -np.abs(cells) / of_level + math.log(math.sinh(width)),
+    )
+    at = np.floor((level * of_utility + cells) / coarse) * coarse + coarse / 2
+
+    def probability(shift: float) -> float:
+        below = log_below(at / of_utility - others - shift)
+        above = log_below(-(at / of_utility - last + shift))
+        return float(logsumexp(logs + count * below + above))
+
+    return probability(0.0) - probability(moves / of_utility)
+
+
+def test_comparing_on_the_grid_of_releases_would_cost_more_than_is_charged() -> None:
+    """Rounding is no post-processing of a comparison. What it adds is within what grid.py says."""
+    moves, epsilon = 0.020021706867929645, 0.02
+    places = (-0.19012455444986387, -7.827719983696936, -4.555681835917574, 5)
+    losses = {one: loss_of_round(epsilon, moves, places, one) for one in (8.0, 64.0, 512.0)}
+    assert losses[8.0] > 1.001 * epsilon
+    assert all(loss <= epsilon + 5.5 / fineness for fineness, loss in losses.items())
+    assert losses[512.0] < 1.00001 * epsilon
+
+
+def test_rounds_of_comparisons_are_noised_finely_enough_for_the_slack_that_is_stated() -> None:
+    meter = Meter(ROUND, Seeded(0))
+    steps = []
+    for draw in ROUND:
+        cells = meter.publish(draw.name, np.zeros(draw.shape))
+        powers = 2.0 ** np.arange(10, -70, -1.0)
+        steps.append(next(step for step in powers if (cells % step == 0).all()))
+    level, utility = (draw.scale for draw in ROUND)
+    fine, coarse = steps
+    more = (coarse + fine) / level + (2 * coarse + fine) / utility
+    assert 0 < more < slack(2)[0]

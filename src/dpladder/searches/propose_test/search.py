@@ -53,7 +53,7 @@ class Searcher:
         masks = tuple(Draw(f"part {index}", "mask", share) for index, share in enumerate(shares))
         # Dwork & Roth 2014, Theorem 3.23: half of a round's epsilon for its level, and half for all
         # of its utilities, of which two neighbours' comparisons with the level differ by twice what
-        # one of them moves.
+        # one of them moves. What rounding adds to that stands in privacy/release/grid.py.
         level = Draw(
             "level", "laplace", 2 * moves / epsilon0, (rounds.count,), 1, moves, under="rounds"
         )
