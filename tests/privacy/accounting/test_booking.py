@@ -18,7 +18,7 @@ from dp_accounting import (
     PoissonSampledDpEvent,
     SelfComposedDpEvent,
 )
-from dp_accounting.pld import PLDAccountant, common
+from dp_accounting.pld import PLDAccountant, common, pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
@@ -149,6 +149,14 @@ def test_the_curve_of_a_distribution_is_the_librarys_own() -> None:
     assert np.allclose(curve.deltas[places], expected, rtol=1e-6, atol=1e-13)
 
 
+@pytest.mark.parametrize("lowest", [-6, -1, 0, 3])
+def test_what_is_infinitely_likely_and_where_losses_begin_are_counted(lowest: int) -> None:
+    pmf = pld_pmf.DensePLDPmf(0.1, lowest, np.array([0.2, 0.1, 0.3, 0.15]), 0.25, True)
+    deltas = booking._losses(pmf)
+    expected = [pmf.get_delta_for_epsilon(0.1 * place) for place in range(len(deltas))]
+    assert deltas == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.ci
 def test_one_sampled_step_is_the_mixture_by_quadrature() -> None:
     """(1-q) N(0) + q N(1) against N(0), both ways, at sd sigma."""
@@ -207,8 +215,22 @@ def test_laplace_noise_beside_other_noise_on_a_sample_is_not_known_where_units_a
     both = Composed((Counted(Gaussian(2.0)), Counted(Laplace(2.0), 3)))
     with pytest.raises(Refused, match="not known here"):
         price(Booked((Counted(Sampled(0.1, both)),), 1e-6), "replace_one")
-    with pytest.raises(Refused, match="not known"):
-        price(Booked((Counted(Sampled(0.1, Composed((Counted(ZCdp(0.1)),)))),), 1e-6), "add_remove")
+
+
+@pytest.mark.parametrize("other", [ZCdp(0.1), Exponential(0.1), Sampled(0.1, Gaussian(2.0))])
+def test_a_sample_of_other_events_than_gaussian_and_laplace_noise_is_not_known(
+    other: Event,
+) -> None:
+    """The pair of a sampled release does not mirror itself, as the mixture needs."""
+    inside = Composed((Counted(Laplace(2.0)), Counted(other)))
+    with pytest.raises(Refused, match="its losses are not known"):
+        price(Booked((Counted(Sampled(0.1, inside)),), 1e-6), "add_remove")
+
+
+def test_losses_on_a_sample_that_no_float_holds_are_refused() -> None:
+    inside = Composed((Counted(Gaussian(1.0)), Counted(Laplace(1 / 1000))))
+    with pytest.raises(Refused, match="reveal too much"):
+        price(Booked((Counted(Sampled(0.1, inside)),), 1e-6), "add_remove")
 
 
 @pytest.mark.ci
@@ -314,6 +336,11 @@ def test_what_has_no_entry_of_its_own_is_refused_with_the_way_to_book_it() -> No
 def test_a_delta0_below_what_is_revealed_anyway_is_refused() -> None:
     with pytest.raises(Refused, match="larger one"):
         price(Booked(sampled(0.5, 1.0, 50), 1e-30), "add_remove")
+
+
+@pytest.mark.parametrize("entry", [Entry(1.0, loss=0.1), Entry(1.0, weight=0.1)])
+def test_what_has_a_loss_or_a_weight_is_stated_at_no_mu(entry: Entry) -> None:
+    assert not entry.is_gaussian
 
 
 # --- private selections ---------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dpladder.errors import Refused
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.privacy.accounting.composition import compose, largest_entry
+from dpladder.privacy.accounting.composition import compose, entry_of, largest_entry
 from dpladder.privacy.accounting.events import (
     Booked,
     Composed,
@@ -55,6 +55,17 @@ def trials(*epsilons: float, relation: Any = "add_remove") -> list[Spend]:
 
 def ladder(one: float, two: float, final: float, **where: Any) -> list[Spend]:
     return trials(*[one] * 3, *[two] * 3, final, **where)
+
+
+def test_a_filter_sees_the_largest_of_each_component_whichever_part_has_it() -> None:
+    selection = RepeatAndSelect(Gaussian(20.0), 10.0, 1.0, None)
+    selected = spend(selection, "test")
+    booked = spend(Booked((Counted(Gaussian(5.0)),), 1e-7), "train")
+    other = spend_mu(2.0, "validation")
+    most, dearest = largest_entry([selected, booked, other]), entry_of(selected)
+    assert (most.loss, most.weight, most.delta0) == (dearest.loss, dearest.weight, 1e-7)
+    assert min(most.loss, most.weight) > 0.0
+    assert most.mu == pytest.approx(2.0)
 
 
 # Reference figures.

@@ -48,6 +48,10 @@ PAIRS: dict[str, tuple[Event, tuple[Draw, ...]]] = {
     ),
     "a stack is one release": (Gaussian(3.0), (gaussian("moments", 3.0, 2.0, count=4, stack=4),)),
     "pure noise": (Laplace(2.0), (Draw("count", "laplace", 4.0, sensitivity=2.0),)),
+    "pure noise charged as Gaussians that dominate it": (
+        Composed((Counted(Gaussian(3.0)), Counted(Gaussian(1 / gdp.mu_of_pure(0.5)), 2))),
+        (gaussian("sum", 3.0, 0.7), Draw("counts", "laplace", 4.0, count=2, sensitivity=2.0)),
+    ),
     "sampled steps": (
         Booked((Counted(Sampled(0.1, Gaussian(2.0)), 5),), 1e-7),
         (SAMPLE, gaussian("step", 2.0, 1.0, (3,), 5, under="sample", entering=1.0)),
@@ -164,16 +168,12 @@ def test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled
             check_charge_matches_noise(*wrong)
 
 
-def test_how_far_a_unit_that_enters_moves_a_sum_is_a_number():
-    with pytest.raises(BadInput, match="entering -1"):
-        Draw("sum", "gaussian", 1.0, sensitivity=1.0, under="sample", entering=-1.0)
-
-
 def test_a_subset_is_drawn_at_the_probability_that_is_charged():
-    event, (subset, *others) = PAIRS["tuning on a subset"]
+    event, (subset, runs, score, *others) = PAIRS["tuning on a subset"]
+    by_chance = replace(score, scale=0.2, sensitivity=0.05)  # noise of the probability's scale
     with pytest.raises(Refused, match="is not what the declared noise costs"):
         check_charge_matches_noise(
-            [Counted(event)], (replace(subset, scale=0.3), *others), "add_remove"
+            [Counted(event)], (replace(subset, scale=0.3), runs, by_chance, *others), "add_remove"
         )
 
 
@@ -252,7 +252,7 @@ HIDDEN: dict[str, tuple[tuple[Counted, ...], tuple[Draw, ...]]] = {
     ),
     "rounds that are run more often than they are charged": (
         (Counted(Exponential(1.0), 3),),
-        (Draw("level", "laplace", 1.0, (3,), 100, 1.0, under="rounds"),),
+        (Draw("level", "laplace", 1.0, (3,), 2, 1.0, under="rounds"),),
     ),
     "rounds of no length": (
         (Counted(Exponential(1.0), 1),),
@@ -262,9 +262,13 @@ HIDDEN: dict[str, tuple[tuple[Counted, ...], tuple[Draw, ...]]] = {
         (Counted(Exponential(1.0), 3),),
         (Draw("runs", "uniform"), Draw("level", "laplace", 1.0, (3,), 1, 1.0, under="runs")),
     ),
+    "steps on samples charged as rounds of as many tests": (
+        (Counted(Exponential(0.01), 5),),
+        (SAMPLE, on("sample", 2.0)),
+    ),
     "a selection that is run again": (
         (Counted(RUNS),),
-        (replace(SELECTION[0], count=50), *SELECTION[1:]),
+        (replace(SELECTION[0], count=2), *SELECTION[1:]),
     ),
     "a sample of a sample": (
         (STEPS,),
@@ -308,17 +312,33 @@ def test_trainings_may_be_free_beside_what_keeps_their_answers() -> None:
     check_charge_matches_noise((Counted(Exponential(1.0), 3),), (rounds, NONE), "add_remove")
 
 
+def test_pure_noise_costs_the_gaussian_that_dominates_it():
+    assert cost([Draw("count", "laplace", 4.0, sensitivity=2.0)]) == gdp.mu_of_pure(0.5)
+
+
 def test_mus_add_in_squares():
     assert cost([gaussian("a", 2.0, 1.0, count=3), gaussian("b", 4.0, 7.0)]) == pytest.approx(
         math.sqrt(13 / 16)
     )
 
 
-def test_noise_says_what_it_hides():
-    with pytest.raises(BadInput, match="say how far one unit moves"):
-        Draw("sum", "gaussian", 1.0)
-    with pytest.raises(BadInput, match="must divide"):
-        gaussian("moments", 1.0, 1.0, count=3, stack=2)
+WRONG = {
+    "say how far one unit moves": {"sensitivity": 0.0},
+    "sensitivity inf": {"sensitivity": math.inf},
+    "entering -1": {"under": "sample", "entering": -1.0},
+    "entering inf": {"under": "sample", "entering": math.inf},
+    "stack 2 must divide": {"count": 3, "stack": 2},
+    "stack 0": {"stack": 0},
+    "stack -1": {"stack": -1},  # or its releases would take away from what others cost
+    "count -1": {"count": -1, "stack": 1},
+    "a law is that of one number": {"law": (3.0, 1.0, 20)},
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_a_draw_that_could_not_be_counted_is_refused(message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        Draw("sum", "gaussian", **{"sensitivity": 1.0} | WRONG[message])
 
 
 @pytest.mark.parametrize("other", [{"scale": 10.0}, {"count": 4, "stack": 4}], ids=str)

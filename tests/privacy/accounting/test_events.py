@@ -143,6 +143,9 @@ def test_a_damaged_event_is_bad_input(written: dict[str, Any]) -> None:
         from_json(written)
 
 
+SELECTION = RepeatAndSelect(GAUSSIAN, 10, 1)
+
+
 def make_spend(**changes: Any) -> Spend:
     given: dict[str, Any] = {
         "lineage": "digits",
@@ -167,6 +170,20 @@ def make_spend(**changes: Any) -> Spend:
         lambda: RepeatAndSelect(GAUSSIAN, math.inf, 1),
         lambda: RepeatAndSelect(GAUSSIAN, 10, -1),
         lambda: RepeatAndSelect(GAUSSIAN, 10, math.nan),
+        lambda: RepeatAndSelect(2.0, 10, 1),  # type: ignore[arg-type]
+        lambda: RepeatAndSelect(GAUSSIAN, 10, 1, 0),
+        lambda: RepeatAndSelect(GAUSSIAN, 10, 1, low=1.1),
+        lambda: RepeatAndSelect(GAUSSIAN, 10, 1, high=0.9),
+        lambda: SubsetSelect(1.1, SELECTION, GAUSSIAN, True, 1e-7),
+        lambda: SubsetSelect(0.2, GAUSSIAN, GAUSSIAN, True, 1e-7),  # type: ignore[arg-type]
+        lambda: SubsetSelect(0.2, SELECTION, SELECTION, True, 1e-7),  # type: ignore[arg-type]
+        lambda: SubsetSelect(0.2, SELECTION, GAUSSIAN, 1, 1e-7),  # type: ignore[arg-type]
+        lambda: SubsetSelect(0.2, SELECTION, GAUSSIAN, True, 0.0),
+        lambda: Booked((GAUSSIAN,), 1e-7),  # type: ignore[arg-type]
+        *(lambda bad=bad: Booked((Counted(GAUSSIAN),), bad) for bad in (0.0, -1e-9, 1.1)),
+        lambda: Counted(2.0),  # type: ignore[arg-type]
+        lambda: Job("", "rule"),
+        lambda: Job("main", ""),
         lambda: Composed([Counted(GAUSSIAN)]),  # type: ignore[arg-type]
         lambda: Composed((GAUSSIAN,)),  # type: ignore[arg-type]
         *(lambda n=n: Counted(GAUSSIAN, n) for n in (0, -1, 1.0, True)),

@@ -195,6 +195,7 @@ def test_the_slack_is_what_the_theorem_says_of_normals_and_of_laplace_noise() ->
     epsilon, delta = slack(1)
     assert 0.8 * epsilon < 2 * max(*normal, *laplace) <= epsilon
     assert 0.6 * delta < 2 * left_out <= delta
+    assert slack(10_000_000) == pytest.approx((1e7 * epsilon, 1e7 * delta))
     assert slack(10_000_000) < (2e-4, 4e-8)
 
 

@@ -304,9 +304,8 @@ def test_a_job_publishes_nothing_when_it_was(
     assert len(load(ledger).charged_spends()) == 1
 
 
-def test_an_attempt_complete_but_for_done_is_finished_not_computed_again(
-    ask: Ask, outputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def kept_but_not_done(ask: Ask, outputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -315,8 +314,62 @@ def test_an_attempt_complete_but_for_done_is_finished_not_computed_again(
         with pytest.raises(KeyboardInterrupt):
             ask()
     assert not outputs["weights"].exists()
+
+
+def test_an_attempt_complete_but_for_done_is_finished_not_computed_again(
+    ask: Ask, outputs: dict[str, Path], kept_but_not_done: None
+) -> None:
     assert not ask(produce=never).restored
     assert outputs["weights"].exists()
+
+
+def test_an_answer_that_was_damaged_before_done_is_computed_again_at_no_new_charge(
+    ledger: Ledger, ask: Ask, outputs: dict[str, Path], kept_but_not_done: None
+) -> None:
+    [kept] = (ledger.home.releases / "toy" / QUERY).iterdir()
+    (kept / "score").write_text("2")
+    ask()
+    assert outputs["score"].read_text() == "1"
+    assert len(load(ledger).charged_spends()) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "statuses"),
+    [(QUERY, ["DONE", "REFUNDED"]), (query_digest(data="version 2"), ["COMMITTED", "DONE"])],
+    ids=["the same query", "another query"],
+)
+def test_an_attempt_is_resumed_by_its_own_query_and_another_one_pays(
+    ledger: Ledger, ask: Ask, kept_but_not_done: None, query: str, statuses: list[str]
+) -> None:
+    reserve(ledger, [Item(JOB, "static", SPENDS)], {"static"})
+    ask(query=query)
+    assert [charge.status for charge in load(ledger).items.values()] == statuses
+
+
+def test_each_file_is_on_disk_before_its_answer_has_a_name_and_the_name_before_it_is_done(
+    ledger: Ledger, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`kill -9` shows nothing of this, for the kernel keeps what was written; a cut of power would."""
+    steps: list[tuple[str, int]] = []
+
+    def noted(name: str, number: Callable[..., int], real: Callable[..., Any]) -> Any:
+        def call(*args: Any) -> Any:
+            steps.append((name, number(*args)))
+            return real(*args)
+
+        return call
+
+    monkeypatch.setattr(os, "fsync", noted("sync", lambda fd: os.fstat(fd).st_ino, os.fsync))
+    monkeypatch.setattr(os, "rename", noted("name", lambda old, _: old.stat().st_ino, os.rename))
+    monkeypatch.setattr(store.ledgers, "finish", noted("done", lambda *_: 0, finish))
+    output = ask().output
+    query = ledger.home.releases / "toy" / QUERY
+    answer = query / output
+    named, done = steps.index(("name", answer.stat().st_ino)), steps.index(("done", 0))
+    for path in (answer, *answer.iterdir()):
+        assert ("sync", path.stat().st_ino) in steps[:named], path.name
+    for folder in (query, query.parent, query.parent.parent):
+        assert ("sync", folder.stat().st_ino) in steps[named:done], folder.name
 
 
 @pytest.mark.parametrize(
@@ -388,7 +441,7 @@ def test_in_research_a_seed_repeats_the_noise(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../escape", "a/b", ".."])
 def test_outputs_have_plain_names(ask: Ask, tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInput, match="plain"):
-        ask(outputs={name: tmp_path / "x"})
+        ask(outputs={"score": tmp_path / "score", name: tmp_path / "x"})
 
 
 @pytest.mark.parametrize(

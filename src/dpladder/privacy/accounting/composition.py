@@ -39,18 +39,11 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Composition:
+class Composition(Figure):
     """The guarantee of all spends together, which is the worst unit's, and that of each part's
     units, whatever version of the data they are in."""
 
-    epsilon: float
-    entry: Entry
     parts: Mapping[Part, Figure]
-
-    @property
-    def mu(self) -> float | None:
-        """None where more than a Gaussian is behind the figure."""
-        return self.entry.mu if self.entry.is_gaussian else None
 
 
 def compose(spends: Sequence[Spend], delta: float) -> Composition:

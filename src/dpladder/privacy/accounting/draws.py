@@ -303,7 +303,7 @@ def _check_samples(draws: Sequence[Draw], relation: Relation) -> None:
     """Refuse noise under a mask whose sensitivity is not that of neighbours in a sample."""
     masks = {draw.name for draw in draws if draw.distribution == "mask"}
     for draw in draws:
-        if draw.under not in masks or draw.distribution not in ("gaussian", "laplace"):
+        if draw.under not in masks:
             continue
         if not draw.entering or draw.sensitivity < sampled_sensitivity(draw.entering, relation) * (
             1.0 - EQUAL
@@ -330,18 +330,14 @@ def _sampled_noise(draws: Sequence[Draw]) -> Iterator[Priced]:
     """Poisson-sampled noise, by the masks that it lies under. Noise under a mask that is drawn at
     some of its steps alone makes two kinds of steps."""
     for mask in draws:
-        noise = [
-            d for d in draws if d.under == mask.name and d.distribution in ("gaussian", "laplace")
-        ]
+        noise = [draw for draw in draws if draw.under == mask.name]
         if mask.distribution != "mask" or not noise:
             continue
         counts = sorted({draw.releases for draw in noise}, reverse=True)
         for count, rest in zip(counts, [*counts[1:], 0], strict=True):
-            if count > rest:
-                # Steps of the longest draws come first; those that share a sample compose inside
-                # it.
-                step = tuple(Counted(_release(d)) for d in noise if d.releases >= count)
-                yield Sampled(mask.scale, Composed(step)), count - rest
+            # Steps of the longest draws come first; those that share a sample compose inside it.
+            step = tuple(Counted(_release(d)) for d in noise if d.releases >= count)
+            yield Sampled(mask.scale, Composed(step)), count - rest
 
 
 def _release(draw: Draw) -> Event:
@@ -405,7 +401,7 @@ def _noises(event: Event) -> list[float]:
 def _mu_squared(draw: Draw) -> float:
     ratio = draw.sensitivity / draw.scale
     if draw.distribution == "laplace":
-        ratio = 0.0 if draw.under else gdp.mu_of_pure(ratio)
+        ratio = gdp.mu_of_pure(ratio)
     return draw.releases * ratio**2
 
 
@@ -418,4 +414,4 @@ def _direct(event: Event) -> float:
 
 
 def _is_equal(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=EQUAL, abs_tol=0.0) or one == other == 0.0
+    return math.isclose(one, other, rel_tol=EQUAL, abs_tol=0.0)

@@ -65,7 +65,7 @@ class Meter:
         self._made = dict.fromkeys(self._declared, 0)
         self.source = source
         self._audit = audit
-        self._closed = False  # true after a refusal too
+        self._refused = False  # once true, nothing more is drawn
         self.used: list[Used] = []
 
     def publish(self, name: str, total: ArrayLike) -> Floats:
@@ -163,9 +163,8 @@ class Meter:
                 f"draw {fewer[0]} was made fewer times than the declared "
                 f"{self._declared[fewer[0]].count}"
             )
-        if self._closed:
+        if self._refused:
             self._refuse("a draw outside the declaration was tried")
-        self._closed = True
 
     def _take_stream(
         self, name: str, distribution: Distribution, shape: Shape | None = None
@@ -174,7 +173,7 @@ class Meter:
         draw = self._declared.get(name)
         if draw is None:
             self._refuse(f"draw {name} is not declared")
-        if self._closed or distribution != draw.distribution or shape not in (None, draw.shape):
+        if self._refused or distribution != draw.distribution or shape not in (None, draw.shape):
             self._refuse(
                 f"draw {name} differs from the declared {draw.distribution} {draw.scale} "
                 f"{draw.shape}"
@@ -186,9 +185,9 @@ class Meter:
         return self.source.stream(name, index)
 
     def _refuse(self, what: str) -> NoReturn:
-        # Only declared figures are named: those asked for may depend on private data. Closed for
-        # good, so that a job that catches this error still publishes nothing.
-        self._closed = True
+        # Only declared figures are named: those asked for may depend on private data. Refused
+        # for good, so that a job that catches this error still publishes nothing.
+        self._refused = True
         raise Refused(
             f"{what}. Nothing was published: make the job draw what it declares, or declare what "
             "it draws."

@@ -230,12 +230,8 @@ def _publish_answer(
 ) -> Outcome:
     """Publish a finished answer. What was reserved for the same question and not used is given back
     (respend reserves once more even where nothing changed); other attempts' files go."""
-    unused = [
-        charge.token
-        for charge in ledger.state.charges_for(question.question)
-        if charge.status == "RESERVED"
-    ]
-    ledgers.refund(ledger, [token for token in unused if token != finished.token])
+    charges = ledger.state.charges_for(question.question)
+    ledgers.refund(ledger, [charge.token for charge in charges if charge.status == "RESERVED"])
     _sweep(ledger, finished)
     _publish(ledger, finished, question)
     return Outcome(
