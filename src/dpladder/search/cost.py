@@ -16,5 +16,12 @@ from dpladder.privacy.accounting.events import Counted, Relation
 def price(
     search: PrivateSearch, epsilon: float, delta: float, relation: Relation
 ) -> tuple[Counted, ...]:
-    """The dearest events of this search that cost no more than the total."""
+    """The dearest events of this search that cost no more than the total.
+
+    Args:
+        search: its section in the config.
+        epsilon: the total, final weights included.
+        delta: the lineage's.
+        relation: what neighbours are; some searches are bounded under one alone.
+    """
     return tuple(METHODS[search.name].price(search, epsilon, delta, relation))

@@ -26,8 +26,12 @@ def head_of(
     public: Literal["none", "gradient"] = "none",
     look: float = 0.0,
 ) -> FineTune:
-    """The learner of that head, with the network's own bias, link and views, guided as that is:
-    full batches, and dp_gd's free step."""
+    """The learner of that head: full batches, and dp_gd's free step.
+
+    Args:
+        bias, link, augment: the network's own, so that its training can go on from the head.
+        public, look: how public records guide the network's training, and so the head's.
+    """
     return FineTune(
         trains="head",
         bias=bias,
@@ -40,7 +44,10 @@ def head_of(
 
 
 def worth_of(training: Training, data: Data, meter: Meter, resources: Resources) -> float:
-    """What the public sample that guides a head's training is found to be worth."""
+    """What the public sample that guides a head's training is found to be worth (learn/guide.py).
+
+    Guarantee: that of one noised count, which `training` declares.
+    """
     from dpladder.learn.curator import Curator
     from dpladder.learn.finetune.descent import sample_worth
 

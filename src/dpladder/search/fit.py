@@ -35,9 +35,18 @@ NEAR = 1e-3  # relative: kappa jumps a little where the steps grow by one
 
 @dataclass(frozen=True)
 class FitResult:
-    """`coefficients` are those of r, or of kappa, against the axis, constant first. `uncertainty`
-    is the 80 % interval of r*; `spread` compares the scores within rungs with their noise: near 1
-    they say nothing."""
+    """The r of a final training, and how it was found. All of it is public.
+
+    Attributes:
+        r_star, kappa_star: the choice, on both axes.
+        method: in words.
+        fallback: why a simpler curve was taken; None where none was.
+        clamped: whether the search range moved it.
+        coefficients: of r, or of kappa, against the axis, constant first.
+        uncertainty: the 80 % interval of r*.
+        spread: how far scores within rungs lie apart, over what their noise alone would do: near 1
+            they say nothing.
+    """
 
     r_star: float
     kappa_star: float
@@ -61,8 +70,8 @@ class Extrapolation:
 
 @dataclass(frozen=True)
 class Target:
-    """A final training: its budget, which is `epsilon` on one axis and `mu` on the other, and what
-    its r is told in."""
+    """A final training: its budget, which is `epsilon` on one axis and `mu` on the other, and the
+    space that its r lies in."""
 
     epsilon: float
     mu: float
@@ -70,7 +79,16 @@ class Target:
 
 
 def fit_radius(trials: Sequence[Trial], target: Target, fit: Fit) -> FitResult:
-    """r* for a final training. Without trials it is the prior's."""
+    """r* for a final training. Without trials it is the prior's.
+
+    Args:
+        trials: releases of all rungs.
+        target: the final training.
+        fit: how rungs are put together, from the config.
+
+    Returns:
+        An r within the search range.
+    """
     surface = response_surface(trials, target, fit)
     if not trials:
         extrapolation = Extrapolation(
@@ -108,7 +126,8 @@ def response_surface(trials: Sequence[Trial], target: Target, fit: Fit) -> tuple
     """The posterior of the best place's logarithm at the target, a grid and its probabilities, from
     every trial's released score.
 
-    score = level of its rung + height * exp(-(log kappa - log kappa*)^2 / (2 width^2)) + noise,
+        score = level of its rung + height * exp(-(log kappa - log kappa*)^2 / (2 width^2)) + noise,
+
     where kappa* is one for all budgets; or r* is proportional to the axis: the linear scaling rule
     of Panda et al., a line through the origin. Accuracy is flat far below the best, where the
     weights' scale does not matter to the argmax, and falls to a plateau far above, where noise

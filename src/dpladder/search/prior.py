@@ -57,8 +57,14 @@ def belief(learner: str, search: Search) -> Belief:
 
 
 def with_prior(search: Search, learner: Learner, centred: bool) -> Search:
-    """The search with the prior filled in that its learner has on such features, where it was left
-    to them."""
+    """The search with the prior filled in that its learner has on such features. A prior that the
+    config names stays, and so does a search that has none.
+
+    Args:
+        search: the config's.
+        learner: whose kappa is searched.
+        centred: whether features lose their mean before trainings see them.
+    """
     if (
         search.expected
         or search.prior != "lognormal"
@@ -75,12 +81,14 @@ def with_prior(search: Search, learner: Learner, centred: bool) -> Search:
 
 
 def prior_of_learner(learner: str, centred: bool) -> Belief:
+    """The prior that was fitted to a learner on public data, or dp_gd's where none was."""
     known = fitted_priors()
     return known.get((learner, centred), known[DEFAULT, centred])
 
 
 @cache
 def fitted_priors() -> Mapping[tuple[str, bool], Belief]:
+    """All priors of priors.csv, by learner and by whether features were centred."""
     with resources.files("dpladder.search").joinpath(TABLE).open(encoding="utf-8") as file:
         return {
             (line["learner"], line["centred"] == "yes"): Belief(

@@ -37,20 +37,29 @@ SCORE_SHARE = 0.05  # of a run's mu^2
 
 @dataclass(frozen=True)
 class Setting:
-    """What a method is told. All of it is public."""
+    """What a method knows before it asks. All of it is public.
 
-    epsilon: float  # the total, at the constants' delta
+    Attributes:
+        epsilon: the total, at the constants' delta.
+        search: the range of r, and its unit.
+        constants: public sizes and bounds.
+        share: of a run's mu^2, for its score.
+        reserved: the events that a ledger holds for the search; none: those that the total allows.
+        learner: whose trainings are searched over.
+        centred: whether features lost their mean.
+    """
+
+    epsilon: float
     search: Search
     constants: Constants
-    share: float = SCORE_SHARE  # of a run's mu^2, for its score
-    # The events that a ledger holds for the search; none: those that the total allows.
+    share: float = SCORE_SHARE
     reserved: tuple[Counted, ...] = ()
     learner: Learner = field(default_factory=Descent)
-    centred: bool = True  # the features
+    centred: bool = True
 
     @property
     def space(self) -> Space:
-        """What r is told in."""
+        """The axis that r is searched on."""
         return Space(self.search, self.learner, self.constants)
 
     def space_of(self, **changed: str) -> Space:
@@ -77,17 +86,27 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Ask:
-    """A training: on which records, and whose correct predictions to count. No mask means all
-    records."""
+    """A training that a search asks for.
+
+    Attributes:
+        r: sum of learning rates; it may be secret.
+        mu: that the training may cost. The declared draw holds it to that (`meter.Within`).
+        trained: on which records; None means all.
+        counted: whose correct predictions to count; None means all.
+        share: of the nominal size, that is expected in `trained`. Sums are divided by it.
+        within: the declared draw whose streams its noise comes from.
+        learner: in place of the search's own.
+        delta0: what it is booked at, where it samples.
+    """
 
     r: float
     mu: float
     trained: Mask | None = None
     counted: Mask | None = None
-    share: float = 1.0  # of the nominal size, that is expected in `trained`
-    within: str = "trainings"  # the declared draw whose streams its noise comes from
-    learner: Learner | None = None  # in place of the search's own
-    delta0: float = 0.0  # what it is booked at, where it samples
+    share: float = 1.0
+    within: str = "trainings"
+    learner: Learner | None = None
+    delta0: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -111,9 +130,22 @@ Asking = Generator[list[Ask], list[Answer], SearchOutcome]
 
 
 class Searcher(Protocol):
-    def declare(self, setting: Setting) -> Declaration: ...
+    """A way to search, whose sensitivities are its author's word (docs/extend.md)."""
 
-    def run(self, setting: Setting, meter: Meter, units: Units) -> Asking: ...
+    def declare(self, setting: Setting) -> Declaration:
+        """All events and draws of the whole search, final weights included, before records are
+        read: by public figures alone."""
+        ...
+
+    def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        """The search at work. It draws all that it declared, whatever it finds.
+
+        Args:
+            setting: what it declared by.
+            meter: all its randomness but the trainings' own.
+            units: (records, 16), whose each record is, for masks.
+        """
+        ...
 
 
 def searcher_of(section: PrivateSearch) -> Searcher:
@@ -148,21 +180,31 @@ def mu_of(event: Event) -> float:
 
 
 def trainings(mu: float, number: int = 1, name: str = "trainings", under: str = "") -> Draw:
-    """Streams for so many trainings of this mu each; under a secret number of runs, those of one
-    run."""
+    """Streams for so many trainings.
+
+    Args:
+        mu: of each.
+        number: how many; under a secret number of runs, those of one run.
+        name: of the draw, which `Ask.within` names.
+        under: the draw of a secret number of runs.
+    """
     shape = () if under else (number,)
     return Draw(name, "within", shape=shape, sensitivity=mu * math.sqrt(number), under=under)
 
 
 def scores(mu: float, number: int, constants: Constants, name: str = "score") -> Draw:
-    """Noise for so many counts, each of which costs this mu."""
+    """Noise for so many counts of right answers, each of which costs this mu.
+
+    Sensitivity: sqrt(number) times that of one count, for a unit may be in all of them.
+    """
     draw = score.count_at(mu).draw(constants)
     moves = draw.sensitivity * math.sqrt(number)
     return replace(draw, name=name, shape=(number,), sensitivity=moves)
 
 
 def split_mu(mu: float, share: float) -> tuple[float, float]:
-    """A run's mu for its weights and for its score, which gets this share of mu^2."""
+    """A run's mu for its weights and for its score, which gets this share of mu^2. Their squares
+    add up to no more than the run's own."""
     score = math.sqrt(share) * mu
     return gdp.remaining(mu, [score]), score
 

@@ -38,8 +38,12 @@ from dpladder.search.protocol import (
 
 @dataclass(frozen=True)
 class Searcher:
-    """By the law of the section: logarithmic, geometric (Liu & Talwar's stopping by a coin), or
-    Poisson."""
+    """The best of a secret number of runs, by the law of the section: logarithmic, geometric (Liu &
+    Talwar's stopping by a coin), or Poisson.
+
+    Guarantee: that of `RepeatAndSelect` (privacy/accounting/selection.py). A run is mu-GDP: its
+    weights by one training and its score by one noised count, at an r that looks at nothing.
+    """
 
     section: Selection
 
@@ -75,9 +79,15 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Chance:
-    """A selection's own randomness, drawn before its first run. `places` are those where it trains,
-    of which the first `number` count: the secret number. Padded, it trains at all there may ever
-    be."""
+    """A selection's own randomness, drawn before its first run.
+
+    Attributes:
+        number: of runs that count. It is secret.
+        places: where it trains, from 0 to 1, of which the first `number` count. Padded, it trains
+            at all there may ever be, so that time does not show the number.
+        noise: of all scores.
+        ties: that rank equal scores.
+    """
 
     number: int
     places: Floats
@@ -99,6 +109,7 @@ def selection_event(section: Selection, setting: Setting) -> RepeatAndSelect:
 
 
 def budget(event: RepeatAndSelect, setting: Setting) -> Budget:
+    """A run's mu, shared out between its weights and its score."""
     weights, counted = split_mu(mu_of(event.event), setting.share)
     assert event.limit is not None, "a search declares where it cuts its runs off"
     score_draw = score.count_at(counted).draw(setting.constants)
@@ -117,6 +128,7 @@ def draws(plan: Budget) -> tuple[Draw, ...]:
 
 
 def draw_run_count(plan: Budget, padded: bool, meter: Meter) -> Chance:
+    """All of a selection's own randomness, as `draws` declares it: as much whatever the number."""
     number = meter.runs("runs")
     places, noise = meter.uniform("place"), meter.noise("score", (plan.limit,))
     return Chance(number, places if padded else places[:number], noise, meter.uniform("tie"))

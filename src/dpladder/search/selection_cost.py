@@ -21,13 +21,21 @@ SHAPES = {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf}
 def price(
     search: Selection, epsilon: float, delta: float, relation: Relation
 ) -> tuple[Counted, ...]:
+    """One event: the whole selection, its winner's weights included. Under either relation."""
     return (Counted(event_of_repeats(search, epsilon, delta)),)
 
 
 def event_of_repeats(
     search: Selection, epsilon: float, delta: float, lean: Lean = STRAIGHT
 ) -> RepeatAndSelect:
-    """The dearest runs that cost no more than the total."""
+    """The dearest runs that cost no more than the total.
+
+    Args:
+        search: the law of the number of runs.
+        epsilon: the total.
+        delta: the lineage's.
+        lean: how far proposals may lean away from their prior.
+    """
     runs = runs_of(search)
     limit = selection.largest_count(runs)
 
@@ -44,8 +52,11 @@ def event_of_repeats(
 
 
 def runs_of(search: Selection) -> Runs:
+    """The law of the number of runs that a section names."""
     return Runs(search.mean, SHAPES[search.law])
 
 
 def epsilon_alone(event: RepeatAndSelect | SubsetSelect, delta: float) -> float:
+    """The epsilon of one search and nothing else. A selection's entry is the same under both
+    relations; a subset's exists under add_remove alone."""
     return booking.epsilon(booking.price(event, "add_remove"), delta)

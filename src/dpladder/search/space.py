@@ -32,7 +32,8 @@ RIDGES = (1e-6, 1e9)  # the r of a ridge, 1 / lambda, that kappa may ask for
 
 @dataclass(frozen=True)
 class Space:
-    """What r is measured in: for one learner, under the public facts of a training."""
+    """The axis that r is searched on, for one learner under the public facts of a training. All
+    that it says is public."""
 
     search: Search
     learner: Any
@@ -45,6 +46,7 @@ class Space:
         return bounds(self.search)
 
     def clamp(self, r: float) -> float:
+        """The nearest r that a training can have."""
         low, high = self.reach()
         if self.learner.searches == "ridge":
             return min(max(r, low), high)
@@ -101,8 +103,18 @@ def clamp(r: float, search: Search) -> float:
 def hyper_of(
     learner: Any, search: Search, r: float | None, mu: float, delta0: float = 0.0
 ) -> Hyper:
-    """What r stands for, and which fields its section has, is the learner's to say
-    (config/learner_sections.py)."""
+    """One training's hyperparameters.
+
+    What r stands for, and which fields its section has, is the learner's to say
+    (config/learner_sections.py): eta * steps, or 1 / lambda of a ridge.
+
+    Args:
+        learner: its section in the config.
+        search: how r falls into eta and steps.
+        r: None where the learner has its own eta and steps.
+        mu: that the training may cost.
+        delta0: that it is booked at, where it samples.
+    """
     if r is None:
         return Hyper(learner.eta, learner.steps, mu, delta0)
     if learner.searches == "ridge":
@@ -144,11 +156,17 @@ def decompose(r: float, search: Search) -> tuple[float, int]:
 def draw(
     space: Space, mu: float, epsilon: float, rung: int, trial: int, before: Trial | None = None
 ) -> tuple[float, float]:
-    """A trial's place and r. `before` is the trial chosen on the rung below; only a prior from it
-    or `binary` uses it.
+    """A trial's place and r.
 
     A draw depends on the public seed and on its own place alone: one trial more leaves the others
     where they are.
+
+    Args:
+        space: the axis.
+        mu, epsilon: of the trial's training, and of its rung.
+        rung, trial: its place in the ladder.
+        before: the trial chosen on the rung below, by released scores. Only a prior that follows it
+            or `binary` uses it.
     """
     search = space.search
     low, high = _interval(space, mu, epsilon, rung, before)

@@ -32,13 +32,21 @@ class Look:
 
 @dataclass(frozen=True)
 class LadderToBuy:
-    """What pays at a strength, and test accuracy with and without it on public data, on average
-    over them."""
+    """What pays at a strength, by simulation on public data.
+
+    Attributes:
+        centred: whether features lost their mean.
+        strength: n0 mu of the whole total.
+        rungs: none where looking does not pay.
+        share: of a trial's mu^2, for its score.
+        blind: test accuracy without trials, on average over data sets.
+        gained: what the rungs add to it.
+    """
 
     centred: bool
     strength: float
     rungs: tuple[Look, ...]
-    share: float  # of a trial's mu^2, for its score
+    share: float
     blind: float
     gained: float
 
@@ -63,6 +71,7 @@ def rungs_of_choice(candidates: int) -> tuple[Look, ...]:
 
 @cache
 def table() -> tuple[LadderToBuy, ...]:
+    """All lines of looks.csv."""
     with resources.files("dpladder.search").joinpath(TABLE).open(encoding="utf-8") as file:
         return tuple(
             LadderToBuy(

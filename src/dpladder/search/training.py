@@ -18,6 +18,8 @@ from dpladder.search.space import Space, hyper_of
 
 @dataclass(frozen=True)
 class Training:
+    """A training that is settled: what it will do, cost and draw. Nothing was read for it."""
+
     learner: Learner
     hyper: Hyper
     constants: Constants
@@ -28,11 +30,18 @@ class Training:
         weights_of(self.learner).ready(self.learner, self.constants, resources)
 
     def run(self, data: Data, meter: Meter, resources: Resources) -> Weights:
+        """Released weights. Guarantee: that of the declared draws (`learn.trainings.train`)."""
         return train(data, self.hyper, self.learner, self.constants, meter, resources)
 
 
 def training_of(space: Space, r: float | None, budget: Entry) -> Training:
-    """A training at r, where the learner has an r to search."""
+    """A training at r, or where the learner has no r to search, at its own eta and steps.
+
+    Args:
+        space: the axis, learner and constants.
+        r: None where the learner has none.
+        budget: the entry that the training may cost: its mu and delta0.
+    """
     hyper = hyper_of(space.learner, space.search, r, budget.mu, budget.delta0)
     declared = declare(space.learner, hyper, space.constants)
     return Training(space.learner, hyper, space.constants, declared)

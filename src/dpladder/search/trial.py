@@ -10,19 +10,30 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Trial:
-    """One finished trial."""
+    """One finished trial.
+
+    Attributes:
+        rung, trial: its place in the ladder.
+        epsilon: that r is fitted along: the rung's, or that of the sums which all trials solve.
+        mu: of the training, or of those sums.
+        kappa: its place on the search's axis, which is r itself with `unit: r`.
+        r: sum of learning rates.
+        score: noised count of correct predictions.
+        sd: of the score's noise.
+        counted: nominal number of records behind a score.
+        candidate: place among those of sweep.choose, where there are some.
+    """
 
     rung: int
     trial: int
-    # that r is fitted along: the rung's, or that of the sums which all trials solve
     epsilon: float
-    mu: float  # of the training; of these sums
-    kappa: float  # its place on the search's axis, which is r itself with `unit: r`
+    mu: float
+    kappa: float
     r: float
-    score: float  # noised count of correct predictions
-    sd: float  # of the score's noise
-    counted: int  # nominal number of records behind a score
-    candidate: int | None = None  # of sweep.choose
+    score: float
+    sd: float
+    counted: int
+    candidate: int | None = None
 
     @property
     def document(self) -> dict[str, Any]:

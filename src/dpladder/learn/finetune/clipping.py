@@ -116,8 +116,20 @@ def _losses(tuned: Tuned, records: Records, weights: Tensor, rows: Sequence[Rows
 def factors(
     parts: Sequence[tuple[Layer, LayerGradients]], bound: float, scale: Scale = clip
 ) -> Tensor:
-    """What each record's gradient is multiplied by. One that overflows has none: a rule that looks
-    at this record alone."""
+    """What each record's gradient is multiplied by, to stay within the bound.
+
+    A gradient that is the small difference of large terms counts as longer than it is, by LOOSE of
+    its terms: float32 rounds it as coarsely as those. One that overflows has no gradient: a rule
+    that looks at this record alone.
+
+    Args:
+        parts: records' gradients, layer by layer.
+        bound: the L2 length that each whole gradient is kept within.
+        scale: how: cut to it, or scaled to it.
+
+    Returns:
+        float64 (records,).
+    """
     squares = torch.stack([part.squares() for _, part in parts]).sum(0)
     terms = torch.stack([part.terms() for _, part in parts]).sum(0)
     norms = torch.maximum(squares, LOOSE**2 * terms).sqrt()
@@ -126,7 +138,17 @@ def factors(
 
 @torch.enable_grad()
 def gradients(owners: Ownership, x: Tensor, labels: Tensor) -> list[tuple[Layer, LayerGradients]]:
-    """Records' gradients, each the mean over the record's views."""
+    """Records' gradients, each the mean over the record's views, by one backward pass.
+
+    Args:
+        owners: which layer owns which trained tensor.
+        x: (records, views, width).
+        labels: (records,).
+
+    Returns:
+        Each layer with what its gradients are made of; the network as a whole last, where it owns
+        some.
+    """
     views = x.shape[1]
     x, labels = x.flatten(0, 1), labels.repeat_interleave(views)
     with _record_activations(owners.layers) as seen:

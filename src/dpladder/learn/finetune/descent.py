@@ -26,8 +26,23 @@ def descend_network(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
-    """A network's descent by any update: how far each trained tensor is from where it started, in
-    the public network, and from zero in the head."""
+    """A network's descent by any update.
+
+    Guarantee: that of its gradients' releases and, where public records guide it, of one noised
+    count. The public gradient costs nothing.
+
+    Args:
+        begin: makes the update, such as `momentum`.
+        inputs: public inputs, a head to start from among them.
+        queries: the gradients' and, where there is one, the look's.
+        learner: its section in the config.
+        hyper: eta, steps and mu.
+        constants: public sizes, and the network.
+
+    Returns:
+        How far each trained tensor is from where it started, in the public network, and from zero
+        in the head.
+    """
     gradients, head, pull = queries[0], inputs.start, None
     assert isinstance(gradients, GradientSum)
     if learner.uses_public_gradient:
@@ -51,8 +66,9 @@ def sample_worth(
     learner: TunedDescent,
     constants: Constants,
 ) -> Training[float]:
-    """What a public sample is worth to a training that it guides (learn/guide.py): by a look at how
-    many records the public head is right about above the public network, where there is one."""
+    """What a public sample is worth to a training that it guides, in units (learn/guide.py): by a
+    look at how many private records the public head is right about above the public network. What
+    was released before is not asked again, and without a look all of its units count."""
     if inputs.units is None or inputs.start is None:
         raise BadInput(
             f"learner.public: {learner.public} has no public records, or no head. The workflow has "

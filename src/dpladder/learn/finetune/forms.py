@@ -21,8 +21,14 @@ PASSES, COPIES = 64, 16
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """Factors of records' gradients of one matrix: outputs' gradients and inputs, as (records,
-    positions, width). `turned`: the matrix has a row an input."""
+    """Factors of records' gradients of one matrix.
+
+    Attributes:
+        gradients: of what the layer puts out, g, (records, positions, outputs).
+        inputs: of the layer, a, (records, positions, inputs).
+        bias: whether the layer's bias is trained too.
+        turned: whether the matrix has a row for each input.
+    """
 
     gradients: Tensor
     inputs: Tensor
@@ -71,6 +77,8 @@ class Product:
         return SummedGradients([matrices.flatten(1), g.sum(1)], terms + lengths[1].sum(1).square())
 
     def sums(self, factor: Tensor) -> list[Tensor]:
+        """The sum over records of their gradients, each times its factor, in float64: the matrix's
+        and, where there is one, the bias's."""
         dead = (factor == 0)[:, None, None]  # what is not finite is no number times zero
         g = (self.gradients * factor[:, None, None]).masked_fill(dead, 0.0).flatten(0, 1)
         a = self.inputs.masked_fill(dead, 0.0).flatten(0, 1).double()
@@ -80,8 +88,13 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """Of a table that is looked things up in: outputs' gradients, and which rows they are of, as
-    (records, positions)."""
+    """Records' gradients of a table that rows are looked up in.
+
+    Attributes:
+        gradients: of the rows that were looked up, (records, positions, width).
+        rows: which they are, (records, positions).
+        count: rows of the table.
+    """
 
     gradients: Tensor
     rows: Tensor
@@ -92,7 +105,8 @@ class Looked:
         return [self.gradients, self.rows]
 
     def squares(self) -> Tensor:
-        """As of a matrix product whose inputs are 1 in one place."""
+        """The square of each record's norm, as of a matrix product whose inputs are 1 in one place:
+        a row that a record looks up twice is added up before its norm is taken."""
         g, same = self.gradients.double(), self.rows[:, :, None] == self.rows[:, None]
         return (same * (g @ g.mT)).sum((1, 2))
 
@@ -107,8 +121,13 @@ class Looked:
 
 @dataclass(frozen=True, eq=False)
 class SummedGradients:
-    """Records' gradients of some tensors, as (records, numbers) each. `added`: the squared sum of
-    what each was added up from, where that is known."""
+    """Records' gradients of some tensors, made one by one.
+
+    Attributes:
+        gradients: of each tensor, (records, numbers).
+        added: the squared sum of the lengths of what each record's gradient was added up from,
+            where that is known (`terms`).
+    """
 
     gradients: Sequence[Tensor]
     added: Tensor | None = None

@@ -21,8 +21,14 @@ SHARE = 0.25  # of a job's memory, for a chunk
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A module that owns trained tensors, by the names that they have in it, and their places in
-    the vector. `overwritten`: the network writes over what it puts out."""
+    """A module that owns trained tensors.
+
+    Attributes:
+        module: a layer, or the whole network.
+        names: of the tensors, in the module.
+        places: of the tensors, in the vector of all trained weights.
+        overwritten: whether the network writes over what the layer puts out.
+    """
 
     module: nn.Module
     names: tuple[str, ...]
@@ -31,14 +37,21 @@ class Layer:
 
     @property
     def weights(self) -> dict[str, Tensor]:
+        """The tensors by name, without gradients of their own."""
         owned = dict(self.module.named_parameters())
         return {name: owned[name].detach() for name in self.names}
 
 
 @dataclass(frozen=True, eq=False)
 class Ownership:
-    """Who owns what. `rest`: tensors that only the whole network knows. `floats`: that a record
-    needs, about."""
+    """Which layer owns which trained tensor.
+
+    Attributes:
+        tuned: the network.
+        layers: those whose gradients follow from what they take in and put out.
+        rest: tensors that only the whole network knows.
+        floats: numbers that one record needs on its way, about.
+    """
 
     tuned: Tuned
     layers: tuple[Layer, ...]
@@ -46,7 +59,8 @@ class Ownership:
     floats: int
 
     def chunk(self, memory_mb: int, views: int) -> int:
-        """Records computed at a time: one size for good, by the memory that is declared."""
+        """Records computed at a time: a power of two, one for good, by the memory that is declared.
+        The data's own size must not show in it, for products round by the size of a chunk."""
         fit = int(SHARE * memory_mb * 1_000_000 / (4 * views * self.floats))
         # the largest power of two that fits
         return min(MOST, 1 << (max(fit, LEAST).bit_length() - 1))

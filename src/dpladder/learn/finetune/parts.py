@@ -34,7 +34,7 @@ HEAD = "head.weight"
 
 class AboveCut(nn.Module):
     """From flattened activations at the cut to logits. The head's bias is a last column, met by a
-    constant input."""
+    constant input. Nothing here looks at more than one record."""
 
     def __init__(self, upper: Upper, classes: int, bias: bool, link: Link) -> None:
         super().__init__()
@@ -158,15 +158,20 @@ class Answering(AboveCut):
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """A classifier, a model that finds answers, or a language model, in evaluation mode, and its
-    trained tensors by name. A training moves one vector, how far each of them is from `base`: the
-    public network, and zero for what the network has not."""
+    """A classifier, a model that finds answers, or a language model, and what of it is trained.
+
+    Attributes:
+        module: in evaluation mode, so that no norm takes statistics over records.
+        trained: tensors by name. A training moves one vector: how far each of them is from `base`.
+        base: where they start: the public network, and zero for what the network has not.
+    """
 
     module: AboveCut | Speaking
     trained: Mapping[str, nn.Parameter]
     base: Tensor
 
     def set_difference(self, difference: Tensor) -> None:
+        """Set the trained tensors to `base + difference`, a vector of all of them."""
         vector_to_parameters(self.base + difference, self.trained.values())
 
     def copy_to(self, device: torch.device, kind: torch.dtype = torch.float32) -> Tuned:

@@ -61,7 +61,13 @@ def refuse_mixing(owners: Ownership, chunk: int, views: int, width: int, classes
 
 def refuse_untrainable(owners: Ownership, views: int, width: int, classes: int) -> None:
     """Refuse a network whose clipped sum is not that of plain autograd, as two public random
-    records show."""
+    records show. A norm that is told too short would let a record move more than its bound.
+
+    Args:
+        owners: of the network's trained tensors.
+        views, width: of a record.
+        classes: of labels.
+    """
     x, labels = _probes(owners, torch.Generator().manual_seed(1), (2, views, width), classes)
     device = owners.tuned.base.device
     x, labels = x.to(device), labels.to(device)

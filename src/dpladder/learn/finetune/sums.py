@@ -34,7 +34,8 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What the head sees of records' activations, computed when it is read, `chunk` at a time."""
+    """What the head sees of records' activations, computed when it is read, `chunk` at a time: an
+    array to those who read it, of which nothing but the rows asked for is ever in memory."""
 
     stored: Any
     module: AboveCut
@@ -118,7 +119,12 @@ def _batches(
 def plan_chunks(
     learner: Tuning, constants: Constants, device: torch.device, resources: Resources
 ) -> tuple[Ownership, int]:
-    """Who owns what, and how many records are computed at a time, once both are seen to work."""
+    """Which layer owns which tensor, and how many records are computed at a time.
+
+    Raises:
+        Refused: on this machine, public random records show that the network mixes records, rounds
+            one by its place among others, or that its clipped sums are not those of autograd.
+    """
     torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
     owners = owners_of(tuned_model(learner, constants).copy_to(device), constants.dimension)
     chunk = owners.chunk(resources.mem_mb, learner.augment)
@@ -194,6 +200,16 @@ def forward_batches(
     kind: torch.dtype = torch.float64,
     device: torch.device = CPU,
 ) -> Iterator[NDArray[Any]]:
+    """What a module makes of features, in batches of one size, the last one filled up with zeros:
+    a product of another shape would round a record in another way.
+
+    Args:
+        module: from (size, width) to (size, ...).
+        features: (records, width).
+        size: records of a batch.
+        kind: that features are computed in.
+        device: that the module lies on.
+    """
     for first in range(0, len(features), size):
         rows = torch.from_numpy(np.asarray(features[first : first + size])).to(device, kind)
         yield module(pad(rows, (0, 0, 0, size - len(rows))))[: len(rows)].cpu().numpy()

@@ -24,8 +24,15 @@ Formula = Callable[[Counts, float], NoisedFigure | None]
 
 @dataclass(frozen=True)
 class MeasuredFigure:
-    """`name`: in files; `heading`: in tables; `of`: a formula for each table that it follows from,
-    by what the table holds; empty where its own table computes it."""
+    """A figure that follows from released counts.
+
+    Attributes:
+        name: in files.
+        heading: in tables.
+        of: a formula for each table that it follows from, by what the table holds; empty where its
+            own table computes it.
+        style: how it is shown.
+    """
 
     name: str
     heading: str
@@ -37,7 +44,15 @@ class MeasuredFigure:
 
 
 def share(right: float, wrong: float, sd: float) -> NoisedFigure | None:
-    """The share that is right, of two noised counts. None where there is too little to tell."""
+    """The share that is right, of two noised counts.
+
+    Args:
+        right, wrong: the counts; noise may bring them below 0.
+        sd: of each one's noise.
+
+    Returns:
+        The share with its deviation; None where there are too few records to tell.
+    """
     total = right + wrong
     return None if total <= detectable_count(sd, 2) else share_of(right, total, sd)
 
@@ -189,7 +204,14 @@ OF_FINDINGS = tuple(figure for figure in FIGURES if not {*PER_FINDING}.isdisjoin
 
 
 def figures_of(tables: Mapping[str, tuple[Counts, float]]) -> dict[str, NoisedFigure | None]:
-    """All figures of a test, from its tables and the deviation of each one's noise."""
+    """All figures of a test.
+
+    Args:
+        tables: released counts with the deviation of their noise, by what they hold.
+
+    Returns:
+        Figures by name; None for what noise hides. Of findings the mean over them.
+    """
     each = figures_of_findings(tables)
     means = {
         name: mean_of([figures[name] for figures in each]) for name in (each[0] if each else ())

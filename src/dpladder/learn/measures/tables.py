@@ -55,7 +55,8 @@ SURE = 1.96  # deviations either way, which hold 95 % of a Gaussian
 
 @dataclass(frozen=True, eq=False)
 class MeasuredModel:
-    """A released model, and the public facts of the test that it meets."""
+    """A released model, and the public facts of the test that it meets: no record, and nothing that
+    follows from one but through a release."""
 
     weights: Weights
     scorer: Scorer
@@ -65,7 +66,15 @@ class MeasuredModel:
 
 
 class CellTable:
-    """One table of counts. `holds`: its name in the release; `draw`: the name of its noise."""
+    """One table of counts.
+
+    Sensitivity: that of `queries.Cells` with as many blocks as the table says, whatever `places`
+    returns: the curator cuts shares to it.
+
+    Attributes:
+        holds: its name in the release.
+        draw: the name of its noise.
+    """
 
     holds: ClassVar[str]
     draw: ClassVar[str]
@@ -440,8 +449,13 @@ def _finding_scorer(model: MeasuredModel) -> FindingScorer:
 
 @dataclass(frozen=True)
 class Measure:
-    """What a test buys. Its tables share mu^2 evenly. `of_findings`: its tables where each class is
-    counted by itself."""
+    """What a test buys. Its tables share mu^2 evenly.
+
+    Attributes:
+        name: in the config.
+        tables: that are released.
+        of_findings: its tables where each class is counted by itself; none where it has no others.
+    """
 
     name: Measures
     tables: tuple[CellTable, ...]
@@ -479,7 +493,13 @@ def tables_of(name: Measures, model: MeasuredModel) -> tuple[CellTable, ...]:
 def questions_of(
     tables: tuple[CellTable, ...], model: MeasuredModel, mu: float
 ) -> tuple[QueryCall, ...]:
-    """What their release asks, of each table."""
+    """What their release asks: a question for each table.
+
+    Args:
+        tables: one or two.
+        model: the released model that is measured.
+        mu: that all of them cost together.
+    """
     each = mu if len(tables) == 1 else mu * math.sqrt(MORE)
     return tuple(table.question(model, each) for table in tables)
 

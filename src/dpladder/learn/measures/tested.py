@@ -24,8 +24,13 @@ class CountTable:
 
 @dataclass(frozen=True)
 class GroupNames:
-    """`counted`: the groups whose records are in a count. `summed`: of these, those that the
-    accuracy is of. `trained`: those that were trained on."""
+    """The groups of a test, by name.
+
+    Attributes:
+        counted: those whose records are in a count.
+        summed: of these, those that the accuracy is of.
+        trained: those that were trained on.
+    """
 
     counted: tuple[str, ...]
     summed: tuple[str, ...]

@@ -31,7 +31,12 @@ SHARPNESS = (
 
 @dataclass(frozen=True)
 class Searcher(secret_runs.Searcher):
-    """It declares what all secret runs do. A small total hardly lets a proposal lean at all."""
+    """Secret runs whose places lean towards good scores. It declares what all secret runs do, for
+    where a run looks follows from earlier runs and a uniform.
+
+    Guarantee: that of `RepeatAndSelect` with `low` and `high`, which `proposal` keeps densities
+    within. A small total hardly lets a proposal lean at all.
+    """
 
     section: DpHypo
 
@@ -56,7 +61,15 @@ class Searcher(secret_runs.Searcher):
 def upper_bounds(
     cells: Sequence[int], answers: Sequence[Answer], chance: Chance, scale: float
 ) -> Floats:
-    """Upper confidence bounds of the scores in each cell, in standard deviations of those seen."""
+    """Upper confidence bounds of the scores in each cell, in standard deviations of those seen.
+    They are secret: they follow from losers' scores.
+
+    Args:
+        cells: where the runs so far trained.
+        answers: theirs.
+        chance: noise of their scores.
+        scale: sd of that noise.
+    """
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF
 
@@ -73,7 +86,14 @@ def upper_bounds(
 
 def proposal(wished: Floats, lean: Lean) -> Floats:
     """Densities over the uniform prior, of mean 1 and within the bounds, higher where more is
-    wished for."""
+    wished for (Wang et al. 2023).
+
+    Guarantee: every density lies in [low, high], whatever was wished for. The price rests on that.
+
+    Args:
+        wished: for each cell.
+        lean: the bounds.
+    """
     weights = np.exp(SHARPNESS * (wished - wished.max()))
     low, high = lean.low - weights.max(), lean.high
     while True:  # the shift at which the clipped densities have mean 1

@@ -30,7 +30,11 @@ from dpladder.searches.koskela_kulkarni.section import KoskelaKulkarni
 
 @dataclass(frozen=True)
 class Searcher:
-    """`apart`: the final training sees the rest alone (variant 1), else everything (variant 2)."""
+    """A selection on a secret subset, and a final training at the winner's r.
+
+    Guarantee: that of `SubsetSelect` (privacy/accounting/subset.py), under add_remove. With
+    `section.apart` the final training sees the rest alone (variant 1), else everything (variant 2).
+    """
 
     section: KoskelaKulkarni
 

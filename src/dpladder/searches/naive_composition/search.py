@@ -27,7 +27,11 @@ from dpladder.searches.naive_composition.section import NaiveComposition
 @dataclass(frozen=True)
 class Searcher:
     """Trainings at mu / sqrt(runs) each, spread over the range; all could be published, the best
-    one is."""
+    one is.
+
+    Guarantee: that of all trainings and scores together, as Gaussians compose. So nothing about
+    runs has to stay secret.
+    """
 
     section: NaiveComposition
 

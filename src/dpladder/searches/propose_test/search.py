@@ -41,7 +41,12 @@ from dpladder.searches.propose_test.section import ProposeTest
 
 @dataclass(frozen=True)
 class Searcher:
-    """Candidates that are tested on parts, and the final training at the last one that passed."""
+    """Candidates that are tested on parts, and the final training at the last one that passed.
+
+    Guarantee: each round is epsilon0-DP (Dwork & Roth 2014, Theorem 3.23), as many are charged as
+    there may ever be, and the final training is a Gaussian beside them. Parts' models, their scores
+    and which rounds were used stay secret.
+    """
 
     section: ProposeTest
 
@@ -105,8 +110,14 @@ class Searcher:
 
 @dataclass(frozen=True, kw_only=True)
 class Utilities(Query):
-    """The mean over parts of the share that their models are right about. Two units may pull it in
-    opposite directions."""
+    """The mean over parts of the share that their models are right about, a number from 0 to 1.
+
+    A unit lies in one part, whose model it may change as a whole, which is one share of `parts`; or
+    among those set aside, where it is cap records of about aside * n0 * cap, in every part's share.
+    Two units may pull the mean in opposite directions.
+
+    Sensitivity: `most`, the larger of both; twice that where a unit is replaced.
+    """
 
     most: float
 
@@ -131,7 +142,14 @@ def rounds_in(tests: Counted) -> Rounds:
 
 
 def last_above_threshold(noised: Floats, levels: Floats, start: float, step: float) -> int:
-    """The last candidate that beat its threshold; the first one if none did."""
+    """The last candidate that beat its threshold; the first one if none did.
+
+    Args:
+        noised: utilities with fresh noise for each round, (rounds, candidates).
+        levels: noise of each round's level.
+        start: the level that the first round has to beat by a step.
+        step: the smallest step. A hit doubles it, a miss resets it, a miss of the smallest ends.
+    """
     chosen, level, ahead = 0, start, step
     for utilities, noise in zip(noised, levels, strict=True):
         above = np.flatnonzero(utilities > level + ahead + noise)

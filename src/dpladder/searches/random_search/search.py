@@ -22,7 +22,10 @@ from dpladder.searches.random_search.section import RandomSearch
 
 @dataclass(frozen=True)
 class Searcher:
-    """One training at a random r. It looks at nothing, so its draw of r is public."""
+    """One training at a random r. It looks at nothing, so its draw of r is public.
+
+    Guarantee: that of the training, which takes the whole total.
+    """
 
     section: RandomSearch
 
