@@ -57,6 +57,11 @@ class MarkdownPage(str):
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier, tuned and trained with differential privacy.
 
+    Guarantee: the statement's, which `statement_` holds: `lifetime` where it is declared, and else
+    what all of this lineage's releases cost together if they were planned before the first of them.
+    Predictions on the caller's own records are post-processing, and free. What is not protected:
+    the parameters, `classes` and `columns` among them, and whatever the caller looks at in X.
+
     Args:
         epsilon: The final model's total, the search for its step size included.
         delta: Fixed for the lineage's life, and well below 1 / nominal_size.
@@ -180,10 +185,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, project: str | Path) -> PrivateClassifier:
-        """The classifier that was fitted in a project folder.
+        """The classifier that was fitted in a project folder. It asks the data nothing.
 
         Args:
             project: the folder that `fit` wrote, by default dpladder-projects/<lineage>.
+
+        Raises:
+            BadInput: nothing was fitted there.
         """
         folder = Path(project).expanduser().absolute()
         try:
@@ -217,7 +225,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_)[best]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of shape (records, classes), in the order of `classes_`. Free."""
+        """Probabilities of each class. Free, for it is post-processing.
+
+        Args:
+            X: records as `fit` takes them.
+
+        Returns:
+            Of shape (records, classes), in the order of `classes_`.
+        """
         if not hasattr(self, "model_"):
             raise NotFittedError("This PrivateClassifier is not fitted yet. Call fit, or load.")
         return self.model_.predict_proba(_records(X))

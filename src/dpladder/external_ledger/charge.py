@@ -37,6 +37,12 @@ class Charge:
     It belongs to the process that reserved it and, from COMMIT on, to the thread that committed it:
     drawn from twice, one charge would pay for two mechanisms. Killed at any moment, it stays
     charged from COMMIT on.
+
+    Args:
+        ledger: of the lineage.
+        charge: the reservation.
+        lock: of the `Ledger` that made it, whose threads share its books.
+        moved: called after each change of the ledger, to note where it stands.
     """
 
     def __init__(
@@ -52,6 +58,7 @@ class Charge:
 
     @property
     def name(self) -> str:
+        """What the spend is called in the ledger."""
         return self._held.job.rule
 
     @property
@@ -105,9 +112,20 @@ class Charge:
 
     def noise(self, value: Any, sensitivity: float) -> Any:
         """`value` with Gaussian noise from home's key, on a public grid: one of the reserved
-        Gaussians that lie under no sample. `sensitivity` is the most (L2) that one record adds to
-        `value`: a record that makes a sum infinite or no number adds more than any figure, so leave
-        it out of the sum. What is no number here counts as 0."""
+        Gaussians that lie under no sample.
+
+        Guarantee: that Gaussian's, if no record adds more than `sensitivity`, which is the caller's
+        word. A record that makes a sum infinite or no number adds more than any figure, so leave it
+        out of the sum. What is no number here counts as 0.
+
+        Args:
+            value: A number or an array, exact.
+            sensitivity: The most (L2) that one record adds to `value`. Under replace_one too: the
+                reserved multiplier counts that two records change places.
+
+        Returns:
+            float64 of the same shape; a float for a number.
+        """
         self._require_committed("draw noise")
         if not (sensitivity > 0.0 and math.isfinite(sensitivity)):
             raise BadInput(f"sensitivity is {sensitivity}. It must be positive and finite.")
@@ -130,7 +148,8 @@ class Charge:
         return WatchedAccountant(self.step)
 
     def step(self, noise_multiplier: float, sample_rate: float) -> None:
-        """Take one reserved step of DP-SGD."""
+        """Take one reserved step of DP-SGD; refused where none of these is left. It draws nothing:
+        the caller's engine does, and that is its author's word."""
         self._require_committed("take a step")
 
         def same(left: Steps) -> bool:

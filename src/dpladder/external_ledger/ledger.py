@@ -52,6 +52,21 @@ class OpenLedger:
     what to try next by looking at private data) is charged, and that all data about the same people
     is one lineage. Two machines with homes of their own know nothing of each other: a lineage has
     one home (DPLADDER_HOME); `results` remembers which.
+
+    Args:
+        lineage: The data's name for life: letters, digits, - and _.
+        epsilon, delta: The limit. Both are fixed for the lineage's life.
+        relation: What neighbours are, fixed for life too: a unit that is there or not
+            (`add_remove`), or one in place of another (`replace_one`).
+        unit: Whose privacy is protected, for the statement: `record`, `user` or another word.
+        loss, weight: Caps for private selections (RepeatAndSelect) beside the Gaussian part: the
+            sum of their pure losses, and the product of their weights. By default none is allowed.
+        results: Where records, anchors and the statement go. Public.
+        home: The ledger's own folder; None: DPLADDER_HOME, or ~/.dpladder. Secret.
+
+    Raises:
+        Refused: The lineage was opened under other terms, or its ledger is older than `results`
+            remembers.
     """
 
     def __init__(
@@ -120,6 +135,14 @@ class OpenLedger:
         A reservation that was never used is taken up again under its name, by a script that is run
         again. A name that was committed is refused, because that is paid for: `again=True` pays
         once more.
+
+        Args:
+            name: What the spend is called in the ledger: letters, digits, and -, _ or . inside.
+            mechanism: What it does to data.
+            again: Whether to pay once more under a name that was used.
+
+        Raises:
+            Refused: No room is left, no price is known, or the name was used.
         """
         self._refuse_fork()
         if not NAME.fullmatch(name):
@@ -149,7 +172,14 @@ class OpenLedger:
         again: bool = False,
     ) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
         """A decorator: each call is one spend, and what the function returns is what it released.
-        Name and mechanism may be functions of the call's arguments."""
+
+        The charge is on disk before the function runs. It stays where the function fails: what it
+        showed by failing, nobody knows.
+
+        Args:
+            name, mechanism: As `reserve` takes them, or functions of the call's arguments.
+            again: Whether each call pays once more under a name that was used.
+        """
 
         def decorate(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
             @functools.wraps(work)
@@ -180,7 +210,8 @@ class OpenLedger:
     def histogram(
         self, name: str, values: Any, *, levels: Sequence[Any], epsilon: float, again: bool = False
     ) -> dict[Any, float]:
-        """How many values are each of the levels, which are declared, with noise."""
+        """How many values are each of the levels, which are declared, with noise. A value that is
+        none of them counts nowhere. All levels together cost epsilon, for a record is in one."""
         exact = statistics.counts_of_levels(values, levels)
         result = self._release_statistic(name, *exact, epsilon, again)
         return dict(zip(levels, result.tolist(), strict=True))
@@ -194,7 +225,15 @@ class OpenLedger:
         epsilon: float,
         again: bool = False,
     ) -> float:
-        """The sum of values, each cut to bounds, which are declared, with noise."""
+        """The sum of values, each cut to bounds, with noise.
+
+        Args:
+            name: What the spend is called in the ledger.
+            values: One of each record; what is missing or no number counts as nothing.
+            bounds: The smallest and largest value, known publicly: never read off the data.
+            epsilon: What it costs at the lineage's delta.
+            again: Whether to pay once more under a name that was used.
+        """
         exact = statistics.clipped_sum_of_values(values, bounds)
         return float(self._release_statistic(name, *exact, epsilon, again)[0])
 
@@ -207,7 +246,8 @@ class OpenLedger:
         epsilon: float,
         again: bool = False,
     ) -> float:
-        """The mean of values, each cut to bounds: a noised sum over a noised count."""
+        """The mean of values, each cut to bounds: a noised sum over a noised count, which cost
+        epsilon together. Arguments are those of `sum`."""
         exact = statistics.scaled_sum_and_count(values, bounds)
         return statistics.mean_of(self._release_statistic(name, *exact, epsilon, again), bounds)
 
@@ -221,8 +261,22 @@ class OpenLedger:
         epsilon: float,
         again: bool = False,
     ) -> list[float]:
-        """The values that these shares of all lie below, read off one noised tree of counts. As
-        many as you like cost the same."""
+        """The values that these shares of all lie below, read off one noised tree of counts.
+
+        As many as you like cost the same. The tree has 1,024 leaves, so a value is known to about
+        a thousandth of the bounds at best.
+
+        Args:
+            name: What the spend is called in the ledger.
+            values: One of each record; what is missing or no number counts as nothing.
+            at: Shares from 0 to 1, such as 0.5 for the median.
+            bounds: The smallest and largest value, known publicly.
+            epsilon: What the tree costs at the lineage's delta.
+            again: Whether to pay once more under a name that was used.
+
+        Returns:
+            A value within bounds for each share.
+        """
         if not all(0.0 <= share <= 1.0 for share in at):
             raise BadInput(f"at is {[*at]}. Give shares from 0 to 1, as 0.5 for the median.")
         exact = statistics.tree_of(values, bounds)
@@ -237,10 +291,18 @@ class OpenLedger:
         epsilon: float,
         again: bool,
     ) -> NDArray[np.float64]:
-        """`exact` with Gaussian noise that costs epsilon at the lineage's delta.
+        """`exact` with Gaussian noise that costs epsilon at the lineage's delta, on the public
+        grid.
+
+        Guarantee: 1/sigma-GDP for the sigma that epsilon buys. Under replace_one a record leaves
+        and another comes, so noise is twice as large for the same sensitivity.
 
         Args:
+            name: What the spend is called in the ledger.
+            exact: The sum. Private.
             sensitivity: The most (L2) that one record adds to `exact`.
+            epsilon: What it costs.
+            again: Whether to pay once more under a name that was used.
         """
         from dp_accounting import dp_event
 
@@ -253,7 +315,8 @@ class OpenLedger:
         return noised
 
     def affords(self, mechanism: Mechanism) -> bool:
-        """Whether one more such spend would be reserved. Reserves nothing."""
+        """Whether one more such spend would be reserved. Reserves nothing, so another process may
+        be quicker: what is reserved is certain."""
         self._refuse_fork()
         try:
             with self._lock:

@@ -60,8 +60,20 @@ class Steps:
 
 
 def events_of(mechanism: Mechanism, relation: Relation, delta0: float) -> tuple[Event, ...]:
-    """The events that a spend is charged. Those that are Gaussian only nearly are composed, and
-    booked at `delta0`."""
+    """The events that a spend is charged.
+
+    Those that are Gaussian only nearly, samples and zCDP, are composed among themselves and booked
+    at `delta0`; everything else has an entry of its own.
+
+    Args:
+        mechanism: a DpEvent, an Opacus accountant, its history, or a list of these.
+        relation: the lineage's; multipliers are over what one record adds.
+        delta0: probability of revealing everything that is set aside for one booking.
+
+    Raises:
+        BadInput: the mechanism costs nothing, or is none of these.
+        Refused: no price is known for it under this relation, or it has no noise.
+    """
     parts = list(flatten_events(_events(mechanism, relation)))
     if not parts:
         raise BadInput(
@@ -75,7 +87,8 @@ def events_of(mechanism: Mechanism, relation: Relation, delta0: float) -> tuple[
 
 
 def steps_of(events: Sequence[Event], relation: Relation) -> list[Steps]:
-    """The Gaussian noise in a spend's events, in the words of who draws it."""
+    """The Gaussian noise in a spend's events, in the words of who draws it: multipliers over what
+    one record adds, whatever the relation."""
     steps = []
     for part in flatten_events(Counted(event) for event in events):
         rate, inner = (

@@ -51,6 +51,7 @@ def scaled_sum_and_count(values: Any, bounds: tuple[float, float]) -> tuple[Floa
 
 
 def mean_of(noised: Floats, bounds: tuple[float, float]) -> float:
+    """The mean within bounds from a noised sum and count of `scaled_sum_and_count`."""
     low, high = bounds
     share = noised[0] / max(noised[1], 1.0)
     return float(np.clip((low + high) / 2.0 + share * (high - low) / 2.0, low, high))
@@ -70,6 +71,7 @@ def tree_of(values: Any, bounds: tuple[float, float]) -> tuple[Floats, float]:
 
 
 def quantiles_of(tree: Floats, at: Sequence[float], bounds: tuple[float, float]) -> list[float]:
+    """The values that shares of all lie below, from a noised tree of `tree_of`: post-processing."""
     return [_quantile(tree, share, *bounds) for share in at]
 
 

@@ -19,6 +19,11 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
+    """DP-Adam on a linear head (Mehta et al. 2023).
+
+    Guarantee: that of its gradients' releases and, guided, of one noised count. Moments are
+    post-processing.
+    """
     return descend_head(
         inputs, queries, learner, hyper, constants, adam(learner.betas, learner.stability)
     )
@@ -26,7 +31,12 @@ def train(
 
 def adam(betas: tuple[float, float], stability: float) -> UpdateFactory:
     """Kingma & Ba 2015, Algorithm 1, on the noised mean gradient. The noise is divided by the size
-    like the gradient: Mehta et al. do so in Eq. 3, and forget it in their Algorithm 1."""
+    like the gradient: Mehta et al. do so in Eq. 3, and forget it in their Algorithm 1.
+
+    Args:
+        betas: decay of the mean gradient and of the mean square, a step.
+        stability: added to the root of the mean square.
+    """
     decay, decay_of_squares = betas
 
     def begin(first: Tensor, _: float) -> Update:

@@ -19,6 +19,10 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
+    """DPAdamWOSM on a linear head (Mohapatra et al. 2022).
+
+    Guarantee: that of its gradients' releases and, guided, of one noised count.
+    """
     return descend_head(inputs, queries, learner, hyper, constants, first_moment(learner))
 
 

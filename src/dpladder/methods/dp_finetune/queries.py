@@ -11,6 +11,11 @@ from dpladder.methods.dp_finetune.section import FineTune
 
 
 def queries(learner: FineTune, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    """Gradients of all trained weights at each step and, guided, a look.
+
+    Guarantee: mu-GDP for `hyper.mu` on full batches, the look included; on samples, what the steps
+    are booked at.
+    """
     return guide.queries(learner, hyper, constants, model_of(learner, constants))
 
 

@@ -18,6 +18,10 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
+    """A descent on a public network above a cut, with momentum or Adam's moments.
+
+    Guarantee: that of its gradients' releases and, guided, of one noised count.
+    """
     by_adam = learner.optimizer == "adam"
     update = adam(learner.betas, learner.stability) if by_adam else momentum(learner.momentum)
     return descend_network(update, inputs, queries, learner, hyper, constants)

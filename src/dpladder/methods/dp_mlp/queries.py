@@ -15,6 +15,10 @@ HIDDEN = 128
 
 
 def queries(learner: HiddenLayer, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    """Gradients of both layers at each step.
+
+    Guarantee: mu-GDP for `hyper.mu` on full batches; on samples, what the steps are booked at.
+    """
     shapes = layers(learner, constants)
     size = sum(math.prod(shape) for shape in shapes)
     options = (shapes, learner.bias, learner.link)

@@ -23,6 +23,10 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
+    """A descent with momentum on a perceptron, from a public random start.
+
+    Guarantee: that of its gradients' releases.
+    """
     gradients, shapes = queries[0], layers(learner, constants)
     assert isinstance(gradients, GradientSum)
     first = initial(learner, constants, shapes).to(inputs.device)

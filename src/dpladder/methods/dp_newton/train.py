@@ -30,7 +30,10 @@ def train(
     constants: Constants,
 ) -> Training[Weights]:
     """Newton's method on two noised sums a step: the gradient, and each class's Hessian block at
-    the weights that the gradient was taken at."""
+    the weights that the gradient was taken at (Mehta et al. 2022, DP-Newton).
+
+    Guarantee: that of the noised sums. Solving is post-processing.
+    """
     gradient, hessian = queries
     weights = inputs.zeros(constants.classes, constants.dimension)
     scale = MAJORANT[learner.link] / constants.n0

@@ -38,7 +38,9 @@ def train(
 
 
 def prodigy(learner: GrowingSteps) -> UpdateFactory:
-    """Mishchenko & Defazio 2024, Algorithm 1, with weights 1: the step size is d^2 over the root of
+    """An update whose step size grows with the noised gradients, Prodigy's or D-Adaptation's.
+
+    Mishchenko & Defazio 2024, Algorithm 1, with weights 1: the step size is d^2 over the root of
     d^2 G^2 plus the sum of all d^2 |g|^2 so far, and d is the largest estimate so far, sum of eta
     <g, x0 - x> over |x - x0|, of the distance from x0 to the optimum. What is released is the last
     iterate, not their average: under noise it predicts better.

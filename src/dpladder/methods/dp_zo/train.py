@@ -43,7 +43,8 @@ def train(
 def directions(
     constants: Constants, trial: int, bias: bool = False
 ) -> Iterator[NDArray[np.float64]]:
-    """A trial's public directions, uniform on the unit sphere."""
+    """A trial's public directions, uniform on the unit sphere: (classes, dimension), a column more
+    with a bias. Another trial has others, so that its noised numbers say something else."""
     random = public_random(constants, DIRECTIONS, trial)
     while True:
         drawn = random.normal(size=(constants.classes, constants.dimension + bias))

@@ -19,8 +19,13 @@ from dpladder.privacy.accounting.events import Laplace, Relation
 
 @dataclass(frozen=True)
 class Multipliers:
-    """Noise multipliers of the gradients and of each loss, and at how many of the steps losses are
-    looked at."""
+    """How a training's mu is shared out.
+
+    Attributes:
+        gradient, loss: noise multipliers of a gradient and of each loss.
+        steps: how many there are.
+        looks: at how many of them losses are looked at.
+    """
 
     gradient: float
     loss: float
@@ -31,7 +36,17 @@ class Multipliers:
 def queries(
     learner: LossesLookedAt, hyper: Hyper, constants: Constants, model: Model | None = None
 ) -> tuple[Query, ...]:
-    """Of a linear head, where no other model is named."""
+    """A gradient at each step, and losses at every K-th.
+
+    Guarantee: mu-GDP for `hyper.mu` on full batches, all of it together; on samples, what the run
+    is booked at.
+
+    Args:
+        learner: its section in the config.
+        hyper: steps, and the mu that all of them cost together.
+        constants: public sizes.
+        model: a linear head where none is named.
+    """
     multipliers = split(learner, hyper, constants.relation)
     if model is None:
         assert isinstance(learner, HyperparameterFree)
@@ -42,9 +57,17 @@ def queries(
 def step_queries(
     learner: LossesLookedAt, multipliers: Multipliers, model: Model
 ) -> tuple[Query, ...]:
-    """The gradient, and the losses of a look: all in one release; by Laplace noise one by one, for
-    several are no more than pure together. On a sample those of one step compose inside it, so that
-    each place along the step has a name."""
+    """The gradient, and the losses of a look.
+
+    Losses are one release; by Laplace noise they come one by one, for several are no more than pure
+    together. On a sample those of one step compose inside it, so that each place along the step has
+    a name.
+
+    Args:
+        learner: sampling rate, kind of noise, and number of places.
+        multipliers: of the noise.
+        model: whose gradients and losses are asked for.
+    """
     rate = learner.sampling_rate
     gradient = GradientSum(
         name="noise",
@@ -71,10 +94,13 @@ def step_queries(
 
 
 def split(learner: LossesLookedAt, hyper: Hyper, relation: Relation = "add_remove") -> Multipliers:
-    """sigma_g = gamma sigma, where sigma is what T steps would need without losses to look at. On
-    full batches, exactly mu^2 = T / sigma_g^2 + points looks / sigma_l^2; for looks = T / K that is
+    """Noise multipliers that come to mu together.
+
+    sigma_g = gamma sigma, where sigma is what T steps would need without losses to look at. On full
+    batches, exactly mu^2 = T / sigma_g^2 + points looks / sigma_l^2; for looks = T / K that is
     sigma_l = sigma sqrt(points / (K (1 - gamma^-2))). On samples all multipliers grow or shrink
-    together until the run is booked at mu."""
+    together until the run is booked at mu.
+    """
     looks = -(-hyper.steps // learner.every)
     of_gradients = hyper.mu / learner.gamma
     of_losses = gdp.remaining(hyper.mu, [of_gradients])

@@ -69,8 +69,22 @@ def descend(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[NDArray[np.float32]]:
-    """From the weights `first`. `unit`: how wrong about a record is who knows nothing, a public
-    figure."""
+    """Descent whose rate follows from noised losses.
+
+    Guarantee: that of the noised gradients and losses. Rates, bounds and guards follow from them
+    alone.
+
+    Args:
+        queries: the gradients', then those of losses.
+        first: weights to start from.
+        unit: how wrong about a record is who knows nothing, a public figure.
+        learner: its section in the config.
+        hyper: the first rate, and the number of steps.
+        constants: public sizes.
+
+    Returns:
+        Released weights, in the shape of `first`.
+    """
     gradients, *losses = queries
     size = constants.n0 * learner.sampling_rate
     weights = first.double().clone()
@@ -121,6 +135,16 @@ def fit_rate(
     A parabola that opens downwards has no bottom: the rate then goes the way the losses fall.
     Losses that differ by no more than noise of this deviation say nothing. As published (section
     3), the rate goes to each bottom that lies ahead, and otherwise stays.
+
+    Args:
+        rate: so far.
+        losses: noised mean losses, from behind to ahead (`places`).
+        deviation: of their noise.
+        unit: the loss of who knows nothing.
+        steering: `guarded`, or as published.
+
+    Returns:
+        The next rate, and the bound that the next losses are cut to.
     """
     ahead = -torch.tensor(places(len(losses)), dtype=losses.dtype, device=losses.device)
     squares = ahead.square() - ahead.square().mean()

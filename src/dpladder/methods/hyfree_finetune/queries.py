@@ -13,4 +13,8 @@ from dpladder.methods.hyfree_finetune.section import HyperparameterFreeTuning
 def queries(
     learner: HyperparameterFreeTuning, hyper: Hyper, constants: Constants
 ) -> tuple[Query, ...]:
+    """Gradients of all trained weights at each step, and losses at every K-th.
+
+    Guarantee: that of HyFreeDP's queries, mu-GDP for `hyper.mu` on full batches.
+    """
     return hyfree.queries(learner, hyper, constants, model_of(learner, constants))

@@ -20,8 +20,14 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
-    """How far each trained tensor is from where it started: in the public network, and from zero in
-    the head."""
+    """HyFreeDP's descent on a public network above a cut.
+
+    Guarantee: that of the noised gradients and losses.
+
+    Returns:
+        How far each trained tensor is from where it started: in the public network, and from zero
+        in the head.
+    """
     tuned = tuned_model(learner, constants)
     first = start(learner, constants, tuned, inputs.start).to(inputs.device)
     unit = tuned.module.initial_loss

@@ -11,4 +11,8 @@ from dpladder.methods.prodigy_finetune.section import StepSizeFreeTuning
 
 
 def queries(learner: StepSizeFreeTuning, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    """Gradients of all trained weights at each step and, guided, a look.
+
+    Guarantee: mu-GDP for `hyper.mu` on full batches; on samples, what the steps are booked at.
+    """
     return guide.queries(learner, hyper, constants, model_of(learner, constants))

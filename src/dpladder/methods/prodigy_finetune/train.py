@@ -20,5 +20,9 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
+    """A descent on a public network above a cut, whose step sizes are free.
+
+    Guarantee: that of its gradients' releases and, guided, of one noised count.
+    """
     whole = replace(hyper, eta=1.0)  # the update is the step, its size included
     return descend_network(prodigy(learner), inputs, queries, learner, whole, constants)
