@@ -13,7 +13,8 @@ import torch
 from support import Silent
 
 from dpladder.config.model import Resources
-from dpladder.learn import curator
+from dpladder.errors import Refused
+from dpladder.learn import curator, moments
 from dpladder.learn.curator import Curator, PublicInputs
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
@@ -21,7 +22,8 @@ from dpladder.learn.queries import RecordSum, WeighedSums
 
 ONE = Resources(threads=1, mem_mb=50)
 LEARN = Path(curator.__file__).parent
-METHODS = sorted([*LEARN.glob("*/train.py"), *LEARN.glob("*/queries.py"), LEARN / "descent.py"])
+OF_METHODS = LEARN.with_name("methods")
+METHODS = sorted([*OF_METHODS.glob("*/*.py"), LEARN / "descent.py"])
 
 
 def answer_without_noise(query: Any, data: Data, constants: Constants) -> Any:
@@ -99,6 +101,52 @@ def test_any_function_is_summed_and_cut_record_by_record() -> None:
     assert answer_without_noise(query, data, Constants(40, 2, 3)).numpy() == pytest.approx(
         expected, rel=1e-5
     )
+
+
+@pytest.mark.parametrize("written", ["rows by a matrix", "a matrix by rows", "a layer"])
+def test_a_record_that_joins_turns_no_other_by_a_plug_ins_product(written: str) -> None:
+    """A library rounds every fourth row of a product in another way. Records that tie by the last
+    bit would all turn once one more moves them by a place."""
+    width, random = 33, np.random.default_rng(0)
+    matrix = torch.from_numpy(random.normal(size=(3, width)).astype(np.float32))
+    tie = np.random.default_rng(1).normal(size=width).astype(np.float32)
+    torch.set_num_threads(1)
+    rounded = (torch.from_numpy(tie).repeat(64, 1) @ matrix.T)[:, 0]
+    threshold = rounded[0].item()
+    products: dict[str, Any] = {
+        "rows by a matrix": lambda x: x @ matrix.T,
+        "a matrix by rows": lambda x: matrix @ x,
+        "a layer": lambda x: torch.nn.functional.linear(x, matrix, torch.zeros(3)),
+    }
+
+    def side(x: Any, label: Any) -> Any:
+        return torch.where(products[written](x)[0] == threshold, 1.0, -1.0) * (label == 0)
+
+    query = RecordSum(name="sums", multiplier=1.0, of=side, of_shape=(), clip=1.0)
+    labels = (rounded == threshold).long().numpy()
+    before, after = (
+        Data(np.tile(tie, (64, 1)), labels_in_place)
+        for labels_in_place in (labels, np.roll(labels, 1))  # the last one comes to the front
+    )
+    moved = [answer_without_noise(query, data, Constants(64, 2, width)) for data in (before, after)]
+    assert abs(float(moved[1] - moved[0])) <= 2.0
+
+
+def test_a_plug_ins_function_that_rounds_by_places_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def last_rows_otherwise(left: Any, right: Any) -> Any:
+        found = (left[:, :, None] * right[None]).sum(1)
+        return torch.cat([found[:-8], found[-8:] * (1 + 1e-6)])
+
+    products = {torch.ops.aten.mm.default: last_rows_otherwise}
+    monkeypatch.setattr(moments, "_products_of_rows", lambda: products)
+    query = RecordSum(
+        name="sums", multiplier=1.0, of=lambda x, _: x @ torch.ones(3, 2), of_shape=(2,)
+    )
+    data = Data(np.ones((4, 3), np.float32), np.zeros(4, np.int64))
+    with pytest.raises(Refused, match="by its place among others"):
+        answer_without_noise(query, data, Constants(4, 2, 3))
 
 
 def test_weights_of_a_plug_in_are_cut_to_length_one_together() -> None:

@@ -4,6 +4,7 @@ secret (search/protocol.py)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -42,6 +43,8 @@ def release_of(task: Task[SearchPrivately]) -> Release:
     )
     found_by = searcher_of(task.reads.hpo)
     declared = found_by.declare(setting)
+    streams = [draw for draw in declared.draws if draw.distribution == "within"]
+    uncharged = {draw.name for draw in streams if not draw.sensitivity}
 
     def produce(meter: Meter, folder: Path) -> None:
         data = read(task, train)
@@ -50,9 +53,12 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         numbers = count()
 
         def trained(asks: Sequence[Ask]) -> list[Answer]:
-            return answers(
-                bench, [NamedAsk(str(next(numbers)), ask, learner, search) for ask in asks]
-            )[0]
+            named = [NamedAsk(str(next(numbers)), ask, learner, search) for ask in asks]
+            return [
+                # what costs nothing by itself is seen through its score alone
+                replace(answer, weights=()) if ask.within in uncharged else answer
+                for ask, answer in zip(asks, answers(bench, named)[0], strict=True)
+            ]
 
         outcome = run_alone(found_by.run(setting, meter, data.units), trained)
         head, choice = _head(outcome, learner, constants), _choice(setting, outcome)

@@ -15,6 +15,7 @@ from torch.func import vmap
 from torch.nn.functional import pad
 
 from dpladder.config.label_sets import labels_in_turn, states_by_finding
+from dpladder.errors import Refused
 from dpladder.learn.bounds import clip
 from dpladder.learn.interface import Constants, Shape, Weights
 from dpladder.learn.links import Link
@@ -286,22 +287,50 @@ def sum_of_records(
 def trace_per_record(records: Records, of: OfRecord, *arguments: Any) -> OfRecord:
     """A function of one record for a chunk of them, record by record.
 
-    Guarantee: no record meets another one, and no value of a record decides what is computed. For
-    the function is traced on zeros, and what runs on records is the trace. What else it does, such
-    as writing a file, it does to zeros.
+    Guarantee: no record meets another one, nor is rounded by where it stands, and no value of a
+    record decides what is computed. For the function is traced on zeros, and what runs on records
+    is the trace. What else it does, such as writing a file, it does to zeros.
 
     Args:
         records: whose shapes the trace has.
         of: a function of a record, its label and the arguments, in torch.
         arguments: public ones, not mapped over.
+
+    Raises:
+        Refused: something in the function rounds public noise by its place.
     """
     from torch.fx.experimental.proxy_tensor import make_fx
 
     rows = records.chunks()[0]
     x, labels = torch.zeros_like(records.block(rows)[:, 0]), torch.zeros_like(records.labels[rows])
     each = vmap(of, (0, 0, *[None] * len(arguments)))
-    traced: OfRecord = make_fx(each)(x, labels, *arguments)
+    traced: OfRecord = make_fx(each, _products_of_rows())(x, labels, *arguments)
+    noise = torch.randn(1, x.shape[1], generator=torch.Generator().manual_seed(0)).to(x)
+    found = traced(noise.repeat(len(x), 1), labels, *arguments)
+    if not torch.equal(found.nan_to_num(), found[:1].expand_as(found).nan_to_num()):
+        raise Refused(
+            "a function of a plug-in rounds a record by its place among others, so that one record "
+            "could move what all others add. Nothing was answered. Write its products as sums of "
+            "elementwise ones."
+        )
     return traced
+
+
+def _products_of_rows() -> dict[Any, Callable[..., Tensor]]:
+    """Matrix products as sums along memory, one for each number: a library adds up some rows in
+    another order than others."""
+    aten = torch.ops.aten
+
+    def product(left: Tensor, right: Tensor) -> Tensor:
+        return (left.unsqueeze(-2) * right.mT.unsqueeze(-3)).contiguous().sum(-1)
+
+    def product_and_sum(
+        added: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: float = 1
+    ) -> Tensor:
+        return beta * added + alpha * product(left, right)
+
+    products = dict.fromkeys([aten.mm.default, aten.bmm.default], product)
+    return {**products, aten.addmm.default: product_and_sum, aten.baddbmm.default: product_and_sum}
 
 
 def to_coordinates(matrix: Tensor) -> Tensor:

@@ -23,8 +23,8 @@ BROUGHT = {name: method for name, method in METHODS.items() if not method.built_
 """Those of other packages."""
 WORD = (
     "its noise is held to what it declares, and a learner's sums are made and kept within their "
-    "bounds by dpladder; that it reaches for nothing else, and that a search looks at no more than "
-    "it declares, is its authors' word"
+    "bounds by dpladder; that it reaches for nothing else, that a search looks at no more than it "
+    "declares, and how far a unit moves what a search adds noise to, is its authors' word"
 )
 VERSIONS |= {name: method.version for name, method in METHODS.items() if method.version > 1}
 

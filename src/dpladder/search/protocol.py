@@ -111,7 +111,8 @@ class Ask:
 
 @dataclass(frozen=True)
 class Answer:
-    """Private, both: `correct` always, the weights unless the method's theorem lets them go."""
+    """Private, both: `correct` always, the weights unless the method's theorem lets them go. They
+    are empty where a training costs nothing by itself."""
 
     weights: Weights
     correct: int
