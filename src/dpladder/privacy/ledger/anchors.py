@@ -64,8 +64,13 @@ def save_anchors(results: Path, anchors: Iterable[Anchor]) -> None:
 
 
 def check(home: Home, anchors: Iterable[Anchor], states: Mapping[str, State] = NOTHING) -> None:
-    """Refuse a home whose ledgers are not, or no longer, those that some results were made
-    under."""
+    """Refuse a home whose ledgers are not, or no longer, those that some results were made under.
+
+    Args:
+        home: that a run would charge.
+        anchors: where the ledgers stood when results were made.
+        states: of ledgers that were read already, by lineage.
+    """
     for anchor in anchors:
         ledger = Ledger(home, anchor.lineage)
         state = states.get(anchor.lineage) or load(ledger)

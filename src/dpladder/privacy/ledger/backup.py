@@ -41,7 +41,16 @@ SHORTEST = 12  # characters of a passphrase: who has the file may try as many as
 
 
 def backup(home: Home, path: Path, passphrase: str) -> int:
-    """Write a home to a new file. How many files it holds."""
+    """Write a home to a new file, encrypted, while runs may go on.
+
+    Args:
+        home: that is backed up.
+        path: of the new file; one that exists is refused.
+        passphrase: of at least SHORTEST characters. Without it nothing can be restored.
+
+    Returns:
+        How many files it holds.
+    """
     if not home.key.is_file():
         raise BadInput(f"there is no home in {home.path}: set DPLADDER_HOME to the one to back up.")
     if len(passphrase) < SHORTEST:
@@ -102,8 +111,22 @@ def _is_known_release(place: Path, known: Mapping[str, bytes]) -> bool:
 
 
 def restore(path: Path, home: Path, passphrase: str, anchors: Iterable[Anchor]) -> list[str]:
-    """Make the home at `home`, which must not be there, of a backup. `anchors`: what results saw of
-    its ledgers. The lineages that it holds."""
+    """Make a home of a backup.
+
+    Args:
+        path: the backup.
+        home: the folder of the new home, which must not be there.
+        passphrase: that the backup was made with.
+        anchors: what results saw of its ledgers.
+
+    Returns:
+        The lineages that it holds.
+
+    Raises:
+        Refused: there is a home already, or results saw more of its ledgers: it would answer anew
+            what was answered before.
+        BadInput: the passphrase is another one, or the backup is damaged.
+    """
     if home.exists() and any(home.iterdir()):
         raise Refused(
             f"{home} is there already, and a backup would take its ledgers back in time. Restore "

@@ -1,5 +1,11 @@
 """The ledger: everything ever spent on a lineage, as a journal of what happened to its items
-(state.py). What is done to them stands here, each step one entry."""
+(state.py). What is done to them stands here, each step one entry.
+
+    open_ledger → reserve → commit → finish        or, from reserve, → refund
+
+Each step decides in full knowledge of every entry before it (`_append`), so two processes never
+both get the last of a budget. What is reserved counts as spent until it is given back.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +54,13 @@ OWN_CODE = "own code"
 
 @dataclass(frozen=True)
 class Ledger:
-    """A lineage's ledger. What was read of it is remembered: entries are only ever added."""
+    """A lineage's ledger.
+
+    Attributes:
+        home: where it lies.
+        lineage: whose it is.
+        state: what was read of it so far; entries are only ever added.
+    """
 
     home: Home
     lineage: str
@@ -90,8 +102,8 @@ def open_ledger(home: Home, terms: Terms) -> Ledger:
 
 
 def record_choices(ledger: Ledger, chosen: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Remember what a plan chose, under a digest of what each choice hung on, before it is paid
-    for."""
+    """Remember what a plan chose, under a digest of what each choice followed from, before it is
+    paid for: a later dpladder, which would choose otherwise, goes on with what was paid for."""
     choices = list(chosen)
 
     def decide(state: State) -> Step:
@@ -125,6 +137,8 @@ def reserve(
     """Charge the items that are new, all or none, in one entry.
 
     Args:
+        ledger: of the lineage.
+        items: what each question is to cost; each question once.
         anew: questions that are to be asked once more, though they have an answer.
         units: by what units are known, where their parts hang on it.
 
@@ -165,8 +179,17 @@ def check_units(
     without: Collection[str] = (),
 ) -> None:
     """Refuse units that are known by something else than those of what is charged already on the
-    same version of the data: a person's part would be another, and parts compose as if nobody were
-    in two of them. What other versions were charged adds."""
+    same version of the data.
+
+    By another column a person's part would be another, and parts compose as if nobody were in two
+    of them. What other versions were charged adds, so there nothing is refused.
+
+    Args:
+        ledger, state: of the lineage.
+        new: what is about to be charged.
+        units: the keys of the config that say by what units are known; None where no part follows.
+        without: tokens that are about to be given back.
+    """
     stands = {
         version
         for charge in state.items.values()
@@ -200,7 +223,8 @@ def _text_or_empty(value: object) -> str:
 def check_user(
     ledger: Ledger, terms: Terms, state: State, new: Sequence[Item], replaced: Sequence[str] = ()
 ) -> None:
-    """Refuse what a member of a group may not spend, though the lineage has room for it."""
+    """Refuse what a member of a group may not spend, though the lineage has room for it. It keeps
+    honest people apart, and is no part of the guarantee (team.py)."""
     me, limit = user(), limits(ledger.home).of(user())
     if not new or limit is None or terms.mode == "research":
         return
@@ -325,8 +349,17 @@ def commit_elsewhere(
     ledger: Ledger, token: str, query: str, spends: Iterable[Spend]
 ) -> LedgerCharge:
     """COMMIT for a mechanism whose noise is not the meter's (external_ledger/): that it earns its
-    charge is its author's word. A query is for one attempt alone, for what an attempt that died has
-    shown to whom nobody knows."""
+    charge is its author's word.
+
+    A query is for one attempt alone, for what an attempt that died has shown to whom nobody knows.
+    From here on it counts as released.
+
+    Args:
+        ledger: of the lineage.
+        token: of the reservation.
+        query: a fresh random name for the attempt.
+        spends: at most what was reserved.
+    """
     return _commit(
         ledger, token, query, tuple(replace(spend, query=query) for spend in spends), None
     )
@@ -386,7 +419,13 @@ _NOT_AGAIN: dict[Status, str] = {
 
 def finish(ledger: Ledger, token: str, output: str) -> LedgerCharge:
     """DONE: the stored output is the release. The first to finish wins; a later one is given the
-    first's output."""
+    first's output.
+
+    Args:
+        ledger: of the lineage.
+        token: of a charge that is COMMITTED.
+        output: digest of the released bytes.
+    """
 
     def decide(state: State) -> Step:
         charge = _charge_of_token(ledger, state, token)
@@ -468,15 +507,18 @@ def was_truncated(chain: Chain, anchor: Anchor) -> bool:
 
 
 def head(ledger: Ledger) -> Anchor:
+    """Where the ledger stands now."""
     chain = load(ledger).chain
     return Anchor(ledger.lineage, len(chain.hashes), chain.head)
 
 
 def lineages(home: Home) -> list[str]:
+    """The lineages that a home has a ledger of."""
     return sorted(path.name for path in home.ledgers.glob("*") if path.is_dir())
 
 
 def terms_of(ledger: Ledger, state: State) -> Terms:
+    """The terms that the lineage was opened under; refused where it was not."""
     if state.terms is None:
         raise Refused(
             f"lineage {ledger.lineage} has no ledger in {ledger.home.path}. Is this the right home?"

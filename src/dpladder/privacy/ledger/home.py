@@ -148,7 +148,14 @@ def create_once(path: Path, data: bytes) -> bool:
 
 
 def replace(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Write `path` so that a reader sees the old content or the new, never a mixture."""
+    """Write `path` so that a reader sees the old content or the new, never a mixture. It is on the
+    disk when this returns.
+
+    Args:
+        path: the file.
+        data: all of its bytes.
+        mode: who may read it; what is public passes 0o666, and the umask decides.
+    """
     temporary = _write_beside(path, data, mode)
     try:
         os.replace(temporary, path)
@@ -283,7 +290,13 @@ def _is_group_shared(status: os.stat_result) -> bool:
 
 def check_owners(home: Home, path: Path, status: os.stat_result) -> None:
     """Refuse a file of a group's home that anybody but its owner could have written, or that others
-    can read."""
+    can read.
+
+    Args:
+        home: the group's.
+        path: the file.
+        status: of the file that was opened, so that it cannot be swapped in between.
+    """
     top = home.path.stat()
     if (status.st_uid, status.st_gid) != (top.st_uid, top.st_gid) or status.st_mode & 0o027:
         raise BadInput(

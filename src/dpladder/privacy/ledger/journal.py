@@ -47,6 +47,8 @@ MAC_LINE = re.compile(rb',\n "mac": "([0-9a-f]{64})"\n}\n\Z')
 
 @dataclass(frozen=True)
 class Journal:
+    """Where a journal lies, and the key that its entries are signed with."""
+
     folder: Path
     key: bytes = field(repr=False)
 
@@ -73,6 +75,16 @@ def append(journal: Journal, chain: Chain, fold: Fold, decide: Decide) -> None:
     The name of the next entry can be created only once. Who loses it reads what came first and
     decides again. A half-written last entry is sealed by REPAIRED, which chains over the damaged
     bytes, before anything else is written.
+
+    Args:
+        journal: where entries lie.
+        chain: how far it was read; it is read on.
+        fold: takes each entry in.
+        decide: the entry to append, asked again whenever others got in first; None for none.
+
+    Raises:
+        Refused: the journal is not as it was written, cannot be written to, or others kept writing
+            for `PATIENCE` seconds.
     """
     until, pause = time.monotonic() + PATIENCE, LOST[0]
     with _queue(journal.folder, until):
@@ -112,7 +124,8 @@ def advance(journal: Journal, chain: Chain, fold: Fold) -> None:
 
 
 def read(journal: Journal, chain: Chain, fold: Fold) -> None:
-    """Take in every entry after those in `chain`, and name what is wrong with them."""
+    """Take in every entry after those in `chain`, and name what is wrong with them in
+    `chain.problems`. It refuses nothing, so that one report names all of it."""
     names = os.listdir(journal.folder) if journal.folder.is_dir() else []
     last = max((int(name[:8]) for name in names if ENTRY_NAME.fullmatch(name)), default=0)
     for seq in range(len(chain.hashes) + 1, last + 1):
@@ -129,6 +142,7 @@ def read(journal: Journal, chain: Chain, fold: Fold) -> None:
 
 
 def unwritable_error(folder: Path, error: OSError) -> Refused:
+    """What to say where a ledger cannot be written."""
     return Refused(
         f"nothing can be written to {folder}: {error.strerror}. {TWICE}: free space, or check that "
         "the disk is mounted for writing and has hard links, and run again."

@@ -18,7 +18,7 @@ from dpladder.privacy.ledger.state import LedgerCharge, Terms, job_label
 
 def caps(terms: Terms) -> Entry:
     """What all that is ever spent on a lineage may come to, component by component: a filter on
-    each (booking.py)."""
+    each. That is what makes the limit hold whatever is chosen because of what (booking.py)."""
     beside = Entry(loss=terms.loss, weight=math.log(terms.weight), delta0=terms.share * terms.delta)
     limit = terms.lifetime_epsilon
     mu = math.inf if limit is None else booking.largest_mu(limit, terms.delta, beside)
@@ -38,7 +38,13 @@ def lifetime_cost(terms: Terms, spends: Sequence[Spend]) -> Composition:
 
 
 def check_spends(terms: Terms, job: Job, spends: Iterable[Spend]) -> None:
-    """Refuse spends on another lineage, or under another relation, than the ledger's own."""
+    """Refuse spends on another lineage, or under another relation, than the ledger's own.
+
+    Args:
+        terms: the ledger's.
+        job: for the message.
+        spends: what is to be charged.
+    """
     for spend in spends:
         if (spend.lineage, spend.relation) != (terms.lineage, terms.relation):
             raise Refused(
@@ -49,8 +55,8 @@ def check_spends(terms: Terms, job: Job, spends: Iterable[Spend]) -> None:
 
 
 def check_within(charge: LedgerCharge, concrete: Iterable[Spend], job: Job) -> None:
-    """What a job really spends on each part may cost no more than it reserved, component by
-    component."""
+    """Refuse what a job would spend on any part beyond what it reserved, component by component: a
+    plan that fitted must fit still when it is carried out."""
     declared, actual = _entries_by_partition(charge.spends), _entries_by_partition(concrete)
     if any(
         not entry.costs_no_more_than(declared.get(parts, FREE)) for parts, entry in actual.items()
@@ -89,7 +95,14 @@ ALL_OF_DELTA = (
 
 
 def lifetime_problem(terms: Terms, paid: tuple[Spend, ...], wanted: tuple[Spend, ...]) -> str:
-    """What there is no room for; empty where there is. Research has no limit but delta itself."""
+    """What there is no room for, in a sentence; empty where there is room. Research has no limit
+    but delta itself.
+
+    Args:
+        terms: the lineage's.
+        paid: all that was charged before, what is reserved included.
+        wanted: what is asked for now.
+    """
     limit, need = caps(terms), largest_entry(paid + wanted)
     if terms.mode == "research":
         return ALL_OF_DELTA if need.delta0 >= terms.delta else ""

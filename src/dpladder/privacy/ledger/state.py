@@ -29,8 +29,20 @@ LINEAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True)
 class Terms:
-    """What a lineage's first entry fixes, for life once something was committed. `cap`: rows of one
-    unit at most. In research mode no lifetime holds."""
+    """What a lineage's first entry fixes, for life once something was committed.
+
+    Attributes:
+        lineage: the data's name for life.
+        relation: what neighbours are.
+        unit, cap: whose privacy is protected, and how many rows of one count at most.
+        delta: of every guarantee about the lineage.
+        split_rule: what decides which part a unit lies in.
+        lifetime_epsilon: the most that may ever be spent; None: no limit is declared.
+        mode: in research no limit holds, and nothing is guaranteed.
+        share: of delta, what booked events may use up.
+        loss, weight: of the limit, what private selections may use up: their losses together, and
+            the product of their weights (accounting/booking.py).
+    """
 
     lineage: str
     relation: Relation
@@ -40,8 +52,6 @@ class Terms:
     split_rule: str
     lifetime_epsilon: float | None = None
     mode: Mode = "release"
-    # Of delta, what booked events may use up; and of the limit, what private selections may: their
-    # losses together, and the product of their weights (accounting/booking.py).
     share: float = 0.0
     loss: float = 0.0
     weight: float = 1.0
@@ -75,9 +85,16 @@ class Terms:
 
 @dataclass(frozen=True)
 class Item:
-    """What a question is to cost. `question` digests everything about it that is known before data
-    is read, and no name: mechanisms, config keys, wildcards. Beside it stand the `versions` of the
-    mechanisms behind it, and `code`, a digest of the code that runs it. `job` is a label."""
+    """What a question is to cost.
+
+    Attributes:
+        job: a label, for people.
+        question: a digest of everything about it that is known before data is read, and of no
+            name: mechanisms, config keys, wildcards.
+        spends: what is set aside for it.
+        versions: of the mechanisms behind it.
+        code: a digest of the code that runs it.
+    """
 
     job: Job
     question: str
@@ -88,13 +105,29 @@ class Item:
 
 @dataclass(frozen=True)
 class LedgerCharge:
-    """An item in the ledger. `spends` are what it is charged: the `declared` ones, from COMMITTED
-    on the concrete ones, which cost no more. `reserved` and `released` are the entries that say so:
-    what was reserved before any release cannot have been chosen by one. Own code, which draws
-    outside the meter, may show what it likes from COMMITTED on, and so counts as released there."""
+    """An item in the ledger.
+
+    Attributes:
+        token: what COMMIT needs; given back, it is good for nothing.
+        job: a label, of who asked first.
+        declared: what was set aside.
+        spends: what it is charged: the declared ones; from COMMITTED on the concrete ones, which
+            cost no more.
+        query: what it was committed for.
+        draws: the noise that was declared; none of own code, which draws outside the meter.
+        nonce: that makes its noise its own. Secret.
+        output: digest of what was released.
+        reserved, released: numbers of the entries that say so. What was reserved before any release
+            cannot have been chosen by one. Own code may show what it likes from COMMITTED on, and
+            so counts as released there.
+        unsound: why it costs more than was booked, where it does.
+        continued: the entry of the last run that took it up again, after something else was
+            released.
+        by: who asked.
+    """
 
     token: str
-    job: Job  # a label, of who asked first
+    job: Job
     question: str
     declared: tuple[Spend, ...]
     spends: tuple[Spend, ...]
@@ -107,10 +140,9 @@ class LedgerCharge:
     released: int | None = None
     versions: Mapping[str, int] = field(default_factory=dict)
     code: str = ""
-    unsound: str = ""  # why it costs more than was booked, where it does
-    # the entry of the last run that took it up again, after something else was released
+    unsound: str = ""
     continued: int | None = None
-    by: str = ""  # who asked
+    by: str = ""
 
     @property
     def used(self) -> bool:
@@ -130,19 +162,29 @@ class Anchor:
 
 @dataclass
 class State:
-    """What the entries read so far add up to."""
+    """What the entries read so far add up to.
+
+    Attributes:
+        chain: of entries that were read.
+        entries: how many said something, repairs left out.
+        items: every charge, by its token.
+        tokens: by question, oldest first.
+        nonces: that were ever used, so that none is used twice.
+        choices: what plans chose, by a digest of what that followed from, oldest first.
+        first_units: of each version of the data the units that were there when it was first asked,
+            by a digest.
+        units: of each version what the config said of how its units are known, when it was reserved
+            last.
+    """
 
     chain: Chain = field(default_factory=Chain)
     entries: int = 0
     terms: Terms | None = None
     items: dict[str, LedgerCharge] = field(default_factory=dict)
-    tokens: dict[str, list[str]] = field(default_factory=dict)  # by question, oldest first
+    tokens: dict[str, list[str]] = field(default_factory=dict)
     nonces: set[str] = field(default_factory=set)
-    # what plans chose, by a digest of what that hung on, oldest first
     choices: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
-    # of each version of the data the units that were there when it was first asked, by a digest
     first_units: dict[str, str] = field(default_factory=dict)
-    # of each version what the config said of how its units are known, when it was reserved last
     units: dict[str, Units] = field(default_factory=dict)
 
     @property
@@ -191,8 +233,17 @@ def job_label(job: Job) -> str:
 
 def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
     """What one entry changes, the only place that gives entries their meaning: the state is all of
-    them in order, and a reader of a copy folds it in the same way. An entry is never judged here by
-    rules of today but for what would make it no entry of this ledger."""
+    them in order, and a reader of a copy folds it in the same way.
+
+    An entry is never judged here by rules of today but for what would make it no entry of this
+    ledger: what was spent stays spent, whatever a later version would have allowed.
+
+    Args:
+        lineage: whose ledger it is.
+        state: which is changed.
+        kind, body: of the entry.
+        by: who wrote it.
+    """
     state.entries += 1
     match kind:
         case "OPENED":

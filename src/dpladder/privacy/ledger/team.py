@@ -45,6 +45,7 @@ class Limits(Section):
     others: Positive | None = None
 
     def of(self, user: str) -> float | None:
+        """The epsilon that a member may spend of each lineage; None: no limit but the lineage's."""
         return self.users.get(user, self.others)
 
 

@@ -50,8 +50,14 @@ class Known:
 
 
 def remember_units(home: Home, lineage: str, digest: str, units_now: Known) -> None:
-    """Keep what a lineage holds, by ids keyed with home's "units" subkey; what it once held it
-    keeps. `digest`: what the ledger may note these very units by."""
+    """Keep what a lineage holds, in home; what it once held it keeps.
+
+    Args:
+        home: where it is kept, for the operator's eyes alone.
+        lineage: whose units they are.
+        digest: what the ledger may note these very units by.
+        units_now: ids keyed with home's "units" subkey, which say nothing without it.
+    """
     if any(len(identity) != ID_BYTES for identity in units_now.units | units_now.contents):
         raise BadInput(f"keyed unit ids must have {ID_BYTES} bytes each.")
     with _lock_units(home):
@@ -76,7 +82,8 @@ def units_of(home: Home, lineage: str, digest: str) -> frozenset[bytes]:
 
 
 def same_data(one: Set[object], other: Set[object]) -> bool:
-    """Whether two sets have more in common than an accident explains."""
+    """Whether two sets have more in common than an accident explains: LEAST ids, and ACCIDENT of
+    the smaller set."""
     shared = len(one & other)
     return shared >= LEAST and shared > ACCIDENT * min(len(one), len(other))
 

@@ -19,8 +19,15 @@ Draws = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Unsound:
-    """`mechanisms`: those that have the bug, below this version. `shows`: whether the spends and
-    draws of a release show it. `true`: the event that they really made."""
+    """A privacy bug that is mended, and how its releases are known.
+
+    Attributes:
+        mechanisms: those that had it.
+        below: the version of them that no longer has it.
+        why: for statement and ledger, in words.
+        shows: whether the spends and draws of a release show it.
+        true: the event that a release really made.
+    """
 
     mechanisms: tuple[str, ...]
     below: int
