@@ -13,7 +13,7 @@ RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-all test-ci test-slow test-mutants test-slurm test-slurm-ci lint golden approve docs site lock bench compare-learners compare-hpo papers report clean
+.PHONY: help env demo test test-all test-ci test-slow test-mutants test-matrix test-slurm test-slurm-ci lint golden approve docs site lock bench compare-learners compare-hpo papers report clean
 
 help: ## list the targets
 	@awk -F ":.*## " '/^[a-z-]+:.*##/ {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,16 @@ test-slow: env ## all whole runs, crash tests, and statistical tests at full str
 
 test-mutants: env ## bugs planted in the privacy core, one at a time: each must be caught
 	@$(PY) -m pytest $(PARALLEL) tests/mutation
+
+# A tenth of all bugs a night, another tenth the next one. `make test-matrix EVERY=1 BUGS_IN=...`
+# plants all bugs of the files or folders that it names.
+BUGS_IN ?= $(addprefix privacy/,accounting release ledger statement) $(addprefix learn/,$(addsuffix .py,bounds counts curator descent_noise queries records)) $(addprefix jobs/,$(addsuffix .py,count_units features release reservation))
+BUGS_SEEN_BY ?= $(addprefix tests/,privacy learn jobs audits golden formats external_ledger)
+EVERY ?= 10
+test-matrix: env ## which tests fail for which generated bug, into test-matrix/: nightly
+	@mkdir -p test-matrix && rm -f test-matrix/bugs.*
+	@OMP_NUM_THREADS=1 $(PY) -m pytest -p mutation.kills -p mutation.unshrunk -p no:xdist -p no:cacheprovider -m "not long and not ci and not weaker" $(BUGS_SEEN_BY) --killers 3 --seconds 20 --every $(EVERY) --after $$(($$(date +%j | sed 's/^0*//') % $(EVERY))) --bugs-out test-matrix/bugs.jsonl --bugs-in $(BUGS_IN)
+	@cat test-matrix/bugs.md
 
 test-slurm: env ## the workflow on a real SLURM cluster of three nodes: needs root, slurm-wlm and munge
 	@$(PY) -m pytest -rs tests/slurm

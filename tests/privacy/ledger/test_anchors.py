@@ -36,10 +36,10 @@ def test_what_is_kept_is_read_and_nothing_is_without(results: Path) -> None:
     assert sorted(read(results), key=str) == [other, toy]
 
 
-def test_an_anchor_never_goes_back(results: Path) -> None:
-    late, early = Anchor("toy", 3, "a" * 64), Anchor("toy", 2, "b" * 64)
-    save_anchors(results, [late])
-    save_anchors(results, [early])
+def test_an_anchor_goes_on_and_never_back(results: Path) -> None:
+    early, late = Anchor("toy", 2, "b" * 64), Anchor("toy", 3, "a" * 64)
+    for anchor in (early, late, early):
+        save_anchors(results, [anchor])
     assert read(results) == [late]
 
 
