@@ -22,7 +22,16 @@ def stop_if_few_usable(
     seen: int,
     attrs: Attrs,
 ) -> None:
-    """`attrs`: of the manifest or the cache that holds these records."""
+    """Stop the run where records that are declared public cannot be what the config means. They are
+    counted exactly.
+
+    Args:
+        task: the job.
+        units: (records, 16), whose each record is.
+        labels: of each record; below 0 it counts as nothing.
+        seen: number of units that the source holds.
+        attrs: of the manifest or the cache that holds these records.
+    """
     most = MANY if attrs.get("labels") == MANY else 1
     counts = units_by_class(units, labels, int(attrs["classes"]), most)
     why = reason_to_stop(counts, seen, task.reads.stops, most)

@@ -23,6 +23,9 @@ from dpladder.privacy.release.meter import Meter
 
 
 def count_units(task: Task[CountUnits]) -> None:
+    """Count the units of the training part, and stop the run where they say that the data cannot be
+    what the config means. What stops it are the noised counts alone, which are released: so the
+    exit code tells no more than they do."""
     release_once(release_of(task))
     census, reads = read_json(task.output["census"]), task.reads
     noised, sd = np.array(census["counts"]), float(census["sd"])
@@ -40,6 +43,10 @@ def count_units(task: Task[CountUnits]) -> None:
 
 
 def release_of(task: Task[CountUnits]) -> Release:
+    """Noised counts of units by class.
+
+    Sensitivity: sqrt(2), however many records a unit has (`queries.UnitsByClass`).
+    """
     reservation, train = find_reservation(task), part_of(task, "train")
     sigma = gdp.sigma(reservation.mu("class counts"), 1)
     cells = 3 if task.reads.labels == MANY else train.classes

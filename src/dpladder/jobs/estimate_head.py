@@ -22,6 +22,11 @@ from dpladder.search.first_head import head_of, training_of_head, worth_of
 
 
 def release_of(task: Task[EstimateHead]) -> Release:
+    """A head trained on what the public network makes of records.
+
+    Guarantee: that of its training, mu-GDP for what was reserved, a look at its public head
+    included.
+    """
     reservation, train, reads = find_reservation(task), part_of(task, "train"), task.reads
     learner = head_of(reads.bias, reads.link, reads.augment, reads.public, reads.look)
     constants = constants_of(task, train)

@@ -23,6 +23,10 @@ from dpladder.privacy.release.meter import Meter
 
 
 def release_of(task: Task[EstimateMean]) -> Release:
+    """The noised sum of units' mean features, over the public size.
+
+    Sensitivity: the public radius, twice that where a unit is replaced (`queries.UnitMean`).
+    """
     reservation, train = find_reservation(task), part_of(task, "train")
     constants = stored_constants(task, train)
     assert task.reads.mean is not None, "a rule of configs that buy a mean"

@@ -20,6 +20,10 @@ from dpladder.privacy.release.meter import Meter
 
 
 def release_of(task: Task[EstimateSums]) -> Release:
+    """Noised second moments and class sums, as the learner names them.
+
+    Guarantee: mu-GDP for what was reserved. Trainings that solve them cost nothing more.
+    """
     reservation, train = find_reservation(task), part_of(task, "train")
     constants, reads = constants_of(task, train), task.reads
     queries = shared_queries(reads.sums, reservation.mu("sums"), reads.radius, constants)
@@ -40,9 +44,16 @@ def release_of(task: Task[EstimateSums]) -> Release:
 def release_sums(
     inputs: PublicInputs, queries: Sequence[Query], constants: Constants, keep: Keep
 ) -> Training[None]:
-    """Ask each query once, and keep every answer as soon as it is there.
+    """Ask each query once, and keep every answer as soon as it is there: all of them together may
+    not fit into memory.
 
     Guarantee: that of the declared draws.
+
+    Args:
+        inputs: public inputs.
+        queries: that are asked; some come class by class.
+        constants: number of classes.
+        keep: writes a query's answer of one class, or the whole of it as class 0.
     """
     of_classes = []
     for query in queries:

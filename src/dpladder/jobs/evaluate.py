@@ -31,9 +31,15 @@ from dpladder.privacy.statement.records import file_digest
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of a test, by the config. `names`: all of its records'; `counted`: those whose
-    records are in a count, each in one of its own where `apart`; `summed`: of these, those that the
-    accuracy is of. `trained`: those that were trained on."""
+    """The groups of a test, by the config alone.
+
+    Attributes:
+        names: all of its records'.
+        counted: those whose records are in a count, each in one of its own where `apart`.
+        summed: of these, those that the accuracy is of.
+        trained: those that were trained on.
+        apart: whether each is counted by itself.
+    """
 
     names: tuple[str, ...]
     counted: tuple[str, ...]
@@ -78,6 +84,8 @@ def groups_of(
 
 
 def evaluate(task: Task[EvaluateTest]) -> None:
+    """Count how a model does on a test: exactly where its source is declared public, which costs
+    nothing; else under noise."""
     if task.reads.exact:
         task = of_chosen_candidate(task)
         part = _part(task)
@@ -96,6 +104,11 @@ def _part(task: Task[EvaluateTest]) -> Part:
 
 
 def release_of(task: Task[EvaluateTest]) -> Release:
+    """The noised tables of counts that a measure buys (learn/measures/tables.py).
+
+    Guarantee: mu-GDP for what was reserved, all tables together, towards the people whose records
+    are counted. The model is released already.
+    """
     task = of_chosen_candidate(task)
     reservation, part = find_reservation(task), _part(task)
     model, groups = _model(task, part)

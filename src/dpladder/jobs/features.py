@@ -55,11 +55,19 @@ LAYERS = "layers"  # beside a public sample's mean: the depths that it chose
 
 @dataclass(frozen=True)
 class Part:
-    """A part's feature cache. `seal` names its exact bytes without a private read; `name` its data
-    and the map to its features, `map_name` this public map alone, whatever build or device made
-    them. `dimension` is that of its rows as they are stored, and `depths` are what they hold of a
-    network. `lineage`, `version` and `units`, a digest of all units, are those of private records,
-    and empty of public ones."""
+    """A part's feature cache, by what may be known of it before COMMIT.
+
+    Attributes:
+        path: of the cache.
+        seal: names its exact bytes, without a private read.
+        name: of its data and of the map to its features.
+        map_name: of this public map alone, whatever build or device made them. Queries name it.
+        classes: number of classes.
+        dimension: of its rows as they are stored.
+        depths: what the rows hold of a network.
+        lineage, version: of private records; empty of public ones.
+        units: a digest of all units of private records; empty of public ones.
+    """
 
     path: Path
     seal: str
@@ -74,6 +82,7 @@ class Part:
 
 
 def part_of(task: Task[places.WithFeatures], part: str) -> Part:
+    """The cache of a part that a job reads. Its attributes are read, and no record."""
     path = places.features(task, part)
     if not path.is_file():
         raise Refused(
@@ -182,7 +191,13 @@ def shared_inputs(task: Task[Any]) -> dict[str, str]:
 
 def save_found(task: Task[places.WithFeatures], name: str, arrays: Mapping[str, Any]) -> None:
     """Write what was found of a public sample: as it was found first, for another device or build
-    may round it otherwise, and questions name it by its bytes."""
+    may round it otherwise, and questions name it by its bytes.
+
+    Args:
+        task: the job, by whose inputs it is known again.
+        name: of the output.
+        arrays: what was found now; it is kept where nothing was found before.
+    """
     mean = task.input.get("mean")
     under = query_digest(
         job=task.rule,

@@ -28,6 +28,8 @@ SURE = 1.0  # standard errors by which another choice must beat the default
 
 
 def find_mean(task: Task[FindMean]) -> None:
+    """Find the mean that features lose, from public records or a public network. No private record
+    is read, so it costs nothing."""
     if task.reads.centre == "public":
         save_found(task, "mean", _mean_of_sample(task, part_of(task, "sample")))
         free = "the mean of a source that the config declares public"
@@ -67,8 +69,14 @@ def best_depths(
     sample: Data, candidates: Sequence[Depths], length: float | None, classes: int
 ) -> Depths:
     """Of the candidates the one whose public heads lose least on records that they were not fitted
-    to, if it beats the default, which is the first of them, by more than chance; else the
-    default."""
+    to, if it beats the default by more than chance; else the default.
+
+    Args:
+        sample: public records, with labels.
+        candidates: depths; the first are the default.
+        length: that features are scaled to; None as they are.
+        classes: of labels.
+    """
     losses: list[Floats] = []
     for depths in candidates:
         accuracy = cross_validated(

@@ -14,6 +14,8 @@ from dpladder.plan.rule_params import FindStart
 
 
 def find_start(task: Task[FindStart]) -> None:
+    """Fit a head to public records, for private descents to start from, with what a look may hold
+    it to. No private record is read, so it costs nothing."""
     sample = part_of(task, "sample")
     constants = constants_of(task, sample)
     seen = weights_of(task.reads.learner).seen_by_head(task.reads.learner, constants)

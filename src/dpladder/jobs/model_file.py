@@ -33,8 +33,17 @@ def save_model(
     train: Part,
     choice: Mapping[str, Any],
 ) -> None:
-    """`choice`: how the model was trained. What its statement says is not known yet; it lies in
-    results/privacy.json."""
+    """Write a final model, with all that is public and needed to use it elsewhere.
+
+    What its statement says is not known yet; it lies in results/privacy.json.
+
+    Args:
+        path: of the file.
+        trained: released weights.
+        task: the job, whose config is written beside them.
+        train: the part that it was trained on: the public facts of its features alone.
+        choice: how the model was trained.
+    """
     facts = {
         "experiment": task.experiment,
         "target_epsilon": task.reads.target,

@@ -29,6 +29,12 @@ from dpladder.search.training import choice_as_text
 
 
 def release_of(task: Task[SearchPrivately]) -> Release:
+    """A private search's final weights, and nothing else of it.
+
+    Guarantee: that of the events that its searcher declares. Trainings draw from streams of their
+    own, which the meter holds to the mu that was declared for them (`meter.Within`). Losers, their
+    scores and how many there were stay in this process.
+    """
     reservation, train = find_reservation(task), part_of(task, "train")
     constants, search = constants_of(task, train), task.reads.search
     events = tuple(Counted(spend.event, spend.count) for spend in reservation.spends.values())

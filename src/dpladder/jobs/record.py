@@ -22,8 +22,16 @@ def write_record(
     *,
     free: str | None = None,
 ) -> None:
-    """`question`: what the ledger knows the release by, and `versions` those that made it. `basis`
-    is what the output was made from, as far as it is known before data is read."""
+    """Write a job's privacy record. Its `basis` is a digest of what the output was made from, as
+    far as it is known before data is read.
+
+    Args:
+        task: the job.
+        spends: what it was charged.
+        question: what the ledger knows the release by.
+        versions: of the mechanisms that answered it.
+        free: why it cost nothing, where it did.
+    """
     if free is None:
         record = record_of(task.rule, task.wildcards, spends, question, versions)
     else:

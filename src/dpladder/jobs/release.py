@@ -28,10 +28,20 @@ from dpladder.privacy.release.store import Produce, Question, Work, query_digest
 
 @dataclass(frozen=True, eq=False)
 class ReleaseRequest:
-    """What a job asks, once ever. The query is every public input: the map to features, upstream
-    releases, every constant, the versions of mechanisms, the question itself, in which the version
-    of the data is a number. Of private records it says nothing: the same number is answered by what
-    is kept, unread."""
+    """What a job asks, once ever.
+
+    The query is every public input: the map to features, upstream releases, every constant, the
+    versions of mechanisms, the question itself, in which the version of the data is a number. Of
+    private records it says nothing: the same number is answered by what is kept, unread.
+
+    Attributes:
+        task: the job.
+        reservation: what the head node set aside for it.
+        spends: the events that it really makes, at most what was reserved.
+        draws: all its randomness.
+        inputs: what else the answer follows from, by digests or in full.
+        outputs: names of the files that are released.
+    """
 
     task: Task[ReleaseReads]
     reservation: Reserved
@@ -41,6 +51,7 @@ class ReleaseRequest:
     outputs: Iterable[str]
 
     def question(self) -> Question:
+        """What the store commits, answers and publishes (privacy/release/store.py)."""
         outputs = {self.task.output[name].name: self.task.output[name] for name in self.outputs}
         return Question(
             job_of(self.task),
@@ -84,11 +95,18 @@ class ReleaseRequest:
 @dataclass(frozen=True, eq=False)
 class Release:
     """What a job is about to release: what it asks, and how that is answered. An audit answers it
-    many times, with meters of its own and no ledger, and so attacks the very rule."""
+    many times, with meters of its own and no ledger, and so attacks the very rule.
+
+    Attributes:
+        requests: one for each question; a rung's job has several.
+        produce: reads private data, and writes what leaves. All of its noise comes from the meters
+            that it is given.
+        ready: runs before COMMIT: what it refuses costs nothing.
+    """
 
     requests: Sequence[ReleaseRequest]
     produce: Produce
-    ready: Callable[[], None] | None = None  # before COMMIT: what it refuses costs nothing
+    ready: Callable[[], None] | None = None
 
 
 def single(
@@ -101,7 +119,13 @@ def single(
     produce: Callable[[Meter, Path], None],
     ready: Callable[[], None] | None = None,
 ) -> Release:
-    """The release of a job that asks one question."""
+    """The release of a job that asks one question.
+
+    Args:
+        task, reservation, spends, draws, inputs, outputs: as a `ReleaseRequest` has them.
+        produce: writes the outputs into a folder, all noise from a meter.
+        ready: runs before COMMIT.
+    """
 
     def each(works: Sequence[Work]) -> None:
         for work in works:
@@ -111,7 +135,11 @@ def single(
 
 
 def release_once(release: Release) -> None:
-    """Answer these questions once, ever, and record what that cost."""
+    """Answer these questions once, ever, and record what that cost.
+
+    Restored answers are recorded at what they cost when they were first given. Where the ledger
+    stands now is noted beside the results, so that a home put back in time is found out.
+    """
     task, ledger = release.requests[0].task, release.requests[0].reservation.ledger
     seed = task.reads.research.seed if task.reads.mode == "research" else None
     questions = [one.question() for one in release.requests]

@@ -32,7 +32,13 @@ RELEASES = ("mean", "sums", "start", "weights")
 
 @dataclass(frozen=True)
 class Reserved:
-    """A private job as the ledger knows it: what it may spend, by what the spend buys."""
+    """A private job as the ledger knows it.
+
+    Attributes:
+        ledger: of its lineage.
+        question: what the ledger reserved it under.
+        spends: what it may spend, by what the spend buys.
+    """
 
     ledger: Ledger
     question: str
@@ -47,22 +53,34 @@ class Reserved:
         return reserved_entry
 
     def mu(self, label: str) -> float:
+        """The mu that may be spent on what a label names."""
         return self.entry(label).mu
 
     def actual_spends(self, label: str, events: Iterable[Counted]) -> list[Spend]:
-        """The events that a mechanism really makes, in place of the declared one."""
+        """The events that a mechanism really makes, in place of the declared one: on the same
+        lineage and part. COMMIT refuses them where they cost more than was reserved."""
         return [
             replace(self.spends[label], event=event.event, count=event.count) for event in events
         ]
 
 
 def ledger_of(task: Task[ReleaseReads]) -> Ledger:
+    """The ledger of the lineage whose records a job reads. Nothing of it is read yet."""
     return Ledger(job_home(), task.reads.lineage)
 
 
 def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved:
-    """What the head node reserved for this job. Jobs look in the ledger, never in a file. Jobs of
-    one process share a `ledger`, which remembers what it has read."""
+    """What the head node reserved for this job. Jobs look in the ledger, never in a file: whoever
+    can write files cannot raise a budget.
+
+    Args:
+        task: the job.
+        ledger: that jobs of one process share, which remembers what it has read.
+
+    Raises:
+        Refused: nothing was reserved, the ledger was put back in time, an upstream release was
+            edited, or the package's code is not what the head node reserved for. Nothing was read.
+    """
     stood = [
         anchor
         for anchor in anchors.read(rule_specs.RESULTS)

@@ -44,16 +44,26 @@ class Silence:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Prepared:
-    """A trial before any private read: all of it is public."""
+    """A trial before any private read: all of it is public.
+
+    Attributes:
+        task: the job of this trial.
+        reservation: what it may spend; none of a trial that is free.
+        train, scored: the parts that it is trained on, and that its score is counted on.
+        constants: public facts of the training.
+        training: what it does, costs and draws.
+        counting: the query of its score; none on a source declared public.
+        trial: what is known of it; its score is yet to come.
+    """
 
     task: Task[RunTrial]
-    reservation: Reserved | None  # of a trial that is free there is none
+    reservation: Reserved | None
     train: Part
     scored: Part
     constants: Constants
     training: Training
-    counting: RightCount | None  # on a source declared public nothing is asked
-    trial: Trial  # its score is yet to come
+    counting: RightCount | None
+    trial: Trial
 
     @property
     def candidate(self) -> int | None:
@@ -64,6 +74,7 @@ class Prepared:
         return self.task.reads.learner.trials_are_solved
 
     def release_request(self) -> ReleaseRequest:
+        """What the trial asks: its weights and its score, two spends of one job."""
         assert self.reservation is not None, "only what costs something is asked for"
         spends = self.reservation.actual_spends("weights", self.training.declared.events)
         queries = [] if self.counting is None else [self.counting]
@@ -90,6 +101,11 @@ def run_trial(task: Task[RunTrial]) -> None:
 
 
 def release_of(task: Task[RunTrial]) -> Release:
+    """One trial's weights and noised score.
+
+    Guarantee: that of its training and of one count of right answers. Both are released, so the
+    next rung may look at them.
+    """
     return _release([_prepare_trial(task)])
 
 

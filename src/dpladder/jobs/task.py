@@ -33,9 +33,17 @@ APART = ("places", "network_places", "question_id", "network", "stops")
 
 @dataclass(frozen=True)
 class Task(Generic[Reads]):
-    """One job of the workflow, unpacked from Snakemake. `cfg` is what Snakemake compares;
-    `of_candidate` is what a candidate of sweep.choose has in place of it. A job looks things up in
-    `reads`."""
+    """One job of the workflow, unpacked from Snakemake. A job looks things up in `reads`.
+
+    Attributes:
+        rule, wildcards: of the job.
+        cfg: the config keys that it reads, which Snakemake compares.
+        code: a token of its mechanisms' versions, or a digest of the package where it is free.
+        input, output: paths by name.
+        resources: threads, memory in MB, and whether there is a GPU.
+        trials: of a rung's job, those that it runs.
+        of_candidate: what a candidate of sweep.choose has in place of `cfg`.
+    """
 
     rule: str
     wildcards: dict[str, str]
@@ -44,7 +52,7 @@ class Task(Generic[Reads]):
     input: dict[str, Any]
     output: dict[str, Path]
     resources: Resources
-    trials: tuple[str, ...] = ()  # of a rung's job: those that it runs
+    trials: tuple[str, ...] = ()
     of_candidate: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -68,8 +76,16 @@ class Task(Generic[Reads]):
 
 
 def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
-    """Do `work` for this job. On failure: exit code 1, a public reason in the log, the details in
-    the private folder."""
+    """Do `work` for this job.
+
+    On failure there is one exit code, 1, whatever went wrong: a code for each reason would tell
+    about the data. A public reason stands in the log, and the details of what nobody foresaw in the
+    private folder.
+
+    Args:
+        snakemake: the object that Snakemake gives to a script.
+        work: the job, which raises DpladderError with a message that may be published.
+    """
     task, log, terminal = _unpack(snakemake), Path(snakemake.log[0]), os.dup(2)
     try:
         for path in (log, *task.output.values()):
@@ -87,6 +103,7 @@ def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
 
 
 def write_json(path: Path, document: Mapping[str, Any] | None) -> None:
+    """Write a document of plain JSON values; what is no finite number is refused."""
     path.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", "utf-8")
 
 

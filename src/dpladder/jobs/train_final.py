@@ -19,6 +19,10 @@ from dpladder.search.training import choice_as_text, learner_of_trial, training_
 
 
 def release_of(task: Task[TrainFinal]) -> Release:
+    """The final model's weights, at r* and the budget that the plan left it.
+
+    Guarantee: that of the training. r* and the candidate follow from releases alone.
+    """
     fit = read_json(task.input["fit"]) if task.input["fit"] else None
     candidate = chosen_candidate(task)
     task = of_candidate(task, candidate)  # from here on the keys are the candidate's
