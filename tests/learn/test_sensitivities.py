@@ -9,19 +9,23 @@ import pytest
 from dpladder.learn.interface import Constants
 from dpladder.learn.queries import (
     Cells,
+    Curvatures,
     GradientSum,
     LinearHead,
     LossDifference,
     LossSums,
     Query,
     RecordSum,
+    ResidualSum,
     RightCount,
     SecondMoments,
     UnitMean,
+    UnitsByClass,
     WeighedSums,
 )
 
 HEAD, ROOT2, CAP, CLIP, RADIUS = LinearHead(), math.sqrt(2.0), 3, 0.7, 0.5
+THIRDS = 3**0.5 * (1 / 3) * (2 / 3)  # |p (1 - p)| at three equal probabilities, softmax's largest
 NAMED = {"name": "query", "multiplier": 1.0}
 ADDED: list[tuple[Query, float, float]] = [  # a query, one unit more or less, one unit replaced
     (GradientSum(**NAMED, model=HEAD, clip=CLIP), CLIP, 2 * CLIP),
@@ -31,8 +35,16 @@ ADDED: list[tuple[Query, float, float]] = [  # a query, one unit more or less, o
     (WeighedSums(**NAMED, radius=RADIUS), CAP * RADIUS, 2 * CAP * RADIUS),
     (WeighedSums(**NAMED, radius=RADIUS, constant=True), ROOT2 * CAP * RADIUS, 2 * ROOT2 * 1.5),
     (SecondMoments(**NAMED, radius=RADIUS), CAP * RADIUS**2, ROOT2 * CAP * RADIUS**2),
+    (ResidualSum(**NAMED, radius=RADIUS), ROOT2 * CAP * RADIUS, 2 * ROOT2 * CAP * RADIUS),
+    (ResidualSum(**NAMED, radius=RADIUS, link="sigmoid"), 2 * CAP * RADIUS, 4 * CAP * RADIUS),
+    (Curvatures(**NAMED, radius=RADIUS), *(CAP * THIRDS * RADIUS**2 * law for law in (1, ROOT2))),
+    (
+        Curvatures(**NAMED, radius=RADIUS, link="sigmoid"),
+        *(CAP * 2 / 4 * RADIUS**2 * law for law in (1, ROOT2)),
+    ),
     (RightCount(**NAMED), CAP, CAP),
     (Cells(**NAMED, cells=(2,), each=4), 2 * CAP, 2 * ROOT2 * CAP),
+    (UnitsByClass(**NAMED, classes=4), ROOT2 * CAP, ROOT2 * CAP),
     (UnitMean(**NAMED, radius=RADIUS, width=3), RADIUS, 2 * RADIUS),
     (RecordSum(**NAMED, of=abs, of_shape=(), clip=CLIP), CLIP, 2 * CLIP),
 ]

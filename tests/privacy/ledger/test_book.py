@@ -24,7 +24,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.formats import Newer
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.composition import compose
-from dpladder.privacy.accounting.draws import Draw, to_json
+from dpladder.privacy.accounting.draws import Draw, gaussian, to_json
 from dpladder.privacy.accounting.events import (
     Booked,
     Counted,
@@ -599,6 +599,7 @@ def test_nonces_and_tokens_are_fresh(ledger: Ledger) -> None:
     [
         spends(0, MU * (1 + 1e-9)),
         spends(0) + spends(0, 1e-6),
+        spends(0) + spends(0, partition=Partition("hash", ("test",))),
         spends(0, partition=Partition("hash", ("test",))),
         spends(0, event=Laplace(1.0)),
         spends(0, event=Booked((Counted(Gaussian(1e6)),), 1e-9)),
@@ -731,10 +732,27 @@ def test_impossible_terms_are_bad_input(change: dict[str, Any]) -> None:
     ids=["another lineage", "another relation"],
 )
 def test_spends_of(ledger: Ledger, facts: dict[str, str]) -> None:
+    charge = reserve_one(ledger)
     before = head(ledger)
     with pytest.raises(Refused, match="own ledger"):
-        reserve(ledger, [Item(job(0), "trial 0", spends(0, **facts))])
+        reserve(ledger, [Item(job(1), "trial 1", spends(1, **facts))])
+    with pytest.raises(Refused, match="own ledger"):
+        commit(ledger, charge.token, "query", spends(0, **facts))
     assert head(ledger) == before
+
+
+def test_a_commit_holds_samples_to_the_relation_of_the_lineage(tmp_path: Path) -> None:
+    """Under replace_one a unit moves a sum over a sample twice as far as when it enters."""
+    terms = dataclasses.replace(TERMS, relation="replace_one", share=0.1, lifetime_epsilon=8.0)
+    ledger = open_ledger(open_home(tmp_path / "other"), terms)
+    event = Booked((Counted(Sampled(0.1, Gaussian(4.0)), 5),), 1e-7)
+    charge = reserve_one(ledger, event=event, relation="replace_one")
+    sample = Draw("sample", "mask", 0.1, count=5)
+    step = gaussian("step", 4.0, 1.0, (3,), 5, under="sample", entering=1.0)
+    with pytest.raises(Refused, match="Under replace_one the sensitivity must be at least 2"):
+        book.commit(ledger, charge.token, "query", charge.spends, (sample, step))
+    twice = dataclasses.replace(step, sensitivity=2.0, scale=8.0)
+    book.commit(ledger, charge.token, "query", charge.spends, (sample, twice))
 
 
 def test_a_question_is_declared_once(ledger: Ledger) -> None:

@@ -198,7 +198,7 @@ def check_units(
     }
     wanted = {version for item in new for version in _versions(item.spends)}
     known = [state.units[version] for version in sorted(wanted & stands & state.units.keys())]
-    before = next((one for one in known if units is not None and one != units), None)
+    before = next((one for one in known if one != units), None)
     if units is None or before is None:
         return
     key = min(one for one in {*units, *before} if units.get(one) != before.get(one))
