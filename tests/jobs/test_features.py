@@ -13,8 +13,7 @@ from support import noise_for
 from dpladder.config.learner_sections import Head
 from dpladder.data import sealed
 from dpladder.errors import Refused
-from dpladder.jobs import features, reservation
-from dpladder.jobs.features import shared_inputs
+from dpladder.jobs import features, reservation, seen
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
@@ -36,9 +35,9 @@ def test_another_file_behind_a_training_is_another_question(name: str, tmp_path:
     found = []
     for content in (b"one", b"another"):
         path.write_bytes(content)
-        found.append(shared_inputs(task))
+        found.append(seen.beside(task))
     assert found[0] != found[1]
-    assert shared_inputs(job({})) not in found
+    assert seen.beside(job({})) not in found
 
 
 def test_a_sample_that_guides_is_a_part_of_the_question(
@@ -46,10 +45,10 @@ def test_a_sample_that_guides_is_a_part_of_the_question(
 ) -> None:
     """So that the same noise is never drawn beside other public records."""
     names = iter(("one", "another"))
-    monkeypatch.setattr(features, "part_of", lambda task, part: SimpleNamespace(name=next(names)))
-    found = [shared_inputs(job({}, {"train": "t", "sample": "s"})) for _ in range(2)]
+    monkeypatch.setattr(seen, "part_of", lambda task, part: SimpleNamespace(name=next(names)))
+    found = [seen.beside(job({}, {"train": "t", "sample": "s"})) for _ in range(2)]
     assert found[0] != found[1]
-    assert "sample" not in shared_inputs(job({}, {"train": "t"}))
+    assert "sample" not in seen.beside(job({}, {"train": "t"}))
 
 
 def test_a_head_that_was_bought_must_be_the_one_that_was_released(tmp_path: Path) -> None:

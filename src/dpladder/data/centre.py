@@ -34,7 +34,7 @@ class Map:
     record's length that is a constant feature's. `depths`: the columns that are taken, before all
     else; None where all are.
 
-    Released models map records alike: a new field goes also into jobs/features.py (`map_of`) and
+    Released models map records alike: a new field goes also into jobs/seen.py (`_map_of`) and
     use/standalone.py."""
 
     mean: NDArray[np.float64] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpladder.errors import Refused
 from dpladder.jobs.evaluate import groups_of
-from dpladder.jobs.features import constants_of, part_of, read
+from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task
 from dpladder.plan.rule_params import CompareHpo, CompareLearners, TrainOpen
 from dpladder.privacy.ledger.state import Terms
@@ -33,11 +33,11 @@ def arena_of(task: Task[CompareLearners | CompareHpo | TrainOpen]) -> Arena:
         reads.split.rule,
         mode=reads.mode,
     )
-    train, test = part_of(task, "train"), part_of(task, "test")
+    train, test = seen_part(task, "train"), seen_part(task, "test")
     return Arena(
-        read(task, train),
-        groups_of(reads.group, "accuracy").restrict(read(task, test)),
-        constants_of(task, train),
+        train.read(),
+        groups_of(reads.group, "accuracy").restrict(test.read()),
+        train.constants,
         terms,
         task.resources,
         reads.research.seed,

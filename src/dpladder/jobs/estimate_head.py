@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-from dpladder.jobs.features import constants_of, part_of, read, shared_inputs
 from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
+from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task
 from dpladder.learn.trainings import weights_of
 from dpladder.plan.rule_params import EstimateHead
@@ -27,13 +27,13 @@ def release_of(task: Task[EstimateHead]) -> Release:
     Guarantee: that of its training, mu-GDP for what was reserved, a look at its public head
     included.
     """
-    reservation, train, reads = find_reservation(task), part_of(task, "train"), task.reads
+    reservation, train, reads = find_reservation(task), seen_part(task, "train"), task.reads
     learner = head_of(reads.bias, reads.link, reads.augment, reads.public, reads.look)
-    constants = constants_of(task, train)
+    constants = train.constants
     training = training_of_head(learner, reservation.entry("head"), constants)
 
     def produce(meter: Meter, folder: Path) -> None:
-        data, more = read(task, train), {}
+        data, more = train.read(), {}
         if learner.uses_public_gradient:
             worth = worth_of(training, data, meter, task.resources)
             data, more = replace(data, worth=worth), {"worth": np.array([worth])}
@@ -41,12 +41,10 @@ def release_of(task: Task[EstimateHead]) -> Release:
         save_file({"head": head, **more}, folder / "head.safetensors")
 
     spends = reservation.actual_spends("head", training.declared.events)
-    inputs = {"train": train.map_name, **shared_inputs(task)}
 
     def ready() -> None:
         training.ready(task.resources)
         weights_of(reads.network).ready(reads.network, constants, task.resources)
 
-    return single(
-        task, reservation, spends, training.declared.draws, inputs, ("head",), produce, ready
-    )
+    draws, inputs = training.declared.draws, train.inputs("train")
+    return single(task, reservation, spends, draws, inputs, ("head",), produce, ready)

@@ -10,9 +10,10 @@ from safetensors.numpy import save_file
 
 from dpladder.data import centre
 from dpladder.data.centre import Map, Mapped
-from dpladder.jobs.features import depths_of_mean, part_of, read_raw, stored_constants
+from dpladder.jobs.features import part_of, read_raw, stored_constants
 from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
+from dpladder.jobs.seen import depths_of_mean
 from dpladder.jobs.task import Task
 from dpladder.learn import counts
 from dpladder.learn.data import unaugmented

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpladder.jobs.features import constants_of, part_of, read, shared_inputs
 from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
+from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task
 from dpladder.learn.curator import Curator, PublicInputs, Training
 from dpladder.learn.interface import Constants
@@ -24,21 +24,20 @@ def release_of(task: Task[EstimateSums]) -> Release:
 
     Guarantee: mu-GDP for what was reserved. Trainings that solve them cost nothing more.
     """
-    reservation, train = find_reservation(task), part_of(task, "train")
-    constants, reads = constants_of(task, train), task.reads
+    reservation, train = find_reservation(task), seen_part(task, "train")
+    constants, reads = train.constants, task.reads
     queries = shared_queries(reads.sums, reservation.mu("sums"), reads.radius, constants)
     costs = declared(queries, constants)
 
     def produce(meter: Meter, folder: Path) -> None:
-        curator = Curator(read(task, train), constants, task.resources)
+        curator = Curator(train.read(), constants, task.resources)
         with create(folder / "sums.h5", queries, constants) as keep:
             curator.run(
                 lambda inputs, asks: release_sums(inputs, asks, constants, keep), [queries], [meter]
             )
 
     spends = reservation.actual_spends("sums", costs.events)
-    inputs = {"train": train.map_name, **shared_inputs(task)}
-    return single(task, reservation, spends, costs.draws, inputs, ("sums",), produce)
+    return single(task, reservation, spends, costs.draws, train.inputs("train"), ("sums",), produce)
 
 
 def release_sums(

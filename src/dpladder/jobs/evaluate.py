@@ -12,10 +12,10 @@ from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.shift import FurtherTest
 from dpladder.jobs.candidates import of_chosen_candidate
-from dpladder.jobs.features import Part, constants_of, part_of, read, shared_inputs
 from dpladder.jobs.record import write_record
 from dpladder.jobs.release import Release, release_once, single
 from dpladder.jobs.reservation import find_reservation
+from dpladder.jobs.seen import SeenPart, seen_part
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn import counts, weights
 from dpladder.learn.data import Data
@@ -88,19 +88,19 @@ def evaluate(task: Task[EvaluateTest]) -> None:
     nothing; else under noise."""
     if task.reads.exact:
         task = of_chosen_candidate(task)
-        part = _part(task)
-        model, groups = _model(task, part)
-        data = groups.restrict(read(task, part))
+        test = _test_of(task)
+        model, groups = _model(task, test.constants)
+        data = groups.restrict(test.read())
         write_json(task.output["metrics"], asdict(tables.exact(task.reads.measures, model, data)))
         write_record(task, free="counted on data declared public")
         return
     release_once(release_of(task))
 
 
-def _part(task: Task[EvaluateTest]) -> Part:
-    """The one that it reads: the test part, or that of a further test."""
+def _test_of(task: Task[EvaluateTest]) -> SeenPart:
+    """The one part that it reads: the test part, or that of a further test."""
     [name] = task.reads.places.features
-    return part_of(task, name)
+    return seen_part(task, name)
 
 
 def release_of(task: Task[EvaluateTest]) -> Release:
@@ -110,14 +110,14 @@ def release_of(task: Task[EvaluateTest]) -> Release:
     are counted. The model is released already.
     """
     task = of_chosen_candidate(task)
-    reservation, part = find_reservation(task), _part(task)
-    model, groups = _model(task, part)
+    reservation, test = find_reservation(task), _test_of(task)
+    model, groups = _model(task, test.constants)
     wanted = tables.tables_of(task.reads.measures, model)
     questions = tables.questions_of(wanted, model, reservation.mu("test score"))
     draws = [question.query.draw(model.constants) for question in questions]
 
     def produce(meter: Meter, folder: Path) -> None:
-        data = groups.restrict(read(task, part))
+        data = groups.restrict(test.read())
         noised = {
             table.holds: CountTable(
                 counts.ask(question, data, model.constants, meter).tolist(),
@@ -130,17 +130,13 @@ def release_of(task: Task[EvaluateTest]) -> Release:
     spends = reservation.actual_spends(
         "test score", [question.query.events() for question in questions]
     )
-    inputs = {
-        "test": part.map_name,
-        **shared_inputs(task),
-        "weights": file_digest(Path(task.input["weights"])),
-    }
+    inputs = {**test.inputs("test"), "weights": file_digest(Path(task.input["weights"]))}
     return single(task, reservation, spends, draws, inputs, ("metrics",), produce)
 
 
-def _model(task: Task[EvaluateTest], part: Part) -> tuple[MeasuredModel, Groups]:
+def _model(task: Task[EvaluateTest], constants: Constants) -> tuple[MeasuredModel, Groups]:
     model_weights, _ = weights.load(Path(task.input["weights"]))
-    reads, constants = task.reads, constants_of(task, part)
+    reads = task.reads
     scorer = scorer_of(reads.learner, constants)
     also = reads.also if isinstance(reads, EvaluateAlso) else None
     groups = groups_of(reads.group, reads.measures, also)

@@ -9,8 +9,8 @@ from pathlib import Path
 from safetensors.numpy import load_file
 
 from dpladder.jobs.evaluate import class_names
-from dpladder.jobs.features import constants_of, part_of, read
 from dpladder.jobs.record import write_record
+from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn.measures import tables
 from dpladder.learn.trainings import scorer_of
@@ -19,12 +19,12 @@ from dpladder.search.first_head import head_of
 
 
 def evaluate_head(task: Task[EvaluateHead]) -> None:
-    part, reads = part_of(task, "test"), task.reads
-    constants, learner = constants_of(task, part), head_of(reads.bias, reads.link, reads.augment)
+    test, reads = seen_part(task, "test"), task.reads
+    constants, learner = test.constants, head_of(reads.bias, reads.link, reads.augment)
     head = load_file(Path(task.input["head"]))["head"]
     scorer = scorer_of(learner, constants)
     names = class_names(reads.classes, constants)
     model = tables.MeasuredModel((head,), scorer, constants, names)
-    counts = tables.exact("accuracy", model, read(task, part))
+    counts = tables.exact("accuracy", model, test.read())
     write_json(task.output["metrics"], asdict(counts))
     write_record(task, free="a release, counted on a source that the config declares public")

@@ -16,8 +16,9 @@ from dpladder.config.features_sections import Features
 from dpladder.data import centre
 from dpladder.data.centre import Map, Mapped, plain_mean
 from dpladder.data.depths import Depths, depths_by_name
-from dpladder.jobs.features import LAYERS, Part, depths_of_mean, part_of, read_raw, save_found
+from dpladder.jobs.features import Part, part_of, read_raw, save_found
 from dpladder.jobs.record import write_record
+from dpladder.jobs.seen import LAYERS, SAMPLE, depths_of_mean
 from dpladder.jobs.task import Task
 from dpladder.learn.data import Data, unaugmented
 from dpladder.learn.public_head import cross_validated
@@ -31,7 +32,7 @@ def find_mean(task: Task[FindMean]) -> None:
     """Find the mean that features lose, from public records or a public network. No private record
     is read, so it costs nothing."""
     if task.reads.centre == "public":
-        save_found(task, "mean", _mean_of_sample(task, part_of(task, "sample")))
+        save_found(task, "mean", _mean_of_sample(task, part_of(task, SAMPLE)))
         free = "the mean of a source that the config declares public"
     else:
         network = task.reads.features.model_copy(update={"layers": task.reads.layers})

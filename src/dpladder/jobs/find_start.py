@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpladder.jobs.features import constants_of, part_of, read, save_found
+from dpladder.jobs.features import save_found
 from dpladder.jobs.record import write_record
+from dpladder.jobs.seen import SAMPLE, seen_part
 from dpladder.jobs.task import Task
 from dpladder.learn import public_head
 from dpladder.learn.trainings import weights_of
@@ -16,10 +17,10 @@ from dpladder.plan.rule_params import FindStart
 def find_start(task: Task[FindStart]) -> None:
     """Fit a head to public records, for private descents to start from, with what a look may hold
     it to. No private record is read, so it costs nothing."""
-    sample = part_of(task, "sample")
-    constants = constants_of(task, sample)
+    sample = seen_part(task, SAMPLE)
+    constants = sample.constants
     seen = weights_of(task.reads.learner).seen_by_head(task.reads.learner, constants)
-    data, classes = read(task, sample), constants.classes
+    data, classes = sample.read(), constants.classes
     head, claim = public_head.fit_public_head(data, classes, seen)
     arrays = {"head": head}
     if task.reads.learner.uses_public_gradient:

@@ -10,7 +10,7 @@ from dpladder.config.task_rules import TASK_OF_POOLING
 from dpladder.data import sealed
 from dpladder.data.columns import column_as_json
 from dpladder.data.layout import renamed_columns
-from dpladder.jobs.features import Part, constants_of, map_of
+from dpladder.jobs.seen import SeenPart
 from dpladder.jobs.task import Task
 from dpladder.learn import weights
 from dpladder.learn.interface import Weights
@@ -30,7 +30,7 @@ def save_model(
     path: Path,
     trained: Weights,
     task: Task[TrainFinal | SearchPrivately | TrainStudent],
-    train: Part,
+    train: SeenPart,
     choice: Mapping[str, Any],
 ) -> None:
     """Write a final model, with all that is public and needed to use it elsewhere.
@@ -52,23 +52,25 @@ def save_model(
         "inference": _inference(task, train),
     }
     learner = task.reads.learner
-    names = weights_of(learner).tensors(learner, constants_of(task, train))
-    weights.save(path, trained, {**choice, **facts}, map_of(task, train).mean, names)
+    names = weights_of(learner).tensors(learner, train.constants)
+    weights.save(path, trained, {**choice, **facts}, train.map.mean, names)
 
 
 def _inference(
-    task: Task[TrainFinal | SearchPrivately | TrainStudent], train: Part
+    task: Task[TrainFinal | SearchPrivately | TrainStudent], train: SeenPart
 ) -> dict[str, Any]:
     # vouched for before COMMIT: the seal that the query names covers them
-    attrs, _ = sealed.read_attrs(train.path)
-    names, mapped = task.reads.classes, map_of(task, train)
+    attrs, _ = sealed.read_attrs(train.part.path)
+    names = task.reads.classes
     network = {name: attrs[name] for name in NETWORK if name in attrs}
     return {
         "task": TASK_OF_POOLING.get(str(network.get("pooling")), "classification"),
-        "classes": list(names) if isinstance(names, tuple) else [*map(str, range(train.classes))],
+        "classes": list(names)
+        if isinstance(names, tuple)
+        else [*map(str, range(train.part.classes))],
         "columns": [column_as_json(column) for column in task.reads.columns],
         "named": dict(renamed_columns(task.reads)),
         **({"multiline": True} if task.reads.multiline else {}),
         "network": network,
-        "map": mapped.facts,
+        "map": train.map.facts,
     }

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from dpladder.config.learners import Learner
-from dpladder.jobs.features import constants_of, part_of, read, shared_inputs
 from dpladder.jobs.model_file import save_model
 from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
+from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.trainings import weights_of
@@ -35,8 +35,8 @@ def release_of(task: Task[SearchPrivately]) -> Release:
     own, which the meter holds to the mu that was declared for them (`meter.Within`). Losers, their
     scores and how many there were stay in this process.
     """
-    reservation, train = find_reservation(task), part_of(task, "train")
-    constants, search = constants_of(task, train), task.reads.search
+    reservation, train = find_reservation(task), seen_part(task, "train")
+    constants, search = train.constants, task.reads.search
     events = tuple(Counted(spend.event, spend.count) for spend in reservation.spends.values())
     spends = [
         spend
@@ -53,7 +53,7 @@ def release_of(task: Task[SearchPrivately]) -> Release:
     uncharged = {draw.name for draw in streams if not draw.sensitivity}
 
     def produce(meter: Meter, folder: Path) -> None:
-        data = read(task, train)
+        data = train.read()
         assert data.units is not None, "caches name the unit of each record"
         bench = Bench(data, constants, task.resources, _meters(meter, declared.draws))
         numbers = count()
@@ -70,8 +70,8 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         head, choice = _head(outcome, learner, constants), _choice(setting, outcome)
         save_model(folder / "weights.safetensors", head, task, train, choice)
 
-    inputs = {"train": train.map_name, **shared_inputs(task)}
     ready = partial(weights_of(learner).ready, learner, constants, task.resources)
+    inputs = train.inputs("train")
     return single(task, reservation, spends, declared.draws, inputs, ("weights",), produce, ready)
 
 

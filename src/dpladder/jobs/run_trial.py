@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from dpladder.jobs.candidates import candidate_of_trial, of_candidate
-from dpladder.jobs.features import Part, constants_of, part_of, read, read_nothing, shared_inputs
 from dpladder.jobs.record import write_record
 from dpladder.jobs.release import Release, ReleaseRequest, release_once
 from dpladder.jobs.reservation import Reserved, find_reservation, ledger_of
+from dpladder.jobs.seen import SeenPart, seen_part
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn import counts, score, weights
 from dpladder.learn.data import Data
@@ -50,7 +50,6 @@ class Prepared:
         task: the job of this trial.
         reservation: what it may spend; none of a trial that is free.
         train, scored: the parts that it is trained on, and that its score is counted on.
-        constants: public facts of the training.
         training: what it does, costs and draws.
         counting: the query of its score; none on a source declared public.
         trial: what is known of it; its score is yet to come.
@@ -58,12 +57,15 @@ class Prepared:
 
     task: Task[RunTrial]
     reservation: Reserved | None
-    train: Part
-    scored: Part
-    constants: Constants
+    train: SeenPart
+    scored: SeenPart
     training: Training
     counting: RightCount | None
     trial: Trial
+
+    @property
+    def constants(self) -> Constants:
+        return self.train.constants
 
     @property
     def candidate(self) -> int | None:
@@ -81,9 +83,8 @@ class Prepared:
         counted = declared(queries, self.constants)
         spends += self.reservation.actual_spends("score", counted.events)
         inputs = {
-            "train": self.train.map_name,
-            "scored": self.scored.map_name,
-            **shared_inputs(self.task),
+            **self.train.inputs("train"),
+            "scored": self.scored.part.map_name,
             "r": self.trial.r,
         }
         draws = (*self.training.declared.draws, *counted.draws)
@@ -152,8 +153,8 @@ def _release(trials: Sequence[Prepared]) -> Release:
 def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepared:
     candidate = candidate_of_trial(task)
     task = of_candidate(task, candidate)
-    train, scored = part_of(task, "train"), part_of(task, task.reads.scored.part)
-    constants = constants_of(task, train)
+    train, scored = seen_part(task, "train"), seen_part(task, task.reads.scored.part)
+    constants = train.constants
     # What is free is so by the config: a plan that forgot a spend must fail.
     public, solved = _public(task), task.reads.learner.trials_are_solved
     reservation = None if public and solved else find_reservation(task, ledger)
@@ -179,7 +180,6 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
         reservation,
         train,
         scored,
-        constants,
         training_of(space, r, NOTHING_CHARGED if solved else paid["weights"]),
         counting,
         Trial(
@@ -207,9 +207,9 @@ def _produce(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
 
 def _produce_together(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
     first = trials[works[0].place]
-    data = read_nothing(first.task, first.train) if first.solved else read(first.task, first.train)
-    same = first.scored == first.train and not first.solved
-    counted = data if same else read(first.task, first.scored)
+    data = first.train.read_nothing() if first.solved else first.train.read()
+    same = first.scored.part == first.train.part and not first.solved
+    counted = data if same else first.scored.read()
     for work, trained in zip(
         works, _train_trials([trials[work.place] for work in works], works, data), strict=True
     ):

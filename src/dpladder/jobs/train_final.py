@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpladder.jobs.candidates import chosen_candidate, of_candidate
-from dpladder.jobs.features import constants_of, part_of, read, shared_inputs
 from dpladder.jobs.model_file import save_model
 from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
+from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task, read_json
 from dpladder.plan.rule_params import TrainFinal
 from dpladder.privacy.release.meter import Meter
@@ -26,9 +26,9 @@ def release_of(task: Task[TrainFinal]) -> Release:
     fit = read_json(task.input["fit"]) if task.input["fit"] else None
     candidate = chosen_candidate(task)
     task = of_candidate(task, candidate)  # from here on the keys are the candidate's
-    reservation, train = find_reservation(task), part_of(task, "train")
+    reservation, train = find_reservation(task), seen_part(task, "train")
     learner = learner_of_trial(task.reads.learner, 0 if fit is None else fit["best"]["trial"])
-    space = Space(task.reads.search, learner, constants_of(task, train))
+    space = Space(task.reads.search, learner, train.constants)
     mu = reservation.mu("weights")
     r = r_by_prior(space, mu) if fit is None else fit["r_star"]
     training = training_of(space, r, reservation.entry("weights"))
@@ -37,7 +37,7 @@ def release_of(task: Task[TrainFinal]) -> Release:
         choice["candidate"] = candidate
 
     def produce(meter: Meter, folder: Path) -> None:
-        weights = training.run(read(task, train), meter, task.resources)
+        weights = training.run(train.read(), meter, task.resources)
         facts = {
             "r": r,
             "kappa": None if r is None else space.kappa(r, mu),
@@ -50,7 +50,7 @@ def release_of(task: Task[TrainFinal]) -> Release:
         training.ready(task.resources)
 
     spends = reservation.actual_spends("weights", training.declared.events)
-    inputs = {"train": train.map_name, **shared_inputs(task), **choice}
+    inputs = {**train.inputs("train"), **choice}
     return single(
         task, reservation, spends, training.declared.draws, inputs, ("weights",), produce, ready
     )

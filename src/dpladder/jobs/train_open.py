@@ -9,8 +9,8 @@ from dpladder.config.shift import FurtherTest
 from dpladder.errors import Refused
 from dpladder.jobs.arena import arena_of
 from dpladder.jobs.evaluate import class_names, groups_of
-from dpladder.jobs.features import part_of, read
 from dpladder.jobs.record import write_record
+from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn.measures import tables
 from dpladder.learn.measures.tested import ReleasedCounts
@@ -41,7 +41,7 @@ def train_open(task: Task[TrainOpen]) -> None:
         model = tables.MeasuredModel(
             answer.weights, scorer, arena.constants, names, groups.released
         )
-        data = groups.restrict(read(task, part_of(task, part)))
+        data = groups.restrict(seen_part(task, part).read())
         return tables.exact(task.reads.measures, model, data)
 
     also = {one.name: counts(one.part, one) for one in task.reads.further}

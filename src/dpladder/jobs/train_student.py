@@ -8,9 +8,9 @@ from pathlib import Path
 
 from dpladder.jobs.candidates import of_chosen_candidate
 from dpladder.jobs.evaluate import class_names
-from dpladder.jobs.features import constants_of, part_of, read
 from dpladder.jobs.model_file import save_model
 from dpladder.jobs.record import write_record
+from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn import student, weights
 from dpladder.learn.measures import tables
@@ -20,14 +20,15 @@ from dpladder.plan.rule_params import TrainStudent
 
 def train_student(task: Task[TrainStudent]) -> None:
     task = of_chosen_candidate(task)
-    part = part_of(task, "unlabelled")
-    constants, (teacher, _) = constants_of(task, part), weights.load(Path(task.input["weights"]))
-    head, ridge = student.taught(teacher, read(task, part), constants.classes)
-    save_model(Path(task.output["weights"]), (head,), task, part, {"ridge": ridge})
+    teacher, _ = weights.load(Path(task.input["weights"]))
+    unlabelled = seen_part(task, "unlabelled")
+    constants = unlabelled.constants
+    head, ridge = student.taught(teacher, unlabelled.read(), constants.classes)
+    save_model(Path(task.output["weights"]), (head,), task, unlabelled, {"ridge": ridge})
     tested = None  # a private test part would have to count twice
     if "test" in task.reads.places.features:
         names = class_names(task.reads.classes, constants)
         model = tables.MeasuredModel((head,), ClassScorer(), constants, names)
-        tested = asdict(tables.exact("accuracy", model, read(task, part_of(task, "test"))))
+        tested = asdict(tables.exact("accuracy", model, seen_part(task, "test").read()))
     write_json(Path(task.output["metrics"]), tested)
     write_record(task, free="taught by a release on a source that the config declares public")
