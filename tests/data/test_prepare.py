@@ -176,6 +176,17 @@ def test_rows_that_claim_one_id_but_differ_count_as_nothing(tmp_path: Path) -> N
     ]
 
 
+def test_no_user_takes_another_users_records_away_by_claiming_their_ids(tmp_path: Path) -> None:
+    """Else one user more would move a sum by as many records as there are ids to claim."""
+    others = [{"id": name, "user": f"user {name}", "x": 1, "label": 0} for name in "abc"]
+    claims = [{"id": name, "user": "one more", "x": 2, "label": 1} for name in "abc"]
+    unit = Unit(by="user", cap=1)
+    alone, beside = (manifest(tmp_path, rows, unit=unit) for rows in (others, [*others, *claims]))
+    assert facts(alone) < facts(beside)
+    assert (beside.labels == 0).sum() == 3
+    assert (beside.labels == 1).sum() == 1
+
+
 def test_a_row_without_an_id_where_others_have_one_counts_as_nothing(tmp_path: Path) -> None:
     rows = [{"id": "a", "x": 1, "label": 0}, {"id": "", "x": 2, "label": 0}]
     assert sorted(manifest(tmp_path, rows).labels.tolist()) == [-1, 0]

@@ -3,8 +3,8 @@ canaries in it.
 
 A canary is a record in a direction across from the data's, shared with canaries of the other
 classes alone, and in the data by a fair coin. It is just long enough for its gradient to be
-clipped, and too short for the softmax to learn it: that gradient is one direction of length C at
-every step, and its trace in the released weights the largest that a record can leave, a shift of mu
+clipped, and too short for the softmax to learn it. So that gradient is one direction of length C at
+every step. Its trace in the released weights is the largest that a record can leave: a shift of mu
 beside noise of deviation 1, less a little for momentum. Nothing but the released weights is looked
 at, and only the surest guesses count (audit/engine/one_run.py).
 

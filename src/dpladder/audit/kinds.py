@@ -1,6 +1,7 @@
-"""Every kind of query, attacked as it is declared and as the curator answers it: under both
-relations, on full batches and on samples, with one record to a unit and two, and one view of it and
-two, wherever a config can ask for that.
+"""Every kind of query, attacked as it is declared and as the curator answers it.
+
+The cells of a kind are all that a config can ask for: both relations, full batches and samples, one
+record to a unit and two, and one view of it and two.
 
 What a learner makes of answers is post-processing, which the blind check holds (audit/blind.py).
 """

@@ -1,8 +1,8 @@
 """Every private search, attacked in the rule that runs it: the model that it puts out, with all
 that it trained kept secret.
 
-On records that contribute nothing the model is the noise of one training, and no more; without
-noise a unit moves it by what that training is charged, and no more; and nobody may tell two
+On records that contribute nothing the model is the noise of one training, and no more. Without
+noise a unit moves it by what that training is charged, and no more. And nobody may tell two
 neighbours apart by more than the whole search claims. What the winner's choice adds is far below
 that claim: for it, tests/statistical looks at whole searches of toys.
 """

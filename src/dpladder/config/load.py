@@ -71,14 +71,20 @@ MOST_ENTRIES = 100_000
 
 @dataclass(frozen=True)
 class Project:
-    """Every experiment of a config, resolved and checked. The base is called main and comes first.
-    `repeats` names the further repeats of each experiment, which are experiments too; `networks`
-    the further networks that an experiment tries (plan/candidates.py); `grid` names,
-    of each experiment that is a cell of the grid, its place on each axis; `choices` says of each
-    what was left to the plan; `resolved_choices`, what was chosen, under digests of what that hung
-    on. `reused_versions`: of each question that the ledgers hold an answer to, the versions that
-    answered it; `anew`: the questions that respend asks once more; `owners`: memory of
-    `job_identity.owner`."""
+    """Every experiment of a config, resolved and checked.
+
+    Attributes:
+        experiments: by name; the base is called main and comes first.
+        repeats: the further repeats of each experiment, which are experiments too.
+        networks: the further networks that an experiment tries (plan/candidates.py).
+        grid: of each experiment that is a cell of the grid, its place on each axis.
+        choices: what each experiment left to the plan, in words.
+        resolved_choices: what was chosen, under digests of what that followed from.
+        reused_versions: of each question that the ledgers hold an answer to, the versions that
+            answered it.
+        anew: the questions that respend asks once more.
+        owners: memory of `job_identity.owner`.
+    """
 
     experiments: dict[str, Config]
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -23,15 +23,23 @@ CPU_BATCH = 32
 
 @dataclass(frozen=True)
 class Encoder:
-    """How records become rows. `load` turns one view of a record into an array of fixed shape, or
-    raises; `encode` maps batches of exactly `batch` such arrays to rows; `blank` is what stands in
-    for a record that is missing or bad; `facts` name all that the rows follow from.
+    """How records become rows: each by itself, whatever else is in its batch.
+
+    Attributes:
+        width: numbers of a row.
+        batch: records that are encoded at a time, always as many.
+        blank: what stands in for a record that is missing or bad.
+        load: turns one view of a record into an array of fixed shape, or raises. View 0 is the
+            record itself; of a text a view is the number of a span.
+        encode: maps batches of exactly `batch` such arrays to rows.
+        facts: name all that the rows follow from.
+        on_gpu: whether rows are made there.
     """
 
     width: int
     batch: int
     blank: Rows
-    load: Callable[[Any, int], Rows]  # view 0 is the record itself; of a text, the number of a span
+    load: Callable[[Any, int], Rows]
     encode: Callable[[Iterable[Rows]], Iterator[Rows]]
     facts: Mapping[str, str | int]
     on_gpu: bool = False

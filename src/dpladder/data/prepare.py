@@ -4,21 +4,22 @@ of the data this is.
 Everything about a unit follows from that unit's own records and a key, never from its position or
 its neighbours, so one unit more or less changes one unit's rows in one part.
 
-**Copies.** Where a source has no ids, a record *is* all that its source says of it: its content,
-and its row in a table, its folder or what stands beside it in other arrays, whatever the config
-reads of these (`Source.line`). So two experiments with other labels, columns, groups or classes
-part the same people alike. Exact copies are one record and count once. The map from a list to its
-set moves neighbours to neighbours, randomness drawn from record ids stays independent between rows
-(two rows under one id would fall into a Poisson batch together, which its amplification does not
-allow), and an image that someone stored twice is protected as the one image it is. Data in which
-equal rows are different people has ids to say so.
+**Copies.** Where a source has no ids, a record *is* all that its source says of it. That is its
+content, and its row in a table, its folder or what stands beside it in other arrays, whatever the
+config reads of these (`Source.line`). So two experiments with other labels, columns, groups or
+classes part the same people alike. Exact copies are one record and count once, for three reasons.
+The map from a list to its set moves neighbours to neighbours. Randomness drawn from record ids
+stays independent between rows: two rows under one id would fall into a Poisson batch together,
+which its amplification does not allow. And an image that someone stored twice is protected as the
+one image it is. Data in which equal rows are different people has ids to say so.
 
-**Conflicts.** Rows that claim one id but differ count as nothing, all of them. So one row more adds
-a record or takes one away, and never puts one in the place of another, which would move a sum twice
-as far as is charged.
+**Conflicts.** Rows of one unit that claim one id but differ count as nothing, all of them. So one
+row more adds a record or takes one away, and never puts one in the place of another, which would
+move a sum twice as far as is charged. A record's id holds within its unit: no user's rows meet
+another user's, whatever ids they claim.
 
 **Missing records.** A file or a text that is missing or empty is a record by its place alone, and
-counts as nothing: by its content all of them would be one record for each label, and nobody would
+counts as nothing. By their content all of them would be one record for each label, and nobody would
 see that they are many.
 
 **Spans.** A document that is cut into spans stands here first as one row, so that copies and

@@ -59,11 +59,11 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         numbers = count()
 
         def trained(asks: Sequence[Ask]) -> list[Answer]:
-            named = [NamedAsk(str(next(numbers)), ask, learner, search) for ask in asks]
+            batch = [NamedAsk(str(next(numbers)), ask, learner, search) for ask in asks]
             return [
                 # what costs nothing by itself is seen through its score alone
                 replace(answer, weights=()) if ask.within in uncharged else answer
-                for ask, answer in zip(asks, answers(bench, named)[0], strict=True)
+                for ask, answer in zip(asks, answers(bench, batch)[0], strict=True)
             ]
 
         outcome = run_alone(found_by.run(setting, meter, data.units), trained)

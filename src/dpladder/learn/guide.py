@@ -6,9 +6,9 @@ The weight follows from variances, so there is nothing to choose (Amid et al. 20
 2112.00193, leave it to a search). What counts is the error that each mean gradient puts into a
 logit, for records x of one length L. Over a whole training noise of deviation s = C / (n0 mu) puts
 s^2 L^2 into each of m logits. The public mean of P gradients r x'^T of length C at most puts
-E|r|^2 E(x.x')^2 / P into all of them together, which is C^2 L^2 / (P k): k = L^4 / E(x.x')^2 is how
-many directions features take up, 18 of 1,280 for images of digits and 86 of 384 for verses. On full
-batches that weighs the public mean, beside the private one, by
+E|r|^2 E(x.x')^2 / P into all of them together, which is C^2 L^2 / (P k). Here k = L^4 / E(x.x')^2
+is how many directions features take up: 18 of 1,280 for images of digits, 86 of 384 for verses. On
+full batches that weighs the public mean, beside the private one, by
 
     lambda = P m k / (n0 mu)^2,
 
@@ -21,9 +21,9 @@ Where a share of them is missing, its square, less what the count's noise makes 
 public mean's squared error, which is 1 / P of a sample of the same kind.
 
 What a network's head sees keeps its mean m, which is the longest direction and tells no classes
-apart. There both errors are those of x - m alone: noise puts s^2 D^2 into each logit, for D^2 =
-E|x - m|^2, the public mean C^2 D^4 / (P k L^2), so that k of the directions of x - m counts L^2 /
-D^2 times. A network is guided by the law of its head, a batch of public records a step: over a
+apart. There both errors are those of x - m alone. With D^2 = E|x - m|^2 noise puts s^2 D^2 into
+each logit, and the public mean C^2 D^4 / (P k L^2), so that k of the directions of x - m counts L^2
+/ D^2 times. A network is guided by the law of its head, a batch of public records a step: over a
 training those average as P does, or as all that the batches hold, where they are fewer. A head that
 is bought for the network looks, and what it found its sample worth is released with it.
 """

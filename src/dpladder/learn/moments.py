@@ -306,8 +306,8 @@ def trace_per_record(records: Records, of: OfRecord, *arguments: Any) -> OfRecor
     each = vmap(of, (0, 0, *[None] * len(arguments)))
     traced: OfRecord = make_fx(each, _products_of_rows())(x, labels, *arguments)
     noise = torch.randn(1, x.shape[1], generator=torch.Generator().manual_seed(0)).to(x)
-    found = traced(noise.repeat(len(x), 1), labels, *arguments)
-    if not torch.equal(found.nan_to_num(), found[:1].expand_as(found).nan_to_num()):
+    values = traced(noise.repeat(len(x), 1), labels, *arguments)
+    if not torch.equal(values.nan_to_num(), values[:1].expand_as(values).nan_to_num()):
         raise Refused(
             "a function of a plug-in rounds a record by its place among others, so that one record "
             "could move what all others add. Nothing was answered. Write its products as sums of "

@@ -240,8 +240,8 @@ class LossSums(OfModel):
     A record's loss, the mean over its views, is cut to between 0 and the bound, so each sum is one
     of numbers from 0 to 1: replaced, a unit moves it no further than added. It moves `points` sums
     together by the root of their number. Over a sample a loss at its bound is one unit's bounds
-    away from "nobody sampled", and so the law is `opposite` there: with the range's, gamma 2, every
-    1, q 0.02 and 50 steps, an epsilon of 8.0 was stated and 31.3 was true.
+    away from "nobody sampled", so the law is `opposite` there. By the range's an epsilon of 8.0 was
+    stated and 31.3 was true (gamma 2, every 1, q 0.02, 50 steps).
 
     Sensitivity: cap sqrt(points) in units of the bound; over samples, 2 cap sqrt(points) where
     a unit is replaced.

@@ -34,9 +34,9 @@ LONGEST = 1e30
 class Records:
     """What a record contributes depends on its own row of each of these, and on nothing else.
 
-    Chunks are all of one size, the last ones filled up with rows that count as nothing: a matrix
-    product rounds a row in another way where the number of rows differs, and a record would change
-    its contribution when a neighbour comes.
+    Chunks are all of one size, the last ones filled up with rows that count as nothing. A matrix
+    product rounds a row in another way where the number of rows differs: a record would change its
+    contribution when a neighbour comes.
 
     Attributes:
         features: a tensor (rows, views, width) once resident; before, as they are stored, without

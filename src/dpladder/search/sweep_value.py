@@ -1,8 +1,8 @@
 """The price of looking: which trials a total should buy, if any.
 
-Trials cost the final training some of its budget, and their noised scores say the more about the
-best step the stronger the signal is: the strength, n0 times mu, of all records beside the noise
-that hides one of them. What a sweep gains on public data of each strength is simulated beforehand
+Trials cost the final training some of its budget. Their noised scores say the more about the best
+step the stronger the signal is: n0 times mu, all records beside the noise that hides one of them.
+What a sweep gains on public data of each strength is simulated beforehand
 (`python tools/price_looks.py`, which writes the table here), noise of the scores included. Nothing
 private is asked.
 """

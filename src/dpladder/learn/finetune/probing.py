@@ -25,11 +25,17 @@ def refuse_mixing(owners: Ownership, chunk: int, views: int, width: int, classes
     """Refuse a network in which a record's gradient hangs on more than the record.
 
     Privacy rests on that, so see it on this very module, machine and number of threads, on public
-    noise, to the last bit: with another record among them, all others' logits and gradients stay
-    the same; and one record has the same logits in every place of a chunk, for whoever joins moves
+    noise, to the last bit. With another record among them, all others' logits and gradients stay
+    the same. And one record has the same logits in every place of a chunk: whoever joins moves
     those behind by a place, and the last bit of a logit may decide on a gradient's direction. From
     there on a gradient is linear, and its rounding is paid for (LOOSE in clipping.py): by its place
     it may differ by that.
+
+    Args:
+        owners: of the network's trained tensors.
+        chunk: records computed at a time.
+        views, width: of a record.
+        classes: of labels.
     """
     random = torch.Generator().manual_seed(0)
     draw, count = owners.tuned.module.draw, max(chunk, 2)

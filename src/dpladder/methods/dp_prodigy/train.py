@@ -40,14 +40,21 @@ def train(
 def prodigy(learner: GrowingSteps) -> UpdateFactory:
     """An update whose step size grows with the noised gradients, Prodigy's or D-Adaptation's.
 
-    Mishchenko & Defazio 2024, Algorithm 1, with weights 1: the step size is d^2 over the root of
-    d^2 G^2 plus the sum of all d^2 |g|^2 so far, and d is the largest estimate so far, sum of eta
-    <g, x0 - x> over |x - x0|, of the distance from x0 to the optimum. What is released is the last
-    iterate, not their average: under noise it predicts better.
+    Prodigy (Mishchenko & Defazio 2024, Algorithm 1, with weights 1) has the step size
 
-    D-Adaptation (Defazio & Mishchenko 2023, its gradient descent) has the step size d over the root
-    of G^2 plus the sum of all |g|^2, and the estimate (|s|^2 - sum of eta^2 |g|^2) / 2 |s| with s =
-    x0 - x, which is the same one: what |s|^2 gains in a step is 2 eta <g, x0 - x> + eta^2 |g|^2."""
+        d^2 / sqrt(d^2 G^2 + sum of d^2 |g|^2 so far).
+
+    d is the largest estimate so far of the distance from x0 to the optimum, sum of eta <g, x0 - x>
+    over |x - x0|. What is released is the last iterate, not their average: under noise it predicts
+    better.
+
+    D-Adaptation (Defazio & Mishchenko 2023, its gradient descent) has the step size
+
+        d / sqrt(G^2 + sum of |g|^2 so far)
+
+    and the estimate (|s|^2 - sum of eta^2 |g|^2) / 2 |s| with s = x0 - x. It is the same one, for
+    |s|^2 gains 2 eta <g, x0 - x> + eta^2 |g|^2 in a step.
+    """
 
     def begin(first: Tensor, _: float) -> Update:
         start = first.clone()

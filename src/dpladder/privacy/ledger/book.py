@@ -271,9 +271,14 @@ def admit(
     """What a reservation would charge. Writes nothing.
 
     A question has one unused reservation at most. It stands at the same price, versions and code,
-    while `units` are known as they were; of questions that are asked `anew`, even what is used is
-    reserved once more, and a job that proves unchanged when it runs is restored and gives that
-    back.
+    while `units` are known as they were. Of questions that are asked `anew`, even what is used is
+    reserved once more; a job that proves unchanged when it runs is restored and gives that back.
+
+    Args:
+        terms, state: of the lineage.
+        items: what each question is to cost; each question once.
+        anew: questions that are to be asked once more.
+        units: by what units are known, where their parts follow from it.
 
     Returns:
         The items that would be new charges, and the tokens of unused reservations that they
