@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from support import Silent
 
 from dpladder.audit import searches
 from dpladder.audit.rules import terms
-from dpladder.audit.scene import LINEAGE, Units, job_environment, scene_folder
+from dpladder.audit.scene import CLASSES, LINEAGE, Units, job_environment, scene_folder
+from dpladder.config.learners import learner_of
+from dpladder.config.model import Resources
+from dpladder.config.sweep_sections import Search
 from dpladder.errors import Refused
+from dpladder.jobs import run_trial
 from dpladder.jobs.estimate_head import release_of
 from dpladder.jobs.release import release_once
 from dpladder.jobs.run import run_rule
 from dpladder.learn import layers, linear
+from dpladder.learn.data import Data
 from dpladder.learn.finetune import predict
+from dpladder.learn.interface import TOGETHER, Constants
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
+from dpladder.search.bench import Bench, NamedAsk, answers
+from dpladder.search.protocol import Ask
 
 UNITS: Units = tuple((((1.0, 0.5, place / 20), place % 2),) for place in range(20))
 SWEEP = {"sweep": {"rungs": [{"epsilon": 4.0, "trials": 1}]}}
@@ -110,3 +121,93 @@ def test_a_head_is_charged_only_where_its_network_can_be_trained(
         same = other.task("estimate_head", {}, UNITS)
         assert same.cfg["network"] != task.cfg["network"]
         assert same.public_cfg == task.public_cfg  # it starts every network from the same head
+
+
+@pytest.fixture
+def products(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[set[Any], set[Any]]]:
+    """The shapes of heads and records that were tried on public noise, and of those of trainings."""
+    tried: set[Any] = set()
+    trained: set[Any] = set()
+    refuse_places, logits_by = linear.refuse_places, linear.logits_by
+    shapes = trained
+
+    def trying(*arguments: Any) -> None:
+        nonlocal shapes
+        shapes = tried
+        refuse_places(*arguments)
+        shapes = trained
+
+    def noting(flat: Any, chunk: int) -> Any:
+        logits = logits_by(flat, chunk)
+
+        def noted(x: Any) -> Any:
+            shapes.add((chunk, *flat.shape, *x.shape))
+            return logits(x)
+
+        return noted
+
+    linear._refuse_places.cache_clear()
+    monkeypatch.setattr(linear, "refuse_places", trying)
+    monkeypatch.setattr(linear, "logits_by", noting)
+    yield tried, trained
+    linear._refuse_places.cache_clear()
+
+
+class Closing(Silent):
+    def close(self) -> None:
+        pass
+
+
+N0, WIDTH, ONE = 300, 7, Resources(threads=1)
+ONE_VIEW, SEVERAL_VIEWS = (learner_of({"name": "dp_gd", "augment": views}) for views in (1, 3))
+
+
+@pytest.mark.parametrize("share", [1.0, 0.3], ids=["all", "a part"])
+@pytest.mark.parametrize("learner", [ONE_VIEW, SEVERAL_VIEWS], ids=["one view", "several views"])
+def test_every_product_of_a_searchs_trainings_is_tried_beforehand(
+    share: float, learner: Any, products: tuple[set[Any], set[Any]]
+) -> None:
+    """Trainings of several lengths leave a pass one by one, and some see a part of the records."""
+    tried, trained = products
+    constants, search = Constants(N0, 3, WIDTH), Search(eta=(0.01, 5.0), steps=(2, 6))
+    layers.ready(learner, constants, ONE, TOGETHER, share < 1)
+    data = Data(np.ones((200, learner.views, WIDTH), np.float32), np.zeros(200, np.int64))
+    meters: Any = lambda training, draws: Closing()  # noqa: E731
+    asks = [
+        NamedAsk(str(place), Ask(4.0 + 8 * (place % 4), 0.5, share=share), learner, search)
+        for place in range(70)
+    ]
+    answers(Bench(data, constants, ONE, meters), asks)
+    assert len(trained) > 3
+    assert trained <= tried
+
+
+@pytest.mark.parametrize(("name", "on_parts"), [("liu_talwar", False), ("propose_test", True)])
+def test_a_search_says_how_it_trains(
+    name: str, on_parts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(learner: Any, constants: Any, resources: Any, trainings: int, parts: bool) -> None:
+        raise Refused(f"{trainings} {parts}")
+
+    changes, wildcards = ASKING[f"private_search {name}"]
+    with scene_folder(b"the key of tests of what is ready"[:32]) as made:
+        scene = made.scene(terms("add_remove"), changes)
+        task = scene.task("private_search", wildcards, UNITS)
+        monkeypatch.setattr(layers, "ready", refuse)
+        with (
+            job_environment(scene.folder, scene.home),
+            pytest.raises(Refused, match=f"^{TOGETHER} {on_parts}$"),
+        ):
+            run_rule(task)
+
+
+def test_every_product_of_a_rung_is_tried_beforehand(products: tuple[set[Any], set[Any]]) -> None:
+    tried, _ = products
+    with scene_folder(b"the key of tests of what is ready"[:32]) as made:
+        scene = made.scene(terms("add_remove"), SWEEP)
+        task = scene.task("run_trial", {"rung": "0", "trial": "0"}, UNITS)
+        with job_environment(scene.folder, scene.home):
+            release = run_trial._release([run_trial._prepare_trial(task)] * 3)
+            assert release.ready is not None
+            release.ready()
+    assert {heads // CLASSES for _, heads, *_ in tried} == {1, 2, 3}

@@ -239,6 +239,7 @@ from dpladder.config.model import Resources
 from dpladder.config.learners import method
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.data import Data
+from dpladder.learn.trainings import declare, train
 from dpladder.privacy.release.meter import Meter
 class Source:
     def stream(self, name, index):

@@ -17,7 +17,7 @@ from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task
-from dpladder.learn.interface import Constants, Weights
+from dpladder.learn.interface import TOGETHER, Constants, Weights
 from dpladder.learn.trainings import weights_of
 from dpladder.plan.rule_params import SearchPrivately
 from dpladder.privacy.accounting.events import Counted
@@ -70,7 +70,10 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         head, choice = _head(outcome, learner, constants), _choice(setting, outcome)
         save_model(folder / "weights.safetensors", head, task, train, choice)
 
-    ready = partial(weights_of(learner).ready, learner, constants, task.resources)
+    on_parts = any(draw.distribution == "mask" for draw in declared.draws)
+    ready = partial(
+        weights_of(learner).ready, learner, constants, task.resources, TOGETHER, on_parts
+    )
     inputs = train.inputs("train")
     return single(task, reservation, spends, declared.draws, inputs, ("weights",), produce, ready)
 

@@ -145,7 +145,8 @@ def _run(trials: Sequence[Prepared]) -> None:
 def _release(trials: Sequence[Prepared]) -> Release:
     def ready() -> None:
         for one in trials:
-            one.training.ready(one.task.resources)
+            alike = sum(other.candidate == one.candidate for other in trials)
+            one.training.ready(one.task.resources, alike)
 
     return Release([one.release_request() for one in trials], partial(_produce, trials), ready)
 

@@ -17,6 +17,8 @@ from dpladder.network.facts import Network
 from dpladder.privacy.accounting.draws import Draw
 from dpladder.privacy.accounting.events import Counted, Relation
 
+TOGETHER = 32  # trainings that share a pass, at most: products of so many are tried beforehand
+
 Shape = tuple[int, ...]
 # one matrix per layer; one column more than its input is the bias
 Weights = tuple[NDArray[np.float32], ...]

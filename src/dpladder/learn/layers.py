@@ -13,11 +13,19 @@ from dpladder.learn.public_head import SeenByHead
 from dpladder.learn.scorers import Scorer
 
 
-def ready(learner: LearnerSection, constants: Constants, resources: Resources) -> None:
-    """Refuse what cannot be trained on this machine, before a training is charged."""
+def ready(
+    learner: LearnerSection,
+    constants: Constants,
+    resources: Resources,
+    trainings: int = 1,
+    parts: bool = False,
+) -> None:
+    """Refuse what cannot be trained on this machine, before a training is charged. `trainings`: how
+    many may share a pass; `parts`: whether some are on parts of the records."""
     from dpladder.learn import linear  # which starts torch
 
-    linear.refuse_places(constants, resources, learner.constant_feature)
+    bias, views = learner.constant_feature, learner.views
+    linear.refuse_places(constants, resources, bias, views, trainings, parts)
 
 
 def tensors(learner: LearnerSection, constants: Constants) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from dpladder.config.model import Resources
 from dpladder.errors import Refused
 from dpladder.learn.bounds import Scale, clip
 from dpladder.learn.data import Data
-from dpladder.learn.interface import Constants
+from dpladder.learn.interface import TOGETHER, Constants
 from dpladder.learn.links import SOFTMAX, Link
 from dpladder.learn.queries import LinearHead
 from dpladder.learn.records import Bounded, Guide, Records, Rows, Sums, load, prepare
@@ -116,42 +116,55 @@ def _chunk(constants: Constants, device: torch.device) -> int:
     return min(CHUNK[device.type], 64 * math.ceil(constants.n0 * constants.cap / 56))
 
 
-def refuse_places(constants: Constants, resources: Resources, bias: bool = False) -> None:
+def refuse_places(
+    constants: Constants,
+    resources: Resources,
+    bias: bool = False,
+    views: int = 1,
+    trainings: int = 1,
+    parts: bool = False,
+) -> None:
     """Refuse a machine that rounds a record's logits by its place among others.
 
     Where logits are huge, the last bit of one decides on a gradient's direction, and whoever joins
     moves those behind by a place. Then one unit would move more than its own contribution, and no
     sensitivity would hold. Products by the libraries that are known round alike at every place
-    (`logits_by`); this sees it on this very machine, on public noise, to the last bit.
+    (`logits_by`); this sees it on this very machine, on public noise, to the last bit, of each
+    product that a training may ask for.
 
     Args:
         constants: shapes that a training will have.
         resources: threads and device.
         bias: whether a feature of 1 is added.
+        views: of each record.
+        trainings: how many may share a pass. Those with fewer steps leave it one by one.
+        parts: whether trainings on parts of the records come too. Their chunks are smaller; on a
+            GPU, which has a thousand sizes, those are not tried.
 
     Raises:
         Refused: a record's logits differ from one place to another. Nothing was charged yet.
     """
     device = prepare(resources)
-    width = constants.dimension + bias
-    _refuse_places(constants.classes, width, _chunk(constants, device), device)
+    width, whole = constants.dimension + bias, _chunk(constants, device)
+    torch.set_num_threads(1)  # as in the threads of a step
+    for chunk in range(64, whole + 1, 64) if parts and device.type == "cpu" else [whole]:
+        for together in range(1, min(trainings, TOGETHER) + 1):
+            _refuse_places(constants.classes * together, width, chunk, views, device)
     torch.set_num_threads(resources.threads)
 
 
 @cache
-def _refuse_places(classes: int, width: int, chunk: int, device: torch.device) -> None:
-    torch.set_num_threads(1)  # as in the threads of a step
+def _refuse_places(rows: int, width: int, chunk: int, views: int, device: torch.device) -> None:
     random = torch.Generator().manual_seed(0)
-    records = torch.randn(1, width, generator=random).to(device).repeat(chunk, 1)
-    for trials in (1, *(several for several in (3, 32) if classes * several <= 512)):
-        heads = torch.randn(classes * trials, width, generator=random).to(device)
-        logits = logits_by(heads, chunk)(records)
-        if not torch.equal(logits, logits[:, :1].expand_as(logits)):
-            raise Refused(
-                "on this machine a product rounds a record by its place among others, so that one "
-                "record could move what all others add. Nothing was charged. Install PyTorch in "
-                "the version that dpladder was tested with (envs/), or train on another machine."
-            )
+    records = torch.randn(1, width, generator=random).to(device).repeat(chunk * views, 1)
+    heads = torch.randn(rows, width, generator=random).to(device)
+    logits = logits_by(heads, chunk)(records)
+    if not torch.equal(logits, logits[:, :1].expand_as(logits)):
+        raise Refused(
+            "on this machine a product rounds a record by its place among others, so that one "
+            "record could move what all others add. Nothing was charged. Install PyTorch in "
+            "the version that dpladder was tested with (envs/), or train on another machine."
+        )
 
 
 def threads_of(records: Records, resources: Resources) -> int:

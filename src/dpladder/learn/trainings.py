@@ -13,7 +13,7 @@ from dpladder.config.learners import Learner, method
 from dpladder.config.model import Resources
 from dpladder.learn import score
 from dpladder.learn.data import Data
-from dpladder.learn.interface import Constants, Declaration, Hyper, Weights
+from dpladder.learn.interface import TOGETHER, Constants, Declaration, Hyper, Weights
 from dpladder.learn.queries import declared
 from dpladder.learn.scorers import ClassScorer, FindingScorer, Scorer
 from dpladder.privacy.release.meter import Meter
@@ -97,7 +97,8 @@ def train_many(
     trainings = [*zip(hypers, queries, meters, strict=True)]
     together = shares_a_pass(learner, hypers[0], constants)
     weights_found: list[Weights] = []
-    for group in [trainings] if together else [[one] for one in trainings]:
+    size = TOGETHER if together else 1
+    for group in (trainings[first : first + size] for first in range(0, len(trainings), size)):
         group_hypers, group_queries, through = zip(*group, strict=True)
 
         def begin(inputs: Any, asks: Any, hypers: Any = group_hypers) -> Any:

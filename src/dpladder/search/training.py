@@ -25,9 +25,10 @@ class Training:
     constants: Constants
     declared: Declaration
 
-    def ready(self, resources: Resources) -> None:
-        """Refuse, before it is charged, a training that cannot be run."""
-        weights_of(self.learner).ready(self.learner, self.constants, resources)
+    def ready(self, resources: Resources, together: int = 1) -> None:
+        """Refuse, before it is charged, a training that cannot be run, beside so many others over
+        one pass, itself included."""
+        weights_of(self.learner).ready(self.learner, self.constants, resources, together)
 
     def run(self, data: Data, meter: Meter, resources: Resources) -> Weights:
         """Released weights. Guarantee: that of the declared draws (`learn.trainings.train`)."""

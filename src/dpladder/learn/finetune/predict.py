@@ -28,9 +28,15 @@ ROWS = 32  # of logits computed at a time
 FEW = 4  # of losses: a language model has a logit for each of its words, at each token
 
 
-def ready(learner: Tuning, constants: Constants, resources: Resources) -> None:
+def ready(
+    learner: Tuning,
+    constants: Constants,
+    resources: Resources,
+    trainings: int = 1,
+    parts: bool = False,
+) -> None:
     """Refuse a network that cannot be trained, on public random records: before a training is
-    charged."""
+    charged. No two share a pass, and no search trains one (config/check.py)."""
     plan_chunks(learner, constants, prepare(resources), resources)
 
 

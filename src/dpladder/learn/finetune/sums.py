@@ -131,7 +131,7 @@ def plan_chunks(
     _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
     if learner.trains == "head":
         lower = _below_head(owners.tuned.module, learner, constants)
-        linear.refuse_places(lower, resources, learner.bias)
+        linear.refuse_places(lower, resources, learner.bias, learner.augment)
     return owners, chunk
 
 
