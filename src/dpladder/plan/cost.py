@@ -52,8 +52,13 @@ Spends = dict[Job, tuple[Spend, ...]]
 
 @dataclass(frozen=True)
 class TrialBudget:
-    """One trial's mu, split between its weights and its score: weights^2 + score^2 = total^2. What
-    is free is None."""
+    """One trial's mu, split between its weights and its score: weights^2 + score^2 = total^2.
+
+    Attributes:
+        total: of the trial.
+        weights: of its training; None where it solves sums that were released before.
+        score: of its count; None where it is counted on a source declared public.
+    """
 
     total: float
     weights: float | None
@@ -120,16 +125,24 @@ def _parallel(config: Config) -> bool:
 
 
 def samples(config: Config) -> bool:
+    """Whether trainings see Poisson samples, and so use up delta0."""
     return config.learner.sampling < 1.0
 
 
 def flatten_spends(spends: Spends) -> list[Spend]:
+    """All spends of some jobs, one after the other."""
     return [spend for of_job in spends.values() for spend in of_job]
 
 
 def sweep_costs(project: Project, name: str, config: Config) -> Spends:
     """The spends that every target of an experiment stands on: the noised mean of each network, the
-    sums that trainings share, and the sweep."""
+    sums that trainings share, and the sweep.
+
+    Args:
+        project: all experiments; a job that two of them share is the first one's.
+        name: of the experiment.
+        config: the experiment's.
+    """
     jobs: Spends = {}
     for network in project.networks_of(name):
         for rule, bought in rule_specs.purchases(project.experiments[network]):
@@ -157,7 +170,14 @@ def _trial_spends(config: Config, rung: int) -> tuple[Spend, ...]:
 
 def final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:
     """The final training, or the private search that puts its model out, and its evaluations on a
-    private test part: the further ones first, for their prices are given."""
+    private test part: the further ones first, for their prices are given.
+
+    Args:
+        project: all experiments.
+        name: of the experiment.
+        config: the experiment's.
+        target: the total, as the config has it.
+    """
     return tuple(
         job_identity.job_of_owner(project, name, rule, **job)
         for rule in (*FINALS, "evaluate_also", "evaluate", "evaluate_of")
@@ -177,9 +197,24 @@ def final_costs(
     before: list[Spend],
     priced: Mapping[Job, tuple[Spend, ...]],
 ) -> Spends:
-    """What a final model and its tests cost, in the order in which a total is divided: what is done
-    already, or another experiment's too, is `priced`; tests with an epsilon of their own come next;
-    the training gets what the total leaves."""
+    """What a final model and its tests cost, in the order in which a total is divided: what is
+    priced already, tests with an epsilon of their own, and the training, which gets what the total
+    leaves.
+
+    Args:
+        project: all experiments.
+        name: of the experiment.
+        config: the experiment's.
+        target: the total.
+        before: all that was spent before it on the same people.
+        priced: what is done already, or another experiment's too.
+
+    Returns:
+        The spends of each job, the final training first.
+
+    Raises:
+        Refused: the total leaves nothing, or next to nothing.
+    """
     final, *tests = final_jobs(project, name, config, target)
     spends = {job: priced[job] for job in (final, *tests) if job in priced}
     if final.rule == "evaluate_of" and final not in spends:

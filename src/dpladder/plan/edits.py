@@ -66,6 +66,11 @@ def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str
     This guards a purse and no privacy: what is spent stands in every figure, and the lifetime holds
     it. So it knows experiments by their names, and sees nothing from another folder. Counts that
     stopped a run cost next to nothing, and call for an edit: they are counted anew unsaid.
+
+    Args:
+        project: as it is configured now.
+        plan: of it.
+        states: what the ledgers hold, by lineage.
     """
     if project.main.mode == "research":
         return

@@ -107,7 +107,14 @@ class JobRequest:
 
 def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
     """What Snakemake compares for a job: the keys it reads, and the facts that are known without a
-    plan."""
+    plan. A job runs again when one of them changes, so nothing private may be among them: they lie
+    in `.snakemake`, for everybody.
+
+    Args:
+        project: all experiments.
+        rule: the job's.
+        wildcards: the job's, its experiment's name among them.
+    """
     config, kind = project.experiments[wildcards.get("experiment", BASE)], RULE_SPECS[rule].reads
     facts = {name: find for name, find in OF_PROJECT.items() if name in rule_params.facts_of(kind)}
     of_project = {
@@ -371,12 +378,18 @@ def measured_config(project: Project, experiment: str) -> Config | None:
 
 def question_id(config: Config, rule: str, wildcards: Wildcards, of: Config | None = None) -> str:
     """All that is known about a job before data is read, with no name and no version: config keys
-    and mechanisms, its ancestors' included, and those of the model that it measures, which may be
-    `of` another experiment. The trials of a rung have one.
+    and mechanisms, its ancestors' included, and those of the model that it measures.
 
-    Only mechanisms that ask are named, so that a rule that asks nothing comes and goes unnoticed.
-    What prepares data is left out: it may well make the same bytes as before, and a query names
-    those.
+    What two experiments ask alike is so one question, and is paid for once. A question that changes
+    is a new one, and pays. Only mechanisms that ask are named, so that a rule that asks nothing
+    comes and goes unnoticed. What prepares data is left out: it may well make the same bytes as
+    before, and a query names those.
+
+    Args:
+        config: the experiment's.
+        rule: the job's.
+        wildcards: the job's. The trials of a rung have one id.
+        of: the config of the experiment whose model is measured, where it is another one.
     """
     shared = {key: value for key, value in wildcards.items() if key != "trial"}
     return _question_id(config, rule, _sorted_wildcards(shared), of)
@@ -430,7 +443,13 @@ def code(project: Project, rule: str, wildcards: Wildcards) -> str:
 
 def versions(project: Project, rule: str, wildcards: Wildcards) -> Versions:
     """The versions of the mechanisms behind a job: of a release that is kept those that made it,
-    and of a free job those of a release that stands on it; else today's."""
+    and of a free job those of a release that stands on it; else today's. So an upgrade makes
+    nothing again that was paid for.
+
+    Args:
+        project: all experiments, with the versions that the ledgers hold answers of.
+        rule, wildcards: of the job.
+    """
     own_job = job(wildcards.get("experiment", BASE), rule, wildcards)
     config = project.experiments[own_job.experiment]
     if project.reused_versions and is_mechanism(rule):
@@ -456,7 +475,15 @@ def versions(project: Project, rule: str, wildcards: Wildcards) -> Versions:
 
 def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     """Everything in the config that a job's output depends on, its ancestors' keys included. What
-    comes before any trial is of one network."""
+    comes before any trial is of one network.
+
+    Args:
+        config: the experiment's.
+        rule, wildcards: of the job.
+
+    Returns:
+        Plain values by key, without those that change no output at their defaults.
+    """
     behind = ancestry(config, rule)
     if "run_trial" not in behind:
         config = networks_of(config)[0]
@@ -475,7 +502,13 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
 
 def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:
     """Of all experiments with an identical job the first in the config, whose outputs the others
-    read."""
+    read. It does the job, and its folder holds the outputs.
+
+    Args:
+        project: all experiments.
+        experiment: that asks.
+        rule, wildcards: of the job.
+    """
     own_wildcards = job(experiment, rule, wildcards).wildcards
     if (rule, own_wildcards) not in project.owners:
         firsts: dict[str, str] = {}
@@ -527,6 +560,7 @@ def job_of_owner(project: Project, experiment: str, rule: str, **wildcards: obje
 
 
 def job(experiment: str, rule: str, wildcards: Wildcards) -> Job:
+    """A job by its label, with wildcards in one order."""
     return Job(experiment, rule, _sorted_wildcards(wildcards))
 
 

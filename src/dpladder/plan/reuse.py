@@ -79,7 +79,14 @@ def questions_to_repeat(project: Project, items: Iterable[Item]) -> frozenset[st
 def notes_on_kept_releases(
     project: Project, states: Mapping[str, State], jobs: Iterable[Job]
 ) -> tuple[str, ...]:
-    """Of these jobs' releases, each thing once, with how many releases it is about."""
+    """What is to be told of releases that older versions made: each thing once, with how many
+    releases it is about.
+
+    Args:
+        project: all experiments.
+        states: what the ledgers hold, by lineage.
+        jobs: whose releases are looked at.
+    """
     notes: Counter[str] = Counter()
     for job in jobs:
         config, question = project.experiments[job.experiment], job_identity.question(project, job)

@@ -60,12 +60,21 @@ DEMO = ROOT / "config" / "config.yaml"
 
 @dataclass(frozen=True)
 class Parsed:
+    """What the Snakefile knows once it is parsed: from config and ledgers alone, no data.
+
+    Attributes:
+        project: every experiment, with what the plan chose for it.
+        plan: what each job costs.
+        document: the plan as others read it.
+    """
+
     project: Project
     plan: Plan
     document: PlanDocument
 
     @property
     def declared_plan(self) -> dict[str, Any]:
+        """What results/plan.json holds: nothing that changes while the plan is carried out."""
         return asdict(plan_without_ledger(self.document))
 
     def params(self, rule: str, wildcards: Mapping[str, str]) -> dict[str, Any]:
@@ -245,7 +254,14 @@ def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
 
 
 def refuse_new_charges(plan: Plan, states: Mapping[str, State], project: Project) -> None:
-    """Only new charges can be refused: a finished DAG at its limit may always be looked at."""
+    """Refuse a plan whose new charges have no room. Only new ones can be refused: a finished DAG at
+    its limit may always be looked at.
+
+    Args:
+        plan: what each job costs.
+        states: what the ledgers hold, by lineage.
+        project: all experiments.
+    """
     edits.refuse_unconfirmed_repeats(project, plan, states)
     home = open_home(create=False)
     for lineage, state in states.items():
@@ -272,9 +288,14 @@ def reserve(
     """Charge for all jobs that this run will start, in every lineage, before the first of them:
     either the whole run fits, or nothing is spent.
 
-    Jobs that need no charge are in `due` as well. What was reserved by a run that ended is given
-    back first where nobody asks for it any more. The plan was made without the ledger's lock, so it
-    is made once more with it."""
+    What was reserved by a run that ended is given back first where nobody asks for it any more. The
+    plan was made before the ledgers were opened, so it is made once more with what they hold now.
+
+    Args:
+        parsed: what the Snakefile knows.
+        wanted_jobs: rules with their wildcards; those that need no charge too.
+        executor: that jobs are sent to.
+    """
     need_submission(executor)
     jobs = {
         job_identity.job(wildcards.get("experiment", "-"), rule, wildcards)

@@ -34,7 +34,13 @@ from dpladder.privacy.statement.documents import (
 
 
 def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> PlanDocument:
-    """What `dpladder plan --json` puts out. `project`: for what a config says beside its prices."""
+    """What `dpladder plan --json` puts out.
+
+    Args:
+        plan: what each job costs.
+        states: what the ledgers hold, by lineage.
+        project: for what a config says beside its prices.
+    """
     deployment = project.main.deployment
     lineages = {
         lineage: replace(_lineage(plan, lineage), units=_units(project, lineage))

@@ -111,8 +111,13 @@ class Ask:
 
 @dataclass(frozen=True)
 class Answer:
-    """Private, both: `correct` always, the weights unless the method's theorem lets them go. They
-    are empty where a training costs nothing by itself."""
+    """What a search is sent of a training. Both are private.
+
+    Attributes:
+        weights: of the training, which may leave where the method's theorem lets them go. Empty
+            where a training costs nothing by itself: it is seen through its count alone.
+        correct: how many of the counted records they are right about, exact.
+    """
 
     weights: Weights
     correct: int
