@@ -71,7 +71,15 @@ def claims(
     views: int = 1,
     corruption: Corruption | None = None,
 ) -> Attrs:
-    """What a cache must say about itself to belong to a config and a version of the data."""
+    """What a cache must say about itself to belong to a config and a version of the data.
+
+    Args:
+        features: the config's section.
+        commitment: of the manifest, which names records and labels by a keyed digest.
+        part: whose records it holds.
+        views: of each record.
+        corruption: of a further test's images.
+    """
     how = {} if corruption is None else {"corruption": f"{corruption.kind} {corruption.severity}"}
     return {
         **how,
@@ -173,6 +181,12 @@ def merge(shards: Sequence[Path], root: Path, output: Path, key: bytes) -> Seque
     One shard is the whole and gets a second name, nothing is written again. Several are copied
     once, end to end: a virtual dataset would save that pass, but it cannot be memory-mapped, and
     every step of every trial reads the map.
+
+    Args:
+        shards: caches of one part, all of them, in any order.
+        root: of caches that are kept from run to run.
+        output: of the whole part.
+        key: home's, for seals.
     """
     opened = sorted((open_cache(path, key) for path in shards), key=_place)
     attrs = opened[0].attrs

@@ -29,13 +29,20 @@ BLOCK = 8192  # rows held in float64 at a time
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """`radius`: of the ball that records are scaled into before a noised mean is taken away, or,
-    where `exact`, the length that they are all scaled to. `constant`: the share of a centred
-    record's length that is a constant feature's. `depths`: the columns that are taken, before all
-    else; None where all are.
+    """From stored rows to those that a training sees, each row by itself.
 
     Released models map records alike: a new field goes also into jobs/seen.py (`_map_of`) and
-    use/standalone.py."""
+    use/standalone.py.
+
+    Attributes:
+        mean: that rows lose, public or released; None where they lose none.
+        radius: of the ball that rows are scaled into before a noised mean is taken away, so that
+            the mean is that of what it is taken from.
+        length: that rows are scaled to at last; None as they are.
+        constant: the share of a centred row's length that is a constant feature's.
+        exact: whether rows are all scaled to `radius`, and not only those beyond it.
+        depths: the columns that are taken, before all else; None where all are.
+    """
 
     mean: NDArray[np.float64] | None = None
     radius: float | None = None
@@ -52,6 +59,7 @@ class Map:
         return {name: value for name, value in facts.items() if name != "mean"} | {"depths": depths}
 
     def width(self, stored: int) -> int:
+        """Numbers of a mapped row, for rows of so many stored ones."""
         return (stored if self.depths is None else self.depths.width) + self._adds_constant
 
     @property
@@ -100,7 +108,15 @@ class Mapped:
 
 def ball(radius: float | None, length: float | Literal["as_is"]) -> tuple[float, bool]:
     """Where records are scaled to before their mean is noised: into a ball of their own, or all to
-    the public length."""
+    the public length. The radius is the mean's sensitivity, and public.
+
+    Args:
+        radius: of the config's `features.mean`; None where it has none.
+        length: of the config's `features.length`.
+
+    Returns:
+        The radius, and whether all records are scaled to it.
+    """
     if radius is not None:
         return radius, False
     if length == "as_is":
@@ -119,7 +135,7 @@ def shrink_mean(mean: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
 
 
 def plain_mean(features: NDArray[Any] | Mapped) -> NDArray[np.float64]:
-    """Of a sample that is declared public."""
+    """The plain mean of a sample that is declared public, exact, of shape (dimension,)."""
     total = np.zeros(features.shape[1])
     for block in _blocks(features):
         total += np.asarray(features[block], np.float64).sum(axis=0)

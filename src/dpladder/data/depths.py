@@ -43,9 +43,19 @@ class Depths:
     def mean_of(
         self, part: Depths, mean: NDArray[np.float64], noise: float
     ) -> tuple[NDArray[np.float64], float]:
-        """Of the mean of these depths, that of a part of them laid side by side, and the deviation
-        of its noise: each depth is scaled from its length among these to its length in the
-        part."""
+        """The mean of some of these depths laid side by side, from the mean of all of them.
+
+        Each depth is scaled from its length among these to its length in the part. So one noised
+        mean serves every choice of depths.
+
+        Args:
+            part: depths that are all among these.
+            mean: of these, released.
+            noise: sd of its noise in each coordinate.
+
+        Returns:
+            The part's mean, and the sd of its noise.
+        """
         ends = np.cumsum([end - start for start, end in self.spans])
         places = dict(zip(self.names, np.split(np.arange(ends[-1]), ends[:-1]), strict=True))
         scale = (len(self.names) / len(part.names)) ** 0.5
@@ -86,7 +96,14 @@ def depths_by_name(names: Sequence[str], known: Known, length: float) -> Depths:
 def depths_for(
     layers: Layers, known: Known, length: float, takes: Takes, model: str
 ) -> Depths | None:
-    """The depths that a config asks for; None where there is nothing to choose from."""
+    """The depths that a config asks for; None where there is nothing to choose from.
+
+    Args:
+        layers: of the config: names, or words that stand for some.
+        known: what was kept of the network, with widths.
+        length: of a whole row, which depths share evenly.
+        takes, model: what the network is, for what words stand for.
+    """
     if not known:
         return None
     return depths_by_name(

@@ -75,6 +75,11 @@ def batch_stream(start: Callable[[Rows], Any], device: Any, threads: int) -> For
     On a CPU every thread takes whole batches through the network by itself: nobody waits at
     barriers inside a layer, and rows do not depend on how many threads a job has. On a GPU one
     batch is in flight while the next is sent.
+
+    Args:
+        start: begins one batch's way through the network.
+        device: where it runs.
+        threads: on a CPU, how many batches are on their way at once.
     """
     import torch
 
@@ -102,9 +107,15 @@ def batch_stream(start: Callable[[Rows], Any], device: Any, threads: int) -> For
 def check_independence(
     forward: Forward, draw: Callable[[np.random.Generator], Rows], name: str
 ) -> None:
-    """Privacy rests on rows that follow from their own record alone, so see it on this machine with
-    public noise: reordered and among other neighbours, every row comes out the same to the last
-    bit.
+    """Refuse a network in which a row follows from more than its own record.
+
+    Privacy rests on that, so see it on this machine with public noise: reordered and among other
+    neighbours, every row comes out the same to the last bit.
+
+    Args:
+        forward: the pass over batches.
+        draw: makes a batch of public noise.
+        name: of the network, for the message.
     """
     random = np.random.default_rng(0)
     records, neighbours = draw(random), draw(random)

@@ -104,7 +104,25 @@ def extract(
     corruption: Corruption | None = None,
 ) -> None:
     """Write the cache of one shard to `output`, or point it at the whole part's cache where the
-    root has that already."""
+    root has that already.
+
+    Args:
+        manifest: which record is which.
+        features: the network, and what of it is kept.
+        part: whose records are extracted.
+        output: of the shard.
+        diagnostics: where it is noted which records are bad, for the owner's eyes.
+        root: of caches that are kept from run to run, private.
+        units_key, cache_key: home's, for contents and for seals.
+        shard, shards: which of how many.
+        threads: that batches share out.
+        views: of each record.
+        corruption: of a further test's images.
+
+    Raises:
+        Refused: the source changed since the manifest was made, or another tokenizer cut its
+            documents.
+    """
     known = read_manifest(manifest, cache_key)
     source = open_source(known.source, known.layout)
     network = _corrupting_encoder(encoder(features, source, threads), corruption)
@@ -215,8 +233,18 @@ def encode(
     batches: Iterable[NDArray[np.int64]],
     threads: int,
 ) -> Iterator[tuple[Rows, NDArray[np.uint8]]]:
-    """Batches of records, of at most the encoder's size, as rows that can be stored, and what is
-    wrong with each; filled up with rows that are none."""
+    """Batches of records as rows that can be stored, and what is wrong with each.
+
+    A batch always fills the encoder's size: a network may round a record in another way among
+    fewer.
+
+    Args:
+        encoder: of the network.
+        features: how rows are stored.
+        load: a record ready for the network, or a blank and the reason.
+        batches: numbers of records, at most the encoder's size each.
+        threads: that loading shares out.
+    """
     checks: deque[NDArray[np.uint8]] = deque()
     spans = spans_of(stored_depths(encoder.facts)) or [(0, encoder.width)]
 

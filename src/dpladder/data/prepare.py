@@ -315,6 +315,7 @@ def prepare(
 
 
 def read_manifest(path: Path, key: bytes) -> Manifest:
+    """A manifest as it was sealed; one that is damaged, or another home's, is refused."""
     file = sealed.read(path, key)
     if file.attrs.get("kind") != "manifest":
         raise BadInput(f"{path} is not a manifest. Run prepare_dataset again.")

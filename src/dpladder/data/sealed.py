@@ -59,7 +59,14 @@ class Sealed:
 def write(
     path: Path, arrays: Mapping[str, NDArray[Any] | Blocks], attrs: Attrs, key: bytes
 ) -> None:
-    """Write, seal, sync and only then give the file its name."""
+    """Write, seal, sync and only then give the file its name: who reads it reads all of it.
+
+    Args:
+        path: of the file.
+        arrays: whole, or to be written piece by piece.
+        attrs: what the file says of itself, which the seal covers too.
+        key: home's, for seals: nobody without it can make a file that is taken for one of these.
+    """
     blocks = {name: _as_blocks(array) for name, array in arrays.items()}
     with replacing(path) as temporary:
         try:

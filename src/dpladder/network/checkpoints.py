@@ -29,7 +29,13 @@ SIZED = ("patch_embed.proj.weight", "pos_embed", "relative_position_bias_table")
 
 
 def load_checkpoint(name: str, state: Mapping[str, Any], origin: str) -> Any:
-    """timm's network without its head, with the tensors of a checkpoint that are its own."""
+    """timm's network without its head, with the tensors of a checkpoint that are its own.
+
+    Args:
+        name: of timm's network.
+        state: the checkpoint, read without running code.
+        origin: where it is from, for messages.
+    """
     import timm
 
     model = timm.create_model(name, num_classes=0)

@@ -151,7 +151,14 @@ def _defaults(model: nn.Module) -> dict[str, Any]:
 
 @cache
 def network_of(name: str, until: str, image_size: int, weights: str = "random") -> Network:
-    """A network and a cut by their names, without a cache that told the rest."""
+    """A network and a cut by their names, without a cache that has the rest.
+
+    Args:
+        name: of timm's, or a bundled network's.
+        until: the last layer below the cut, or `input`.
+        image_size: in pixels.
+        weights: as `features.weights` has them.
+    """
     model: Any = model_of(Features(model=name, weights=weights))
     facts = digest(model.state_dict())
     if hasattr(model, "set_input_size"):

@@ -13,14 +13,22 @@ INPUT = "input"
 
 @dataclass(frozen=True)
 class Network:
-    """A public network, cut. `shape`: of one record's activations at the cut, which a cache holds
-    flattened. `pooling`: of a network for texts, what becomes of its last layer's tokens; none:
-    each is followed by the next, by a causal model; each: told by itself whether an answer starts
-    or ends there."""
+    """A public network, cut.
+
+    Attributes:
+        model: its name.
+        weights: bundled, pretrained, or a checkpoint's path.
+        sha256: of all its tensors.
+        image_size: in pixels; None of texts.
+        until: the last layer below the cut.
+        shape: of one record's activations at the cut, which a cache holds flattened.
+        pooling: of a network for texts, what becomes of its last layer's tokens. `none`: each is
+            followed by the next, by a causal model. `each`: whether an answer starts or ends there.
+    """
 
     model: str
-    weights: str  # bundled, pretrained, or a checkpoint's path
-    sha256: str  # of all its tensors
+    weights: str
+    sha256: str
     image_size: int | None
     until: str
     shape: tuple[int, ...]

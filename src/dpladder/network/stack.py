@@ -92,6 +92,7 @@ def _first_tensor(output: Any) -> Tensor:
 
 
 def check_layer(model: nn.Module, until: str) -> None:
+    """Refuse a cut behind a layer that the model has not, and say which it has."""
     names = [name for name, _ in model.named_modules() if name]
     if until not in names:
         blocks = [
@@ -173,7 +174,16 @@ def losses(reading: Reading) -> Callable[[nn.Module, Tensor], Tensor]:
 
 
 def upper_part(model: Any, until: str, tokens: int) -> tuple[nn.Module, Reading]:
-    """The part above the cut, and how it is called."""
+    """The part above the cut, and how it is called.
+
+    Args:
+        model: of transformers, for texts.
+        until: the last layer below the cut, or `input`.
+        tokens: of a record.
+
+    Raises:
+        BadInput: the rest needs more than rows and what each record takes in full.
+    """
     texts, mask = probes(vocabulary(model), tokens)
     with torch.no_grad():
         rows = lower_part(model, until)(texts, mask)
