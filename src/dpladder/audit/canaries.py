@@ -94,7 +94,17 @@ def released(
 
 
 def guess_membership(training: Training, weights: Floats, coins: Coins) -> Bound:
-    """Guess in or out, where the weights say it most clearly."""
+    """Guess in or out of released weights, where they say it most clearly.
+
+    Args:
+        training: whose claim is held against the bound.
+        weights: that it released, (classes, dimension).
+        coins: whether each canary was in the data.
+
+    Returns:
+        The best bound over several numbers of guesses; the chance of an error is shared out among
+        them.
+    """
     across = weights[:, CONSTANTS.dimension - DIRECTIONS :]
     scores = (across - across.mean(axis=0)).ravel()
     scores -= np.median(scores)  # coins are fair
@@ -114,6 +124,7 @@ def guess_membership(training: Training, weights: Floats, coins: Coins) -> Bound
 
 
 def sentence(bound: Bound) -> str:
+    """The result for people, in a line that begins with the verdict."""
     verdict = "ok    " if bound.ok else "FAILED"
     return (
         f"{verdict} one training with {bound.canaries} canaries: {bound.correct} of the "

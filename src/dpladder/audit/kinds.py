@@ -110,6 +110,7 @@ class Attack:
     tight: bool = False
 
     def grid(self) -> Iterator[GridCell]:
+        """The cells that the attack runs in."""
         ways = (
             get_args(Relation),
             (False, True)[: 1 + self.sampled],
@@ -119,6 +120,7 @@ class Attack:
         yield from self.cells or (GridCell(*each) for each in product(*ways))
 
     def mechanisms(self, name: str) -> Iterator[Mechanism]:
+        """The attack in each of its cells, by the kind's name and the cell's."""
         network = network_of(*NETWORK) if self.cut else None
         dimension = math.prod(network.shape) if network else len(NOTHING[0])
         for cell in self.grid():
@@ -149,6 +151,8 @@ class Asking:
     curators: dict[Any, Any] = field(default_factory=dict)
 
     def mechanism(self, name: str, tight: bool = False) -> Mechanism:
+        """The same as the engine attacks it: charged by what its queries declare, and answered by a
+        curator, so that a bound which the curator does not keep is seen."""
         costs = declared(self.queries, self.constants, DELTA0)
         relation = self.constants.relation
         # that noise is what it claims to be is seen without further records and views; what moves
@@ -183,6 +187,7 @@ class Asking:
         return released
 
     def ask_all(self, inputs: Any, queries: tuple[Query, ...]) -> Any:
+        """The method itself: it yields its questions, and returns every answer over its scale."""
         import torch
 
         answers = []

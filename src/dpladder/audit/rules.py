@@ -54,6 +54,8 @@ ALL_PRESENT = number_of_findings([PRESENT] * CLASSES)
 
 
 def counting(scenes: SceneFolder, kind: Kind, findings: bool = False) -> Mechanism:
+    """Units by class; of findings, those that have none, some and all. Some canary moves as many
+    counts as any unit can."""
     census = {"dataset": {"census": {"epsilon": EPSILON}}}
     scene = scenes.scene(terms(kind, 40.0), census, FINDINGS if findings else {})
     read = lambda folder: np.array(read_json(folder / "census.json")["counts"])  # noqa: E731
@@ -70,6 +72,7 @@ def counting_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def mean(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """The noised mean, under each relation by another way of bounding records."""
     # Records are scaled into a ball, or, where there is none, all to the public length.
     ball = {"mean": {"epsilon": EPSILON} | ({"radius": RADIUS} if kind == "add_remove" else {})}
     scene = scenes.scene(terms(kind, 40.0), {"features": ball | {"length": RADIUS}})
@@ -175,6 +178,8 @@ def trial(
     suffix: str = "",
     number: int = 0,
 ) -> Mechanism:
+    """A trial's weights and score, both in units of their noise: of one gradient step, so that what
+    is published is linear in what was noised."""
     sweep = {"rungs": [{"epsilon": EPSILON, "trials": number + 1}], "select": {"share": 0.3}}
 
     def read(folder: Path) -> Floats:

@@ -209,6 +209,14 @@ class Rule:
         return request
 
     def run(self, units: Units, meter: Meter, as_asked: ReleaseRequest) -> Floats:
+        """What the rule publishes on these units, by its own code, with a meter of the auditor's.
+
+        Args:
+            units: the data.
+            meter: all its noise.
+            as_asked: what it asked on other data: a rule that charges or draws by its data is
+                refused.
+        """
         request = self.release_request(units)
         if (list(request.spends), tuple(request.draws)) != (
             list(as_asked.spends),
@@ -237,7 +245,13 @@ class Rule:
         winner: Event | None = None,
         effort: float = 0.5,
     ) -> Mechanism:
-        """As its auditor sees it: the events are those that the ledger would be charged."""
+        """As its auditor sees it: the events are those that the ledger would be charged.
+
+        Args:
+            name: of the attack.
+            scale: the scale of each published number's noise, by what the rule asks.
+            neighbours, tight, winner, effort: as a `Mechanism` has them.
+        """
         request = self.release_request(neighbours[0][0])
         events = tuple(Counted(spend.event, spend.count) for spend in request.spends)
         return Mechanism(

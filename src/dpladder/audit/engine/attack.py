@@ -66,8 +66,21 @@ def run_audit(
     noise: Callable[[bytes, str, str], Streams] = SecretNoise,
     among: int | None = None,
 ) -> Report:
-    """Audit each mechanism with noise under `key`: home's subkey for audits, never the one for
-    noise. `among`: of how many in all, where a suite is shared out."""
+    """Audit each mechanism: what it draws, how its noise is spread, how far a unit moves what it
+    publishes, and how well neighbours can be told apart.
+
+    Args:
+        mechanisms: that are attacked.
+        key: home's subkey for audits, never the one for noise.
+        delta: that bounds on epsilon are computed at.
+        noise: streams of a key, a mechanism's name and a number.
+        among: how many mechanisms there are in all, where a suite is shared out. A false alarm has
+            a probability of FAMILY_ERROR for all of them together.
+
+    Returns:
+        Every check with what was claimed and measured. A mechanism that the meter refuses is a
+        finding too.
+    """
     if not mechanisms:
         raise BadInput("nothing to audit. Name at least one mechanism.")
     chance = FAMILY_ERROR / (CHANCE_CHECKS * (among or len(mechanisms)))

@@ -21,6 +21,17 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Finding:
+    """One check of one mechanism. It fails where what was measured lies outside `low` to `high`, or
+    is no number.
+
+    Attributes:
+        mechanism, check: what was looked at.
+        claimed: what the declaration says.
+        measured: what the runs show.
+        low, high: within which that may lie, false alarms allowed for.
+        note: more, for people.
+    """
+
     mechanism: str
     check: str
     claimed: float
@@ -36,6 +47,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
+    """All findings of an audit.
+
+    Attributes:
+        delta: that bounds on epsilon are computed at.
+        findings: of every check.
+        left_out: what was not run, and why.
+    """
+
     delta: float
     findings: tuple[Finding, ...]
     left_out: tuple[LeftOut, ...] = ()

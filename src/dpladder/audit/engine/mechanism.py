@@ -32,16 +32,24 @@ class Mechanism:
     """A mechanism as its auditor sees it: the event charged for one run, and how to run it on
     made-up data.
 
-    `run` returns what is published, with noise of `scale` (one figure, or one per number) made of
-    `draws`. On the first data set of all, every published number must be a constant plus noise; for
-    a learner, records that contribute nothing do that. `tight` promises that some pair of
-    neighbours reaches the claim, so that the audit can show that it sees: the bound must come
-    within a factor of two. Claim an epsilon of 6 to 20 then (2 or 3 for Laplace noise).
-
-    Of a search, which puts one of many trainings out, `winner` is that training's event: what is
-    published carries its noise, and may move by no more; the bound on epsilon is held against the
-    whole search. `effort`: of the usual number of runs, for what is slow. A `run` may have a method
-    `many`, which takes meters instead of one: what the workflow makes in one pass is attacked so.
+    Attributes:
+        name: of the attack.
+        event: what the ledger would be charged.
+        draws: that a run makes.
+        scale: of the noise in what is published: one figure, or one per number.
+        run: from data and a meter to what is published, a row of numbers. It may have a method
+            `many`, which takes meters instead of one: what the workflow makes in one pass is
+            attacked so.
+        neighbours: pairs of data sets. On the first one of all, every published number must be a
+            constant plus noise; for a learner, records that contribute nothing do that.
+        relation: what makes them neighbours.
+        tight: promises that some pair reaches the claim, so that the audit can show that it sees:
+            the bound must come within a factor of two. Claim an epsilon of 6 to 20 then (2 or 3 for
+            Laplace noise).
+        winner: of a search, which puts one of many trainings out, that training's event. What is
+            published carries its noise, and may move by no more; the bound on epsilon is held
+            against the whole search.
+        effort: share of the usual number of runs, for what is slow.
     """
 
     name: str
@@ -59,8 +67,18 @@ class Mechanism:
 def neighbours(
     base: Sequence[Unit], canaries: Sequence[Unit], relation: Relation
 ) -> tuple[tuple[tuple[Unit, ...], tuple[Unit, ...]], ...]:
-    """Every way in which one canary makes a neighbour of `base`. Under replace_one the first data
-    set of all holds the first canary, so let that be the one that contributes nothing."""
+    """Every way in which one canary makes a neighbour of some data.
+
+    Args:
+        base: units that both neighbours hold.
+        canaries: units that one neighbour has more, or in place of another. Under replace_one the
+            first data set of all holds the first canary, so let that be the one that contributes
+            nothing.
+        relation: `add_remove` or `replace_one`.
+
+    Returns:
+        Pairs of data sets. Under add_remove a canary joins nobody like it, and then its like.
+    """
     data = tuple(base)
     if relation == "replace_one":
         return tuple(((*data, one), (*data, other)) for one, other in permutations(canaries, 2))
@@ -108,6 +126,7 @@ def _pure_epsilon(event: Event) -> float:
 
 
 def kind_of_noise(mechanism: Mechanism) -> str:
+    """Gaussian or Laplace: a mechanism of both is refused, for one norm counts in an attack."""
     if mechanism.winner is not None:
         return "gaussian"
     kinds = {draw.distribution for draw in mechanism.draws} & {"gaussian", "laplace"}

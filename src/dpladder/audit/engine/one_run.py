@@ -11,8 +11,8 @@ removes a record: the outputs that make guess j right, with a count in T, are th
 it wrong, with a count in T - 1. The mechanism is f-DP, so for f-bar = 1 - f, which is concave, and
 on average over coins and canaries (Jensen),
 
-    a_c = sum over i >= c of (i/m) p_i  <=  f-bar(b_(c-1)),   b_c = sum over i >= c of ((r-i)/m)
-    p_i.            (1)
+    a_c <= f-bar(b_(c-1)),                                                                       (1)
+    a_c = sum over i >= c of (i/m) p_i,   b_c = sum over i >= c of ((r-i)/m) p_i.
 
 Say that c or more guesses are right with probability tau. Then a_c >= tau c/m, with equality where
 all of that mass lies at c. From there down, (1) asks for b_(c-1) at least, which is mass at c - 1,
@@ -33,8 +33,17 @@ CLOSE = 1e-4  # of mu
 
 
 def mu_bound(correct: int, guesses: int, canaries: int, chance: float) -> float:
-    """The largest mu that so many correct guesses refute: 0 where they refute none. Wrong with
-    probability at most `chance`, whatever the mechanism is."""
+    """The largest mu that so many correct guesses refute.
+
+    Args:
+        correct: how many guesses are right.
+        guesses: how many were ventured.
+        canaries: how many coins there are.
+        chance: with which the bound may be wrong at most, whatever the mechanism is.
+
+    Returns:
+        A lower bound on mu, rounded down by up to CLOSE of it; 0 where no mu is refuted.
+    """
     if not 0 <= correct <= guesses <= canaries or not 0 < chance < 1:
         raise BadInput(
             f"{correct} of {guesses} guesses about {canaries} canaries are right: that cannot be."
@@ -53,7 +62,8 @@ def mu_bound(correct: int, guesses: int, canaries: int, chance: float) -> float:
 
 
 def refutes(mu: float, correct: int, guesses: int, canaries: int, chance: float) -> bool:
-    """Whether no mu-GDP release gets so many guesses right, or more, with probability `chance`."""
+    """Whether no mu-GDP release gets so many guesses right, or more, with probability `chance`: the
+    argument above, from the count that was seen down to 0."""
     if correct == 0:
         return False
     a, b = chance * correct / canaries, chance * (guesses - correct) / canaries
