@@ -34,8 +34,17 @@ ONE_FILE = (
 
 
 def export(model: Model, folder: Path, form: Form) -> None:
-    """For Hugging Face the same folder, whose card begins with what its site reads; for ONNX, with
-    the whole as one graph."""
+    """Write a model into a folder that runs without dpladder.
+
+    Args:
+        model: the released model.
+        folder: a new one.
+        form: the plain folder; for Hugging Face the same, whose card begins with what its site
+            reads; for ONNX, with the whole as one graph.
+
+    Raises:
+        BadInput: the model finds answers, which no form holds, or the folder is not empty.
+    """
     if model.answers:
         raise BadInput(
             f"{model.path} finds answers, which no form of export holds. Use answer in Python."

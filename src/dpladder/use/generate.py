@@ -59,7 +59,14 @@ def load_language_model(model: Model) -> tuple[Any, Any]:
 
 
 def samples(model: Model, prompt: str, writing: Writing) -> list[str]:
-    """Continuations of a prompt, each with the prompt itself."""
+    """Continuations of a prompt, each with the prompt itself. They are drawn by a seed that
+    everybody may know: a model that is released needs no secret.
+
+    Args:
+        model: a language model.
+        prompt: one token of the model's at least.
+        writing: how many, how long, how freely, and the seed.
+    """
     import torch
 
     network, tokenizer = load_language_model(model)

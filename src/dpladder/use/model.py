@@ -90,8 +90,18 @@ class Predictions:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """`facts`: all that the file says of itself; `privacy`: what the statement beside it says,
-    where there is one."""
+    """A released model. Whatever it is asked is post-processing, and free.
+
+    Attributes:
+        path: of its file.
+        weights: as they were released.
+        map: from stored features to what the weights meet.
+        features: how records become stored features.
+        classes: in the order of predictions' columns.
+        facts: all that the file says of itself.
+        privacy: what the statement beside it says of it; None where there is no statement.
+        threads: CPU threads.
+    """
 
     path: Path
     weights: Weights
@@ -213,7 +223,8 @@ class Model:
         ]
 
     def predict_proba(self, inputs: Inputs) -> NDArray[np.float64]:
-        """A row for each record, a column for each of `classes`, as scikit-learn has it."""
+        """Probabilities as scikit-learn has them: (records, classes). A record that cannot be read
+        has NaN in its row, and `predict` says why."""
         return self.predict(inputs).probabilities
 
     def logits(self, rows: NDArray[Any]) -> NDArray[np.float64]:
