@@ -3,14 +3,18 @@ for."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from dpladder.audit.scene import LINEAGE, SceneFolder, Units, job_environment, scene_folder
 from dpladder.errors import Refused
 from dpladder.jobs.release import release_once
+from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.train_final import release_of
-from dpladder.plan import package
-from dpladder.privacy.ledger import book
+from dpladder.plan import package, rule_specs
+from dpladder.privacy.ledger import anchors, book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.state import Item
 
@@ -36,6 +40,7 @@ def test_a_job_that_spends_runs_only_the_code_that_was_planned(
         state = book.load(Ledger(scene.home, LINEAGE))
         assert {held.status for held in state.items.values()} == {"RESERVED"}
         release_once(release_of(task))
+        assert anchors.read(Path(rule_specs.RESULTS)) == [book.head(Ledger(scene.home, LINEAGE))]
 
 
 def test_a_reservation_for_other_code_is_made_anew(made: SceneFolder) -> None:
@@ -61,3 +66,28 @@ def test_a_reservation_that_another_run_gave_back_is_told_as_that(made: SceneFol
             release_once(release_of(task))
     assert "experiments names of their own" in str(refused.value)
     assert "mounted" not in str(refused.value)
+
+
+def test_a_job_in_a_home_put_back_in_time_spends_nothing(made: SceneFolder) -> None:
+    scene = made.scene()
+    task = scene.task("train_final", {"target": f"{scene.project.main.privacy.epsilon:g}"}, UNITS)
+    results, ledger = Path(rule_specs.RESULTS), Ledger(scene.home, LINEAGE)
+    with job_environment(scene.folder, scene.home):
+        at = book.head(ledger)
+        anchors.save_anchors(results, [replace(at, lineage="another", seq=9)])
+        assert find_reservation(task).spends  # another lineage's ledger is nothing to this job
+        anchors.save_anchors(results, [replace(at, seq=at.seq + 1)])
+        with pytest.raises(Refused, match="Nothing was spent"):
+            release_once(release_of(task))
+        assert book.head(ledger) == at
+
+
+def test_a_job_on_a_release_that_was_edited_spends_nothing(made: SceneFolder) -> None:
+    scene = made.scene()
+    task = scene.task("train_final", {"target": f"{scene.project.main.privacy.epsilon:g}"}, UNITS)
+    edited = scene.folder / "sums.npz"
+    edited.write_bytes(b"not what was released")
+    with job_environment(scene.folder, scene.home):
+        task.input["sums"] = str(edited)
+        with pytest.raises(Refused, match="is not what was released under lineage"):
+            find_reservation(task)
