@@ -132,24 +132,6 @@ def test_no_noise_may_be_drawn_that_is_not_charged_nor_charged_that_is_not_drawn
         check_charge_matches_noise([], draws, "add_remove")
 
 
-def test_several_numbers_with_laplace_noise_on_a_sample_are_not_one():
-    event, (sample, step, loss, _) = PAIRS["sampled steps, some of which look at losses"]
-    both = replace(loss, shape=(2,), scale=loss.scale, sensitivity=2.0)
-    with pytest.raises(Refused, match="is not what the declared noise costs"):
-        check_charge_matches_noise([Counted(event)], (sample, step, both), "add_remove")
-    single = Booked((Counted(Sampled(0.1, Laplace(1.5)), 2),), 1e-7)
-    with pytest.raises(Refused, match="is not what the declared noise costs"):
-        check_charge_matches_noise([Counted(single)], (sample, both), "add_remove")
-
-
-def test_samples_are_charged_at_the_probability_that_is_drawn():
-    event, (sample, step) = PAIRS["sampled steps"]
-    with pytest.raises(Refused):
-        check_charge_matches_noise(
-            [Counted(event)], (replace(sample, scale=0.2), step), "add_remove"
-        )
-
-
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled(relation):
     """Under replace_one a unit's bounds are right on full batches, for counts, and too little
@@ -166,30 +148,6 @@ def test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled
     for wrong in (declared(0.99 * enough), declared(0.5 * enough), declared(enough, entering=0.0)):
         with pytest.raises(Refused, match=f"Under {relation} the sensitivity must be at least"):
             check_charge_matches_noise(*wrong)
-
-
-def test_a_subset_is_drawn_at_the_probability_that_is_charged():
-    event, (subset, runs, score, *others) = PAIRS["tuning on a subset"]
-    by_chance = replace(score, scale=0.2, sensitivity=0.05)  # noise of the probability's scale
-    with pytest.raises(Refused, match="is not what the declared noise costs"):
-        check_charge_matches_noise(
-            [Counted(event)], (replace(subset, scale=0.3), runs, by_chance, *others), "add_remove"
-        )
-
-
-def test_rounds_and_steps_are_counted():
-    event, draws = PAIRS["rounds of tests"]
-    with pytest.raises(Refused):
-        check_charge_matches_noise(
-            [Counted(event)],
-            tuple(replace(draw, shape=(8, *draw.shape[1:])) for draw in draws),
-            "add_remove",
-        )
-    event, (sample, step) = PAIRS["sampled steps"]
-    with pytest.raises(Refused):
-        check_charge_matches_noise(
-            [Counted(event)], (replace(sample, count=6), replace(step, count=6)), "add_remove"
-        )
 
 
 @pytest.mark.parametrize("law", [(30.0, 1.0, 20), (3.0, 0.0, 20), (3.0, 1.0, 200), None], ids=str)
@@ -217,7 +175,31 @@ def on(mask: str, multiplier: float, count: int = 5, name: str = "step") -> Draw
 
 STEPS = Counted(Sampled(0.1, Gaussian(2.0)), 5)
 NONE = Draw("none", "within", shape=(3,))  # trainings whose answers cost nothing by themselves
+ROUNDS, TESTS = PAIRS["rounds of tests"]
+LOSSES, (_, LONG, LOSS, _) = PAIRS["sampled steps, some of which look at losses"]
+TWO_LOSSES = replace(LOSS, shape=(2,), scale=LOSS.scale, sensitivity=2.0)
+TUNING, (SUBSET, *FINAL) = PAIRS["tuning on a subset"]
+# noise whose scale is the probability that is charged
+BY_CHANCE = gaussian("score", 4.0, 0.05, (20,), under="runs")
 HIDDEN: dict[str, tuple[tuple[Counted, ...], tuple[Draw, ...]]] = {
+    "samples at twice the probability": ((STEPS,), (replace(SAMPLE, scale=0.2), on("sample", 2.0))),
+    "a subset at another probability": (
+        (Counted(TUNING),),
+        tuple(BY_CHANCE if d.name == "score" else d for d in (replace(SUBSET, scale=0.3), *FINAL)),
+    ),
+    "one step more": ((STEPS,), (replace(SAMPLE, count=6), on("sample", 2.0, 6))),
+    "one round more": (
+        (Counted(ROUNDS),),
+        tuple(replace(draw, shape=(8, *draw.shape[1:])) for draw in TESTS),
+    ),
+    "several numbers with Laplace noise on a sample as one": (
+        (Counted(LOSSES),),
+        (SAMPLE, LONG, TWO_LOSSES),
+    ),
+    "several numbers with Laplace noise on a sample as one, alone": (
+        (Counted(Booked((Counted(Sampled(0.1, Laplace(1.5)), 2),), 1e-7)),),
+        (SAMPLE, TWO_LOSSES),
+    ),
     "two samples, one of them charged twice": (
         (STEPS, STEPS),
         (SAMPLE, replace(SAMPLE, name="other"), on("sample", 2.0), on("other", 0.01, name="b")),
@@ -302,7 +284,7 @@ HIDDEN: dict[str, tuple[tuple[Counted, ...], tuple[Draw, ...]]] = {
 
 
 @pytest.mark.parametrize("name", HIDDEN)
-def test_no_noise_escapes_the_count_by_where_it_lies(name: str) -> None:
+def test_no_noise_escapes_the_count_by_where_it_lies_or_how_it_is_drawn(name: str) -> None:
     with pytest.raises(Refused, match="the declaration of this mechanism is wrong"):
         check_charge_matches_noise(*HIDDEN[name], "add_remove")
 

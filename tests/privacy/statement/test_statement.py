@@ -4,6 +4,7 @@ no one."""
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -447,6 +448,32 @@ def test_other_bytes_in_a_models_place_are_found(run: Finished) -> None:
     model.write_bytes(before)
     forged = seal(statement | {"files": {second: statement["files"][second]}}, b"")
     assert f"privacy.json: names no digest of {first}" in check(forged, run.results)
+
+
+def test_a_report_is_vouched_for_by_the_record_of_this_statement_alone(run: Finished) -> None:
+    """A run that was cut off between the statement and its report leaves the old one beside it."""
+    statement, key = run.state(), subkey(run.home, "ledger")
+    report, record = (run.results / name for name in ("report.html", "report.privacy.json"))
+    report.write_text("a page")
+    files = {"results/report.html": file_digest(report)}
+
+    def problems(statement_id: str, key_of_record: bytes = key) -> list[str]:
+        document = {"free": "a page", "statement": statement_id, "files": files}
+        record.write_text(json.dumps(seal(document, key_of_record)))
+        return check(statement, run.results, key)
+
+    assert problems(statement["id"]) == []
+    [problem] = problems("0" * 64)
+    assert problem.startswith("results/report.html: made from another statement")
+    assert problems(statement["id"], b"another key") == [
+        "results/report.privacy.json: changed since it was written"
+    ]
+    report.write_text("another page")
+    [problem] = problems(statement["id"])
+    assert problem.startswith("results/report.html")
+    record.unlink()
+    [problem] = check(statement, run.results, key)
+    assert problem.startswith("results/report.html: nothing vouches for it")
 
 
 @pytest.mark.parametrize("key", ["epsilon", "mu"])
