@@ -476,11 +476,21 @@ def test_a_report_is_vouched_for_by_the_record_of_this_statement_alone(run: Fini
     assert problem.startswith("results/report.html: nothing vouches for it")
 
 
-@pytest.mark.parametrize("key", ["epsilon", "mu"])
-def test_a_forged_total_is_found_without_the_key(run: Finished, key: str) -> None:
-    statement = run.state()
-    forged = seal(edited(statement, ("datasets", "mnist5k", key)), b"")
-    assert any(f"mnist5k: {key} is" in problem for problem in check(forged, run.results))
+FORGED = {
+    ("epsilon",): "epsilon is",
+    ("mu",): "mu is",
+    ("outside_this_dag", "epsilon"): "what is outside this workflow does not compose",
+    ("spends", 0, "epsilon"): "are not those of its event",
+    ("spends", 0, "mu"): "are not those of its event",
+    ("spends", 0, "spend", "count"): "its spends are not those of the records",
+}
+
+
+@pytest.mark.parametrize("place", FORGED, ids=str)
+def test_a_forged_figure_is_found_without_the_key(run: Finished, place: tuple[Any, ...]) -> None:
+    forged = seal(edited(run.state(), ("datasets", "mnist5k", *place)), b"")
+    problems = check(forged, run.results)
+    assert any("mnist5k" in one and FORGED[place] in one for one in problems), problems
 
 
 def test_a_missing_record_is_named(run: Finished) -> None:
