@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -287,7 +288,13 @@ def test_a_fit_under_other_terms_and_two_fits_at_once_pay_once(tmp_path: Path) -
         with pytest.raises(Refused, match="the line above says why"):
             model.fit(people, labels)
     assert spent() == held
-    model = classifier(**{"lifetime": 8.0, "sweep.rungs": []}).fit(people, labels)
+    model = classifier(**{"lifetime": 8.0, "sweep.rungs": []})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        weights = model.fit(people, labels).model_.weights[0]
+    with pytest.warns(UserWarning, match="these records are not those of the last fit"):
+        model.fit(people.assign(age=people.age / 2), labels)
+    assert np.array_equal(model.model_.weights[0], weights)
     assert spent() == held
     with pytest.raises(BadInput, match="the DataFrame has no column sex"):
         model.predict(people.rename(columns={"sex": "gender"}))

@@ -17,6 +17,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -44,6 +45,12 @@ TUNING = (
     "PrivateClassifier cannot be fitted by scikit-learn's cross-validation or search: each fit "
     "asks the private data anew, and choosing by scores that nobody paid for leaks. The ladder "
     "tunes inside epsilon: leave the step size empty, or see sweep in config/README.md."
+)
+
+SAME_VERSION = (
+    "these records are not those of the last fit, and dataset.version is the same: what was "
+    "released of that version is kept, and its model is this one. To train on the new records, "
+    'give the version a number: PrivateClassifier(..., **{"dataset.version": 2}). It asks all anew.'
 )
 
 
@@ -170,7 +177,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise Refused(TUNING)
         project, X = self.project_, _records(X)
         self._write_config(X)
-        self._write_records(X, y, ids)
+        before, others = self._released(), self._write_records(X, y, ids)
         folder, command = command_of([str(project / CONFIG)])
         with contextlib.chdir(folder):
             load_config([project / CONFIG])  # what is wrong with a parameter is said here
@@ -181,6 +188,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "never paid twice."
             )
         self._load_release()
+        if others and before == self._released():
+            warnings.warn(SAME_VERSION, stacklevel=2)
         return self
 
     @classmethod
@@ -242,16 +251,22 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _load_release(self) -> None:
         """Take the released model of this total and its statement from the project."""
-        written = yaml.safe_load((self.project_ / CONFIG).read_text("utf-8"))
-        total = target_name(float(written["privacy"]["epsilon"]))
-        self.model_: Model = load(
-            self.project_ / RESULTS / "main" / "final" / total / "weights.safetensors"
-        )
+        self.model_: Model = load(self._weights_file())
         self.classes_ = np.asarray(self.classes)
         self.statement_ = MarkdownPage((self.project_ / RESULTS / "privacy.md").read_text("utf-8"))
         privacy = self.model_.privacy
         assert privacy is not None, "fit writes the statement"
         self.epsilon_ = float(round_up((privacy["with_earlier"] or privacy)["epsilon"]))
+
+    def _weights_file(self) -> Path:
+        written = yaml.safe_load((self.project_ / CONFIG).read_text("utf-8"))
+        total = target_name(float(written["privacy"]["epsilon"]))
+        return self.project_ / RESULTS / "main" / "final" / total / "weights.safetensors"
+
+    def _released(self) -> bytes | None:
+        """The model of an earlier fit at this total."""
+        path = self._weights_file()
+        return path.read_bytes() if path.is_file() else None
 
     def _write_config(self, X: Any) -> None:
         missing = [name for name in ("nominal_size", "classes") if getattr(self, name) is None]
@@ -332,9 +347,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return [_column(name, said) for name, said in self.columns.items()]
 
-    def _write_records(self, X: Any, y: Any, ids: Sequence[Any] | None) -> None:
+    def _write_records(self, X: Any, y: Any, ids: Sequence[Any] | None) -> bool:
         """The records as a source of the project, for its owner alone; left alone where it holds
-        the same."""
+        the same.
+
+        Returns:
+            Whether it held other records.
+        """
         labels = _labels(y, self.classes or ())
         count = X.shape[0]
         if ids is not None:
@@ -365,7 +384,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if ids is not None:
                 arrays["ids"] = np.array(ids)
             np.savez(written, **arrays)
-        _write(self._data_folder() / _records_file(X), written.getvalue())
+        path = self._data_folder() / _records_file(X)
+        before = path.read_bytes() if path.exists() else b""  # none, where only a plan was asked
+        _write(path, written.getvalue())
+        return before not in (b"", written.getvalue())
 
     def _data_folder(self) -> Path:
         folder = self.project_ / "data"
