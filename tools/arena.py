@@ -48,7 +48,7 @@ class Published:
 
 PUBLISHED: Mapping[str, Published] = {
     "cifar10": Published(("folder:data/cifar10/train", "folder:data/cifar10/test"), 50_000),
-    "clothes60k": Published((), 60_000, IMAGES_96),  # all of Fashion-MNIST (CLOTHES)
+    "fashion70k": Published(("torchvision:FashionMNIST",), 60_000, IMAGES_96),
     # examples/glue.py writes it
     "sst2": Published(("jsonl:data/glue/sst2.jsonl",), 67_349, SENTENCES),
     # aclImdb's train and test, a folder for each class
@@ -231,8 +231,7 @@ def extract(
     (clothes) through the bundled one at 96 pixels, of 6,000 objects at 128; digits as raw pixels,
     and mnist5k-8 as they are; verses of the Bible, or of the World English one; of published data
     all records, through the network that PUBLISHED names."""
-    published = PUBLISHED.get(name.partition("-")[0])
-    if published and published.sources:
+    if published := PUBLISHED.get(name.partition("-")[0]):
         sources = [open_source(one) for one in published.sources]
         records = [one.read(index) for one in sources for index in range(len(one.labels))]
         labels = [label for one in sources for label in one.labels]
@@ -241,8 +240,6 @@ def extract(
         )
     if name.startswith(("bible", "web")):
         return verses(name.partition("-")[0])
-    if published:
-        return clothes(60_000, test=True)
     if name.startswith(("fashion", "clothes")):
         return clothes(24_000 if name.startswith("fashion") else 6_000)
     if name.startswith("objects"):
@@ -287,21 +284,16 @@ def encoded(network: Any, records: Sequence[Any]) -> NDArray[np.float32]:
     return np.concatenate(list(network.encode(batches)))[: len(records)]
 
 
-def clothes(count: int, test: bool = False) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
-    """Fashion-MNIST as Debian's package dataset-fashion-mnist holds it: the first training images,
-    and where `test` is set all test images behind them."""
+def clothes(count: int) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
+    """Fashion-MNIST as Debian's package dataset-fashion-mnist holds it: the first training
+    images."""
 
-    def numbers(name: str, head: int) -> NDArray[np.uint8]:
+    def pixels(name: str, head: int) -> NDArray[np.uint8]:
         return np.frombuffer(gzip.decompress((CLOTHES / name).read_bytes()), np.uint8, offset=head)
 
-    parts = [("train", count), *([("t10k", 10_000)] if test else [])]
-    images = [
-        numbers(f"{part}-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)[:first]
-        for part, first in parts
-    ]
-    labels = [numbers(f"{part}-labels-idx1-ubyte.gz", 8)[:first] for part, first in parts]
-    source = open_source("mnist5k")
-    return through(IMAGES_96, source, np.concatenate(images), np.concatenate(labels))
+    images = pixels("train-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)[:count]
+    labels = pixels("train-labels-idx1-ubyte.gz", 8)[:count]
+    return through(IMAGES_96, open_source("mnist5k"), images, labels)
 
 
 def objects(each: int = 600) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:

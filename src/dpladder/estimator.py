@@ -177,7 +177,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise Refused(TUNING)
         project, X = self.project_, _records(X)
         self._write_config(X)
-        before, others = self._released(), self._write_records(X, y, ids)
+        before, changed = self._released(), self._write_records(X, y, ids)
         folder, command = command_of([str(project / CONFIG)])
         with contextlib.chdir(folder):
             load_config([project / CONFIG])  # what is wrong with a parameter is said here
@@ -188,7 +188,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "never paid twice."
             )
         self._load_release()
-        if others and before == self._released():
+        weights = self._weights_file()
+        if changed and before.get(weights) == weights.read_bytes():
             warnings.warn(SAME_VERSION, stacklevel=2)
         return self
 
@@ -263,10 +264,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         total = target_name(float(written["privacy"]["epsilon"]))
         return self.project_ / RESULTS / "main" / "final" / total / "weights.safetensors"
 
-    def _released(self) -> bytes | None:
-        """The model of an earlier fit at this total."""
-        path = self._weights_file()
-        return path.read_bytes() if path.is_file() else None
+    def _released(self) -> dict[Path, bytes]:
+        """The models of earlier fits."""
+        files = (self.project_ / RESULTS).glob("main/final/*/weights.safetensors")
+        return {path: path.read_bytes() for path in files}
 
     def _write_config(self, X: Any) -> None:
         missing = [name for name in ("nominal_size", "classes") if getattr(self, name) is None]

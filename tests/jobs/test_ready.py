@@ -125,7 +125,7 @@ def test_a_head_is_charged_only_where_its_network_can_be_trained(
 
 @pytest.fixture
 def products(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[set[Any], set[Any]]]:
-    """The shapes of heads and records that were tried on public noise, and of those of trainings."""
+    """The shapes of heads and records that were tried on public noise, and those of trainings."""
     tried: set[Any] = set()
     trained: set[Any] = set()
     refuse_places, logits_by = linear.refuse_places, linear.logits_by

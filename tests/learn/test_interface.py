@@ -17,6 +17,7 @@ from dpladder.config.learners import METHODS, learner_of, method
 from dpladder.config.method import LearnerMethod
 from dpladder.errors import BadInput, Refused
 from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.queries import GradientSum, LinearHead
 from dpladder.learn.trainings import declare
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_mlp.section import HiddenLayer
@@ -97,6 +98,31 @@ def test_the_draws_of_a_training_cost_what_its_events_charge(values, cap, relati
         )
         with pytest.raises(Refused):
             check_charge_matches_noise(declared.events, [broken, *others, *masks], relation)
+
+
+class Wider(Descent):
+    """Whose head is asked about with a constant that its section does not say."""
+
+    name: Literal["own.wider"] = "own.wider"
+
+
+def test_a_head_of_another_shape_than_was_tried_is_not_asked_about(monkeypatch):
+    def queries(learner, hyper, constants):
+        return (GradientSum(name="gradient", multiplier=1.0, model=LinearHead(bias=True)),)
+
+    wider = LearnerMethod(section=Wider, queries=queries, train=queries, logit_noise=queries)
+    monkeypatch.setitem(METHODS, "own.wider", wider)
+    with pytest.raises(Refused, match="about a head with other features or views"):
+        declare(Wider(), HYPER, CONSTANTS)
+    assert declare(Wider(bias=True), HYPER, CONSTANTS).draws
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("key", [{"bias": True}, {"augment": 3}], ids=str)
+def test_learners_ask_about_the_heads_that_their_sections_say(name, key):
+    section = METHODS[name].section
+    if not section.above_cut and key.keys() <= section.model_fields.keys():
+        assert declare(learner_of({"name": name} | key), HYPER, CONSTANTS).draws
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])

@@ -265,8 +265,8 @@ def _check_cut(c: Config) -> Messages:
 
 
 def _rungs(c: Config) -> Messages:
-    """Where trials solve shared sums, all trainings have one budget, and a rung's epsilon buys scores alone:
-    there is no line."""
+    """Where trials solve shared sums, all trainings have one budget, and a rung's epsilon buys
+    scores alone: there is no line."""
     if not isinstance(c.hpo, Ladder):
         return
     learner, search, fit = c.learner, c.sweep.search, c.fit

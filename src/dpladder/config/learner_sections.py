@@ -392,7 +392,9 @@ class SharedSums(SharedCovariance):
     total leaves. The file holds 2 d^2 bytes for the covariance. With sums: all it has as many for
     each class: 0.33 GB at 1,280 features and 100 classes."""
 
-    sums: SumsShared = Field("covariance", description="Which sums are shared.")  # type: ignore[assignment]
+    sums: SumsShared = Field(  # type: ignore[assignment]
+        "covariance", description="Which sums are shared."
+    )
     alpha: tuple[Alpha, ...] = Field(
         (),
         description="With sums: all, public values of alpha that trials take in turn; the final "

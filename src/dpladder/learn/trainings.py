@@ -11,10 +11,11 @@ from typing import Any
 from dpladder.config.label_sets import MANY
 from dpladder.config.learners import Learner, method
 from dpladder.config.model import Resources
+from dpladder.errors import Refused
 from dpladder.learn import score
 from dpladder.learn.data import Data
 from dpladder.learn.interface import TOGETHER, Constants, Declaration, Hyper, Weights
-from dpladder.learn.queries import declared
+from dpladder.learn.queries import LinearHead, OfModel, Query, declared
 from dpladder.learn.scorers import ClassScorer, FindingScorer, Scorer
 from dpladder.privacy.release.meter import Meter
 
@@ -31,8 +32,27 @@ def declare(learner: Learner, hyper: Hyper, constants: Constants) -> Declaration
         Events that come to `hyper.mu` on full batches; on samples, what is booked at
         `hyper.delta0`.
     """
-    queries = method(learner.name).queries(learner, hyper, constants)
-    return declared(queries, constants, hyper.delta0)
+    return declared(queries_of(learner, hyper, constants), constants, hyper.delta0)
+
+
+def queries_of(learner: Learner, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    """All that one training asks.
+
+    Raises:
+        Refused: a query is about a head of another shape than the learner's section says. Machines
+            are tried with the section's before a training is charged (learn/linear.py).
+    """
+    queries: tuple[Query, ...] = method(learner.name).queries(learner, hyper, constants)
+    shape = learner.constant_feature, learner.views
+    for query in queries:
+        head = query.model if isinstance(query, OfModel) else None
+        if isinstance(head, LinearHead) and (head.bias, head.views) != shape:
+            raise Refused(
+                f"query {query.name} of learner {learner.name} is about a head with other features "
+                "or views than its section says. Nothing was asked: give the LinearHead "
+                "bias=learner.constant_feature and views=learner.views."
+            )
+    return queries
 
 
 def train(
@@ -92,7 +112,7 @@ def train_many(
     from dpladder.learn.curator import Curator
 
     known = method(learner.name)
-    queries = [known.queries(learner, hyper, constants) for hyper in hypers]
+    queries = [queries_of(learner, hyper, constants) for hyper in hypers]
     curator = Curator(data, constants, resources)
     trainings = [*zip(hypers, queries, meters, strict=True)]
     together = shares_a_pass(learner, hypers[0], constants)
@@ -110,7 +130,7 @@ def train_many(
 
 def shares_a_pass(learner: Learner, hyper: Hyper, constants: Constants) -> bool:
     """Whether several trainings go side by side over one pass of the records."""
-    return all(query.stacks for query in method(learner.name).queries(learner, hyper, constants))
+    return all(query.stacks for query in queries_of(learner, hyper, constants))
 
 
 def weights_of(learner: Learner) -> Any:

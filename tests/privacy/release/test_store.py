@@ -349,7 +349,7 @@ def test_an_attempt_is_resumed_by_its_own_query_and_another_one_pays(
 def test_each_file_is_on_disk_before_its_answer_has_a_name_and_the_name_before_it_is_done(
     ledger: Ledger, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`kill -9` shows nothing of this, for the kernel keeps what was written; a cut of power would."""
+    """`kill -9` shows nothing of this: the kernel keeps what was written. A cut of power would."""
     steps: list[tuple[str, int]] = []
 
     def noted(name: str, number: Callable[..., int], real: Callable[..., Any]) -> Any:
