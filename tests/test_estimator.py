@@ -158,6 +158,7 @@ def test_records_of_which_hardly_any_counts_are_refused(no_run: list[Any]) -> No
         {"learner.nme": "dp_adam"},
         {"privacy.epsilon.more": 1},
         {"learner.momentum": 1j},
+        {"final.targets": 2.0},
     ],
     ids="-".join,
 )

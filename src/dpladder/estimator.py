@@ -177,7 +177,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise Refused(TUNING)
         project, X = self.project_, _records(X)
         self._write_config(X)
-        before, changed = self._released(), self._write_records(X, y, ids)
+        before = self._released() if self._write_records(X, y, ids) else {}
         folder, command = command_of([str(project / CONFIG)])
         with contextlib.chdir(folder):
             load_config([project / CONFIG])  # what is wrong with a parameter is said here
@@ -189,7 +189,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         self._load_release()
         weights = self._weights_file()
-        if changed and before.get(weights) == weights.read_bytes():
+        if before.get(weights) == weights.read_bytes():
             warnings.warn(SAME_VERSION, stacklevel=2)
         return self
 
@@ -304,7 +304,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     )
             place[name] = value
         targets = written.get("final", {}).get("targets")
-        if targets and written["privacy"]["epsilon"] not in targets:
+        several = isinstance(targets, list | tuple) and targets  # what else it may be is told later
+        if several and written["privacy"]["epsilon"] not in targets:
             raise BadInput(
                 f"epsilon is {written['privacy']['epsilon']}, and final.targets has other totals. "
                 "Give one of them: the classifier is that model."

@@ -35,9 +35,9 @@ def test_another_file_behind_a_training_is_another_question(name: str, tmp_path:
     found = []
     for content in (b"one", b"another"):
         path.write_bytes(content)
-        found.append(seen.beside(task))
+        found.append(seen.inputs_beside_records(task))
     assert found[0] != found[1]
-    assert seen.beside(job({})) not in found
+    assert seen.inputs_beside_records(job({})) not in found
 
 
 def test_a_sample_that_guides_is_a_part_of_the_question(
@@ -46,9 +46,9 @@ def test_a_sample_that_guides_is_a_part_of_the_question(
     """So that the same noise is never drawn beside other public records."""
     names = iter(("one", "another"))
     monkeypatch.setattr(seen, "part_of", lambda task, part: SimpleNamespace(name=next(names)))
-    found = [seen.beside(job({}, {"train": "t", "sample": "s"})) for _ in range(2)]
+    found = [seen.inputs_beside_records(job({}, {"train": "t", "sample": "s"})) for _ in range(2)]
     assert found[0] != found[1]
-    assert "sample" not in seen.beside(job({}, {"train": "t"}))
+    assert "sample" not in seen.inputs_beside_records(job({}, {"train": "t"}))
 
 
 def test_a_head_that_was_bought_must_be_the_one_that_was_released(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ class SeenPart:
         Returns:
             One text for each; an empty one where the rule has none.
         """
-        return {name: self.part.map_name, **beside(self.task)}
+        return {name: self.part.map_name, **inputs_beside_records(self.task)}
 
     def _records(self) -> Data:
         data = read_raw(self.part)
@@ -98,7 +98,7 @@ def seen_part(task: Task[SeenReads], name: str) -> SeenPart:
     return SeenPart(task, part, mapped, constants)
 
 
-def beside(task: Task[SeenReads]) -> dict[str, str]:
+def inputs_beside_records(task: Task[SeenReads]) -> dict[str, str]:
     """What trainings are told beside records, by its bytes."""
     releases = {name: task.input.get(name) for name in RELEASES if name != "weights"}
     digests = {name: file_digest(Path(path)) if path else "" for name, path in releases.items()}

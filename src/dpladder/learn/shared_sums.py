@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import h5py
@@ -28,6 +29,12 @@ class ReleasedSums:
 
     path: Path
 
+    @cached_property
+    def multipliers(self) -> dict[str, float]:
+        """Of each query whose sums are there. Steps that share nothing open no file."""
+        with h5py.File(self.path, "r", locking=False) as file:
+            return {name: float(sums.attrs["multiplier"]) for name, sums in file.items()}
+
     def find(self, name: str, place: int) -> tuple[NDArray[np.float64], float] | None:
         """A released sum and its query's multiplier, or None where the file has no such query.
 
@@ -35,11 +42,10 @@ class ReleasedSums:
             name: of the query.
             place: the class, where it comes class by class, else 0.
         """
+        if name not in self.multipliers:
+            return None
         with h5py.File(self.path, "r", locking=False) as file:
-            if name not in file:
-                return None
-            sums = file[name]
-            return np.asarray(sums[place], np.float64), float(sums.attrs["multiplier"])
+            return np.asarray(file[name][place], np.float64), self.multipliers[name]
 
 
 @contextmanager

@@ -216,7 +216,7 @@ class Within:
     mu: float
     most: int
     numbers: Iterator[int] = field(default_factory=count, repr=False)  # one for each, in any thread
-    names: set[str] = field(default_factory=set, repr=False)
+    names: dict[str, object] = field(default_factory=dict, repr=False)
 
     def meter(self, name: str, draws: Sequence[Draw]) -> Meter:
         """A meter for one more training.
@@ -240,10 +240,11 @@ class Within:
                 f"a search makes more trainings than the declared {self.most}. Nothing was "
                 "published."
             )
-        if name in self.names:
+        training = object()
+        # one step, so that of two threads with one name the second is refused
+        if self.names.setdefault(name, training) is not training:
             raise Refused(
                 "two trainings inside a search share a name, and would share their noise. Nothing "
                 "was published: give each a name of its own."
             )
-        self.names.add(name)
         return Meter(draws, noise.DerivedNoise(self.source.stream(name, 0)))
