@@ -239,8 +239,8 @@ class SumsInMemory:
     def __init__(self, **sums: Any) -> None:
         self.sums = sums
 
-    def find(self, name: str, place: int) -> tuple[Any, float] | None:
-        return (self.sums[name], 1.0) if name in self.sums else None
+    def find(self, query: Any, place: int) -> tuple[Any, float] | None:
+        return (self.sums[query.name], 1.0) if query.name in self.sums else None
 
 
 class Unrounded(Noise):

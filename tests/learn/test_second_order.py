@@ -467,12 +467,21 @@ def test_shared_sums_cost_what_a_training_of_their_own_costs():
 
 def test_shared_sums_are_the_clipped_sums_and_the_declared_noise(tmp_path):
     sums = released_sums(tmp_path / "sums", records())
-    for name, expected in noised(1, MU, records()).items():
-        for place, one in enumerate(expected):
-            found, multiplier = sums.find(name, place)
+    expected = noised(1, MU, records())
+    for query in shared_queries("all", MU, SHARING.radius, CONSTANTS):
+        for place, one in enumerate(expected[query.name]):
+            found, multiplier = sums.find(query, place)
             assert found == pytest.approx(one, rel=1e-5, abs=1e-4)
             assert multiplier == pytest.approx(math.sqrt(3) / MU, rel=1e-9)
-    assert sums.find("gradient", 0) is None
+        assert sums.find(replace(query, name="gradient"), 0) is None
+
+
+@pytest.mark.parametrize("other", [{"radius": 2.0}, {"by_class": True}], ids=["ball", "classes"])
+def test_another_sum_of_the_same_name_is_not_taken_for_the_one_that_was_released(tmp_path, other):
+    sums = released_sums(tmp_path / "sums", records())
+    whole, *_ = shared_queries("all", MU, SHARING.radius, CONSTANTS)
+    with pytest.raises(Refused, match="asks for another sum"):
+        sums.find(replace(whole, **other), 0)
 
 
 def test_any_number_of_trials_solve_one_release_and_draw_nothing(tmp_path):

@@ -32,7 +32,6 @@ from dpladder.learn.interface import Claim, Constants
 from dpladder.learn.links import Link
 from dpladder.learn.queries import (
     SAMPLE,
-    Cells,
     Curvatures,
     GradientSum,
     LinearHead,
@@ -46,8 +45,6 @@ from dpladder.learn.queries import (
     ResidualSum,
     RightCount,
     SecondMoments,
-    UnitMean,
-    UnitsByClass,
     WeighedSums,
 )
 from dpladder.learn.records import Guide, Records, Rows, Sums, prepare
@@ -105,6 +102,8 @@ class _Seat:
         kinds: which of the curator's kinds each declared query is, by the query's identity.
         mask: the present sample, which is secret.
         seen: names of the queries that were asked on it.
+        releases: of each query that comes class by class, what its present release is asked at, and
+            which classes are left of it.
     """
 
     training: Training[Any]
@@ -112,6 +111,7 @@ class _Seat:
     meter: Meter
     mask: NDArray[np.bool_] | None = None
     seen: set[str] = field(default_factory=set)
+    releases: dict[str, tuple[list[Any], set[int]]] = field(default_factory=dict)
 
 
 class Curator:
@@ -127,7 +127,8 @@ class Curator:
         self._data, self._constants, self._resources = data, constants, resources
         self._device = prepare(resources)
         self._ready: dict[Any, Any] = {}
-        self._levels: tuple[Tensor, Tensor] | None = None  # of the last residuals' weights
+        # of the last residuals: their query's radius and link, their weights, and its levels
+        self._levels: tuple[float, str, Tensor, Tensor] | None = None
 
     def run(
         self,
@@ -226,6 +227,7 @@ class Curator:
                     "a method asks what it did not declare. Nothing was answered: yield questions "
                     "of the queries that it is given."
                 )
+            self._take_class(seat, question)
             if not question.query.asks_records:
                 continue
             sampled = question.query.sampling_rate < 1.0 and question.step is None
@@ -263,7 +265,7 @@ class Curator:
         query, shared = question.query, self._data.shared
         fresh = None if total is None else _publish_sum(seat.meter, query, total)
         place = question.arguments[-1] if query.parts(self._constants) > 1 else 0
-        known = None if shared is None else shared.find(query.name, place)
+        known = None if shared is None else shared.find(query, place)
         if known is None:
             if fresh is None:
                 raise Refused(f"the sum {query.name} was to be released before, and was not.")
@@ -272,6 +274,32 @@ class Curator:
         if fresh is None:
             return before
         return before.lerp(fresh, multiplier**2 / (multiplier**2 + query.multiplier**2))
+
+    def _take_class(self, seat: _Seat, question: QueryCall) -> None:
+        """Refuse a class again, or at other arguments, before all classes of a release were asked:
+        a unit moves all of them together no further than one answer, so that is what they cost."""
+        query, parts = question.query, question.query.parts(self._constants)
+        if parts == 1:
+            return
+        *at, label = question.arguments
+        before, left = seat.releases.get(query.name, (None, set(range(parts))))
+        if type(label) is not int or label not in left:
+            raise Refused(
+                f"query {query.name} comes class by class, each class once, as a number from 0 to "
+                f"{parts - 1}. Nothing was answered: ask for each class, then begin again."
+            )
+        if before is not None and not _are_equal(before, at):
+            raise Refused(
+                f"query {query.name} comes class by class, all at the same arguments. Nothing was "
+                "answered: ask for all classes before the weights change."
+            )
+        # copies, for a method may change its weights in place
+        here = [one.clone() if isinstance(one, Tensor) else one for one in at]
+        left = left - {label}
+        if left:
+            seat.releases[query.name] = (here if before is None else before, left)
+        else:
+            seat.releases.pop(query.name, None)
 
     def _sample(self, seat: _Seat, query: Query) -> None:
         """A query is asked once a sample: asked again, it begins the next one. So no sample answers
@@ -287,49 +315,72 @@ class Curator:
 
     def _sums_of(self, questions: Sequence[QueryCall], seat: _Seat) -> Sequence[Tensor]:
         """The sums, without noise, of questions of one kind."""
-        query, (first, *rest) = questions[0].query, questions[0].arguments or (None,)
+        query, arguments = questions[0].query, questions[0].arguments
+        if questions[0].step is not None:
+            return self._public_gradients(query, questions, questions[0].step)
         mask = seat.mask if query.sampling_rate < 1.0 else None
         constants = self._constants
+        label = arguments[-1] if query.parts(constants) > 1 else None
         match query:
             case GradientSum():
                 sums = self._model(query.model)
                 bound = query.bound(constants) * (1.0 - sums.records.slack)
                 weights = torch.stack([question.arguments[0] for question in questions])
-                scale, step = scale_of(query.clipping), questions[0].step
-                if step is None:
-                    return [*sums.gradients(weights, bound, _rows(sums.records, mask), scale)]
-                return [*self._guide(query.model).mean(weights, bound, step, scale)]
+                scale = scale_of(query.clipping)
+                return [*sums.gradients(weights, bound, _rows(sums.records, mask), scale)]
             case LossSums():
                 return self._losses(query, questions, mask)
             case LossDifference():
                 return self._differences(query, questions, mask)
             case WeighedSums():
-                return [self._weighed_sums(query, first)]
+                return [self._weighed_sums(query, label)]
             case SecondMoments():
                 records = self._records()
-                if not query.by_class:
+                if label is None:
                     return [moments.second_moment(records, query.radius, records.chunks())]
-                return [moments.class_moment(records, query.radius, self._labels, first)]
+                return [moments.class_moment(records, query.radius, self._labels, label)]
             case ResidualSum():
-                total, levels = moments.residual_sum(
-                    self._records(), first, query.radius, self._link(query.link)
-                )
-                self._levels = first, levels
-                return [total]
+                return [self._residuals(query, arguments[0])[0]]
             case Curvatures():
                 records, link = self._records(), self._link(query.link)
-                if self._levels is None or self._levels[0] is not first:
-                    _, levels = moments.residual_sum(records, first, query.radius, link)
-                    self._levels = first, levels
+                levels = self._levels_at(query, arguments[0])
                 return [
-                    moments.curvature(records, first, self._levels[1], query.radius, link, rest[0])
+                    moments.curvature(records, arguments[0], levels, query.radius, link, label or 0)
                 ]
-            case RightCount() | Cells() | UnitsByClass() | UnitMean():
+            case RightCount():
                 each = [counts.sum_of(question, self._data, constants) for question in questions]
                 return [torch.from_numpy(np.asarray(total)) for total in each]
             case RecordSum():
-                return [self._sum_of_records(query, questions[0].arguments)]
+                return [self._sum_of_records(query, arguments)]
         raise Refused(f"{type(query).__name__} is no kind of query that the curator knows.")
+
+    def _public_gradients(
+        self, query: Query, questions: Sequence[QueryCall], step: int
+    ) -> Sequence[Tensor]:
+        """Answers that carry no noise, for no private record is near them."""
+        if not isinstance(query, GradientSum):
+            raise Refused(
+                f"query {query.name} asks the public sample for more than gradients. Nothing was "
+                "answered: leave step out."
+            )
+        guide = self._guide(query.model)
+        bound = query.bound(self._constants) * (1.0 - self._model(query.model).records.slack)
+        weights = torch.stack([question.arguments[0] for question in questions])
+        return [*guide.mean(weights, bound, step, scale_of(query.clipping))]
+
+    def _residuals(self, query: ResidualSum | Curvatures, weights: Tensor) -> tuple[Tensor, Tensor]:
+        link = self._link(query.link)
+        total, levels = moments.residual_sum(self._records(), weights, query.radius, link)
+        self._levels = query.radius, query.link, weights.clone(), levels
+        return total, levels
+
+    def _levels_at(self, query: Curvatures, weights: Tensor) -> Tensor:
+        """The softmax's denominators at these very weights, in this very ball: with others, a
+        record's probabilities would not add to 1, and its curvatures not keep their bound."""
+        known = self._levels
+        if known is None or not _are_equal(known[:3], (query.radius, query.link, weights)):
+            return self._residuals(query, weights)[1]
+        return known[3]
 
     def _losses(
         self, query: LossSums, questions: Sequence[QueryCall], mask: NDArray[np.bool_] | None
@@ -381,10 +432,10 @@ class Curator:
     def _trace_function(
         self, of: Callable[..., Any], arguments: tuple[Any, ...]
     ) -> moments.OfRecord:
-        """Traced once: of other arguments, it is the same but for their values."""
-        return self._cached(
-            ("trace", of), lambda: moments.trace_per_record(self._records(), of, *arguments)
-        )
+        """Traced once. Of other tensors it is the same but for their values; what is no tensor
+        stands in the trace."""
+        key = ("trace", of, *(o.shape if isinstance(o, Tensor) else repr(o) for o in arguments))
+        return self._cached(key, lambda: moments.trace_per_record(self._records(), of, *arguments))
 
     def _prepare(self, queries: Sequence[tuple[Query, ...]], guided: bool) -> PublicInputs:
         """Make records ready for all queries. Returns the public inputs."""
@@ -464,10 +515,9 @@ class Curator:
 def _kind_of(query: Query, kinds: list[Query]) -> int:
     """Which of the kinds it is; a new one if it is none. Queries of one kind differ in names,
     noise and number alone, so one pass over the records can add up their sums."""
-    bare = replace(query, name="", multiplier=1.0, count=1, distribution="gaussian", charged=None)
-    if bare not in kinds:
-        kinds.append(bare)
-    return kinds.index(bare)
+    if query.kind not in kinds:
+        kinds.append(query.kind)
+    return kinds.index(query.kind)
 
 
 def _rows(records: Records, mask: NDArray[np.bool_] | None) -> list[Rows]:
@@ -482,6 +532,16 @@ def _publish_sum(meter: Meter, query: Query, total: Tensor) -> Tensor:
         values = values.pin_memory().to(total.device, non_blocking=True)
     published: Tensor = noise.add_to(total.double(), values)
     return published
+
+
+def _are_equal(before: Sequence[Any], now: Sequence[Any]) -> bool:
+    """Whether the arguments of two questions are the same, number by number."""
+    return len(before) == len(now) and all(
+        torch.equal(one, other)
+        if isinstance(one, Tensor) and isinstance(other, Tensor)
+        else one is other or one == other
+        for one, other in zip(before, now, strict=True)
+    )
 
 
 def _map_in_threads(

@@ -24,11 +24,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, ClassVar, Literal
 
 from dpladder.config.learner_sections import Clipping, LinkName
+from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Declaration, Shape
 from dpladder.privacy.accounting.draws import Draw, sampled_sensitivity
 from dpladder.privacy.accounting.events import (
@@ -95,7 +96,8 @@ class Query:
         multiplier: the noise's scale over how far a unit moves one number, or one vector. Infinite:
             records are not asked, and what was released before is the whole answer.
         count: how often it is asked, at most.
-        sampling_rate: below 1 the answers of one step are sums over one Poisson sample.
+        sampling_rate: below 1 the answers of one step are sums over one Poisson sample; of kinds
+            that `samples` says can be.
         distribution: of the noise.
         charged: what Laplace noise is charged as, where that is not itself: a Gaussian that bounds
             it.
@@ -108,11 +110,27 @@ class Query:
     distribution: Literal["gaussian", "laplace"] = "gaussian"
     charged: Event | None = None
     law: ClassVar[Law] = "opposite"
+    samples: ClassVar[bool] = False  # whether the curator adds it up over a sample, too
+
+    def __post_init__(self) -> None:
+        if self.sampling_rate != 1.0 and not self.samples:
+            raise BadInput(
+                f"query {self.name}: {type(self).__name__} is always added up over all records, so "
+                f"it costs more than a sample's price at rate {self.sampling_rate}. Leave "
+                "sampling_rate out."
+            )
 
     @property
     def asks_records(self) -> bool:
         """Whether it has an answer of its own, beside what was released before."""
         return self.multiplier < math.inf
+
+    @property
+    def kind(self) -> Query:
+        """The query without its name, noise and number: what the sum is that it asks for."""
+        return replace(
+            self, name="", multiplier=1.0, count=1, distribution="gaussian", charged=None
+        )
 
     def bound(self, constants: Constants) -> float:
         """The largest length (L2; L1 with Laplace noise) of one record's contribution. The curator
@@ -124,7 +142,9 @@ class Query:
         return ()
 
     def parts(self, constants: Constants) -> int:
-        """How many draws make one answer, where it comes class by class."""
+        """How many draws make one answer, where it comes class by class: each class is asked once,
+        and all at the same arguments (`Curator`), so that together they cost what one answer does.
+        """
         return 1
 
     @property
@@ -158,11 +178,18 @@ class Query:
         is made of, so that COMMIT can compute the charge from it."""
         together, parts = math.sqrt(self.numbers), self.parts(constants)
         sampled = self.sampling_rate < 1.0
+        shape = self.shape(constants)
+        # in several numbers at once a unit moves further in L1 than the bound, a length in L2, says
+        if self.distribution == "laplace" and parts * math.prod(shape) != self.numbers:
+            raise BadInput(
+                f"query {self.name}: Laplace noise is priced for single numbers, and an answer has "
+                f"{parts * math.prod(shape)}. Take Gaussian noise."
+            )
         return Draw(
             self.name,
             self.distribution,
             self.scale(constants),
-            self.shape(constants),
+            shape,
             self.count * parts,
             self.sensitivity(constants) * together,
             parts,
@@ -188,7 +215,8 @@ class QueryCall:
         query: one that was declared; another one is not answered.
         arguments: public ones that it is asked about, such as weights: they follow from public
             inputs and earlier answers.
-        step: where the public sample is asked instead of private records, the number of the step.
+        step: where the public sample is asked for a gradient instead of private records, the number
+            of the step.
     """
 
     query: Query
@@ -201,6 +229,7 @@ class OfModel(Query):
     """A query about a model at some weights."""
 
     model: Model
+    samples: ClassVar[bool] = True
 
     @property
     def stacks(self) -> bool:

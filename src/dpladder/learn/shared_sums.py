@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpladder.errors import Refused
 from dpladder.learn.interface import Constants
 from dpladder.learn.queries import Query
 
@@ -30,22 +31,36 @@ class ReleasedSums:
     path: Path
 
     @cached_property
-    def multipliers(self) -> dict[str, float]:
-        """Of each query whose sums are there. Steps that share nothing open no file."""
+    def released(self) -> dict[str, tuple[str, float]]:
+        """Kind and multiplier of each query whose sums are there. Steps that share nothing open no
+        file."""
         with h5py.File(self.path, "r", locking=False) as file:
-            return {name: float(sums.attrs["multiplier"]) for name, sums in file.items()}
+            return {
+                name: (str(sums.attrs["kind"]), float(sums.attrs["multiplier"]))
+                for name, sums in file.items()
+            }
 
-    def find(self, name: str, place: int) -> tuple[NDArray[np.float64], float] | None:
+    def find(self, query: Query, place: int) -> tuple[NDArray[np.float64], float] | None:
         """A released sum and its query's multiplier, or None where the file has no such query.
 
         Args:
-            name: of the query.
+            query: that asks for it.
             place: the class, where it comes class by class, else 0.
+
+        Raises:
+            Refused: what was released under the query's name is another sum, such as one in another
+                ball.
         """
-        if name not in self.multipliers:
+        if query.name not in self.released:
             return None
+        kind, multiplier = self.released[query.name]
+        if kind != repr(query.kind):
+            raise Refused(
+                f"query {query.name} asks for another sum than the one that was released for all "
+                f"trainings, {kind}. Nothing was answered: ask for that one, or take another name."
+            )
         with h5py.File(self.path, "r", locking=False) as file:
-            return np.asarray(file[name][place], np.float64), self.multipliers[name]
+            return np.asarray(file[query.name][place], np.float64), multiplier
 
 
 @contextmanager
@@ -55,7 +70,7 @@ def create(path: Path, queries: Sequence[Query], constants: Constants) -> Iterat
         for query in queries:
             shape = (query.parts(constants), *query.shape(constants))
             file.create_dataset(query.name, shape, np.float32)
-            file[query.name].attrs["multiplier"] = query.multiplier
+            file[query.name].attrs.update(kind=repr(query.kind), multiplier=query.multiplier)
 
         def keep(query: Query, place: int, total: ArrayLike) -> None:
             file[query.name][place] = total

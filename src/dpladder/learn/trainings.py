@@ -40,11 +40,18 @@ def queries_of(learner: Learner, hyper: Hyper, constants: Constants) -> tuple[Qu
 
     Raises:
         Refused: a query is about a head of another shape than the learner's section says. Machines
-            are tried with the section's before a training is charged (learn/linear.py).
+            are tried with the section's before a training is charged (learn/linear.py). Or it is of
+            a class of the learner's own, which could say one bound and keep another.
     """
     queries: tuple[Query, ...] = method(learner.name).queries(learner, hyper, constants)
     shape = learner.constant_feature, learner.views
     for query in queries:
+        if type(query).__module__ != Query.__module__:
+            raise Refused(
+                f"query {query.name} of learner {learner.name} is no kind of query of dpladder's "
+                "own, whose bounds are proved. Nothing was asked: take RecordSum or WeighedSums "
+                "with a function of one record."
+            )
         head = query.model if isinstance(query, OfModel) else None
         if isinstance(head, LinearHead) and (head.bias, head.views) != shape:
             raise Refused(

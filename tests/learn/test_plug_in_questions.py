@@ -1,0 +1,238 @@
+"""Questions of a plug-in that its price does not cover are refused, whatever mistake makes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support import Silent
+
+from dpladder.config.model import Resources
+from dpladder.errors import BadInput, Refused
+from dpladder.learn import trainings
+from dpladder.learn.curator import Curator
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.queries import (
+    Cells,
+    Curvatures,
+    GradientSum,
+    LinearHead,
+    LossDifference,
+    LossSums,
+    Query,
+    QueryCall,
+    RecordSum,
+    ResidualSum,
+    RightCount,
+    SecondMoments,
+    UnitMean,
+    UnitsByClass,
+    WeighedSums,
+    declared,
+)
+from dpladder.learn.scorers import ClassScorer
+from dpladder.methods.dp_gd.section import Descent
+
+CLASSES, WIDTH = 4, 3
+CONSTANTS = Constants(40, CLASSES, WIDTH)
+ONE = Resources(threads=1, mem_mb=50)
+NAMED: dict[str, Any] = {"name": "sums", "multiplier": 1.0}
+MOMENTS = SecondMoments(**NAMED, radius=1.0, by_class=True)
+CURVES = Curvatures(name="curves", multiplier=1.0, radius=1.0)
+
+
+def data_of(count: int = 40) -> Data:
+    random = np.random.default_rng(0)
+    features = random.normal(size=(count, WIDTH)).astype(np.float32)
+    units = random.integers(0, 256, (count, 16)).astype(np.uint8)
+    return Data(features, random.integers(0, CLASSES, count), units)
+
+
+def ask_all(queries: Sequence[Query], *steps: Callable[[], Any], data: Data | None = None) -> Any:
+    """The answers, without noise, to questions that are asked one after the other."""
+
+    def begin(_: Any, __: Any) -> Any:
+        answers = []
+        for step in steps:
+            answers.append((yield step()))
+        return answers
+
+    silent: Any = Silent()
+    curator = Curator(data or data_of(), CONSTANTS, ONE)
+    [answers] = curator.run(begin, [tuple(queries)], [silent])
+    return answers
+
+
+# --- a sum that comes class by class --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "query", [MOMENTS, WeighedSums(**NAMED, radius=1.0, apart=True)], ids=["moments", "sums"]
+)
+def test_a_class_is_answered_once_a_release(query: Query) -> None:
+    """All classes together cost what one release does, for a record is of one of them. The same
+    class four times would cost four."""
+    with pytest.raises(Refused, match="each class once"):
+        ask_all([query], lambda: query.at(0), lambda: query.at(0))
+    with pytest.raises(Refused, match="each class once"):
+        ask_all([query], lambda: [query.at(0), query.at(0)])
+
+
+@pytest.mark.parametrize("label", [-1, CLASSES, 0.5, True, np.float64(1.0)], ids=str)
+def test_a_class_that_is_none_is_not_answered(label: Any) -> None:
+    with pytest.raises(Refused, match="each class once"):
+        ask_all([MOMENTS], lambda: MOMENTS.at(label))
+
+
+def test_the_next_release_begins_when_all_classes_were_asked() -> None:
+    twice = SecondMoments(name="sums", multiplier=1.0, radius=1.0, by_class=True, count=2)
+    each = [lambda label=label: twice.at(label) for label in (*range(CLASSES), *range(CLASSES))]
+    answers = ask_all([twice], *each)
+    for one, other in zip(answers[:CLASSES], answers[CLASSES:], strict=True):
+        assert torch.equal(one, other)
+
+
+def test_all_classes_are_asked_at_the_same_weights() -> None:
+    """Probabilities of one record add to 1 at one head's weights, and at several heads' they need
+    not: four classes would move by 1, which is 2.6 times the declared bound."""
+    weights = torch.zeros(CLASSES, WIDTH, dtype=torch.float64)
+    with pytest.raises(Refused, match="the same arguments"):
+        ask_all([CURVES], lambda: CURVES.at(weights, 0), lambda: CURVES.at(weights + 1.0, 1))
+    with pytest.raises(Refused, match="the same arguments"):
+        ask_all([CURVES], lambda: CURVES.at(weights, 0), lambda: CURVES.at(weights.add_(1.0), 1))
+
+
+# --- weights that a method changes in place -------------------------------------------------------
+
+FAR = 40.0 * torch.eye(CLASSES, WIDTH, dtype=torch.float64)
+
+
+def test_curvatures_follow_weights_that_were_moved_in_place() -> None:
+    """The probabilities of the residuals before would not add to 1 at these weights, nor keep the
+    bound."""
+    residuals = ResidualSum(**NAMED, radius=1.0)
+    weights = torch.zeros(CLASSES, WIDTH, dtype=torch.float64)
+    [fresh] = ask_all([CURVES], lambda: [CURVES.at(FAR, label) for label in range(CLASSES)])
+    _, moved = ask_all(
+        [residuals, CURVES],
+        lambda: residuals.at(weights),
+        lambda: [CURVES.at(weights.copy_(FAR), label) for label in range(CLASSES)],
+    )
+    for one, other in zip(moved, fresh, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [ResidualSum(**NAMED, radius=0.1), ResidualSum(**NAMED, radius=1.0, link="sigmoid")],
+    ids=["another ball", "another link"],
+)
+def test_curvatures_do_not_lean_on_residuals_of_another_kind(other: ResidualSum) -> None:
+    [fresh] = ask_all([CURVES], lambda: [CURVES.at(FAR, label) for label in range(CLASSES)])
+    _, after = ask_all(
+        [other, CURVES],
+        lambda: other.at(FAR),
+        lambda: [CURVES.at(FAR, label) for label in range(CLASSES)],
+    )
+    for one, expected in zip(after, fresh, strict=True):
+        assert torch.equal(one, expected)
+
+
+# --- the public sample ----------------------------------------------------------------------------
+
+HEAD = LinearHead()
+OF_A_RECORD: dict[str, Any] = {"of": lambda x, _: x.sum(), "of_shape": ()}
+ZEROS = torch.zeros(CLASSES, WIDTH, dtype=torch.float64)
+QUESTIONS: dict[str, tuple[Query, tuple[Any, ...]]] = {
+    "losses": (LossSums(**NAMED, model=HEAD), (ZEROS[None], torch.ones(()).double())),
+    "differences": (LossDifference(**NAMED, model=HEAD), (ZEROS + 1.0, ZEROS)),
+    "weighed": (WeighedSums(**NAMED, radius=1.0), ()),
+    "moments": (SecondMoments(**NAMED, radius=1.0), ()),
+    "residuals": (ResidualSum(**NAMED, radius=1.0), (ZEROS,)),
+    "curvatures": (CURVES, (ZEROS, 0)),
+    "of a record": (RecordSum(**NAMED, **OF_A_RECORD), ()),
+    "right": (RightCount(**NAMED), ((np.eye(CLASSES, WIDTH, dtype=np.float32),), ClassScorer())),
+}
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_nothing_private_is_answered_as_if_it_were_public(kind: str) -> None:
+    """Answers about the public sample carry no noise: only gradients are asked of it."""
+    query, arguments = QUESTIONS[kind]
+    with pytest.raises(Refused, match="public sample"):
+        ask_all([query], lambda: QueryCall(query, arguments, step=0))
+
+
+# --- prices that a kind does not earn -------------------------------------------------------------
+
+WHOLE: dict[str, Callable[[], Query]] = {
+    "weighed": lambda: WeighedSums(**NAMED, radius=1.0, sampling_rate=0.01),
+    "moments": lambda: SecondMoments(**NAMED, radius=1.0, sampling_rate=0.01),
+    "residuals": lambda: ResidualSum(**NAMED, radius=1.0, sampling_rate=0.01),
+    "curvatures": lambda: Curvatures(**NAMED, radius=1.0, sampling_rate=0.01),
+    "of a record": lambda: RecordSum(**NAMED, **OF_A_RECORD, sampling_rate=0.01),
+    "right": lambda: RightCount(**NAMED, sampling_rate=0.01),
+    "cells": lambda: Cells(**NAMED, cells=(2,), sampling_rate=0.01),
+    "units": lambda: UnitsByClass(**NAMED, classes=CLASSES, sampling_rate=0.01),
+    "mean": lambda: UnitMean(**NAMED, radius=1.0, width=WIDTH, sampling_rate=0.01),
+}
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_what_reads_all_records_is_not_priced_as_a_sample(kind: str) -> None:
+    with pytest.raises(BadInput, match="all records"):
+        WHOLE[kind]()
+
+
+VECTORS: dict[str, Query] = {
+    "gradient": GradientSum(**NAMED, model=HEAD, distribution="laplace"),
+    "of a record": RecordSum(**NAMED, of=torch.abs, of_shape=(3,), distribution="laplace"),
+    "cells": Cells(**NAMED, cells=(2,), distribution="laplace"),
+    "class by class": WeighedSums(**NAMED, radius=1.0, apart=True, distribution="laplace"),
+}
+
+
+@pytest.mark.parametrize("kind", VECTORS)
+def test_laplace_noise_is_for_single_numbers(kind: str) -> None:
+    """It is priced by lengths in L1, and bounds of vectors are lengths in L2."""
+    with pytest.raises(BadInput, match="Laplace"):
+        declared([VECTORS[kind]], CONSTANTS)
+
+
+@pytest.mark.parametrize("points", [1, 3])
+def test_laplace_noise_is_for_each_loss_by_itself(points: int) -> None:
+    losses = LossSums(**NAMED, model=HEAD, points=points, distribution="laplace")
+    [counted] = declared([losses], CONSTANTS).events
+    assert counted.count == points
+    assert math.prod(losses.draw(CONSTANTS).shape) == points
+
+
+class Halved(GradientSum):
+    """Says half of what the curator keeps."""
+
+    def sensitivity(self, constants: Constants) -> float:
+        return super().sensitivity(constants) / 2
+
+
+def test_a_learner_brings_no_kind_of_query_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = SimpleNamespace(queries=lambda *_: (Halved(**NAMED, model=HEAD),))
+    monkeypatch.setattr(trainings, "method", lambda _: own)
+    with pytest.raises(Refused, match="no kind of query of dpladder's own"):
+        trainings.declare(Descent(), Hyper(1.0, 1, 1.0), CONSTANTS)
+
+
+# --- what a function is asked about ---------------------------------------------------------------
+
+
+def test_each_question_is_answered_at_its_own_numbers() -> None:
+    query = RecordSum(
+        **NAMED, of=lambda x, _, factor: factor * x.sum(), of_shape=(), clip=100.0, count=2
+    )
+    one, twice = ask_all([query], lambda: query.at(1.0), lambda: query.at(2.0))
+    assert float(twice) == pytest.approx(2 * float(one), rel=1e-6)
