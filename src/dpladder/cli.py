@@ -43,6 +43,17 @@ INTERRUPTED = 130  # as shells have it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command, and turn each refusal into a sentence on stderr.
+
+    Private words of an error go to the operator's terminal alone, never into a log or an exit code.
+
+    Args:
+        arguments: without the program's name; None takes them from the process.
+
+    Returns:
+        The exit code: 0, that of the error's class (errors.py), or 130 where a person interrupts.
+        `run` has Snakemake's.
+    """
     words = sys.argv[1:] if arguments is None else [*arguments]
     try:
         if words[:1] == ["run"]:  # its arguments are Snakemake's, whatever they are
@@ -107,7 +118,13 @@ def _parser(configs: Any = None) -> argparse.ArgumentParser:
 
 
 def add_command(name: str, what: str, *taken: Argument) -> Callable[[Run], Run]:
-    """Enter a function as `dpladder <name>`. Its arguments stand above it."""
+    """Enter a function as `dpladder <name>`; its docstring is not shown, `what` is.
+
+    Args:
+        name: a word, or a group of GROUPS and a word.
+        what: a line of help.
+        taken: its arguments.
+    """
 
     def entered_as(run: Run) -> Run:
         COMMANDS[name] = Command(what, taken, run)

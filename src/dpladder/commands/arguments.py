@@ -21,10 +21,13 @@ class Argument:
 
 @dataclass(frozen=True)
 class Command:
+    """A command of `dpladder`: a line of help, its arguments, and what runs it."""
+
     help: str
     takes: tuple[Argument, ...]
     run: Run
 
 
 def takes(*names: str, **options: Any) -> Argument:
+    """An argument, as `argparse` takes it: its names, and the options of `add_argument`."""
     return Argument(names, options)

@@ -31,6 +31,18 @@ COMPARED_COLUMNS = (
 
 
 def compare(folders: Sequence[Path], output: Path | None) -> None:
+    """Print a table of the final models of several runs, or write it to a file.
+
+    It reads published files alone: no ledger, no key and no data. Notes say where epsilons of rows
+    cannot be compared, and that results about one lineage cost together what its ledger says.
+
+    Args:
+        folders: results folders of finished runs.
+        output: a file, whose suffix says the format (WRITERS); None prints.
+
+    Raises:
+        BadInput: a folder holds no finished run, or a summary is not of its statement's run.
+    """
     from dpladder.report.tables import map_words, readable, write_table
 
     check_output(output, WRITERS)
@@ -44,7 +56,8 @@ def compare(folders: Sequence[Path], output: Path | None) -> None:
 
 
 def table_of(folders: Sequence[Path]) -> pd.DataFrame:
-    """One row for each final model of each folder."""
+    """One row for each final model of each folder, in the order of the folders. What a run alone
+    has, like its r, is left out."""
     import pandas as pd
 
     return pd.concat([row for folder in folders for row in _rows(folder)], ignore_index=True)

@@ -92,6 +92,7 @@ class Progress:
 
 
 def format_duration(seconds: float) -> str:
+    """Seconds as a person says them: `45 s`, `12 min`, `1.5 h`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
@@ -118,6 +119,7 @@ class Screen:
         self.out.flush()
 
     def clear(self) -> None:
+        """Leave the terminal's line empty; a file keeps what it has."""
         if self.current_line and self.out.isatty():
             self.out.write("\r\033[K")
             self.out.flush()

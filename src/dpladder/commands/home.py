@@ -13,12 +13,34 @@ from dpladder.privacy.statement.check import anchors_in
 
 
 def back_up(file: Path, passphrase_file: Path | None) -> str:
+    """Write an encrypted copy of home: ledgers, keys and released bytes.
+
+    Args:
+        file: a new file.
+        passphrase_file: whose first line is the passphrase; None asks for it twice.
+
+    Returns:
+        What was written, in words.
+    """
     home = open_home(create=False)
     count = backup.backup(home, file, _passphrase(passphrase_file, again=True))
     return f"{file} holds {home.path}: {count:,} files"
 
 
 def restore(file: Path, passphrase_file: Path | None, results: Sequence[Path]) -> str:
+    """Fill an empty home from a copy, so that what was spent there counts here again.
+
+    A copy may be older than a run that came after it; its ledger would then forget what that run
+    spent. So results of later runs are compared with it, and a copy that lacks them is refused.
+
+    Args:
+        file: what `back_up` wrote.
+        passphrase_file: whose first line is the passphrase; None asks for it.
+        results: results folders whose records the copy must hold.
+
+    Returns:
+        The lineages that are restored, in words.
+    """
     anchors = [anchor for folder in results for anchor in anchors_in(folder)]
     place = open_home(create=False).path
     restored = backup.restore(file, place, _passphrase(passphrase_file), anchors)

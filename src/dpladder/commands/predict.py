@@ -28,6 +28,19 @@ DIGITS = 4  # of a probability; a private model knows none of them better
 
 
 def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Path | None) -> None:
+    """Write a table of classes and probabilities for records of the user's own, which stay here:
+    prediction is free, and says nothing of the data that the model was trained on beyond its
+    price.
+
+    Args:
+        path: weights, or a folder with one final model.
+        inputs: images, folders or tables, as `Model.predict_file` reads them.
+        output: a .csv or .parquet file; None prints CSV.
+        network: the public network's checkpoint, where the model rests on one of the user's own.
+
+    Raises:
+        BadInput: the folder holds no model or several, or the output has another suffix.
+    """
     check_output(output, TABLES)
     if output is not None and output.suffix == ".parquet":
         require_package("pyarrow", "parquet", f"--output {output}")

@@ -31,6 +31,20 @@ class Filed:
 
 
 def register(results: Path, folder: Path) -> Filed:
+    """Write what a privacy officer files: an entry of a registry, a checklist of hazards, and an
+    impact assessment that people fill in.
+
+    All of it follows from the statement, which is checked first. Entry and checklist are written
+    anew each time; an assessment that is there already holds people's answers, and stays.
+
+    Args:
+        results: results folder of a finished run in release mode.
+        folder: where the files go; made where it is not there.
+
+    Raises:
+        BadInput: the run is research, its config has no `deployment`, or it is of several lineages.
+        Refused: no figure of the lineage is a guarantee.
+    """
     statement: SealedStatement = from_document(
         SealedStatement, checked_statement(results, "Nothing was written.")
     )

@@ -32,7 +32,23 @@ SUFFIX = ".safetensors"
 
 
 def tune(configs: Sequence[Path], file: Path, until: str | None, epochs: int) -> bool:
-    """Whether the network is better for it, and written."""
+    """Train a public network further on `dataset.public_sample`, and write it where that helps.
+
+    It costs nothing, because it reads public records alone. One that holds the private data itself
+    is refused.
+
+    Args:
+        configs: of the project. The experiment must read a sample with labels.
+        file: a new .safetensors file.
+        until: the last layer that stays as it is; None takes `features.until`.
+        epochs: most passes over the sample.
+
+    Returns:
+        Whether the network was better on records held out, and written.
+
+    Raises:
+        BadInput: the file is there, the sample has no labels, or the network cannot be cut there.
+    """
     if file.suffix != SUFFIX:
         raise BadInput(f"{file}: the name of the new network must end in {SUFFIX}.")
     if file.exists():

@@ -25,7 +25,15 @@ UNCOUNTED = (
 
 
 def facts(summary: Summary, about: Mapping[str, str], statement: SealedStatement) -> Sequence[Fact]:
-    """What somebody asks who was never told of an experiment's models."""
+    """What somebody asks who was never told of an experiment's models: what the config says, what
+    needs no model and how often it is right, when they were stated, and what they may be used
+    for.
+
+    Args:
+        summary: the experiment's. Of it, the first total's test is read.
+        about: facts from the config, which come first.
+        statement: for its date and its deployment.
+    """
     majority = most_frequent(summary.targets[0].test, summary.majority) if summary.targets else None
     chance = summary.classes and f"{percent(1 / summary.classes)}, one class of {summary.classes}"
     share = UNCOUNTED
@@ -117,8 +125,16 @@ def _too_sure(summary: Summary, target: FinalFound) -> Iterator[str]:
 def baseline_as_good(
     test: Tested, classes: int | None, declared: float | None
 ) -> tuple[str, float] | None:
-    """What needs no model and does about as well, with the share that it gets right; None where a
-    model is clearly better. `declared`: the largest class's share by declaration."""
+    """What needs no model and does about as well, by two deviations of the noise of both.
+
+    Args:
+        test: of the final model. Perplexity and Brier scores have no such rival.
+        classes: how many there are; None where a record has none.
+        declared: the largest class's share by `dataset.majority`, where no test counted it.
+
+    Returns:
+        Its name and the share that it gets right; None where the model is clearly better.
+    """
     if test.perplexity is not None or test.brier:
         return None
     rivals = {"guessing at random": (1 / classes, 0.0)} if classes else {}
@@ -137,5 +153,11 @@ def most_frequent(test: Tested, declared: float | None) -> NoisedFigure | None:
 
 
 def largest(majority: float | None, rare: float | None, classes: int | None) -> float | None:
-    """The largest class's share by declaration; of two classes the rarer one's says it too."""
+    """The largest class's share by declaration; of two classes the rarer one's says it too.
+
+    Args:
+        majority: `dataset.majority`.
+        rare: the rarer class's share.
+        classes: of how many; None where a record has none.
+    """
     return 1.0 - rare if majority is None and rare is not None and classes == 2 else majority

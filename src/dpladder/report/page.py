@@ -26,6 +26,8 @@ TEMPLATE = "page.html.jinja"
 
 @dataclass(frozen=True)
 class Table:
+    """A table of the page, its cells as a reader sees them."""
+
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: Markup
@@ -33,6 +35,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Drawing:
+    """A figure of the page, its SVG inside the page itself. `name`: of its caption."""
+
     name: str
     svg: Markup
     caption: Markup
@@ -60,6 +64,8 @@ class ModelShown:
 
 @dataclass(frozen=True)
 class Chapter:
+    """A part of the page with a heading of its own; chapters stand in the order of `_sections`."""
+
     title: str
     tables: Sequence[Table] = ()
     figures: Sequence[Drawing] = ()
@@ -67,6 +73,7 @@ class Chapter:
 
     @property
     def anchor(self) -> str:
+        """What a link within the page points at."""
         return re.sub(r"\W+", "-", self.title.lower())
 
 
@@ -79,8 +86,22 @@ def write_page(
     about: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     contests: Sequence[Path] = (),
 ) -> None:
-    """The statement's first lines, the final models, each experiment's ladder, where the budget
-    went."""
+    """The report as one HTML file that loads nothing: the statement's first lines, the final
+    models, each experiment's ladder, where the budget went.
+
+    Everything on it follows from releases, the config and the statement, so it costs nothing, and
+    anybody may read it. Equal inputs give equal bytes: the report's record seals them.
+
+    Args:
+        statement: what is guaranteed of each lineage, and what everything cost.
+        summaries: of all experiments, in the config's order.
+        on_page: tables, and figures that are drawn already.
+        path: where the page goes. A file there is replaced.
+        cells: each experiment's values on the axes of `grid:`, by its name. Of experiments with
+            equal values, which are repeats, only the first has a chapter.
+        about: facts of each experiment from the config, by its name and then by theirs.
+        contests: figures of comparisons in research.
+    """
     environment = Environment(
         loader=PackageLoader("dpladder.report", "."),
         autoescape=True,

@@ -20,12 +20,14 @@ DOCUMENTS: dict[str, Any] = {"plan": PlanDocument, "privacy": SealedStatement, "
 
 
 def generated_files() -> dict[str, str]:
+    """The text of each schema, by its path in the repository."""
     return {
         f"workflow/schemas/{name}.schema.json": schema(kind) for name, kind in DOCUMENTS.items()
     }
 
 
 def schema(kind: Any) -> str:
+    """A document's JSON schema, as text that ends a line. `kind`: its dataclass."""
     return (
         json.dumps(
             {"$schema": DIALECT, **TypeAdapter(kind).json_schema(mode="serialization")}, indent=2

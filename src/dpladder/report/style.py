@@ -57,7 +57,16 @@ def canvas(path: Path, height: float = 4.4, width: float = 7.6) -> Iterator[Figu
 
 @contextmanager
 def panels(path: Path, count: int, most_columns: int) -> Iterator[tuple[Figure, list[Axes]]]:
-    """The same with `count` panels on common axes."""
+    """A figure as of `canvas`, with panels that share both axes, filled row by row.
+
+    Args:
+        path: where the SVG goes.
+        count: of panels; 1 or more.
+        most_columns: panels beside each other. The height follows from the rows.
+
+    Yields:
+        The figure, and its panels in order.
+    """
     columns = min(count, most_columns)
     rows = math.ceil(count / columns)
     with canvas(path, height=1.2 + 2.4 * rows) as figure:
@@ -70,11 +79,21 @@ def panels(path: Path, count: int, most_columns: int) -> Iterator[tuple[Figure, 
 
 
 def percent_tick(value: float, _: object = None) -> str:
+    """A share as matplotlib labels a tick: 0.125 is 12.5%."""
     return f"{100 * value:.4g}%"
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"], ticks: Iterable[float] | None = None) -> None:
-    """A logarithmic axis with plain numbers, at `ticks` as far as they fit beside each other."""
+    """A logarithmic axis with plain numbers.
+
+    Call it once all is drawn, for ticks follow from the axis' limits.
+
+    Args:
+        axes: the panel.
+        which: of its axes.
+        ticks: values worth a tick, of which those stay that fit beside each other; by default 1, 2
+            and 5 of each decade, or over more than three decades 1 alone.
+    """
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set(**{f"{which}scale": "log"})
     low, high = sorted(axis.get_view_interval())
@@ -87,6 +106,7 @@ def log_axis(axes: Axes, which: Literal["x", "y"], ticks: Iterable[float] | None
 
 
 def percent_axis(axis: Axis) -> None:
+    """Shares as percentages."""
     axis.set_major_formatter(FuncFormatter(percent_tick))
 
 
@@ -104,6 +124,7 @@ def dots(axes: Axes, points: Iterable[tuple[float, float]], marker: str, **look:
 
 
 def score_bar(figure: Figure, grid: list[Axes], points: ScalarMappable, label: str) -> None:
+    """A colour bar for the scores of `points`, beside all panels of a grid."""
     bar = figure.colorbar(points, ax=grid, format=percent_tick, aspect=30, pad=0.02)
     bar.set_label(label)
     bar.outline.set_visible(False)

@@ -28,6 +28,7 @@ class Choice:
 
     @property
     def choice(self) -> dict[str, float | None]:
+        """The same four values by name; None is what the learner has not."""
         return {"eta": self.eta, "ridge": self.ridge, "alpha": self.alpha, "steps": self.steps}
 
 
@@ -52,12 +53,16 @@ class TrialFound(Choice):
 
 @dataclass(frozen=True)
 class Best:
+    """The trial of a rung whose noised score is largest, and its r."""
+
     trial: int
     r: float
 
 
 @dataclass(frozen=True)
 class RungFound:
+    """A rung. `epsilon` and `mu`: of each of its trials, score included, at the lineage's delta."""
+
     epsilon: float
     mu: float
     trials: tuple[TrialFound, ...]
@@ -66,6 +71,8 @@ class RungFound:
 
 @dataclass(frozen=True)
 class Place:
+    """A trial by its rung and number, both from 0."""
+
     rung: int
     trial: int
 

@@ -55,7 +55,14 @@ def plot_pareto(
     path: Path,
 ) -> None:
     """All experiments' final models, one panel for each lineage, with the frontier of those that
-    none beats. Repeats, which share a cell, are one mark at their mean, with their deviation."""
+    none beats.
+
+    Args:
+        summaries: of all experiments.
+        cells: each experiment's values on the axes of `grid:`. Repeats, which share a cell, are one
+            mark at their mean, with their deviation; others have that of their test's noise.
+        path: where the SVG goes.
+    """
     lineages = list(dict.fromkeys(summary.lineage for summary in summaries))
     with canvas(path, height=0.6 + 3.8 * len(lineages)) as figure:
         panels = figure.subplots(len(lineages), squeeze=False).flat
@@ -75,7 +82,7 @@ def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 def draw_without_privacy(axes: Axes, accuracy: float, name: str) -> None:
-    """What the same learner reaches without noise."""
+    """A dashed line at what the same learner reaches without noise, on data declared public."""
     look: dict[str, Any] = {"color": INK, "lw": 1, "ls": (0, (4, 3)), "zorder": 1}
     axes.axhline(accuracy, label="ε = ∞: no privacy", gid=f"open-{name}", **look)
 

@@ -10,6 +10,7 @@ from dpladder.report.reading import Document
 
 
 def write_csv(rows: Sequence[Document], path: Path) -> None:
+    """All rows, which have equal keys; there is one at least."""
     with path.open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
         table.writeheader()
@@ -17,8 +18,10 @@ def write_csv(rows: Sequence[Document], path: Path) -> None:
 
 
 def names(rows: Sequence[Document]) -> list[str]:
+    """Those that are compared, in the order of their first rows."""
     return [*dict.fromkeys(row["name"] for row in rows)]
 
 
 def epsilons(rows: Sequence[Document]) -> list[float]:
+    """The totals, in ascending order."""
     return sorted({row["epsilon"] for row in rows})

@@ -87,9 +87,11 @@ class Straight:
     """No search: the whole total on one training."""
 
     def declare(self, setting: Setting) -> Declaration:
+        """One training of the whole mu, and nothing else."""
         return Declaration((Counted(Gaussian(gdp.sigma(setting.mu, 1))),), (trainings(setting.mu),))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        """Ask for that training. Its r is 1, for a learner that searches nothing reads none."""
         [answer] = yield [Ask(1.0, setting.mu)]
         return SearchOutcome(1.0, setting.mu, answer.weights)
 
@@ -108,6 +110,9 @@ class Run:
     seconds: float = 0.0
 
     def step(self, answers: list[Answer] | None = None) -> None:
+        """Go on to what the search asks for next, or to its end, where the meter makes sure that
+        all declared noise was drawn. `answers`: to what it asked for before, in that order; None
+        at the start."""
         try:
             self.asks = next(self.asking) if answers is None else self.asking.send(answers)
         except StopIteration as done:
@@ -136,8 +141,19 @@ class PublicMeter(Meter):
 
 
 def contest(arena: Arena, entries: Sequence[Competitor], repeats: int) -> list[Standing]:
-    """Every entry's search `repeats` times, all of them side by side. Repeats differ in public
-    draws and in noise."""
+    """Every entry's search, all of them side by side: trainings of all share passes over the data.
+
+    Everything is public, so nothing is charged. Prices are kept all the same: the draws of a search
+    must cost what it declares.
+
+    Args:
+        arena: the data, and a seed for all noise.
+        entries: whose names differ, since names seed noise.
+        repeats: searches of each entry, which differ in public draws and in noise.
+
+    Returns:
+        How each entry stands, in the order of `entries`.
+    """
     runs = [start_search(arena, entry, repeat) for entry in entries for repeat in range(repeats)]
     while pending := [run for run in runs if run.asks]:
         answer(arena, pending)
@@ -155,8 +171,18 @@ def oracle(
     grid: int = GRID,
     repeats: int = GRID_REPEATS,
 ) -> float:
-    """The best mean test accuracy over a grid of the range, each training with the whole total:
-    what no private search knows."""
+    """The best mean test accuracy over a grid of the range: what no private search knows.
+
+    It is chosen by the test itself, so it lies above what anything could reach for long, by a
+    little.
+
+    Args:
+        arena: the data.
+        setting: the total, which goes into each training whole, and the range.
+        learner: that is trained.
+        grid: places, spread evenly by ratio.
+        repeats: trainings at each place, over whose noise the mean is.
+    """
     space = Space(setting.search, learner, setting.constants)
     trainings = [
         NamedAsk(
@@ -174,12 +200,21 @@ def oracle(
 def correct_counts(
     arena: Arena, learner: Learner, models: Sequence[Weights]
 ) -> NDArray[np.float64]:
-    """How many test records each model is right about."""
+    """How many test records each model is right about, in the order of `models`; without noise."""
     return right_counts(scorer_of(learner, arena.constants), models, arena.test)
 
 
 def start_search(arena: Arena, entry: Competitor, repeat: int) -> Run:
-    """A search with public draws and secrets of its own."""
+    """A search under way, with public draws and secrets of its own: its first asks are there.
+
+    Args:
+        arena: the data.
+        entry: how it searches, and what.
+        repeat: seeds both. The same number begins the same search.
+
+    Raises:
+        Refused: its draws cost something else than the events that it declares.
+    """
     search = entry.setting.search.model_copy(update={"seed": repeat})
     entry = replace(entry, setting=replace(entry.setting, search=search, learner=entry.learner))
     name = f"{entry.name} {entry.setting.epsilon} {repeat}"
@@ -216,6 +251,8 @@ def answer(arena: Arena, pending: Sequence[Run]) -> None:
 
 
 def summary(arena: Arena, entry: Competitor, runs: Sequence[Run]) -> Standing:
+    """How an entry's repeats stand. A search that ended without weights counts as a guess, at one
+    over the number of classes."""
     outcomes = [run.outcome for run in runs if run.outcome]
     heads = [one.weights for one in outcomes if one.weights is not None]
     accuracy = np.full(len(runs), 1.0 / arena.constants.classes)  # without weights there is a guess

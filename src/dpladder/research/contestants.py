@@ -58,7 +58,13 @@ SEARCHES: dict[str, dict[str, object]] = {
 
 
 def entry(name: str, setting: Setting, learner: Learner) -> Competitor:
-    """A way to search under its name, with the search that it was published with."""
+    """A way to search at its defaults, with the range of r that it was published with.
+
+    Args:
+        name: of METHODS. HYPERPARAMETER_FREE trains HyFreeDP, whatever `learner` is.
+        setting: the total and the range; what was published with a range of its own has that one.
+        learner: that is trained.
+    """
     search = setting.search.model_copy(update=SEARCHES.get(name, {}))
     learner_of_entry = HyperparameterFree() if name == HYPERPARAMETER_FREE else learner
     return Competitor(name, METHODS[name], replace(setting, search=search), learner_of_entry)

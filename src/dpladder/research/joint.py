@@ -38,7 +38,13 @@ from dpladder.search.space import Space
 def learner_variants(
     learner: FineTune, clips: tuple[float, ...], rates: tuple[float, ...]
 ) -> list[Learner]:
-    """The learner at each clip and sampling rate."""
+    """The learner at each clip and each sampling rate, the candidates of `Joint`.
+
+    Args:
+        learner: a network's, which has both keys.
+        clips: bounds on each record's gradient.
+        rates: shares of the records at a step; 1 is the full batch.
+    """
     return [
         learner.model_copy(update={"clip": clip, "sampling_rate": rate})
         for clip, rate in product(clips, rates)
@@ -46,8 +52,14 @@ def learner_variants(
 
 
 def total_beside(epsilon: float, delta: float, number: int) -> float:
-    """The epsilon that is left to the Gaussians of so many trainings, each of which may sample and
-    is then booked at its part of delta."""
+    """The epsilon that is left to the Gaussians of some trainings, each of which may sample and is
+    then booked at its part of delta.
+
+    Args:
+        epsilon: the total of all of them together, at `delta`.
+        delta: the lineage's.
+        number: of trainings, the final one included.
+    """
     mu = largest_mu(epsilon, delta, Entry(delta0=number * delta0_of(delta, FINAL)))
     return gdp.epsilon(mu, delta)
 
@@ -63,6 +75,7 @@ class Joint:
     part: float = 0.4
 
     def declare(self, setting: Setting) -> Declaration:
+        """Trials with their scores at equal mus, and the final training with what is left."""
         trial, final = self._mus(setting)
         draws = [trainings(final, name="final")]
         if self.number:
@@ -73,6 +86,7 @@ class Joint:
         return Declaration(tuple(Counted(Gaussian(gdp.sigma(mu, 1))) for mu in mus), tuple(draws))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        """Trials at public places, their noised counts, and one more training at the best place."""
         trial, final = self._mus(setting)
         best = 0
         if self.number:

@@ -46,6 +46,11 @@ class LadderSearcher:
     share: float = SCORE_SHARE
 
     def declare(self, setting: Setting) -> Declaration:
+        """Each rung's trials and scores, and the final training with what is left of mu.
+
+        Raises:
+            BadInput: the trials use all of the total up.
+        """
         climbed = self._ladder_of(setting)
         if not climbed.final:
             shares = ", ".join(f"{share:g}" for share, _ in self.rungs or ())
@@ -67,6 +72,8 @@ class LadderSearcher:
         return self._ladder_of(setting).final > 0
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        """A rung after the other: its trials see the best of the rung below, and the fit sees all
+        scores."""
         space, climbed = setting.space, self._ladder_of(setting)
         trials: list[Trial] = []
         for rung, (total, number) in enumerate(climbed.rungs):
@@ -114,8 +121,10 @@ class Climbed:
 
     @property
     def trials(self) -> list[float]:
+        """The mu of each trial of all rungs."""
         return [mu for mu, number in self.rungs for _ in range(number)]
 
     @property
     def final(self) -> float:
+        """The mu that trials leave for the final training; 0 where they leave nothing."""
         return gdp.remaining(self.total, self.trials)

@@ -17,7 +17,14 @@ SURE = 3.0
 
 
 def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
-    """Mean and deviation over repeats; the best of each total in bold."""
+    """A table for people: a line for each learner, its mean and deviation at each total, the best
+    of each total in bold. Beside them trainings, and seconds of one core, of a repeat.
+
+    Args:
+        rows: one learner at one total each, as `Standing` has them.
+        about: data and repeats, in words.
+        path: where it goes.
+    """
     learners, totals = names(rows), epsilons(rows)
     by_place = {(row["name"], row["epsilon"]): row for row in rows}
     best = {
@@ -67,7 +74,8 @@ def verdict(rows: Sequence[Document], epsilon: float) -> str:
 
 
 def plot_learners(rows: Sequence[Document], about: str, path: Path) -> None:
-    """Test accuracy against the total epsilon, a line for each learner."""
+    """Test accuracy against the total epsilon, a line for each learner, its deviation as bars. The
+    arguments are those of `write_markdown`."""
     totals = epsilons(rows)
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
     with canvas(path) as figure:
