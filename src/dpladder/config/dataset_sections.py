@@ -77,6 +77,7 @@ class Unit(Section):
 
     @property
     def pooled(self) -> bool:
+        """Whether all records of a user become one, the mean of their features."""
         return self.pool != "none"
 
 
@@ -108,6 +109,7 @@ class Split(Section):
 
     @property
     def held_out(self) -> float:
+        """The share of units that form the private test part; the rest trains and validates."""
         return HELD_OUT if self.test is None else self.test
 
 
@@ -195,6 +197,7 @@ class Group(Section):
 
     @property
     def grouping(self) -> Grouping:
+        """The same without which of them are trained on."""
         return Grouping(self.names, self.column, self.level)
 
 
@@ -217,6 +220,7 @@ class TrainedGroup(Group):
 
     @property
     def trained(self) -> tuple[str, ...]:
+        """The groups that trainings read; the others are for tests alone."""
         return self.train or self.names
 
 
@@ -432,6 +436,7 @@ class Dataset(Section):
 
     @property
     def names_of_columns(self) -> tuple[str, ...]:
+        """The columns by name, in the config's order, whatever else is said of them."""
         return tuple(column if isinstance(column, str) else column.name for column in self.columns)
 
     @model_validator(mode="after")

@@ -40,8 +40,18 @@ def candidates(stages: Sequence[str]) -> tuple[str, ...]:
 def resolve_layers(
     layers: Layers, known: Sequence[str], takes: Takes, model: str
 ) -> tuple[str, ...]:
-    """The depths that `features.layers` stands for, of those that are known of a network: `last`
-    and what comes before it."""
+    """The depths that `features.layers` stands for, in the order in which their outputs are laid
+    side by side.
+
+    Args:
+        layers: `auto`, `last`, or depths by name.
+        known: all depths that the network has, from the input up, `last` among them.
+        takes: images or texts, which have defaults of their own.
+        model: the network's name, for the message.
+
+    Raises:
+        BadInput: a name is no depth of the network.
+    """
     stages = [name for name in known if name != LAST]
     if layers == "last" or (layers == "auto" and not stages):
         return (LAST,)
@@ -57,8 +67,17 @@ def resolve_layers(
 
 
 def alternatives(known: Sequence[str], takes: Takes, model: str) -> list[tuple[str, ...]]:
-    """What public records choose among, the default first: of images each of the last three stages
-    with up to two before it, of texts one more layer beside the last one; and the last alone."""
+    """What public heads are compared on, the default first, each once.
+
+    Args:
+        known: all depths of the network, from the input up.
+        takes: of images each of the last three stages is tried with up to two before it, of texts
+            each layer beside the last one.
+        model: the network's name, for messages.
+
+    Returns:
+        Depths of each alternative. The last of them is the last depth alone.
+    """
     usual = resolve_layers("auto", known, takes, model)
     stages = [name for name in known if name != LAST]
     choices: list[tuple[str, ...]]

@@ -73,6 +73,7 @@ LINE = 100
 
 
 def generated_files() -> dict[str, str]:
+    """The text of each generated file, by its path in the repository."""
     return {
         "config/config.yaml": demo_yaml(),
         "workflow/schemas/config.schema.json": schema(),
@@ -81,6 +82,7 @@ def generated_files() -> dict[str, str]:
 
 
 def schema() -> str:
+    """The config's JSON schema, by which editors complete keys and underline wrong ones."""
     document = Config.model_json_schema()
     for section in (
         *SECTIONS,
@@ -109,6 +111,7 @@ def schema() -> str:
 
 
 def demo_yaml() -> str:
+    """The demo's config, each key with its meaning above it."""
     config = Config.model_validate_json(json.dumps(DEMO))
     lines = [
         "# The demo: 5,000 real MNIST images, a real pretrained network, a total of epsilon = 1.",
@@ -160,6 +163,7 @@ def _flow(value: Any) -> str:
 
 
 def reference() -> str:
+    """The page of all keys: type, default and meaning, by section."""
     lines = [
         "# Config reference",
         "",

@@ -51,6 +51,7 @@ class Apart(Section):
 
     @property
     def folder(self) -> str:
+        """Where the images or bags lie."""
         return self.images or self.bags or ""
 
     @model_validator(mode="after")

@@ -34,7 +34,7 @@ def number_of(classes: Iterable[int], count: int) -> int:
 
 
 def number_of_findings(states: Sequence[int]) -> int:
-    """Of the state of each class."""
+    """The number of a record's states, in the classes' order; -1 where all are unknown."""
     if all(state == UNKNOWN for state in states):
         return -1
     return sum(state * len(STATES) ** place for place, state in enumerate(states))
@@ -49,7 +49,16 @@ def states_by_finding(numbers: Any, count: int) -> Iterator[tuple[Any, Any]]:
 
 
 def members_by_class(numbers: Any, count: int, most: Labels) -> Iterator[Any]:
-    """Of each class, which records are of it; -1 is of none."""
+    """Of each class, which records are of it; a number below 0 is of none.
+
+    Args:
+        numbers: an array of labels, a number for each record's set.
+        count: of classes.
+        most: classes of a record, or `many` where each is a finding.
+
+    Yields:
+        A mask over the records for each class, in the classes' order.
+    """
     if most == MANY:
         yield from (present for present, _ in states_by_finding(numbers, count))
     else:
@@ -76,7 +85,13 @@ def labels_in_turn(numbers: Any, count: int) -> Iterator[Any]:
 
 
 def has_label(numbers: Any, label: Any, count: int) -> Any:
-    """Whether each record is of a class; of its own one, where there is one for each."""
+    """Whether each record is of a class.
+
+    Args:
+        numbers: an array of labels, a number for each record's set; NumPy's or torch's.
+        label: the class, or a class for each record.
+        count: of classes.
+    """
     is_member = numbers != numbers  # none
     for labels in labels_in_turn(numbers, count):
         is_member = is_member | (labels == label)
@@ -84,8 +99,22 @@ def has_label(numbers: Any, label: Any, count: int) -> Any:
 
 
 def pooled_label(numbers: Sequence[int], rule: Conflicts, count: int, most: Labels) -> int:
-    """The one label of records that are pooled, by theirs; -1 where there is none. A later class
-    goes before an earlier one, and present before absent."""
+    """The one label of a unit whose records are pooled to one.
+
+    It reads the records of this unit alone, so a neighbour's label moves no other.
+
+    Args:
+        numbers: its records' labels.
+        rule: `nothing` gives no label where records differ. `any` takes the last of their classes,
+            or their union where a record may be of several. `majority` takes the most frequent
+            label, of equals the last. Of findings each has a vote of its own, of the records that
+            know.
+        count: of classes.
+        most: classes of a record. A union of more is no label.
+
+    Returns:
+        The label's number; -1 where there is none.
+    """
     if most == MANY:
         digits = [len(STATES) ** place for place in range(count)]
         each = ([number // digit % len(STATES) for number in numbers] for digit in digits)

@@ -178,6 +178,8 @@ class LearnerSection(Section):
 
     @property
     def uses_public_gradient(self) -> bool:
+        """Whether the mean gradient of public records is added at each step, once nothing is left
+        to the plan."""
         return self.guidance == "gradient"
 
     @property
@@ -357,14 +359,17 @@ class Tuning(LearnerSection):
 
     @property
     def draws_start(self) -> bool:
+        """Whether some weights start at random values, which are public draws: adapters do."""
         return self.trains == "lora"
 
     @property
     def head_alone(self) -> bool:
+        """Whether the network stays as it is, so that what is trained is a linear head."""
         return self.trains == "head"
 
     @property
     def purchases(self) -> dict[str, Any]:
+        """What trainings buy once for all that share it: the head that they start from."""
         return configured_purchases(head=self.head)
 
 
@@ -459,6 +464,7 @@ class LossesLookedAt(LearnerSection):
 
     @property
     def exact_under(self) -> tuple[str, ...]:
+        """Laplace losses of samples have an exact price only where neighbours lack a record."""
         laplace_samples = self.loss_noise == "laplace" and self.sampling_rate < 1
         return ("add_remove",) if laplace_samples else super().exact_under
 

@@ -102,6 +102,7 @@ class Project:
 
     @property
     def main(self) -> Config:
+        """The base, which every other experiment overrides in part."""
         return self.experiments[BASE]
 
     @property
@@ -369,6 +370,8 @@ TEXT_TAG, MERGE_TAG = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 
 
 def read_yaml(path: Path) -> ParsedFile:
+    """A file's mapping, and the line of each key for messages. What is no mapping, or has a key
+    twice, is refused with its line."""
     text = _read_text(path)
     lines: dict[KeyPath, str] = {}
     try:

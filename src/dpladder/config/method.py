@@ -36,10 +36,13 @@ class Method:
 
     @property
     def name(self) -> str:
+        """What the config calls it, as its section's `name` says."""
         return name_of(self.section)
 
     @property
     def built_in(self) -> bool:
+        """Whether it is dpladder's own. Of others a statement says that they rest on their authors'
+        word."""
         return self.package == "dpladder"
 
 

@@ -275,6 +275,7 @@ class TriedNetwork(Config):
 
     @property
     def totals(self) -> tuple[float, ...]:
+        """None: a network that is only tried has no final model of its own."""
         return ()
 
 
@@ -286,6 +287,7 @@ class ExternalEvaluation(Config):
 
     @property
     def tested(self) -> str:
+        """The experiment whose models are counted."""
         assert self.evaluate.of is not None, "else it is a Config (config/load.py)"
         return self.evaluate.of
 

@@ -59,7 +59,17 @@ def installed_entry_points() -> Any:
 
 
 def check_section(section: Any, name: str, base: type[Section]) -> None:
-    """Refuse a section that a config cannot hold, or whose fields hide what `base` says of it."""
+    """Refuse a plug-in's section that a config cannot hold, before any of its code is asked.
+
+    Args:
+        section: what stands as its METHOD's section, whatever that is.
+        name: that the plug-in is installed under, which its `name` field must be alone.
+        base: the class that it has to extend. A field may not hide what that says of it.
+
+    Raises:
+        BadInput: it is no such class, its name or a field's is wrong, or a field holds a list, dict
+            or set, which cannot be compared and remembered.
+    """
     if not (isinstance(section, type) and issubclass(section, base)):
         raise BadInput(f"its section must be a class that extends {base.__name__}.")
     fields = section.model_fields

@@ -71,4 +71,5 @@ class FurtherTest:
 
     @property
     def part(self) -> str:
+        """The name of its part of the data, which no split has."""
         return ALSO + self.name

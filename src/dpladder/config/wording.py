@@ -55,10 +55,12 @@ def holds_key(values: Any, key: KeyPath) -> bool:
 
 
 def closest(word: str, options: Iterable[str]) -> str | None:
+    """The option that a word may be a misspelling of; None where none is near."""
     return next(iter(get_close_matches(word, list(options), n=1)), None)
 
 
 def did_you_mean(word: str, options: Iterable[str]) -> str:
+    """A clause of a message with the option nearest to a word; nothing where none is near."""
     close = closest(word, options)
     return "" if close is None or close == word else f"did you mean {close}? "
 

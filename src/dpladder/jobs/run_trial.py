@@ -39,6 +39,7 @@ class Silence:
     """Behind the meter of a trial that is wholly free."""
 
     def stream(self, name: str, index: int) -> bytes:
+        """Fails: a free trial solves released sums, and draws nothing."""
         raise AssertionError(f"{name} {index}: nothing is drawn in a free trial")
 
 
@@ -73,6 +74,7 @@ class Prepared:
 
     @property
     def solved(self) -> bool:
+        """Whether trials are solved from shared sums, and pay for their scores alone."""
         return self.task.reads.learner.trials_are_solved
 
     def release_request(self) -> ReleaseRequest:

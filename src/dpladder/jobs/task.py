@@ -57,6 +57,7 @@ class Task(Generic[Reads]):
 
     @property
     def experiment(self) -> str:
+        """Whose job it is; empty for a job of the whole project."""
         return self.wildcards.get("experiment", "")
 
     @cached_property

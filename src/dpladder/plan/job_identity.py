@@ -83,14 +83,17 @@ class JobRequest:
 
     @property
     def parts(self) -> tuple[str, ...]:
+        """Parts of the data that it reads, the main one first."""
         return RULE_SPECS[self.rule].parts(self.config, self.wildcards)
 
     @property
     def source(self) -> str:
+        """Where the records of its main part come from."""
         return source_of(self.config, self.parts[0])
 
     @property
     def private(self) -> Path:
+        """The folder that nobody but the operator may read."""
         return Path(self.config.paths.private)
 
     @property
@@ -412,7 +415,14 @@ def _question_id(
 
 
 def question_of(question_id: str, rule: str, wildcards: Wildcards) -> str:
-    """What the ledger knows a private job by: its content, and its place among the like."""
+    """What the ledger knows a private job by. It names no experiment, path or code, so that a copy
+    of an experiment, or another clone, asks the same question.
+
+    Args:
+        question_id: the job's content, of the function of that name.
+        rule: the job's.
+        wildcards: the job's; an experiment's name among them is left out.
+    """
     return digest(question_id, rule, _sorted_wildcards(wildcards))
 
 
@@ -436,7 +446,13 @@ def questions(project: Project, name: str) -> Iterator[tuple[Job, str]]:
 
 def code(project: Project, rule: str, wildcards: Wildcards) -> str:
     """What Snakemake compares of a job beside its config: its mechanisms at the versions that it is
-    known by, or the code of what is free."""
+    known by, or the code of what is free.
+
+    Args:
+        project: all experiments.
+        rule: the job's.
+        wildcards: the job's, with its experiment's name; without one it is the base experiment's.
+    """
     config = project.experiments[wildcards.get("experiment", BASE)]
     return identity_of(config, rule, versions(project, rule, wildcards))
 
@@ -544,7 +560,13 @@ def _content(
 
 def sources_behind(config: Config, rule: str, wildcards: Wildcards) -> list[str]:
     """The sources whose records reach a job. One that moves changes no release, so they are no part
-    of its identity; experiments that read different ones share nothing."""
+    of its identity; experiments that read different ones share nothing.
+
+    Args:
+        config: the experiment's.
+        rule: the job's, which says whose parts it reads.
+        wildcards: the job's.
+    """
     swept = trial_parts(config) if "run_trial" in ancestry(config, rule) else ()
     sample = ("sample",) if not RULE_SPECS[rule].prepares and reads_sample(config) else ()
     return [
@@ -554,7 +576,15 @@ def sources_behind(config: Config, rule: str, wildcards: Wildcards) -> list[str]
 
 
 def job_of_owner(project: Project, experiment: str, rule: str, **wildcards: object) -> Job:
-    """The job that does `rule` for an experiment, under the name of the experiment that owns it."""
+    """The job that does `rule` for an experiment, under the name of the experiment that owns it:
+    whose outputs to read.
+
+    Args:
+        project: all experiments.
+        experiment: that needs the outputs.
+        rule: that makes them.
+        **wildcards: without the experiment's name. Numbers become the words that paths have.
+    """
     values = {key: str(value) for key, value in wildcards.items()}
     return job(owner(project, experiment, rule, values), rule, values)
 
@@ -570,8 +600,17 @@ def _sorted_wildcards(wildcards: Wildcards) -> tuple[tuple[str, str], ...]:
 
 
 def trials_run_here(project: Project, experiment: str, rung: int) -> tuple[str, ...]:
-    """The trials of a rung that are an experiment's own; the others are the first experiment's that
-    has them too."""
+    """The trials of a rung that are an experiment's own; the others are run by the first experiment
+    that has them too.
+
+    Args:
+        project: all experiments.
+        experiment: that asks.
+        rung: its number, from 0.
+
+    Returns:
+        Trials by their numbers, as wildcards have them.
+    """
     trials = map(str, range(project.experiments[experiment].sweep.ladder[rung].trials))
     return tuple(
         trial
@@ -582,7 +621,8 @@ def trials_run_here(project: Project, experiment: str, rung: int) -> tuple[str, 
 
 
 def trial_groups(project: Project, experiment: str, rung: int) -> list[tuple[str, ...]]:
-    """The same, those apart that are known by other versions of their mechanisms."""
+    """The same in groups that one job runs: those apart that are known by other versions of their
+    mechanisms."""
     groups: dict[tuple[tuple[str, int], ...], list[str]] = {}
     for trial in trials_run_here(project, experiment, rung):
         wildcards = {"experiment": experiment, "rung": str(rung), "trial": trial}

@@ -35,6 +35,8 @@ Said = TypeVar("Said")
 
 
 def notes(project: Project) -> tuple[str, ...]:
+    """What the plan says beside its prices: choices that it made, and what may surprise, line by
+    line."""
     own_notes = (
         (name, words)
         for name, config in project.experiments.items()

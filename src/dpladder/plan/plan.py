@@ -42,6 +42,8 @@ class Plan:
     config: str
 
     def spends_of(self, jobs: Iterable[Job]) -> tuple[Spend, ...]:
+        """What these jobs spend together, in their order; jobs are looked up, so each must be
+        planned."""
         return tuple(spend for job in jobs for spend in self.items[job].spends)
 
     def items_of(self, lineage: str) -> list[Item]:

@@ -77,21 +77,29 @@ class Reads:
 
 @dataclass(frozen=True)
 class Places(Reads):
+    """Where private files lie. No path is part of a question, so folders may move."""
+
     diagnostics: str
 
 
 @dataclass(frozen=True)
 class Manifests(Places):
+    """Which units are in which part, by its name."""
+
     manifests: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Cached(Places):
+    """Features of a part, by its name."""
+
     features: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Merging(Cached):
+    """The root of caches of single records, which several experiments share."""
+
     cache: str
 
 
@@ -115,6 +123,8 @@ class Private(Reads):
 
 @dataclass(frozen=True)
 class LineageReads(Reads):
+    """Whose records these are and how they are read: what every job on data depends on."""
+
     mode: Annotated[Mode, key("mode")]
     lineage: Annotated[str, key("dataset.lineage")]
     columns: Annotated[tuple[Chosen, ...], key("dataset.columns")]
@@ -136,6 +146,8 @@ class LineageReads(Reads):
 
 @dataclass(frozen=True)
 class NetworkReads(Reads):
+    """The public map from a record to its features."""
+
     model: Annotated[str, key("features.model")]
     weights: Annotated[str, key("features.weights")]
     image_size: Annotated[int | None, key("features.image_size")]
@@ -191,6 +203,8 @@ class SeenReads(StoredReads):
 
 @dataclass(frozen=True)
 class TrainingReads(SeenReads):
+    """What one training depends on, but for its total."""
+
     learner: Annotated[Learner, key("learner")]
     search: Annotated[Search, key("sweep.search")]
 
@@ -256,6 +270,8 @@ class ExtractFeatures(NetworkReads, Private):
 
 @dataclass(frozen=True)
 class MergeFeatures(Private):
+    """It joins what shards have extracted, and adds nothing of its own."""
+
     places: Merging
     stops: Stops
 
@@ -270,11 +286,13 @@ class CountUnits(ReleaseReads):
 
 @dataclass(frozen=True)
 class EstimateMean(StoredReads):
-    pass
+    """The noised mean of the features as they are stored."""
 
 
 @dataclass(frozen=True)
 class FindMean(NetworkReads, Private):
+    """A mean that costs nothing: of a public sample, or by the network's own last norm."""
+
     places: Cached
     centre: Annotated[str, key("features.centre")]
     labels: Annotated[Labels, key("dataset.labels")]
@@ -286,7 +304,7 @@ class FindMean(NetworkReads, Private):
 
 @dataclass(frozen=True)
 class FindStart(TrainingReads):
-    pass
+    """The head that public records train, from which private steps start."""
 
 
 @dataclass(frozen=True)
@@ -313,6 +331,7 @@ class HeadReads(SeenReads):
 
     @property
     def uses_public_gradient(self) -> bool:
+        """Whether public records pull its steps."""
         return self.public == "gradient"
 
 
@@ -350,6 +369,8 @@ class RunTrial(TrainingReads):
 
 @dataclass(frozen=True)
 class SelectRung(Reads):
+    """The rung's best trial follows from the scores in its inputs."""
+
     select: Annotated[Select, key("sweep.select")]
     rungs: tuple[Rung, ...]
 
@@ -367,17 +388,21 @@ class FitRadius(TotalReads):
 
 @dataclass(frozen=True)
 class TrainFinal(TotalReads, TrainingReads):
-    pass
+    """A training with what its total leaves beside the rungs below it."""
 
 
 @dataclass(frozen=True)
 class SearchPrivately(TotalReads, TrainingReads):
+    """Search and final training in one, with one output."""
+
     select: Annotated[Select, key("sweep.select")]
     hpo: Annotated[PrivateSearch, Field(discriminator="name"), key("hpo")]
 
 
 @dataclass(frozen=True)
 class TrainStudent(TrainingReads):
+    """It learns what a released head says of public records."""
+
     target: float
 
 
@@ -392,6 +417,8 @@ class EvaluateTest(TotalReads, SeenReads):
 
 @dataclass(frozen=True)
 class EvaluateFinal(EvaluateTest):
+    """The count of a final model on the test part."""
+
     epsilon: Annotated[float | None, key("evaluate.epsilon")]
 
 
@@ -404,11 +431,15 @@ class EvaluateOf(EvaluateFinal):
 
 @dataclass(frozen=True)
 class EvaluateAlso(EvaluateTest):
+    """The same on a further test."""
+
     also: FurtherTest
 
 
 @dataclass(frozen=True)
 class TrainOpen(TrainingReads):
+    """The same learner without noise, on data declared public."""
+
     without_noise: Annotated[bool, key("final.without_noise")]
     measures: Annotated[Measures, key("evaluate.measures")]
     further: tuple[FurtherTest, ...]
@@ -490,6 +521,8 @@ class Contestant(Reads):
 
 @dataclass(frozen=True)
 class CompareLearners(SeenReads):
+    """Research: each experiment's learner with a ladder of its own, repeated."""
+
     contestants: tuple[Contestant, ...]
     repeats: int
 

@@ -353,6 +353,7 @@ class RuleSpec:
 
     @property
     def keys(self) -> tuple[str, ...]:
+        """The config keys that the rule reads, by their full names."""
         return rule_params.keys_of(self.reads)
 
 
@@ -431,9 +432,15 @@ def module_of(rule: str) -> str:
 
 
 def rung_rule(experiment: str, rung: int, group: int = 0) -> str:
-    """A rung's job has a rule of its own, because its trials are its outputs, and the rung says how
-    many there are. Trials that were released under earlier versions of a mechanism are a group of
-    their own."""
+    """The name of a rung's own rule. Each has one, because its trials are its outputs, and the rung
+    says how many there are.
+
+    Args:
+        experiment: whose rung it is.
+        rung: its number, from 0.
+        group: of trials. Those that were released under earlier versions of a mechanism are groups
+            of their own; 0 is the first.
+    """
     return f"{RUNG_RULE}_{experiment}_{rung}" + (f"x{group}" if group else "")
 
 
