@@ -40,8 +40,8 @@ TWICE = "What is charged stays charged, and nothing is charged twice"
 
 
 def os_error_text(error: OSError) -> str:
-    """What the file system said, by its number: libraries write a text of their own beside it, such
-    as how much was written where, and that tells how large a private file is."""
+    """What the file system said, by its number. Libraries write a text of their own beside it, such
+    as how much was written where. That tells how large a private file is."""
     return os.strerror(error.errno) if error.errno else "the file system refused"
 
 

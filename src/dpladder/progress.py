@@ -19,7 +19,7 @@ LONG = 5.0  # seconds after which somebody begins to wonder
 def progress(
     title: str, total: int, unit: str = "records", after: float = 0.0
 ) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of units just done; it does nothing where there is no
+    """A function to call with the number of units just done. It does nothing where there is no
     terminal, nor for work that ends within `after` seconds."""
     with contextlib.ExitStack() as stack:
         terminal, began, done, bar = _terminal(stack), time.monotonic(), 0, None

@@ -28,9 +28,8 @@ DIGITS = 4  # of a probability; a private model knows none of them better
 
 
 def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Path | None) -> None:
-    """Write a table of classes and probabilities for records of the user's own, which stay here:
-    prediction is free, and says nothing of the data that the model was trained on beyond its
-    price.
+    """Write a table of classes and probabilities for records of the user's own, which stay here.
+    Prediction is free, and says nothing of the data that the model was trained on beyond its price.
 
     Args:
         path: weights, or a folder with one final model.

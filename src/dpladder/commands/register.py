@@ -21,9 +21,9 @@ HAZARDS = "nist-sp-800-226.md"
 
 @dataclass(frozen=True)
 class Filed:
-    """The registry's entry, the checklist of hazards and the impact assessment, where they lie; of
-    these, what was there already with people's answers, and is left as it is; and the lineages that
-    they are not about."""
+    """Where the registry's entry, the checklist of hazards and the impact assessment lie.
+    `existing_files`: those of them that were there already with people's answers, and stay as they
+    are. `other_lineages`: those that they are not about."""
 
     paths: tuple[Path, ...]
     existing_files: tuple[Path, ...]

@@ -1,6 +1,6 @@
 """Rules between the keys of one experiment, one function for each key, and across a project. Types
-and ranges are the model's own; the data's rules stand in dataset_rules.py, those of learners and
-searches beside their sections, and what a task decides in task_rules.py."""
+and ranges are the model's own. The data's rules stand in dataset_rules.py, those of learners and
+searches beside their sections. What a task decides is in task_rules.py."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ def lineage_terms(config: Config) -> dict[str, object]:
 
 
 def unit_keys(config: Config) -> dict[str, object]:
-    """The keys that say by what a unit is known, which its part follows from: by another column
-    the same people would lie in other parts. Nothing where parts are given, which add anyhow, and
-    where nobody is protected."""
+    """The keys that say by what a unit is known, which its part follows from. By another column the
+    same people would lie in other parts. Nothing where parts are given, which add anyhow, and where
+    nobody is protected."""
     dataset = config.dataset
     if dataset.split.rule == "given" or config.mode == "research":
         return {}

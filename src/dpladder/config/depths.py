@@ -2,7 +2,7 @@
 
 A depth is a stage of a network for images, or a layer of one for texts. What each puts out is
 pooled, and all of them are kept from one forward pass; `last` is the network's own pooled output.
-Which stages a network has is found when it runs (network/depths.py, data/sentences.py); of the
+Which stages a network has is found when it runs (network/depths.py, data/sentences.py). Of the
 bundled ones it is known here, so that a name that none of them has is refused at once.
 """
 

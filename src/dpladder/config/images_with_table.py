@@ -23,7 +23,7 @@ Width = Annotated[int, Field(ge=1, le=1_000_000)]
 
 class Apart(Section):
     """`key`: the column of the table that says which images a row is about, or a pattern of columns
-    such as s{study_id}. `names`: what it holds: an image's path below the folder, an image's file
+    such as s{study_id}. `names`: what it holds. That is an image's path below the folder, its file
     name, or the name of a folder on the way to it, of which 1 is the first. `patient`: the folder
     on that way whose name says whose an image is. `bags`: in place of images, HDF5 files with rows
     of features, of this `width`."""

@@ -2,8 +2,8 @@
 label stands.
 
 **Up to so many classes** (`dataset.labels: 3`). Each class plus one is a digit to the base of all
-classes plus one, and one is taken from what they make. So a single class is its own number, none is
--1, and what knows of single classes alone takes any other number for no class at all.
+classes plus one, and one is taken from what they make. So a single class is its own number, and
+none is -1. What knows of single classes alone takes any other number for no class at all.
 
 **Findings** (`dataset.labels: many`). Each class by itself is absent, present or unknown: 0, 1 or
 2, a digit to the base of 3. A record of which nothing is known is -1, and counts as nothing.

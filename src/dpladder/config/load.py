@@ -345,8 +345,8 @@ def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that reads 1e-5 as a number (YAML 1.1 asks for a dot and would give a string), and
-    that says where a value stands that has the form of a date or number but is none."""
+    """SafeLoader that reads 1e-5 as a number, where YAML 1.1 asks for a dot and would give a
+    string. It says where a value stands that has the form of a date or number but is none."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:

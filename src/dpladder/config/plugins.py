@@ -67,8 +67,8 @@ def check_section(section: Any, name: str, base: type[Section]) -> None:
         base: the class that it has to extend. A field may not hide what that says of it.
 
     Raises:
-        BadInput: it is no such class, its name or a field's is wrong, or a field holds a list, dict
-            or set, which cannot be compared and remembered.
+        BadInput: it is no such class, or its name or a field's is wrong. A field must hold no list,
+            dict or set either, which cannot be compared and remembered.
     """
     if not (isinstance(section, type) and issubclass(section, base)):
         raise BadInput(f"its section must be a class that extends {base.__name__}.")

@@ -21,7 +21,7 @@ Count = Annotated[int, Field(ge=1)]
 
 @dataclass(frozen=True)
 class NeutralAt:
-    """Marks a key that came after 1.0, in the annotation of its field: at this value it asks
+    """Marks a key that came after 1.0, in the annotation of its field. At this value it asks
     nothing new, and is left out of what a job is known by. So it must be the field's default, or do
     what the default does. Sections of other packages mark theirs in the same way."""
 

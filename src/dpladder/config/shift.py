@@ -1,4 +1,4 @@
-"""What records are besides a source: how documents are cut; and of a further test how its labels
+"""What records are besides a source: how documents are cut. Of a further test it is also how labels
 find their class, which groups its records are of, and how its images are corrupted."""
 
 from __future__ import annotations

@@ -163,8 +163,8 @@ def paths_of(source: str) -> tuple[Path, ...]:
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether two sources hold the same records by their names: they are one, or one is all splits
-    of a published data set and the other is one of these."""
+    """Whether two sources hold the same records by their names. Either they are one, or one is all
+    splits of a published data set and the other is one of these."""
     kind = kind_of(one)
     if kind is None or kind.after != "<Name>":
         return one == other

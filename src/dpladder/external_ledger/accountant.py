@@ -10,7 +10,7 @@ from opacus.accountants import RDPAccountant
 
 class WatchedAccountant(RDPAccountant):  # type: ignore[misc]  # untyped
     """Opacus tells its accountant of each step after the noise is drawn and before the weights
-    move, so a step that is refused here changes nothing that is released. `get_epsilon` is Opacus'
+    move. So a step that is refused here changes nothing that is released. `get_epsilon` is Opacus'
     own, for this training alone."""
 
     def __init__(self, take: Callable[[float, float], None]) -> None:

@@ -34,8 +34,8 @@ class Charge:
     """A spend that is reserved. `commit()` writes it down before anything is drawn; `finish()` what
     came out of it.
 
-    It belongs to the process that reserved it and, from COMMIT on, to the thread that committed it:
-    drawn from twice, one charge would pay for two mechanisms. Killed at any moment, it stays
+    It belongs to the process that reserved it and, from COMMIT on, to the thread that committed it.
+    Drawn from twice, one charge would pay for two mechanisms. Killed at any moment, it stays
     charged from COMMIT on.
 
     Args:

@@ -38,20 +38,20 @@ class OpenLedger:
     """The ledger of a lineage, for mechanisms of your own: Opacus, JAX-Privacy, TensorFlow Privacy,
     your loop.
 
-    `epsilon` at `delta` is the most that may ever be released about the lineage: declared when it
-    is opened first, fixed for life, enforced at every reservation and again at every COMMIT. That
-    limit is the guarantee. It covers whatever was chosen because of what: spends are entries of a
-    filter (docs/privacy.md), so a search may look at its own results.
+    `epsilon` at `delta` is the most that may ever be released about the lineage. It is declared
+    when the lineage is opened first, and fixed for life. Every reservation enforces it, and every
+    COMMIT again. That limit is the guarantee. It covers whatever was chosen because of what: spends
+    are entries of a filter (docs/privacy.md), so a search may look at its own results.
 
-    What is guaranteed: each spend is on disk before `commit()` returns; a process that is killed
-    loses no charge; nothing that would exceed the limit is committed, whichever process, thread or
+    What is guaranteed: each spend is on disk before `commit()` returns. A process that is killed
+    loses no charge. Nothing that would exceed the limit is committed, whichever process, thread or
     host with the same home asks.
 
-    What is trusted: that your mechanism is what its event says, that it draws after `commit()` and
-    once, that whatever leaves it (weights, scores, stopping, intermediate values, your choice of
-    what to try next by looking at private data) is charged, and that all data about the same people
-    is one lineage. Two machines with homes of their own know nothing of each other: a lineage has
-    one home (DPLADDER_HOME); `results` remembers which.
+    What is trusted: that your mechanism is what its event says, and that it draws after `commit()`
+    and once. Whatever leaves it is charged: weights, scores, stopping, intermediate values, your
+    choice of what to try next by looking at private data. All data about the same people is one
+    lineage. Two machines with homes of their own know nothing of each other: a lineage has one home
+    (DPLADDER_HOME); `results` remembers which.
 
     Args:
         lineage: The data's name for life: letters, digits, - and _.

@@ -2,13 +2,13 @@
 accountant's history, to events.
 
 Their noise multiplier is noise over what one record can add, C. Under replace_one a record leaves
-while another one comes, which moves a sum by 2 C; and an event of ours counts noise over what the
+while another one comes, which moves a sum by 2 C. An event of ours counts noise over what the
 lineage's relation moves. So there multipliers are halved, which is what dp_accounting does with its
 privacy loss distributions too.
 
-A rho (ZCDpEvent) and a randomised response are guarantees, and no noise over what one record adds:
-they are for the lineage's own relation, and nothing about them is halved. Whoever knows a rho where
-records are added or removed gives 4 rho under replace_one: two such steps lie between its
+A rho (ZCDpEvent) and a randomised response are guarantees, and no noise over what one record adds.
+They are for the lineage's own relation, and nothing about them is halved. Whoever knows a rho where
+records are added or removed gives 4 rho under replace_one. Two such steps lie between its
 neighbours (Bun & Steinke 2016, Proposition 1.9).
 
 A pure mechanism is booked as the Gaussian that dominates it: at delta = 1e-5 a discrete Laplace of

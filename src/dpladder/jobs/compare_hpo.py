@@ -98,8 +98,8 @@ def add_rerr(row: Standing, floor: float, top: float, delta: float) -> Document:
 
 
 def ablations(setting: Setting, learner: Learner) -> list[Competitor]:
-    """Ladders that look whatever it costs, and with one part changed at a time; without those whose
-    trials cost the whole total, as the dearer ones do at a large delta."""
+    """Ladders that look whatever it costs, and with one part changed at a time. Those whose trials
+    cost the whole total are left out, as the dearer ones do at a large delta."""
     two, best = ((0.1, 3), (0.2, 3)), Fit(using="best")
     three = ((0.05, 3), *two)
     ladders = {

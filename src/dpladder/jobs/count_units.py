@@ -1,4 +1,4 @@
-"""Units of the training part by class, counted under noise before anything else is asked: where
+"""Units of the training part by class, counted under noise before anything else is asked. Where
 they say that the data cannot be what the config means, the run stops (data/stops.py)."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The private head that trainings of the network start from: trained on what the public network
-makes of records, and released once for all of them. With it what its public sample was found to be
-worth, so that no training of the network has to ask that again. A network that cannot be trained is
-refused before its head is paid for."""
+"""The private head that trainings of the network start from. It is trained on what the public
+network makes of records, and released once for all of them. With it what its public sample was
+found to be worth, so that no training of the network has to ask that again. A network that cannot
+be trained is refused before its head is paid for."""
 
 from __future__ import annotations
 

@@ -70,8 +70,9 @@ NO_GROUPS = Groups((), (), (), ())
 def groups_of(
     group: TrainedGroup | None, measured: Measures, also: FurtherTest | None = None
 ) -> Groups:
-    """Of the test part, where groups are declared: those that were trained on, or each by itself;
-    of a further test, those that it names, or the same; of another source, all."""
+    """Groups to count, where some are declared. Of the test part these are those that were trained
+    on, or each by itself. Of a further test they are those that it names, or the same; of another
+    source, all."""
     apart = measured == "groups"
     trained = () if group is None else group.trained
     if also is not None and (also.groups or also.records != "test"):

@@ -95,8 +95,8 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
 
 
 def save_found(task: Task[places.WithFeatures], name: str, arrays: Mapping[str, Any]) -> None:
-    """Write what was found of a public sample: as it was found first, for another device or build
-    may round it otherwise, and questions name it by its bytes.
+    """Write what was found of a public sample, as it was found first. Another device or build may
+    round it otherwise, and questions name it by its bytes.
 
     Args:
         task: the job, by whose inputs it is known again.
@@ -117,7 +117,7 @@ def save_found(task: Task[places.WithFeatures], name: str, arrays: Mapping[str, 
 
 def read_raw(part: Part) -> Data:
     """A part's records. Of private ones those alone count whose units were there when this version
-    of the data was first asked: then none lies in another part than it did (data/prepare.py)."""
+    of the data was first asked. So none lies in another part than it did (data/prepare.py)."""
     data = open_part(part)
     if not part.units:
         return data

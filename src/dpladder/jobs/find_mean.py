@@ -1,5 +1,5 @@
-"""The mean that centres features for nothing: of a sample declared public, or the network's own;
-and the depths of the network that a sample's labels choose."""
+"""The mean that centres features for nothing, of a sample declared public or the network's own.
+Beside it stand the depths of the network that a sample's labels choose."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def find_mean(task: Task[FindMean]) -> None:
 
 
 def _mean_of_sample(task: Task[FindMean], sample: Part) -> dict[str, NDArray[Any]]:
-    """Its mean; and beside it, where the config leaves them open and the sample is labelled, the
-    depths that it chose, by their places among those that were kept."""
+    """Its mean. Where the config leaves depths open and the sample is labelled, also those that it
+    chose, by their places among those that were kept."""
     data, depths, reads = read_raw(sample), depths_of_mean(task, sample), task.reads
     length = None if reads.length == "as_is" else reads.length
     choices: dict[str, NDArray[Any]] = {}
@@ -70,7 +70,7 @@ def best_depths(
     sample: Data, candidates: Sequence[Depths], length: float | None, classes: int
 ) -> Depths:
     """Of the candidates the one whose public heads lose least on records that they were not fitted
-    to, if it beats the default by more than chance; else the default.
+    to. The default stays unless one beats it by more than chance.
 
     Args:
         sample: public records, with labels.

@@ -31,8 +31,8 @@ class ReleaseRequest:
     """What a job asks, once ever.
 
     The query is every public input: the map to features, upstream releases, every constant, the
-    versions of mechanisms, the question itself, in which the version of the data is a number. Of
-    private records it says nothing: the same number is answered by what is kept, unread.
+    versions of mechanisms, and the question itself. In the question the version of the data is a
+    number. Of private records it says nothing: the same number is answered by what is kept, unread.
 
     Attributes:
         task: the job.
@@ -164,8 +164,8 @@ def _before_commit(release: Release, questions: Sequence[Question]) -> None:
 def _check_versions(request: ReleaseRequest, question: Question) -> None:
     """Refuse to let new code answer a question that was reserved under older mechanisms.
 
-    A finished answer is restored, whatever its version. Two cases are left: the job was cut off
-    after COMMIT, and dpladder was upgraded since; or what it stands on changed after a release
+    A finished answer is restored, whatever its version. Two cases are left. The job was cut off
+    after COMMIT, and dpladder was upgraded since. Or what it stands on changed after a release
     under an older version, which research alone pays for again unasked.
     """
     state, task = request.reservation.ledger.state, request.task

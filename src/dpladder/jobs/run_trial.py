@@ -1,9 +1,9 @@
 """The trials of a rung: draw r, train privately at the rung's budget, release the weights and a
 score.
 
-A rung's trials share one process, one pass over the features and the start of torch; each is a job
-of the ledger's own all the same. Where trials solve sums that were released before, a score is
-all that a trial pays for.
+A rung's trials share one process, one pass over the features and the start of torch. Each is a job
+of the ledger's own all the same. Where trials solve sums that were released before, a score is all
+that a trial pays for.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ class SeenPart:
     constants: Constants
 
     def read(self) -> Data:
-        """The records; beside them the sums that trainings share, the public head to start from and
-        the public records that guide steps, where there are any."""
+        """The records. Beside them stand, where there are any, the sums that trainings share, the
+        public head to start from and the public records that guide steps."""
         data, files = self._records(), self.task.input
         if SAMPLE in self.task.reads.places.features:
             sample = seen_part(self.task, SAMPLE)
@@ -70,8 +70,8 @@ class SeenPart:
         return Data(features, np.empty(0, np.int64), shared=shared)
 
     def inputs(self, name: str) -> dict[str, str]:
-        """What `read` makes of stored rows, as a question names it: the public map by this name,
-        and by their bytes releases, public heads and what guides.
+        """What `read` makes of stored rows, as a question names it. The public map goes by this
+        name, and releases, public heads and what guides by their bytes.
 
         Returns:
             One text for each; an empty one where the rule has none.

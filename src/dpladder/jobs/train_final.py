@@ -1,5 +1,5 @@
-"""The final private training, at all that the total leaves: at the ladder's r* where the learner
-has an r, and on the candidate that trials chose where there are some."""
+"""The final private training, at all that the total leaves. It is at the ladder's r* where the
+learner has an r, and on the candidate that trials chose where there are some."""
 
 from __future__ import annotations
 

@@ -101,8 +101,8 @@ def _draw(picture: Picture, material: tuple[Any, ...], path: Path | None) -> pd.
 
 
 def _vouch(task: Task[WriteReport], statement: str) -> None:
-    """The last record of a run: digests of the page that is signed, and of all that was made from
-    the statement, sealed as the statement is. It names the statement that they are of."""
+    """The last record of a run, sealed as the statement is. It has digests of the page that is
+    signed, and of all that was made from the statement. It names the statement that they are of."""
     write_record(task, free=FROM_RELEASES)
     record = read_json(task.output["privacy"])
     inputs, outputs = task.input, (path for name, path in task.output.items() if name != "privacy")

@@ -19,8 +19,8 @@ MOST_NAMES = 20  # of classes that are listed
 
 
 def about(project: Project, experiment: str = "") -> dict[str, dict[str, str]]:
-    """What each experiment with models of its own is about: the first of its repeats alone, and of
-    a grid the first cell, because a table compares the others."""
+    """What each experiment with models of its own is about. Of repeats only the first is told, and
+    of a grid the first cell, because a table compares the others."""
     beside = {name for name in project.grid if name != BASE}
     firsts = {name: project.experiments[name] for name in project.repeats if name not in beside}
     return {

@@ -109,7 +109,7 @@ def needed_share(config: Config) -> float:
 
 def partition(config: Config, *parts: str) -> Partition:
     """A unit's hashed part holds for a version of the data. Parts as given may change with an edit,
-    so a unit may have been in two of them: each is a rule of its own, and what reads them adds
+    so a unit may have been in two of them. Each is a rule of its own, and what reads them adds
     (docs/design.md, line 9)."""
     split, version = config.dataset.split, partition_version(config.dataset.version)
     if split.rule == "given":
@@ -170,7 +170,7 @@ def _trial_spends(config: Config, rung: int) -> tuple[Spend, ...]:
 
 def final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:
     """The final training, or the private search that puts its model out, and its evaluations on a
-    private test part: the further ones first, for their prices are given.
+    private test part. The further ones come first, for their prices are given.
 
     Args:
         project: all experiments.
@@ -197,9 +197,9 @@ def final_costs(
     before: list[Spend],
     priced: Mapping[Job, tuple[Spend, ...]],
 ) -> Spends:
-    """What a final model and its tests cost, in the order in which a total is divided: what is
-    priced already, tests with an epsilon of their own, and the training, which gets what the total
-    leaves.
+    """What a final model and its tests cost, in the order in which a total is divided. First comes
+    what is priced already, then tests with an epsilon of their own, last the training, which gets
+    what the total leaves.
 
     Args:
         project: all experiments.
@@ -283,8 +283,8 @@ def _label(hpo: PrivateSearch, one: Counted) -> str:
 
 
 def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
-    """The mu of the final training: that of `final.budget` where it is a number; where it is
-    `remaining`, what the total leaves, mu_f = sqrt(B^2 - sum mu^2)."""
+    """The mu of the final training, which is `final.budget`'s where it is a number. Where it is
+    `remaining`, it is what the total leaves, mu_f = sqrt(B^2 - sum mu^2)."""
     if config.final.budget != "remaining":
         return _mu_of(config, config.final.budget, booking.FINAL)
     try:
@@ -316,8 +316,8 @@ def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: boo
         before: All spends that the total covers so far.
         priced: Whether the model's price is among them: then the count gets what is left. If not,
             it gets as much as the final training where the parts compose in parallel, and the test
-            part still never bears more than the training part (docs/design.md, line 9); elsewhere
-            a share.
+            part still never bears more than the training part (docs/design.md, line 9). Elsewhere
+            it gets a share.
     """
     if config.evaluate.epsilon is not None:
         return gdp.mu_from_epsilon(config.evaluate.epsilon, config.privacy.delta)

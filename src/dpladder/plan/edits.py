@@ -1,5 +1,5 @@
-"""What was edited since the last plan was carried out in this folder: what a refusal names, and
-what an edit may not pay for again unsaid."""
+"""What was edited since the last plan was carried out in this folder. A refusal names it, and an
+edit may not pay for it again unsaid."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _replaced_total_error(config: Config, name: str, before: Finished) -> Refuse
 
 def _refuse_paying_again(terms: Terms, state: State, items: Sequence[Item], allowed: float) -> None:
     """Refuse what an edit would pay again, unless the lineage comes to no more than the epsilon
-    that was allowed; with the price, and whether the lifetime has room for that."""
+    that was allowed. The message has the price, and whether the lifetime has room for it."""
     reserved = [
         charge.token
         for item in items

@@ -380,8 +380,8 @@ def measured_config(project: Project, experiment: str) -> Config | None:
 
 
 def question_id(config: Config, rule: str, wildcards: Wildcards, of: Config | None = None) -> str:
-    """All that is known about a job before data is read, with no name and no version: config keys
-    and mechanisms, its ancestors' included, and those of the model that it measures.
+    """All that is known about a job before data is read, with no name and no version. These are
+    config keys and mechanisms, its ancestors' included, and those of the model that it measures.
 
     What two experiments ask alike is so one question, and is paid for once. A question that changes
     is a new one, and pays. Only mechanisms that ask are named, so that a rule that asks nothing
@@ -445,8 +445,8 @@ def questions(project: Project, name: str) -> Iterator[tuple[Job, str]]:
 
 
 def code(project: Project, rule: str, wildcards: Wildcards) -> str:
-    """What Snakemake compares of a job beside its config: its mechanisms at the versions that it is
-    known by, or the code of what is free.
+    """What Snakemake compares of a job beside its config. These are its mechanisms at the versions
+    that it is known by, or the code of what is free.
 
     Args:
         project: all experiments.
@@ -458,9 +458,9 @@ def code(project: Project, rule: str, wildcards: Wildcards) -> str:
 
 
 def versions(project: Project, rule: str, wildcards: Wildcards) -> Versions:
-    """The versions of the mechanisms behind a job: of a release that is kept those that made it,
-    and of a free job those of a release that stands on it; else today's. So an upgrade makes
-    nothing again that was paid for.
+    """The versions of the mechanisms behind a job. Of a release that is kept they are those that
+    made it, of a free job those of a release that stands on it, and else today's. So an upgrade
+    makes nothing again that was paid for.
 
     Args:
         project: all experiments, with the versions that the ledgers hold answers of.

@@ -2,7 +2,7 @@
 
 A mechanism is a rule, a learner, a search or what guides a descent, by its name. Its version rises
 when what it computes, draws or charges changes in meaning, and only then: tests/golden decides
-that. What was released under an earlier version is kept, restored and built upon, so code may be
+that. What was released under an earlier version is kept, restored and built upon. So code may be
 renamed, moved and made faster without anybody paying twice.
 """
 

@@ -260,8 +260,8 @@ def _noise_of_a_count(config: Config, epsilon: float) -> float:
 
 
 def _rarest(config: Config) -> Iterator[str]:
-    """What noise would hide of the rarest class or finding, from its declared share; without one as
-    if all were equally large, and findings in half of the records (jobs/evaluate.py)."""
+    """What noise would hide of the rarest class or finding, from its declared share. Without one
+    all count as equally large, and findings as in half of the records (jobs/evaluate.py)."""
     dataset, measures = config.dataset, config.evaluate.measures
     count = count_of_classes(dataset.source, dataset.classes)
     if config.exact_test or measures not in BY_CLASS or count is None:

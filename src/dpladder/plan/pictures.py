@@ -1,4 +1,4 @@
-"""Every figure and table of the report, one row each: what it is called, when there is one, what
+"""Every figure and table of the report, one row each. A row has its name, when there is one, what
 draws it, and where it lies and is shown."""
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ def _resolve_test_part(config: Config, asks_for_test: bool, known: Mapping[str, 
 
 
 def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType({})) -> Project:
-    """The project with nothing left to choose: the centring of features, whether public records
-    guide steps, what a ladder left to the plan buys, the test part's share.
+    """The project with nothing left to choose. Chosen are the centring of features, whether public
+    records guide steps, what a ladder left to the plan buys, and the test part's share.
 
     Choices hang on public facts alone. What was paid for under an earlier choice keeps it
     (`remembered`, see paid_choices), which is told where today's would be another (`choices`)."""
@@ -131,8 +131,8 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
 
 def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
     """Of what ledgers remember of earlier plans, the choices whose questions were answered, for
-    each experiment that leaves the same to the plan: a total that is added keeps what was paid for.
-    The smallest total that has one decides, and today's choice comes first."""
+    each experiment that leaves the same to the plan. So a total that is added keeps what was paid
+    for. The smallest total that has one decides, and today's choice comes first."""
     paid_by_name: dict[str, Mapping[str, Any]] = {}
     if not any(state.choices for state in states.values()):
         return paid_by_name
@@ -262,8 +262,8 @@ def _guiding(config: Config) -> Config:
 
 def _resolve_depths(config: Config) -> Config:
     """One depth in place of several where records are few and noise is large, of images without a
-    public sample, which would choose by itself; not in research, where experiments are compared
-    that must have the same features."""
+    public sample, which would choose by itself. In research several depths stay, for experiments
+    that are compared must have the same features."""
     features = config.features
     few = (
         features.layers == "auto"
@@ -293,7 +293,7 @@ def _resolve_centre(config: Config) -> Config:
 
 def _centring(config: Config) -> str:
     """What `features.centre: auto` stands for: the mean that was asked for or that is there for
-    nothing; else a noised one of these people's own features, where it pays for itself."""
+    nothing. Else it is a noised one of these people's own features, where that pays for itself."""
     features = config.features
     if features.centre != "auto":
         return features.centre
@@ -312,8 +312,8 @@ def _centring(config: Config) -> str:
 
 
 def _bought_mean_pays(config: Config, enough: float) -> bool:
-    """Only where the plan chooses what is bought before the final training, and so may add to it;
-    and not in research, where experiments are compared that must have the same features."""
+    """Only where the plan chooses what is bought before the final training, and so may add to it.
+    It does not in research, where experiments are compared that must have the same features."""
     left = (
         not config.sweep.rungs
         and config.final.budget == "remaining"
@@ -349,7 +349,8 @@ def _strength_text(config: Config) -> str:
 
 def pull(config: Config, total: float | None = None) -> float:
     """lambda, how much public records weigh beside the private ones in a training with all of a
-    total (learn/guide.py), where features take up as few directions as any that were measured."""
+    total (learn/guide.py). It is that of features which take up as few directions as any that were
+    measured."""
     dataset, count = (
         config.dataset,
         config.dataset.public_size if config.learner.uses_public_gradient else None,

@@ -1,6 +1,6 @@
-"""Releases that are kept: which the ledgers hold just as a config asks for them, what no edit may
-pay for again unsaid, and what is told of them: older versions of their mechanisms, a wrong
-price."""
+"""Releases that are kept: which of them the ledgers hold just as a config asks, and what no edit
+may pay for again unsaid. Of them is told what is an older version of a mechanism, or a wrong price.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpladder.privacy.ledger.state import Item, LedgerCharge, State
 
 def with_answers(project: Project, states: Mapping[str, State]) -> tuple[Project, dict[str, State]]:
     """The project with what the ledgers hold an answer to, whoever asked, and what respend asks
-    anew; and the ledgers as a run under the config's terms finds them."""
+    anew. Beside it the ledgers, as a run under the config's terms finds them."""
     terms = terms_of_project(project, states)
     states = {lineage: state.as_under(terms[lineage]) for lineage, state in states.items()}
     questions = [
@@ -59,8 +59,8 @@ def _last_rule(config: Config) -> str:
 
 
 def _renews(config: Config, job: Job) -> bool:
-    """Whether an experiment asks for a job anew, if something about it is new: all of them, or by
-    the name of the experiment, the rule, the learner or the search."""
+    """Whether an experiment asks for a job anew, if something about it is new. It asks for all of
+    them, or by the name of the experiment, the rule, the learner or the search."""
     if not isinstance(config.respend, tuple):
         return config.respend is True
     return bool(
@@ -107,8 +107,8 @@ def _notes_on_release(job: Job, charge: LedgerCharge, names: Iterable[str]) -> I
 
 
 def mechanisms_text(charge: LedgerCharge, names: Iterable[str]) -> str:
-    """How a release was made, where that is to be told: by mechanisms of other packages, or by
-    older versions of the mechanisms of these names; else empty."""
+    """How a release was made, where that is to be told. It is told of mechanisms of other packages,
+    and of older versions of the mechanisms of these names; else empty."""
     names = list(names)
     parts = [f"by {name} of {BROUGHT[name].package}: {WORD}" for name in names if name in BROUGHT]
     parts += dict(_raised_versions(charge, names)).values()

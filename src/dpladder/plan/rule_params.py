@@ -2,7 +2,7 @@
 of the job beside them.
 
 Snakemake compares it as a plain dictionary, by the config's own names, and runs a job again where
-one value differs; the job gets the class back.
+one value differs. The job gets the class back.
 """
 
 from __future__ import annotations

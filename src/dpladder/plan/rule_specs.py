@@ -113,9 +113,9 @@ def measuring_experiments(project: Project, experiment: str) -> dict[str, str]:
 
 
 def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]:
-    """Experiments that one table compares, each with its place on every axis: the cells of the
-    grid; without a grid the experiments themselves, where they are repeated. Repeats are of their
-    cell."""
+    """Experiments that one table compares, each with its place on every axis. They are the cells of
+    the grid, or without a grid the experiments themselves, where they are repeated. Repeats are of
+    their cell."""
     compared: Mapping[str, Mapping[str, str]] = project.grid
     if not compared and any(project.repeats.values()):
         compared = {
@@ -138,8 +138,8 @@ def trial_parts(config: Config) -> tuple[str, ...]:
 
 
 def nominal_size(config: Config, part: str) -> int:
-    """How many units a part has by declaration: n0 for the training part, validation and test in
-    proportion to the split; 1 for all others, whose size nobody declares."""
+    """How many units a part has by declaration. It is n0 for the training part, and for validation
+    and test in proportion to the split. All others have 1, for nobody declares their size."""
     dataset = config.dataset
     if part == "train":
         return dataset.nominal_size
@@ -309,7 +309,7 @@ class RuleSpec:
         models: Which experiments have it: those with models of their own, those that measure
             others', those with models or features of their own, or any.
         buys: The key of the config that asks for what the rule releases once for all trainings of
-            an experiment; empty: it releases nothing of that kind.
+            an experiment. Empty: it releases nothing of that kind.
         per: The wildcards that an experiment's jobs are spread over; None: the rule is not behind
             the statement.
         module: The module of `jobs`, where it has not the rule's name.
@@ -619,9 +619,9 @@ def versions_of(config: Config, rule: str) -> dict[str, int]:
 
 
 def identity_of(rule_reads: Any, rule: str, at: Versions) -> str:
-    """What stands for the code of a job beside its config: of figures and documents the package
-    (plan/package.py), of all others their mechanisms at these versions. First versions are left
-    out, so that a mechanism that is added to those behind a job changes nothing.
+    """What stands for the code of a job beside its config. Of figures and documents it is the
+    package (plan/package.py), of all others their mechanisms at these versions. First versions are
+    left out, so that a mechanism that is added to those behind a job changes nothing.
 
     Args:
         rule_reads: The config, or what the job reads of it.

@@ -79,7 +79,7 @@ class Parsed:
 
     def params(self, rule: str, wildcards: Mapping[str, str]) -> dict[str, Any]:
         """What Snakemake compares for a job. A fit also depends on the mu that the final training
-        stands on: what the plan leaves to it, and that of the sums which it solves."""
+        stands on. That is what the plan leaves to it, and that of the sums which it solves."""
         params = job_identity.params(self.project, rule, wildcards)
         if "mu" in facts_of(rule_specs.RULE_SPECS[rule].reads):
             experiment = wildcards["experiment"]
@@ -285,8 +285,8 @@ def _units_of(project: Project, lineage: str) -> dict[str, object] | None:
 def reserve(
     parsed: Parsed, wanted_jobs: Iterable[tuple[str, Mapping[str, str]]], executor: str
 ) -> None:
-    """Charge for all jobs that this run will start, in every lineage, before the first of them:
-    either the whole run fits, or nothing is spent.
+    """Charge for all jobs that this run will start, in every lineage, before the first of them.
+    Either the whole run fits, or nothing is spent.
 
     What was reserved by a run that ended is given back first where nobody asks for it any more. The
     plan was made before the ledgers were opened, so it is made once more with what they hold now.
@@ -367,9 +367,10 @@ def _accuracies(project: Project) -> Iterator[str]:
 
 
 def _abandoned_reservations(state: State, parsed: Parsed, anew: Collection[str]) -> list[str]:
-    """Unused reservations of this project's experiments that the plan asks for no longer: no other
-    question, and none that has its answer and is not asked anew. Labels tell whose they are, and
-    may be of another clone that has an experiment of this name: it is told to start again."""
+    """Unused reservations of this project's experiments that the plan asks for no longer. They hold
+    no question of others, and none that has its answer and is not asked anew. Labels tell whose
+    they are, and may be of another clone that has an experiment of this name: it is told to start
+    again."""
     wanted = {item.question for item in parsed.plan.items.values()}
     waiting = {
         question

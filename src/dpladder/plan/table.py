@@ -102,8 +102,8 @@ def _mechanisms(plan: Plan, project: Project) -> dict[str, dict[str, tuple[str, 
 
 
 def _respend_lines(plan: Plan, states: Mapping[str, State], project: Project) -> Iterator[str]:
-    """What respend may cost: a job whose data proves to be the same is restored, and every other
-    one is paid again; and that a respend without a price stands open."""
+    """What respend may cost, for a job whose data proves to be the same is restored, and every
+    other one is paid again. Also that a respend without a price stands open."""
     if project.main.mode == "release" and any(
         config.respend is True for config in project.experiments.values()
     ):

@@ -91,8 +91,8 @@ def log_axis(axes: Axes, which: Literal["x", "y"], ticks: Iterable[float] | None
     Args:
         axes: the panel.
         which: of its axes.
-        ticks: values worth a tick, of which those stay that fit beside each other; by default 1, 2
-            and 5 of each decade, or over more than three decades 1 alone.
+        ticks: values worth a tick, of which those stay that fit beside each other. By default these
+            are 1, 2 and 5 of each decade, or over more than three decades 1 alone.
     """
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set(**{f"{which}scale": "log"})

@@ -177,8 +177,8 @@ def classes_table(summary: Summary) -> pd.DataFrame:
 
 
 def confusion_table(summary: Summary) -> pd.DataFrame:
-    """One row for each class of each final model, a column for each that it was taken for; empty
-    where none was counted so, and cells where noise hides what there is."""
+    """One row for each class of each final model, a column for each that it was taken for. It is
+    empty where none was counted so, and so are cells where noise hides what there is."""
     return pd.DataFrame(
         [
             {
@@ -267,8 +267,8 @@ def _lost_accuracy(there: Tested, here: Tested) -> float | None:
 def grid_table(
     summaries: Sequence[Summary], cells: Mapping[str, Mapping[str, str]]
 ) -> pd.DataFrame:
-    """One row for each combination, a column for each total: accuracy, the mean over repeats where
-    there are several, and one deviation: over repeats, or of noise and sampling."""
+    """One row for each combination, a column for each total. A cell has accuracy, the mean over
+    repeats where there are several, and one deviation, over repeats or of noise and sampling."""
     by_name = {one.experiment: one for one in summaries}
     rows: dict[tuple[str, ...], dict[str, list[Tested]]] = {}
     for name, cell_values in cells.items():

@@ -2,8 +2,8 @@
 networks (Rehn et al. 2025, arXiv 2510.20616, ask how clip and batch go with the total).
 
 A place has the clip and the sampling rate of one of a few learners, and a kappa. Learners are few,
-and all take equally many steps, so that the noise of a sampled training, which takes seconds to
-find, is found once for each learner and mu, and remembered.
+and all take equally many steps. So the noise of a sampled training, which takes seconds to find, is
+found once for each learner and mu, and remembered.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def total_beside(epsilon: float, delta: float, number: int) -> float:
 
 @dataclass(frozen=True)
 class Joint:
-    """`number` cheap trainings at random places, each at the same part of what `part` of mu^2 buys,
-    and with what is left one more where the best of them was by noised counts. No trials: one
-    training at a random place."""
+    """`number` cheap trainings at random places, each at the same part of what `part` of mu^2 buys.
+    What is left buys one more where the best of them was by noised counts. No trials: one training
+    at a random place."""
 
     learners: tuple[Learner, ...]
     number: int = 4

@@ -37,8 +37,8 @@ from dpladder.search.trial import Trial, best
 
 @dataclass(frozen=True)
 class LadderSearcher:
-    """`rungs`: each rung's epsilon per trial as a share of the total, and how many trials it has;
-    none: what pays on public data of this strength (search/sweep_value.py), which may be no trial
+    """`rungs`: each rung's epsilon per trial as a share of the total, and how many trials it has.
+    None: what pays on public data of this strength (search/sweep_value.py), which may be no trial
     at all. `share`: of a trial's mu^2, for its score."""
 
     rungs: tuple[tuple[float, int], ...] | None = None

@@ -16,12 +16,12 @@ NOBODY_ASKED = "Not compared: research.searches does not name it."
 def write_results(
     rows: Sequence[Document], about: str, csv: Path, table: Path, figure: Path
 ) -> None:
-    """A table for machines, one for people, and a figure; without rows each of them says that
+    """A table for machines, one for people, and a figure. Without rows each of them says that
     nothing was compared, for the workflow expects all three.
 
     Args:
-        rows: one search at one total each, as `Standing` has them, with the oracle's accuracy and
-            the share of its lead that the search closes (`rerr`).
+        rows: one search at one total each, as `Standing` has them. Beside it stand the oracle's
+            accuracy and the share of its lead that the search closes (`rerr`).
         about: data and repeats, in words.
         csv: for machines.
         table: for people, in Markdown.

@@ -24,7 +24,7 @@ def best(arena: Arena, space: Space) -> tuple[float, Search]:
     it.
 
     First over a grid of all that the search may reach. Steps are limited there for the noise that
-    each of them brings; without it they cost time alone, so where the largest r is best, more are
+    each of them brings. Without it they cost time alone, so where the largest r is best, more are
     tried.
     """
     grid = [space.clamp(r) for r in np.geomspace(*space.reach(), GRID).tolist()]

@@ -1,5 +1,5 @@
-"""The training of a private head, which a training of the network then starts from: a descent on
-what the public network makes of records, at the kappa that its prior expects."""
+"""The training of a private head, which a training of the network then starts from. It is a descent
+on what the public network makes of records, at the kappa that its prior expects."""
 
 from __future__ import annotations
 

@@ -130,11 +130,11 @@ def response_surface(trials: Sequence[Trial], target: Target, fit: Fit) -> tuple
 
     where kappa* is one for all budgets; or r* is proportional to the axis: the linear scaling rule
     of Panda et al., a line through the origin. Accuracy is flat far below the best, where the
-    weights' scale does not matter to the argmax, and falls to a plateau far above, where noise
-    wins: a bounded hump, not a parabola. Levels and height are Gaussian and integrated out, the
+    weights' scale does not matter to the argmax. It falls to a plateau far above, where noise wins.
+    So it is a bounded hump, not a parabola. Levels and height are Gaussian and integrated out, the
     height over its positive half; so is the trials' own deviation over a few values. Beforehand
     kappa* lies as it does on public data, or anywhere that keeps it in the search range at the
-    target and at every rung; scores that say nothing give the middle of that.
+    target and at every rung. Scores that say nothing give the middle of that.
     """
     low, high = np.log(target.space.range())
     growth = np.array([_growth(trial, target, fit) for trial in trials])

@@ -1,9 +1,9 @@
 """Where the best kappa lies before any score is seen: log-normal, by learner, as public data have
 it. dp_gd's is fitted to five data sets, those of dp_adam, dp_adam_wosm and dp_newton to three
-(digits, mixture, mnist5k-112), those of dp_fc and dp_ls to the first two of these; all others take
+(digits, mixture, mnist5k-112), those of dp_fc and dp_ls to the first two of these. All others take
 dp_gd's.
 
-It hangs on whether features were centred: with their mean still in them, less of a record's length
+It hangs on whether features were centred. With their mean still in them, less of a record's length
 tells classes apart, and about twice the noise is worth its larger steps. The figures are fitted by
 `python tools/fit_prior.py`, which writes them here.
 """

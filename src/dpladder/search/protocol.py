@@ -1,9 +1,9 @@
 """What every way to search hyperparameters under a total budget has in common.
 
 A method is a frozen dataclass of public parameters. It declares what the whole search costs, its
-final weights included, and every draw that it will make; then it runs as a generator that asks for
+final weights included, and every draw that it will make. Then it runs as a generator that asks for
 trainings and is sent their answers. Whoever drives it may so train many searches' askings together.
-Trainings draw their noise from meters of their own; whatever else is random about a search is drawn
+Trainings draw their noise from meters of their own. Whatever else is random about a search is drawn
 from the method's meter, because privacy rests on it.
 """
 

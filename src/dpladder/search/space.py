@@ -3,7 +3,7 @@ steps).
 
 The unit of the search is kappa, the sd of the noise that a training puts into a logit. The best
 kappa hardly depends on the number of records, epsilon or the data, where the best r moves over four
-decades; what kappa is of an r is the learner's to say (methods/*/queries.py). With `unit: r` a
+decades. What kappa is of an r is the learner's to say (methods/*/queries.py). With `unit: r` a
 place is r itself, as in the paper.
 """
 
@@ -126,10 +126,10 @@ def decompose(r: float, search: Search) -> tuple[float, int]:
     """(eta, steps) with eta * steps = r.
 
     `eta_first` takes the largest eta and so the fewest steps, `steps_first` the most steps and the
-    smallest eta. `balanced` moves both through their ranges together: steps grow as a power of r,
-    from the fewest at the smallest r to the most at the largest, so that neighbouring r train
-    alike. `random` takes any of the possible steps, by a public number that hangs on r alone (Panda
-    et al., Algorithm 3).
+    smallest eta. `balanced` moves both through their ranges together, so that neighbouring r train
+    alike. Steps grow as a power of r, from the fewest at the smallest r to the most at the largest.
+    `random` takes any of the possible steps, by a public number that hangs on r alone (Panda et
+    al., Algorithm 3).
     """
     low, high = bounds(search)
     fewest, most = _steps(r, search) if low * (1 - 1e-9) <= r <= high * (1 + 1e-9) else (1, 0)

@@ -4,7 +4,7 @@
     model = dpladder.load("results/main/final/1/weights.safetensors")
     model.predict(["cat.jpg", "dog.jpg"]).labels
 
-Records go the way that they went in the workflow, through the same functions: so predictions are
+Records go the way that they went in the workflow, through the same functions. So predictions are
 those that `evaluate` counts, to the last bit on the same kind of processor.
 """
 

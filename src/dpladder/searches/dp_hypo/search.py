@@ -2,8 +2,8 @@
 runs did well.
 
 A Gaussian process proposes the next r. Its density over the uniform prior is kept within public
-bounds, which is what bounds the cost: (2 + shape) log(high/low) of epsilon for runs of pure DP.
-Assumes what private selection assumes.
+bounds. That bounds the cost: (2 + shape) log(high/low) of epsilon for runs of pure DP. Assumes what
+private selection assumes.
 """
 
 from __future__ import annotations

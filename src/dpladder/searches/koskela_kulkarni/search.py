@@ -2,7 +2,7 @@
 Kulkarni 2023).
 
 Assumes add_remove, that the subset stays secret, and what private selection assumes. The best r
-grows in proportion to the number of records, as a sum's signal does beside its noise, so the
+grows in proportion to the number of records, as a sum's signal does beside its noise. So the
 winner's r is scaled by the ratio of sizes.
 """
 

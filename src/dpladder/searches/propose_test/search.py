@@ -6,9 +6,9 @@ parts on records set aside. One record moves one part's model, or one record of 
 utility moves by 1/parts. A round asks by AboveThreshold (Dwork & Roth 2014, Algorithm 1) for a
 candidate that beats the level by the step. A hit raises the level and doubles the step, a miss
 resets the step, a miss of the smallest step ends. The published bound counts the rounds that were
-used, which depends on the data; here the most that can be is charged, and a cap enforces it.
+used, which depends on the data. Here the most that can be is charged, and a cap enforces it.
 
-A round's noise on the mean is about 4 / (parts * epsilon0): unless parts * epsilon0 is some 100, it
+A round's noise on the mean is about 4 / (parts * epsilon0). Unless parts * epsilon0 is some 100, it
 drowns the utilities and the choice is a guess.
 """
 
