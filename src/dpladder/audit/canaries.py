@@ -4,12 +4,12 @@ canaries in it.
 A canary is a record in a direction across from the data's, shared with canaries of the other
 classes alone, and in the data by a fair coin. It is just long enough for its gradient to be
 clipped, and too short for the softmax to learn it. So that gradient is one direction of length C at
-every step. Its trace in the released weights is the largest that a record can leave: a shift of mu
-beside noise of deviation 1, less a little for momentum. Nothing but the released weights is looked
-at, and only the surest guesses count (audit/engine/one_run.py).
+every step. Its trace in the released weights is the largest that a record can leave. It is a shift
+of mu beside noise of deviation 1, less a little for momentum. Nothing but the released weights is
+looked at, and only the surest guesses count (audit/engine/one_run.py).
 
-One run shows the more the larger its claim is: at a total of 8 more than half of the claim, at the
-demo's own 1 a third.
+One run shows the more the larger its claim is. At a total of 8 that is more than half of the claim,
+at the demo's own 1 a third.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every kind of query, attacked as it is declared and as the curator answers it.
 
-The cells of a kind are all that a config can ask for: both relations, full batches and samples, one
-record to a unit and two, and one view of it and two.
+The cells of a kind are all that a config can ask for. There are both relations, full batches and
+samples, one record to a unit and two, and one view of it and two.
 
 What a learner makes of answers is post-processing, which the blind check holds (audit/blind.py).
 """
@@ -151,8 +151,8 @@ class Asking:
     curators: dict[Any, Any] = field(default_factory=dict)
 
     def mechanism(self, name: str, tight: bool = False) -> Mechanism:
-        """The same as the engine attacks it: charged by what its queries declare, and answered by a
-        curator, so that a bound which the curator does not keep is seen."""
+        """The same as the engine attacks it. It is charged by what its queries declare, and
+        answered by a curator, so that a bound which the curator does not keep is seen."""
         costs = declared(self.queries, self.constants, DELTA0)
         relation = self.constants.relation
         # that noise is what it claims to be is seen without further records and views; what moves

@@ -1,7 +1,7 @@
 """The rules that ask private data something, each attacked as it stands in the workflow.
 
 Units of two records are replaced, so that a sensitivity which forgets the relation or the cap does
-not pass; and units of one record are added and removed.
+not pass. Units of one record are added and removed.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def _momentum_weights(learner: FineTune, steps: int) -> list[float]:
 
 
 def guided_head(scenes: SceneFolder, kind: Kind) -> Mechanism:
-    """From a public head, beside public records of which no neighbour has others: so few that they
-    are next to nothing beside the noise that a step is told by."""
+    """From a public head, beside public records of which no neighbour has others. They are so few
+    that they are next to nothing beside the noise that a step is told by."""
     return head(scenes, kind, _guides(scenes))
 
 
@@ -178,8 +178,8 @@ def trial(
     suffix: str = "",
     number: int = 0,
 ) -> Mechanism:
-    """A trial's weights and score, both in units of their noise: of one gradient step, so that what
-    is published is linear in what was noised."""
+    """A trial's weights and score, both in units of their noise. It takes one gradient step, so
+    that what is published is linear in what was noised."""
     sweep = {"rungs": [{"epsilon": EPSILON, "trials": number + 1}], "select": {"share": 0.3}}
 
     def read(folder: Path) -> Floats:

@@ -1,8 +1,8 @@
 """A place for attacks on the rules themselves: a real config, plan, ledger and feature caches, and
 made-up records in them.
 
-A rule asks and answers here as it does in a run. What is charged, drawn and published is its own;
-the audit only holds the meter, so that it can answer thousands of times without the ledger's syncs.
+A rule asks and answers here as it does in a run. What is charged, drawn and published is its own.
+The audit only holds the meter, so that it can answer thousands of times without the ledger's syncs.
 """
 
 from __future__ import annotations

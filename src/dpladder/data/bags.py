@@ -1,5 +1,5 @@
-"""Bags: an HDF5 file with many rows of features, as CLAM and STAMP write one for each slide, is one
-record: the mean of its rows.
+"""Bags: an HDF5 file with many rows of features, as CLAM and STAMP write one for each slide. Such a
+file is one record, the mean of its rows.
 
 How wide rows are is public, from the config: no file decides it for another one.
 """
@@ -23,8 +23,8 @@ DENSEST = 1100  # bytes out of one that is stored: deflate makes 1,032 at most
 
 
 def bag_of(file: Path, width: int) -> Any:
-    """The mean of the rows that are finite, which is no number where there are none; of a file that
-    is no bag of this width, bytes: none where there is no file, or why."""
+    """The mean of the rows that are finite, which is no number where there are none. A file that is
+    no bag of this width gives bytes that say why, and none where there is no file."""
     if not file.is_file():
         return b""
     try:

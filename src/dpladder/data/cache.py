@@ -1,7 +1,7 @@
 """Feature caches: what each claims to hold, how it is found again, opened and merged.
 
 A cache is a sealed file with the rows of one part, or of one shard of it, sorted by record id. Its
-address in the cache root is a keyed digest of everything its bytes follow from, so another
+address in the cache root is a keyed digest of everything its bytes follow from. So another
 experiment or clone under the same home finds it. Where a user's records are one
 (`dataset.unit.pool`), what merges shards makes one row of theirs. Trial jobs import this module: no
 torch, no timm.
@@ -179,7 +179,7 @@ def merge(shards: Sequence[Path], root: Path, output: Path, key: bytes) -> Seque
     read, in order.
 
     One shard is the whole and gets a second name, nothing is written again. Several are copied
-    once, end to end: a virtual dataset would save that pass, but it cannot be memory-mapped, and
+    once, end to end. A virtual dataset would save that pass, but it cannot be memory-mapped, and
     every step of every trial reads the map.
 
     Args:

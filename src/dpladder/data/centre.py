@@ -2,9 +2,9 @@
 public length.
 
 Pooled features are mostly positive, so much of a record's length is a mean that tells no class from
-another, and noise is added in proportion to length. The mean may be a public sample's, the
-network's own by its last norm, or the data's with noise (Sun et al. 2023). It had served as a bias,
-so a constant feature takes its place. The length makes kappa exact (search/space.py): a unit of the
+another. Noise is added in proportion to length. The mean may be a public sample's, the network's
+own by its last norm, or the data's with noise (Sun et al. 2023). It had served as a bias, so a
+constant feature takes its place. The length makes kappa exact (search/space.py): a unit of the
 noise in a logit needs to know how long a record is.
 
 Each record is mapped by itself, so all of this costs nothing beside the noised mean.
@@ -126,9 +126,9 @@ def ball(radius: float | None, length: float | Literal["as_is"]) -> tuple[float,
 
 def shrink_mean(mean: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
     """A released mean, of this deviation of noise in each coordinate, nearer to zero by as much of
-    its squared length as noise is expected to be: the positive-part James-Stein estimate (James and
-    Stein 1961; Efron and Morris 1973, eq. 1.2 with d in place of d - 2). It follows from the
-    release."""
+    its squared length as noise is expected to be. It is the positive-part James-Stein estimate
+    (James and Stein 1961; Efron and Morris 1973, eq. 1.2 with d in place of d - 2). It follows from
+    the release."""
     squared = float(mean @ mean)
     share = 1.0 - len(mean) * noise**2 / squared if squared > 0 else 0.0
     return mean * max(0.0, share)
@@ -146,7 +146,7 @@ def network_mean(features: Features) -> NDArray[np.float64]:
     """The mean of the pooled features as the network itself knows it, without an image.
 
     A batch norm's outputs had mean beta and deviation gamma in each channel over the images that it
-    was trained on (Ioffe & Szegedy 2015, section 3), so the mean behind it and its activation is
+    was trained on (Ioffe & Szegedy 2015, section 3). So the mean behind it and its activation is
     E[act(z)], z ~ N(beta, gamma^2). A layer norm's have mean beta, where inputs are spread evenly
     around theirs (Ba et al. 2016).
     """

@@ -1,6 +1,6 @@
 """What `dpladder check` saw in each record, by one look into each, several at a time.
 
-What it saw in files is kept in the private folder, as it goes: a check that was cut off goes on
+What it saw in files is kept in the private folder, as it goes. A check that was cut off goes on
 where it stopped, and a later one looks into files that are new or changed. An answer is known by a
 keyed digest of the file's path, size and times, and of all that decides how it is read. No run
 builds on it: a run reads every record itself.

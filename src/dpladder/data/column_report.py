@@ -1,5 +1,6 @@
-"""The columns of a table in words, for its owner's eyes: what each holds, how much of it is
-missing, what a run makes of it, and what to declare where that is not what was meant."""
+"""The columns of a table in words, for its owner's eyes. They say what each holds, how much of it
+is missing, and what a run makes of it. Where that is not what was meant, they say what to declare.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ MOST_LEVELS = 50
 
 @dataclass(frozen=True)
 class ColumnReport:
-    """A column: `words` and `missing` are shares of its rows, `lost` the rows that count as nothing
-    because of it, or, of levels, hold none of them; `unfit` says why it is no feature."""
+    """A column. `words` and `missing` are shares of its rows. `lost` are rows that count as nothing
+    because of it, or, of levels, hold none of them. `unfit` says why it is no feature."""
 
     name: str
     words: float

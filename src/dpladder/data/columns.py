@@ -30,7 +30,7 @@ def levels_of(column: Chosen) -> tuple[str, ...]:
 
 def matrix_of(columns: Sequence[Chosen], find: Find) -> Matrix:
     """Rows of features. A number that is missing, or none, is not finite, and its record counts as
-    nothing; a level that was not declared is none of them."""
+    nothing. A level that was not declared is none of them."""
     import numpy as np
 
     return np.column_stack([_encode_column(column, find(name_of(column))) for column in columns])

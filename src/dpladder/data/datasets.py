@@ -98,8 +98,8 @@ def class_count(classes: Classes) -> int:
 def class_index(classes: Classes) -> Callable[[object], int]:
     """A function from a label as given to its class, or to -1 where it names none.
 
-    With a number of classes, labels are 0, 1, …; with a list, they are its names, and whole numbers
-    are positions in the list unless the list itself has numbers for names.
+    With a number of classes, labels are 0, 1, …; with a list, they are its names. Whole numbers are
+    positions in the list unless the list itself has numbers for names.
     """
     if classes == 1:  # nothing is told apart
         return lambda label: 0

@@ -49,8 +49,8 @@ def device_of() -> Any:
     """Where networks run, set to give the same bits every time.
 
     A GPU rounds the factors of products to TF32's 10 bits. Features then differ from a CPU's by 3
-    in 10,000 (ResNet-50) to 3 in 1,000 (EfficientNet-Lite0), a tenth of what bfloat16 does to
-    them, and a ViT-B runs at four times the speed of float32 (docs/measurements/gpu.md).
+    in 10,000 (ResNet-50) to 3 in 1,000 (EfficientNet-Lite0), a tenth of what bfloat16 does to them.
+    A ViT-B runs at four times the speed of float32 (docs/measurements/gpu.md).
     """
     import torch
 
@@ -72,7 +72,7 @@ def arithmetic(device: Any) -> str:
 def batch_stream(start: Callable[[Rows], Any], device: Any, threads: int) -> Forward:
     """A pass over batches, in order.
 
-    On a CPU every thread takes whole batches through the network by itself: nobody waits at
+    On a CPU every thread takes whole batches through the network by itself. Nobody waits at
     barriers inside a layer, and rows do not depend on how many threads a job has. On a GPU one
     batch is in flight while the next is sent.
 
@@ -109,7 +109,7 @@ def check_independence(
 ) -> None:
     """Refuse a network in which a row follows from more than its own record.
 
-    Privacy rests on that, so see it on this machine with public noise: reordered and among other
+    Privacy rests on that, so see it on this machine with public noise. Reordered and among other
     neighbours, every row comes out the same to the last bit.
 
     Args:

@@ -33,7 +33,7 @@ def rows_can_be_equal(source: Source, dataset: Dataset) -> bool:
 
 def most_different_rows(surveyed: Survey) -> int | None:
     """How many different rows a table can have by its header and the config, where each of its
-    columns has declared levels or is the label; None: any number."""
+    columns has declared levels or is the label. None: any number."""
     source, layout = surveyed.source, layout_of(surveyed.dataset, surveyed.grouping)
     levels = {name_of(column): len(levels_of(column)) for column in layout.columns}
     roles = {name: role for role, name in layout.columns_present(source.names).items()}

@@ -1,10 +1,10 @@
 """Features of one shard of one part: a public map of each record by itself, resumable after a kill
 at any moment.
 
-Rows go through the network in batches of one fixed size, in manifest order, and every batch is
-appended to a private journal as soon as it is done. A journal entry carries its own seal, so an
-entry cut short, or left by other data or another network, is made again. One process holds the
-journal; a second waits and then finds the shard finished.
+Rows go through the network in batches of one fixed size, in manifest order. Every batch is appended
+to a private journal as soon as it is done. A journal entry carries its own seal, so an entry cut
+short, or left by other data or another network, is made again. One process holds the journal; a
+second waits and then finds the shard finished.
 """
 
 from __future__ import annotations
@@ -298,7 +298,7 @@ def _finish(
     features: Features,
     spans: Sequence[tuple[int, int]],
 ) -> tuple[Rows, NDArray[np.uint8]]:
-    """Rows as they are stored. Those that failed a check are zero; a depth that is finite and
+    """Rows as they are stored. Those that failed a check are zero. A depth that is finite and
     beyond the type's range is scaled down as a whole, so that it keeps its direction and nobody
     else's row is touched."""
     if features.stored in ("uint8", "int32"):

@@ -81,7 +81,7 @@ def _folder(
 
 
 def from_images_and_table(says: Apart, layout: Layout = PLAIN) -> Source:
-    """Images below a folder, and a table elsewhere that says what they show: a record is an image
+    """Images below a folder, and a table elsewhere that says what they show. A record is an image
     with a row that is about it, and an image's id is its path below the folder. So an image of
     which two rows say different things counts as nothing. A row without an image is a record that
     is missing; an image without a row is none. Of bags the same."""

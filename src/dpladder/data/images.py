@@ -42,8 +42,9 @@ def decode(content: Any, largest: int = LARGEST_IMAGE) -> Image.Image:
 
 
 def image_view(image: Image.Image, number: int, mirror: bool) -> Image.Image:
-    """A public variation of an image, the same for every record: itself, then crops whose size and
-    place everybody can draw, every second one mirrored where `mirror` says that no class minds."""
+    """A public variation of an image, the same for every record. The first is the image itself, the
+    others are crops whose size and place everybody can draw. Every second one is mirrored where
+    `mirror` says that no class minds."""
     if not number:
         return image
     size, left, top = np.random.default_rng(number).uniform((SMALLEST, 0.0, 0.0), 1.0)
@@ -60,8 +61,9 @@ def _check_size(width: int, height: int, largest: int) -> None:
 
 def _from_dicom(content: bytes, largest: int) -> Image.Image:
     """Through the file's own tables, of its modality and then of what it shows (a table, a window
-    or a sigmoid), from the least value to the most, and turned round where less is brighter; in
-    colour through its palette. Compressed pixels are not read: they could unpack to any size."""
+    or a sigmoid). They go from the least value to the most, and are turned round where less is
+    brighter; in colour through its palette. Compressed pixels are not read: they could unpack to
+    any size."""
     try:
         from pydicom import dcmread
         from pydicom.pixels import (
@@ -102,7 +104,7 @@ def _from_dicom(content: bytes, largest: int) -> Image.Image:
 def _apply_dicom_table(pixels: np.ndarray, item: Any) -> np.ndarray:
     """Through a table of DICOM's (PS3.3 C.11.1.1): values beyond its ends take what stands there.
     pydicom's own keeps places in the type of what stands in the table, which is too small for an
-    8-bit one of more than 256 entries, and takes no modality's of 10 or 12 bits."""
+    8-bit one of more than 256 entries. It takes no modality's of 10 or 12 bits."""
     count, first, _ = item.LUTDescriptor
     data = item.LUTData
     if isinstance(data, bytes):

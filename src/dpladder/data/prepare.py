@@ -2,19 +2,19 @@
 of the data this is.
 
 Everything about a unit follows from that unit's own records and a key, never from its position or
-its neighbours, so one unit more or less changes one unit's rows in one part.
+its neighbours. So one unit more or less changes one unit's rows in one part.
 
 **Copies.** Where a source has no ids, a record *is* all that its source says of it. That is its
 content, and its row in a table, its folder or what stands beside it in other arrays, whatever the
 config reads of these (`Source.line`). So two experiments with other labels, columns, groups or
 classes part the same people alike. Exact copies are one record and count once, for three reasons.
 The map from a list to its set moves neighbours to neighbours. Randomness drawn from record ids
-stays independent between rows: two rows under one id would fall into a Poisson batch together,
+stays independent between rows. Two rows under one id would fall into a Poisson batch together,
 which its amplification does not allow. And an image that someone stored twice is protected as the
 one image it is. Data in which equal rows are different people has ids to say so.
 
 **Conflicts.** Rows of one unit that claim one id but differ count as nothing, all of them. So one
-row more adds a record or takes one away, and never puts one in the place of another, which would
+row more adds a record or takes one away. It never puts one in the place of another, which would
 move a sum twice as far as is charged. A record's id holds within its unit: no user's rows meet
 another user's, whatever ids they claim.
 
@@ -22,11 +22,11 @@ another user's, whatever ids they claim.
 counts as nothing. By their content all of them would be one record for each label, and nobody would
 see that they are many.
 
-**Spans.** A document that is cut into spans stands here first as one row, so that copies and
-conflicts are found as above, and its part follows from the document. Then each span is a record, by
-its document's id and its place. All of them are the document's unit, or its user's, and where there
-are more than the cap, the same keyed ids choose among them: at random to everybody without the key,
-and whatever other units there are.
+**Spans.** A document that is cut into spans stands here first as one row. So copies and conflicts
+are found as above, and its part follows from the document. Then each span is a record, by its
+document's id and its place. All of them are the document's unit, or its user's, and where there are
+more than the cap, the same keyed ids choose among them. That is random to everybody without the
+key, whatever other units there are.
 
 **Pools.** With `dataset.unit.pool` all records of a user that count get one label (`pooled_label`),
 and data/cache.py makes one row of theirs. None is over a cap then: a unit is one record.
@@ -36,7 +36,7 @@ no digest of it leaves. Parts of different versions add up: a record may be edit
 come under another id, and lie in another part. Within a version nobody does. The ledger notes which
 units there were when the version was first asked; of what is read later those alone count
 (jobs/features.py). So a unit is in the part where it was first or counts as nothing, whoever else
-came or went: one unit more or less still changes one unit's rows in one part. When a file of the
+came or went. One unit more or less still changes one unit's rows in one part. When a file of the
 source was last written may show (plan/job_identity.fingerprint), and never what changed.
 """
 
@@ -196,9 +196,9 @@ def survey(
     cutting: Cutter | None = None,
     digests: Digests | None = None,
 ) -> Survey:
-    """Read a dataset, or its source declared public for the part `public`, all of it in that part;
-    of a further test, with labels that find their class by `matching`. `cutting`: how documents
-    become spans, where they do. `digests`: who reads the records' contents, if somebody else."""
+    """Read a dataset, or its source declared public for the part `public`, all of it in that part.
+    Of a further test, labels find their class by `matching`. `cutting`: how documents become spans,
+    where they do. `digests`: who reads the records' contents, if somebody else."""
     name: str | None = dataset.source if public is None else getattr(dataset, f"public_{public}")
     if name is None:
         raise BadInput(
@@ -256,7 +256,7 @@ def _classes(
 
 def _label_of(class_of: ClassOf, count: int, dataset: Dataset) -> ClassOf:
     """From a record's label as given to its class, or to the number of its classes where it may be
-    of several; -1 where one of them is none, or they are more."""
+    of several. It is -1 where one of them is none, or they are more."""
     most = dataset.labels
     if most == 1:
         return class_of

@@ -1,8 +1,8 @@
 """Questions whose answers stand in a text: SQuAD's published layouts as a source, and a record as a
 row of tokens with marks (network/marks.py).
 
-A record is a question, its context and its answers in one piece of content, so that who changes one
-of them makes another record of it. Places of answers count characters, as in SQuAD.
+A record is a question, its context and its answers in one piece of content. Whoever changes one of
+them makes another record of it. Places of answers count characters, as in SQuAD.
 """
 
 from __future__ import annotations
@@ -112,9 +112,9 @@ def _answers(answers: Any) -> list[Answer] | None:
 
 
 def tokenize_question(tokenizer: Any, content: Any) -> Rows:
-    """A record's tokens, of which the context's last ones are cut off where they are too many, with
-    which of them are no padding, and their marks. Raises where a question alone is too long, and
-    where an answer does not stand where it says."""
+    """A record's tokens, which of them are no padding, and their marks. The context's last tokens
+    are cut off where they are too many. Raises where a question alone is too long, and where an
+    answer does not stand where it says."""
     question, context, answers = json.loads(decode(content))
     encoding = tokenizer.encode(question, context)
     inside = [place == 1 for place in encoding.sequence_ids]

@@ -1,8 +1,8 @@
 """Sealed files: HDF5 whose arrays can be memory-mapped, and whose every byte a key vouches for.
 
 The seal is an HMAC over the attributes and a two-level hash tree of the arrays: sha256 of each 4
-MiB leaf, in order. Opening hashes everything, on all cores, before a single value is used: 3.3 GB
-take about a second on two cores, as long as one pass of training over the same bytes, and leave
+MiB leaf, in order. Opening hashes everything, on all cores, before a single value is used. 3.3 GB
+take about a second on two cores, as long as one pass of training over the same bytes. That leaves
 them in the page cache. A lazier check would let a trial release something computed from bytes
 nobody vouched for. What is verified is what is used: arrays are read through the one memory map
 that was hashed, never through HDF5 again. Someone who can write to the file while a job runs is

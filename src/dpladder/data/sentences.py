@@ -1,6 +1,6 @@
 """Public language models, as functions from one text to one row.
 
-Every text is cut or padded to one length, and attention leaves padding out, so that a row depends
+Every text is cut or padded to one length, and attention leaves padding out. So a row depends
 neither on the batch that it was computed in nor on how long its neighbours are.
 """
 

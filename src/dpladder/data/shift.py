@@ -2,7 +2,7 @@
 by their names.
 
 Blur and noise are ImageNet-C's Gaussian ones (Hendrycks & Dietterich 2019, ICLR, appendix B), on
-the image that the network sees: there the deviation of a blur is so many of 224 pixels, and that of
+the image that the network sees. There the deviation of a blur is so many of 224 pixels, and that of
 noise a share of the full range.
 """
 

@@ -171,8 +171,8 @@ def text(value: object) -> str:
 
 
 def bytes_of(file: Path) -> bytes:
-    """A file's bytes; none if it is no regular file (a pipe would be waited for without end) or
-    cannot be read: one bad record rather than the end of the run."""
+    """A file's bytes. There are none if it is no regular file (a pipe would be waited for without
+    end) or cannot be read: one bad record rather than the end of the run."""
     try:
         return file.read_bytes() if file.is_file() else b""
     except (OSError, ValueError):  # no path at all, where NUL is in it

@@ -1,7 +1,7 @@
 """Documents cut into spans: records of a fixed number of tokens, as a function of the document and
 a public tokenizer alone.
 
-Spans of one document are one unit's, or its author's (config/check.py): a document would otherwise
+Spans of one document are one unit's, or its author's (config/check.py). A document would otherwise
 be protected a span at a time, which protects no document. Which of them count, where a unit has
 more than its cap, is for data/prepare.py.
 """

@@ -1,16 +1,17 @@
 """Everything about a source's records that stops a run, for `dpladder check` and the jobs.
 
-A source that cannot be opened as the config says (no file, columns that are not there, arrays of
-unequal length) is refused where it is opened, which check and jobs share (prepare.survey). Of a
-source that opens, three things stop a run:
+A source that cannot be opened as the config says is refused where it is opened, which check and
+jobs share (prepare.survey). Such a source lacks a file or columns, or has arrays of unequal length.
+Of a source that opens, three things stop a run:
 
 - **Its kind**: images for a network that takes texts (`check_kind`).
 - **Too few different rows** for the size that is declared, by header and config alone, in a table
   without ids (`refuse_too_few_different_rows`).
 - **Counts of its units** (`reason_to_stop`). Wrong paths and misspelt classes make records count as
-  nothing, or leave one class; a run would spend its budget on that and report an accuracy of 1. So
-  it stops where fewer than half of the units that the config declares count as something, or fewer
-  than a tenth of those that count are of another class than the most frequent one. Of findings
+nothing, or leave one class. A run would spend its budget on that and report an accuracy of 1. So it
+stops where fewer than half of the units that the config declares count as something. It also stops
+where fewer than a tenth of those that count are of another class than the most frequent one. Of
+findings
   (`dataset.labels: many`) these others are the units that have any, or those that lack any,
   whichever are fewer. Where the config declares that these others are rare, how many there are
   stops nothing.
@@ -19,7 +20,7 @@ The first two show in an exit code and tell nothing of a record. The third would
 configs can put the data on any line. So a run sees private records through noised counts alone
 (jobs/count_units.py), which are charged and kept like every release; what follows from them is
 post-processing. Data on the right side of both lines is stopped by noise once in a million runs at
-most, and where the noise is too large to tell, the run goes on. What is declared public is counted
+most. Where the noise is too large to tell, the run goes on. What is declared public is counted
 exactly, by the same rule, when it is prepared and when its features are there (jobs/checking.py).
 """
 

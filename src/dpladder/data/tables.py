@@ -43,8 +43,8 @@ class Worded(BadInput):
 
 
 def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
-    """Rows of path,label or text,label, or of features and a label, with optional id, user and
-    split, and the column of groups where one is declared, between commas, semicolons or tabs; paths
+    """Rows of path,label or text,label, or of features and a label, between commas, semicolons or
+    tabs. id, user and split are optional, and so is the column of groups that is declared. Paths
     are relative to the table's own folder."""
     if not path.is_file():
         raise missing_source_error(
@@ -139,7 +139,7 @@ def features_in(path: Path, names: Sequence[str], layout: Layout) -> Sequence[Ch
 
 
 def header_of(path: Path) -> list[str]:
-    """The names of a table's columns, all on the first line: where a quote stays open there, what
+    """The names of a table's columns, all on the first line. Where a quote stays open there, what
     follows would be read as a name, and told."""
     names = next(csv.reader([_first_line(path)], delimiter=delimiter_in(path)), [])
     if any(name.endswith(("\n", "\r")) for name in names):
@@ -180,7 +180,7 @@ NO_ROW = "\n"  # what no column is called: there stands a line that does not par
 def _rows_of(path: Path, multiline: bool) -> list[dict[str, Any]]:
     """The rows of a table. Nothing stands in the columns of one that does not parse.
 
-    Each line is a row, so that no row takes another one along: a quote that is not closed would,
+    Each line is a row, so that no row takes another one along. A quote that is not closed would,
     where cells may hold line ends. Bytes that are no UTF-8 are one bad record rather than the end
     of the run, and so is a cell of any length."""
     csv.field_size_limit(2**31 - 1)
@@ -227,7 +227,7 @@ def _cells_of(line: str, delimiter: str) -> list[str] | None:
 
 
 def from_jsonl(path: Path, layout: Layout = PLAIN) -> Source:
-    """An object a line with text and label, and what else the config says that lines have: a file
+    """An object a line with text and label, and what else the config says that lines have. A file
     without a header says nowhere what it holds. An id is read where a line has one, for it decides
     about its own line alone. A line that is no object is one bad record."""
     names = layout.json_fields()
@@ -273,7 +273,7 @@ def _printable(value: Any) -> Any:
 
 
 def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
-    """A label column, optional id, user, split and declared group; features are the chosen columns,
+    """A label column, optional id, user, split and declared group. Features are the chosen columns,
     or one list column named features, or all others that are no index of pandas'. Where a column is
     named text and none is chosen, that is what records are."""
     table, column_names, index = _open_parquet(path)

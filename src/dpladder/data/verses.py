@@ -2,8 +2,8 @@
 English (World English).
 
 Real sentences with labels that everybody knows, from PyPI alone. `kjv:5000` are 5,000 verses,
-spread over the whole book; `web:1000` are a thousand from the other end of the same public order,
-so that the two share no verse up to 31,102 in all.
+spread over the whole book. `web:1000` are a thousand from the other end of the same public order.
+So the two share no verse up to 31,102 in all.
 """
 
 from __future__ import annotations

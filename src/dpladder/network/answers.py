@@ -52,7 +52,8 @@ def _allowed_tokens(marks: Tensor) -> Tensor:
 
 def losses(logits: Tensor, rows: Tensor) -> Tensor:
     """Of each record, the mean of two cross-entropies over the tokens that an answer may start or
-    end at: where its first answer starts, and where it ends. `logits`: (records, tokens, 2)."""
+    end at. They are of where its first answer starts, and where it ends. `logits`: (records,
+    tokens, 2)."""
     marks = _marks(rows)
     allowed = logits.masked_fill(~_allowed_tokens(marks)[..., None], -torch.inf)
     ends = [
@@ -64,7 +65,7 @@ def losses(logits: Tensor, rows: Tensor) -> Tensor:
 
 def right(logits: Tensor, rows: Tensor) -> Tensor:
     """Of each record, 1 where the best pair of a first and a last token is one of its answers, and
-    else 0: a pair within the context, of so many tokens at most, or no answer."""
+    else 0. A pair lies within the context and has so many tokens at most, or it is no answer."""
     starts, stops = _marks(rows).gather(1, best(logits, rows)).unbind(dim=1)
     is_right = torch.zeros_like(starts, dtype=torch.bool)
     for answer in range(MOST_ANSWERS):

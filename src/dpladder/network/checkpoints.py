@@ -2,9 +2,9 @@
 them.
 
 timm's names are one dialect. A checkpoint may hold the network below a prefix, in a box beside
-other networks, with heads of its own training, or under its authors' names, which timm's filter of
-that architecture translates. Whatever is read, each tensor of the network comes from the
-checkpoint, none is left over at its level but a head's, and two networks that fit are told, not
+other networks, or with heads of its own training. It may have its authors' names, which timm's
+filter of that architecture translates. Whatever is read, each tensor of the network comes from the
+checkpoint, and none is left over at its level but a head's. Two networks that fit are told, not
 guessed between.
 """
 

@@ -16,12 +16,12 @@ FULL = 64  # rows of a product, or a multiple: with others, some are added up in
 class Steady(nn.Linear):
     """A linear layer that rounds a record in one way, wherever the record stands.
 
-    PyTorch multiplies records by weights, and MKL adds up some rows in another order than others
-    (where the width is no multiple of 4, and there are few classes or many threads). One record
-    more moves the others by a place, and where logits are huge, the last bit of one decides on the
-    direction of a gradient. Where weights are multiplied by records, and these fill a multiple of
-    64, all are added up in one order, on any number of threads: from three threads on, the last
-    eight of 24, 40 or 56 rows are not."""
+    PyTorch multiplies records by weights, and MKL adds up some rows in another order than others.
+    It does where the width is no multiple of 4, and there are few classes or many threads. One
+    record more moves the others by a place, and where logits are huge, the last bit of one decides
+    on the direction of a gradient. Where weights are multiplied by records, and these fill a
+    multiple of 64, all are added up in one order, on any number of threads. From three threads on,
+    the last eight of 24, 40 or 56 rows are not."""
 
     def forward(self, input: Tensor) -> Tensor:
         rows = input.reshape(-1, self.in_features)

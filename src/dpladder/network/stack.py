@@ -1,7 +1,7 @@
 """A public language model in two parts: what is frozen and runs once, and what lies above the cut.
 
-What is kept of a text is its tokens, as their numbers plus one and zero for padding; or, behind a
-layer, what that layer puts out at each token, with a last channel that is one where there is a
+What is kept of a text is its tokens, as their numbers plus one and zero for padding. Behind a layer
+it is what that layer puts out at each token, with a last channel that is one where there is a
 token. So a row says by itself what of it is padding, and a row of zeros is no text.
 
 The upper part is the network itself, with a stand-in for each layer below the cut, so it computes
@@ -108,8 +108,8 @@ def check_layer(model: nn.Module, until: str) -> None:
 @dataclass(frozen=True)
 class Reading:
     """How the part above a cut is called: by rows, flattened, and what else it takes in full, one
-    value for each record, so that no layer makes something for all records together. `shape` is a
-    row's own."""
+    value for each record. So no layer makes something for all records together. `shape` is a row's
+    own."""
 
     until: str
     shape: tuple[int, ...]
@@ -159,8 +159,8 @@ def pooled_reading(reading: Reading, pooling: Pooling) -> Callable[[nn.Module, T
 
 
 def losses(reading: Reading) -> Callable[[nn.Module, Tensor], Tensor]:
-    """From a causal network and rows of tokens to one number for each record: the mean over its
-    tokens, but the first, of minus the log of the probability that the network gives it, after
+    """From a causal network and rows of tokens to one number for each record. It is the mean over
+    its tokens, but the first, of minus the log of the probability that the network gives it after
     those before it. In nats."""
 
     def read(network: nn.Module, rows: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """Audit: does the noise that is really drawn earn the charge that the ledger makes?
 
-A mechanism runs on made-up data through the real meter, under a key of the audit's own, and what
-comes out is held against its event. All figures are in units of the claimed noise, so that an event
-says everything: noise of scale 1 around a vector that one unit moves by at most mu. Repeating an
+A mechanism runs on made-up data through the real meter, under a key of the audit's own. What comes
+out is held against its event. All figures are in units of the claimed noise, so that an event says
+everything. It is noise of scale 1 around a vector that one unit moves by at most mu. Repeating an
 audit under one key repeats its draws: a chance finding stays, and asking again buys no second
 chance.
 
@@ -223,7 +223,7 @@ def _sensitivity(mechanism: Mechanism, measured: float) -> Finding:
 
 
 def _check_declared_sensitivity(mechanism: Mechanism, still: Still) -> Finding:
-    """How far a unit moves what a single draw hides, over what that draw declares: a mechanism of
+    """How far a unit moves what a single draw hides, over what that draw declares. A mechanism of
     several draws may hide in the others' slack what one of them forgot.
 
     Where the other units contribute nothing, this holds at every step, whatever earlier releases

@@ -28,7 +28,7 @@ def queries(learner: LeastSquares, hyper: Hyper, constants: Constants) -> tuple[
     """G, and A_j and b_j of every class; of findings no A_j.
 
     Guarantee: mu-GDP for `hyper.mu`: what records are asked for are releases of one multiplier.
-    Sums that trainings share (learner.shared) are charged by themselves: G is not asked for again
+    Sums that trainings share (learner.shared) are charged by themselves. G is not asked for again
     where it alone is shared, and nothing is where `hyper.mu` is zero.
     """
     whole = learner.shared is not None and learner.shared.sums == "covariance"

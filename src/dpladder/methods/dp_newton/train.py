@@ -29,8 +29,8 @@ def train(
     hyper: Hyper,
     constants: Constants,
 ) -> Training[Weights]:
-    """Newton's method on two noised sums a step: the gradient, and each class's Hessian block at
-    the weights that the gradient was taken at (Mehta et al. 2022, DP-Newton).
+    """Newton's method on two noised sums a step. These are the gradient, and each class's Hessian
+    block at the weights that the gradient was taken at (Mehta et al. 2022, DP-Newton).
 
     Guarantee: that of the noised sums. Solving is post-processing.
     """

@@ -2,7 +2,7 @@
 along a direction.
 
 Directions are public, so that number is all that the data say. A pure-DP Laplace step has no mu of
-its own; it is charged as the Gaussian that bounds it, and so holds whatever was released before it.
+its own. It is charged as the Gaussian that bounds it, and so holds whatever was released before it.
 """
 
 from __future__ import annotations

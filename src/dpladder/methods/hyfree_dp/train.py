@@ -129,8 +129,8 @@ def noised_losses(losses: list[Query], looked_at: Tensor, bound: Tensor) -> Trai
 def fit_rate(
     rate: Rate, losses: Tensor, deviation: Tensor, unit: float, steering: Steering = "guarded"
 ) -> Rate:
-    """The rate at the bottom of the parabola through the losses along the step, by least squares:
-    of points k steps ahead, loss = c - s k + a k^2 / 2, and the bottom lies s / a steps ahead.
+    """The rate at the bottom of the parabola through the losses along the step, by least squares.
+    Of points k steps ahead, loss = c - s k + a k^2 / 2, and the bottom lies s / a steps ahead.
 
     A parabola that opens downwards has no bottom: the rate then goes the way the losses fall.
     Losses that differ by no more than noise of this deviation say nothing. As published (section

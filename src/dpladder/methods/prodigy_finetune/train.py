@@ -1,5 +1,5 @@
 """DP fine-tuning of a public network from a cut on, with a head, whose step sizes are Prodigy's or
-D-Adaptation's: they follow from the noised gradients alone, so they are free."""
+D-Adaptation's. They follow from the noised gradients alone, so they are free."""
 
 from __future__ import annotations
 
