@@ -14,16 +14,18 @@ than was declared.
 from __future__ import annotations
 
 import argparse
+import mmap
 import os
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_stream import DIMENSION, IMAGENET, Source, forget, watching, write
 from numpy.typing import NDArray
 
 from dpladder.config.model import Resources
@@ -34,8 +36,55 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 
+IMAGENET, DIMENSION = 1_281_167, 1280
 STEPS = 3
 MANY = 10_000  # classes
+
+
+class Source:
+    def stream(self, name: str, index: int) -> bytes:
+        return (name * 32).encode()[:28] + index.to_bytes(4, "big")
+
+
+def forget(features: np.memmap, file: int) -> None:
+    """Out of this process, then out of the page cache."""
+    assert isinstance(features.base, mmap.mmap)
+    features.base.madvise(mmap.MADV_DONTNEED)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def own_memory() -> int:
+    """MB that are this process's own; pages of the file are the page cache's, which gives them
+    back."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) // 1000
+
+
+@contextmanager
+def watching() -> Iterator[list[int]]:
+    """The most memory at any time, once a block is left."""
+    most, over = [own_memory()], threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.05):
+            most[0] = max(most[0], own_memory())
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield most
+    finally:
+        over.set()
+        watcher.join()
+
+
+def write(path: Path, count: int) -> None:
+    block = np.random.default_rng(0).standard_normal((16384, DIMENSION)).astype(np.float16)
+    with path.open("wb") as file:
+        for start in range(0, count, len(block)):
+            file.write(block[: count - start].tobytes())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @dataclass(frozen=True)
@@ -129,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
         path = Path(folder) / "features"
-        write(str(path), asked.records)
+        write(path, asked.records)
         print(f"{DIMENSION:,} features in float16, {path.stat().st_size / 1e9:.2f} GB")
         print(f"one read of the file: {one_read(path):.1f} s")
         print("| records | classes | declared | reads | a step | its CPU time | most memory |")
