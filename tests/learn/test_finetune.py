@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import timm
 import torch
-from counted import right_of
 from kinds import KINDS, registered
 from languages import ENCODERS, tiny_causal_model, tiny_language_model
 from support import Seeded
@@ -35,7 +34,6 @@ from dpladder.learn.finetune import owners as tensors
 from dpladder.learn.finetune import shapes as queries
 from dpladder.learn.interface import Constants, Hyper, sigmoid_bias
 from dpladder.learn.records import load
-from dpladder.learn.scorers import ClassScorer
 from dpladder.learn.trainings import declare, train, weights_of
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.network import cut
@@ -170,16 +168,7 @@ def test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time(where, 
         )
     learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2))
     constants = constants_of(*where)
-    data, weights = records(constants), moved(learner, constants)
-    gradients = one_by_one(learner, constants, data, weights)
-    norms = torch.stack([gradient.norm() for gradient in gradients])
-    bound = norms.median().item()
-    expected = sum(
-        gradient * min(1.0, bound / max(norm, 1e-30))
-        for gradient, norm in zip(gradients, norms.tolist(), strict=True)
-    )
-    found = summed(learner, constants, data, weights, bound)
-    assert (found - expected).norm() <= 1e-5 * expected.norm()
+    assert apart_from_autograd(learner, constants, RECORDS) <= 1e-5
 
 
 @pytest.mark.parametrize("link", ["softmax", "sigmoid"])
@@ -391,25 +380,6 @@ def test_with_nobody_in_it_weights_walk_from_the_public_network_along_the_meters
     assert abs(flat.mean()) < 5 * step / len(flat) ** 0.5
 
 
-@pytest.mark.long
-def test_it_learns_what_the_frozen_features_do_not_tell() -> None:
-    """Two classes whose activations differ in a product of signs."""
-    random = np.random.default_rng(0)
-    signs = random.choice([-1.0, 1.0], (300, 2))
-    assert SMALL.network is not None
-    x = np.zeros((300, *SMALL.network.shape), np.float32)
-    x[:, :8], x[:, 8:16] = signs[:, :1, None, None], signs[:, 1:, None, None]
-    data = Data(x.reshape(300, -1), (signs.prod(axis=1) > 0).astype(np.int64))
-    constants = replace(SMALL, n0=300, classes=2)
-    found = {}
-    for trains in ("head", "all"):
-        learner = FineTune(trains=trains, bias=True, clip=10.0)
-        heads, _ = trained(learner, data, constants, Hyper(0.1, 30, 1000.0))
-        own = weights_of(learner).logits(learner, constants)
-        found[trains] = right_of(ClassScorer(own), heads, data.features, data.labels)
-    assert found["all"] == 300
-
-
 @pytest.mark.parametrize("trains", ["last_block", "lora"])
 def test_a_file_holds_the_difference_by_name_and_predicts_the_same_to_the_last_bit(
     tmp_path, trains
@@ -448,16 +418,6 @@ class Mixing(nn.Module):
         return x - x.mean(0, keepdim=True)
 
 
-def test_a_network_that_mixes_records_is_refused_whatever_its_layers_are_called() -> None:
-    learner = FineTune(trains="all", init="random")
-    owners = owners_of(learner, SMALL)
-    owners.tuned.set_difference(moved(learner, SMALL).float())
-    probing.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
-    owners.tuned.module.enter.append(Mixing())
-    with pytest.raises(Refused, match="depends on the other records of its batch"):
-        probing.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
-
-
 class ByPlace(nn.Module):
     """Rounds every third record otherwise, as a product does that adds some rows in another
     order."""
@@ -467,22 +427,32 @@ class ByPlace(nn.Module):
         return torch.where(places % 3 == 2, x * (1 + 2.0**-23), x)
 
 
-def test_a_network_that_rounds_a_record_by_its_place_is_refused() -> None:
-    learner = FineTune(trains="all", init="random")
+def owners_to_try(trains: str = "all") -> tensors.Ownership:
+    learner = FineTune(trains=trains, init="random")
     owners = owners_of(learner, SMALL)
     owners.tuned.set_difference(moved(learner, SMALL).float())
+    return owners
+
+
+def refuse_mixing(owners: tensors.Ownership) -> None:
+    probing.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
+
+
+def test_a_network_that_mixes_records_is_refused_whatever_its_layers_are_called() -> None:
+    owners, batch_norm = owners_to_try(), owners_to_try("head")
+    refuse_mixing(owners)
+    owners.tuned.module.enter.append(Mixing())
+    batch_norm.tuned.module.train()
+    for one in (owners, batch_norm):
+        with pytest.raises(Refused, match="depends on the other records of its batch"):
+            refuse_mixing(one)
+
+
+def test_a_network_that_rounds_a_record_by_its_place_is_refused() -> None:
+    owners = owners_to_try()
     owners.tuned.module.enter.append(ByPlace())
     with pytest.raises(Refused, match=r"by its place.*resources.threads: 1"):
-        probing.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
-
-
-def test_batch_norm_in_training_mode_is_seen_too() -> None:
-    learner = FineTune(trains="head", init="random")
-    owners = owners_of(learner, SMALL)
-    owners.tuned.set_difference(moved(learner, SMALL).float())
-    owners.tuned.module.train()
-    with pytest.raises(Refused, match="depends on the other records of its batch"):
-        probing.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
+        refuse_mixing(owners)
 
 
 @pytest.mark.few(4)
@@ -511,8 +481,7 @@ def test_a_network_that_cannot_be_trained_is_found_on_public_records(kind, train
 def test_a_layer_whose_sum_is_not_autograds_is_named(
     monkeypatch: pytest.MonkeyPatch, wrong: float
 ) -> None:
-    owners = owners_of(FineTune(trains="all", init="random"), SMALL)
-    owners.tuned.set_difference(moved(FineTune(trains="all"), SMALL).float())
+    owners = owners_to_try()
     probing.refuse_untrainable(owners, 1, SMALL.dimension, CLASSES)
     right = clipping._layer_gradients
 
