@@ -6,11 +6,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from support import TINY
 
 from dpladder.config.load import overlay, resolve
-from dpladder.errors import BadInput
 from dpladder.plan import rule_specs
 from dpladder.report.summary import Tested
 from dpladder.report.tables import grid_table
@@ -76,25 +74,6 @@ def test_without_a_grid_repeats_are_of_their_experiment() -> None:
         "other-2": {"experiment": "other"},
     }
     assert rule_specs.cells(resolve(images)) == {}
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"feature": {"a": None}}, "did you mean features?"),
-        ({"features": {}}, "name at least one entry"),
-        ([], "map sections"),
-        ({"features": {"A b": None}}, "A b"),
-        ({"mode": {"a": None}}, "no section"),
-        ({"features": {f"n{k}": None for k in range(300)}}, "at most 200"),
-        ({"features": {"a": {"model": "none"}}}, "images need a model"),
-        ({"features": {"a": None, "b": {"modle": "x"}}}, "did you mean model?"),
-    ],
-)
-def test_a_grid_that_cannot_be_is_told(given: Any, says: str) -> None:
-    with pytest.raises(BadInput) as told:
-        resolve(DIGITS | {"features": {"model": "efficientnet_lite0"}, "grid": given})
-    assert says in str(told.value)
 
 
 def test_the_table_has_a_row_for_each_cell_and_the_mean_of_its_repeats() -> None:

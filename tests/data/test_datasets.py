@@ -184,43 +184,36 @@ def test_the_registry_names_what_torchvision_has() -> None:
         assert {"download"} <= set(parameters) or "kwargs" in parameters, name
 
 
-def test_torchvision_data_that_is_already_there_is_read_with_its_splits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def write_idx(folder: Path, counts: dict[str, int], packed: bool = False) -> None:
+    """Images and labels as MNIST's are written: of each split so many, all of that brightness."""
+    folder.mkdir(parents=True)
+    for split, count in counts.items():
+        images = np.full((count, 28, 28), count, np.uint8)
+        size = b"".join(number.to_bytes(4, "big") for number in images.shape)
+        files = {
+            f"{split}-images-idx3-ubyte": bytes([0, 0, 8, 3]) + size + images.tobytes(),
+            f"{split}-labels-idx1-ubyte": bytes([0, 0, 8, 1]) + size[:4] + bytes(range(count)),
+        }
+        for name, content in files.items():
+            if packed:
+                (folder / f"{name}.gz").write_bytes(gzip.compress(content))
+            else:
+                (folder / name).write_bytes(content)
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["already there", "of Debian's package"])
+def test_torchvisions_data_is_read_with_its_splits(
+    packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    raw = tmp_path / "dpladder" / "FashionMNIST" / "FashionMNIST" / "raw"
-    raw.mkdir(parents=True)
-    for split, count in (("train", 5), ("t10k", 3)):
-        images = np.full((count, 28, 28), count, np.uint8)
-        header = bytes([0, 0, 8, 3]) + b"".join(n.to_bytes(4, "big") for n in images.shape)
-        (raw / f"{split}-images-idx3-ubyte").write_bytes(header + images.tobytes())
-        labels = np.arange(count, dtype=np.uint8)
-        (raw / f"{split}-labels-idx1-ubyte").write_bytes(
-            bytes([0, 0, 8, 1]) + count.to_bytes(4, "big") + labels.tobytes()
-        )
+    monkeypatch.setitem(PACKAGED, "FashionMNIST", tmp_path / "package")
+    there = tmp_path / "dpladder" / "FashionMNIST" / "FashionMNIST" / "raw"
+    write_idx(tmp_path / "package" if packed else there, {"train": 5, "t10k": 3}, packed)
     source = open_source("torchvision:FashionMNIST")
     assert list(source.parts or ()) == ["train"] * 5 + ["test"] * 3
     assert list(source.labels) == [0, 1, 2, 3, 4, 0, 1, 2]
     assert [int(source.read(index).max()) for index in (0, 4, 5, 7)] == [5, 5, 3, 3]
     assert len(open_source("torchvision:FashionMNIST/test").labels) == 3
-
-
-def test_debians_package_stands_in_for_a_download(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    package = tmp_path / "package"
-    package.mkdir()
-    monkeypatch.setitem(PACKAGED, "FashionMNIST", package)
-    for split, count in (("train", 4), ("t10k", 2)):
-        header = bytes([0, 0, 8, 3]) + b"".join(n.to_bytes(4, "big") for n in (count, 28, 28))
-        images = gzip.compress(header + bytes(count * 28 * 28))
-        labels = gzip.compress(bytes([0, 0, 8, 1]) + count.to_bytes(4, "big") + bytes(range(count)))
-        (package / f"{split}-images-idx3-ubyte.gz").write_bytes(images)
-        (package / f"{split}-labels-idx1-ubyte.gz").write_bytes(labels)
-    source = open_source("torchvision:FashionMNIST")
-    assert list(source.labels) == [0, 1, 2, 3, 0, 1]
-    assert source.read(0).shape == (28, 28)
 
 
 @pytest.mark.parametrize(
@@ -277,11 +270,10 @@ def _bad_setups() -> dict[str, tuple[str, Any, str]]:
         "unknown kind": ("tfds:x", None, "is not known"),
         "unknown name": ("torchvision:Imaginary", None, "is not known"),
         "unknown split": ("torchvision:CIFAR10/validation", None, "is not known"),
-        "no folder": ("folder:{}/d", None, "does not exist"),
-        "no table": ("csv:{}/d.csv", None, "does not exist"),
-        "no hdf5": ("hdf5:{}/d.h5", None, "does not exist"),
-        "no npz": ("npz:{}/d.npz", None, "does not exist"),
-        "no parquet": ("parquet:{}/d.parquet", None, "does not exist"),
+        **{
+            f"no {kind}": (f"{kind}:{{}}/d", None, "does not exist")
+            for kind in ("folder", "csv", "hdf5", "npz", "parquet")
+        },
         "folder for a file": ("npz:{}", None, "cannot be read"),
         "table without labels": ("csv:{}/d.csv", text("path,class\na.png,cat\n"), "has no label"),
         "table in UTF-32": (

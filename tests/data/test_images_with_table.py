@@ -13,7 +13,6 @@ from PIL import Image
 
 from dpladder.config.dataset_sections import Dataset
 from dpladder.config.images_with_table import as_source_text
-from dpladder.config.load import load
 from dpladder.data.census import check_every_record, report
 from dpladder.data.datasets import open_source
 from dpladder.data.prepare import Keys, Survey, survey
@@ -196,50 +195,6 @@ def test_what_is_missing_is_one_message(tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(BadInput, match="not parquet"):
         looked(tmp_path, {"table": str(tmp_path / "bad.parquet"), "key": "patient"})
-
-
-BASE = """
-dataset:
-  lineage: clinic
-  nominal_size: 100
-  classes: [Edema, Mass]
-  source: {SOURCE}
-privacy: {epsilon: 1.0, delta: 1.0e-5}
-"""
-
-
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        (
-            "{images: images, table: labels.csv}",
-            "key is wrong (Field required): write {images: <folder>, ",
-        ),
-        ("{images: images, table: labels.csv, key: a, names: 0}", "given 0; is wrong (it sh"),
-        ("{images: images, table: labels.csv, key: 'p{}'}", "columns in braces as in s{study_id}"),
-        ("{images: nowhere, table: labels.csv, key: a}", "images: nothing is there; paths"),
-        ("{images: images, table: nowhere, key: a}", "table: nothing is there; paths"),
-        (
-            "{images: images, table: labels.csv, key: a}\n  id: a",
-            "given 'a'; an image is known by its path below",
-        ),
-        (
-            "{images: images, table: labels.csv, key: a, patient: 1}\n  user: a",
-            "given 'a'; dataset.source.patient says whose an image is",
-        ),
-        ("{images: images, table: labels.csv, key: a}\n  columns: [a]", "only tables (csv"),
-    ],
-)
-def test_each_mistake_in_the_config_is_told_by_its_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, said: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    images(tmp_path / "images", "p1/a.png")
-    table(tmp_path / "labels.csv", "a,label", "p1,Edema")
-    Path("config.yaml").write_text(BASE.replace("{SOURCE}", source), "utf-8")
-    with pytest.raises(BadInput) as told:
-        load([Path("config.yaml")])
-    assert said in str(told.value)
 
 
 def test_the_fingerprint_follows_images_and_table_alike(tmp_path: Path) -> None:
