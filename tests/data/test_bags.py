@@ -12,21 +12,20 @@ import h5py
 import numpy as np
 import pytest
 import yaml
+from extracted import KEYS, dataset_of, extract_part, manifest_of, open_part
 from support import TINY
 
-from dpladder.config.dataset_sections import Dataset, Split, Unit
+from dpladder.config.dataset_sections import Split, Unit
 from dpladder.config.features_sections import Features
 from dpladder.config.images_with_table import apart_of, as_source_text
 from dpladder.config.load import load
 from dpladder.data import bags
 from dpladder.data.bags import bag_of
-from dpladder.data.cache import FeatureCache, merge, open_cache
+from dpladder.data.cache import FeatureCache, merge
 from dpladder.data.census import check_every_record, report
-from dpladder.data.extract import extract
-from dpladder.data.prepare import Keys, prepare, survey
+from dpladder.data.prepare import survey
 from dpladder.errors import BadInput
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 WIDTH = 4
 RANDOM = np.random.default_rng(0)
 ROWS = RANDOM.normal(size=(7, WIDTH)).astype(np.float16)
@@ -116,30 +115,13 @@ def told_of(folder: Path, names: list[str], **keys: Any) -> tuple[FeatureCache, 
         "key": "slide",
         "width": WIDTH,
     }
-    dataset = Dataset(
-        lineage="x",
-        source=as_source_text(says),
-        nominal_size=1,
-        classes=("a", "b"),
-        label="target",
-        user="patient",
-        split=Split(test=0.0),
-        **keys,
-    )
+    reads = {"classes": ("a", "b"), "label": "target", "user": "patient"}
+    dataset = dataset_of(as_source_text(says), split=Split(test=0.0), **reads, **keys)
     said = report(check_every_record(survey(dataset, KEYS)))
-    prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl")
-    extract(
-        folder / "manifest.h5",
-        Features(model="none", batch_size=4, dtype="float32"),
-        "train",
-        folder / "shard.h5",
-        folder / "extract.jsonl",
-        root=folder / "root",
-        units_key=KEYS.units,
-        cache_key=KEYS.cache,
-    )
-    merge([folder / "shard.h5"], folder / "root", folder / "train.h5", KEYS.cache)
-    return open_cache(folder / "train.h5", KEYS.cache), said
+    manifest_of(folder, dataset)
+    shard = extract_part(folder, Features(model="none", batch_size=4, dtype="float32"), "shard.h5")
+    merge([shard], folder / "root", folder / "train.h5", KEYS.cache)
+    return open_part(folder / "train.h5"), said
 
 
 def test_slides_of_a_patient_are_one_record_the_mean_of_their_means(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from extracted import KEYS, dataset_of
 from PIL import Image
 
-from dpladder.config.dataset_sections import Dataset, Split, TrainedGroup, Unit
+from dpladder.config.dataset_sections import Split, TrainedGroup, Unit
 from dpladder.config.label_sets import MANY
 from dpladder.data.census import (
     Census,
@@ -22,12 +23,10 @@ from dpladder.data.census import (
     report,
 )
 from dpladder.data.equal_rows import most_different_rows
-from dpladder.data.prepare import Keys, survey
+from dpladder.data.prepare import survey
 from dpladder.data.stops import LEAST, reason_to_stop, refuse_too_few_different_rows
 from dpladder.errors import BadInput
 from dpladder.learn.counts import units_by_class
-
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 
 
 def units(count: int) -> np.ndarray:
@@ -188,7 +187,7 @@ def folders(root: Path, names: list[str], each: int, size: int = 24) -> Path:
 
 
 def counted(source: str, **dataset: Any) -> tuple[Census, Any]:
-    found = survey(Dataset(lineage="x", source=source, nominal_size=10, **dataset), KEYS)
+    found = survey(dataset_of(source, nominal_size=10, **dataset), KEYS)
     return check_every_record(found), found
 
 
@@ -235,15 +234,13 @@ def test_a_table_of_records_that_are_not_finite_counts_none_and_says_that_a_run_
     (tmp_path / "table.csv").write_text(
         "sex,label\n" + "".join(f"{'fm'[i % 2]},{i % 2}\n" for i in range(200))
     )
-    dataset = Dataset(
-        lineage="x", source=f"csv:{tmp_path / 'table.csv'}", nominal_size=10, classes=2
-    )
-    found = check_every_record(survey(dataset, KEYS))
+    source = f"csv:{tmp_path / 'table.csv'}"
+    found, _ = counted(source, classes=2)
     assert (found.units, found.usable, found.stops) == (200, 0, True)  # of which two are kept
     (tmp_path / "table.csv").write_text(
         "id,sex,label\n" + "".join(f"{i},{'fm'[i % 2]},{i % 2}\n" for i in range(200))
     )
-    found = check_every_record(survey(dataset, KEYS))
+    found, _ = counted(source, classes=2)
     assert (found.units, found.usable, found.stops) == (200, 0, True)
     assert "this cannot be what the config means" in report(found)
 
@@ -293,14 +290,8 @@ def test_groups_are_counted_by_part_and_those_not_trained_on_are_none_of_it(tmp_
     rows = np.arange(90.0)[:, None] + 1.0
     np.savez(tmp_path / "data.npz", features=rows, labels=np.arange(90) % 2, region=names)
     group = TrainedGroup(names=("north", "south"), column="region", train=("north",))
-    dataset = Dataset(
-        lineage="x",
-        source=f"npz:{tmp_path / 'data.npz'}",
-        nominal_size=1,
-        classes=2,
-        group=group,
-        split=Split(test=0.5),
-    )
+    split = Split(test=0.5)
+    dataset = dataset_of(f"npz:{tmp_path / 'data.npz'}", classes=2, group=group, split=split)
     found = census(survey(dataset, KEYS))
     assert found.groups["train"]["south"] == 0
     assert found.groups["train"]["north"] + found.groups["test"]["north"] == 30

@@ -17,18 +17,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from extracted import KEYS, dataset_of, extract_part, manifest_of, open_part
 from PIL import Image
 
-from dpladder.config.dataset_sections import Dataset, Split
+from dpladder.config.dataset_sections import Split
 from dpladder.config.features_sections import Features
 from dpladder.data import extract as extraction
 from dpladder.data import images, sealed
 from dpladder.data.cache import FeatureCache, merge, open_cache
-from dpladder.data.extract import extract
-from dpladder.data.prepare import Keys, prepare
 from dpladder.errors import BadInput, DpladderError, Refused
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 MATRIX = Features(model="none", batch_size=4, dtype="float32")
 LITE = Features(batch_size=8, image_size=32)
 RANDOM = np.random.default_rng(0)
@@ -36,10 +34,7 @@ IMAGES = RANDOM.integers(0, 256, (30, 20, 24, 3), np.uint8)
 
 
 def prepared(folder: Path, source: str, classes: Any = 10) -> Path:
-    dataset = Dataset(
-        lineage="x", source=source, nominal_size=1, classes=classes, split=Split(test=0.0)
-    )
-    prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl")
+    manifest_of(folder, dataset_of(source, classes=classes, split=Split(test=0.0)))
     return folder / "manifest.h5"
 
 
@@ -55,27 +50,13 @@ def pictures(folder: Path, images: np.ndarray) -> Path:
     return prepared(folder, f"npz:{folder / 'data.npz'}")
 
 
-def run(
-    manifest: Path, features: Features, name: str = "train.h5", part: str = "train", **options: Any
-) -> Path:
-    folder = manifest.parent
-    extract(
-        manifest,
-        features,
-        part,
-        folder / name,
-        folder / f"{name}.jsonl",
-        root=folder / "root",
-        units_key=KEYS.units,
-        cache_key=KEYS.cache,
-        **options,
-    )
-    return folder / name
+def run(manifest: Path, features: Features, name: str = "train.h5", **options: Any) -> Path:
+    return extract_part(manifest.parent, features, name, **options)
 
 
 def rows_of(path: Path) -> dict[bytes, bytes]:
     """Each record's features by its id, to the last bit."""
-    cache = open_cache(path, KEYS.cache)
+    cache = open_part(path)
     return {
         record.tobytes(): row.tobytes()
         for record, row in zip(cache.record_ids, cache.features, strict=True)
@@ -124,7 +105,7 @@ def test_a_record_has_the_same_views_among_any_others_and_the_first_is_the_recor
     assert all(rows_of(one)[record] == row for record, row in few.items())
 
     plain = rows_of(run(tmp_path / "a" / "manifest.h5", LITE, "plain.h5"))
-    seen = open_cache(one, KEYS.cache)
+    seen = open_part(one)
     assert seen.features.shape == (30, 3, 2064)
     for record, views in zip(seen.record_ids, np.asarray(seen.features), strict=True):
         assert views[0].tobytes() == plain[record.tobytes()]
@@ -163,7 +144,7 @@ def test_the_number_of_threads_changes_no_bit(tmp_path: Path) -> None:
 @pytest.mark.ci
 def test_a_private_row_is_what_a_batch_of_one_gives_up_to_rounding(tmp_path: Path) -> None:
     manifest = pictures(tmp_path, IMAGES[:5])
-    padded = open_cache(run(manifest, LITE), KEYS.cache)
+    padded = open_part(run(manifest, LITE))
     alone = open_cache(
         run(manifest, LITE.model_copy(update={"batch_size": 1}), "alone.h5"), KEYS.cache
     )
@@ -174,13 +155,13 @@ def test_a_private_row_is_what_a_batch_of_one_gives_up_to_rounding(tmp_path: Pat
 @pytest.mark.ci
 def test_shards_merge_to_what_one_extraction_gives(tmp_path: Path) -> None:
     manifest = matrix(tmp_path, RANDOM.standard_normal((23, 6)))
-    whole = open_cache(run(manifest, MATRIX, "whole.h5"), KEYS.cache)
+    whole = open_part(run(manifest, MATRIX, "whole.h5"))
     parts = [run(manifest, MATRIX, f"{shard}.h5", shard=shard, shards=5) for shard in range(5)]
     merge(parts[::-1], tmp_path / "root", tmp_path / "merged.h5", KEYS.cache)
-    merged = open_cache(tmp_path / "merged.h5", KEYS.cache)
+    merged = open_part(tmp_path / "merged.h5")
     assert merged.digest == whole.digest
     assert isinstance(merged.features, np.memmap)
-    assert {len(open_cache(path, KEYS.cache).labels) for path in parts} == {4, 5}
+    assert {len(open_part(path).labels) for path in parts} == {4, 5}
 
 
 def test_one_shard_becomes_the_whole_without_being_written_again(tmp_path: Path) -> None:
@@ -203,7 +184,7 @@ def test_a_project_that_moves_takes_its_caches_along(
     assert (there / "private/merged.h5").resolve().is_relative_to(there)
     merge([shard], here / "root", Path("private/absolute.h5"), KEYS.cache)
     here.rename(tmp_path / "elsewhere")
-    open_cache(there / "private/merged.h5", KEYS.cache)
+    open_part(there / "private/merged.h5")
     # A root that the config gives in full stays where it is, wherever the project goes.
     assert (tmp_path / "elsewhere/private/absolute.h5").readlink().parent == here / "root"
 
@@ -256,7 +237,7 @@ def test_bad_records_are_exactly_zero_and_touch_nobody_else(tmp_path: Path) -> N
         )
         for name in ("clean", "spoilt")
     )
-    cache = open_cache(found, KEYS.cache)
+    cache = open_part(found)
     assert sorted(cache.labels) == [-1] * 5 + [0] * 5 + [1] * 10
     assert not cache.features[cache.labels < 0].any()
     assert cache.features[cache.labels >= 0].any(axis=1).all()
@@ -269,7 +250,7 @@ def test_bad_records_are_exactly_zero_and_touch_nobody_else(tmp_path: Path) -> N
     assert len(sound) == 15
     assert all(before[record] == after[record] for record in sound)
     assert sorted(Path(record).name for record, _ in problems(found)) == ["2.jpg", "4.jpg", "8.jpg"]
-    seen_before = (tmp_path / "spoilt" / "prepare.jsonl").read_text()
+    seen_before = (tmp_path / "spoilt" / "problems.jsonl").read_text()
     assert all(name in seen_before for name in ("0.jpg", "6.jpg"))
     assert Path(f"{found}.jsonl").stat().st_mode & 0o777 == 0o600
 
@@ -277,16 +258,10 @@ def test_bad_records_are_exactly_zero_and_touch_nobody_else(tmp_path: Path) -> N
 def test_the_columns_that_were_chosen_are_what_is_extracted(tmp_path: Path) -> None:
     table = pd.DataFrame({"a": [1.0, 2.0], "patient": ["x", "y"], "b": [3.0, 4.0], "label": [0, 1]})
     table.to_parquet(tmp_path / "data.parquet")
-    dataset = Dataset(
-        lineage="x",
-        source=f"parquet:{tmp_path / 'data.parquet'}",
-        columns=("b", "a"),
-        nominal_size=1,
-        classes=2,
-        split=Split(test=0.0),
-    )
-    prepare(dataset, KEYS, tmp_path / "manifest.h5", tmp_path / "prepare.jsonl")
-    cache = open_cache(run(tmp_path / "manifest.h5", MATRIX), KEYS.cache)
+    source = f"parquet:{tmp_path / 'data.parquet'}"
+    chosen = {"columns": ("b", "a"), "classes": 2}
+    manifest_of(tmp_path, dataset_of(source, **chosen, split=Split(test=0.0)))
+    cache = open_part(run(tmp_path / "manifest.h5", MATRIX))
     assert sorted(cache.features.tolist()) == [[3.0, 1.0], [4.0, 2.0]]
 
 
@@ -298,7 +273,7 @@ def test_rows_that_are_not_finite_are_zero_and_rows_beyond_the_type_keep_their_d
     )
     manifest = matrix(tmp_path, rows)
     index = sealed.read(manifest, KEYS.cache).arrays["index"]
-    plain = open_cache(run(manifest, MATRIX.model_copy(update={"dtype": "float16"})), KEYS.cache)
+    plain = open_part(run(manifest, MATRIX.model_copy(update={"dtype": "float16"})))
     unit = open_cache(
         run(manifest, MATRIX.model_copy(update={"normalize": True}), "unit.h5"), KEYS.cache
     )
@@ -335,8 +310,8 @@ def test_a_part_without_records_is_an_empty_cache(tmp_path: Path) -> None:
     manifest = matrix(tmp_path, np.ones((1, 2)))
     for shard in (0, 1):
         run(manifest, MATRIX, f"{shard}.h5", shard=shard, shards=2)
-    empty = run(manifest, MATRIX, "none.h5", "validation")
-    assert open_cache(empty, KEYS.cache).features.shape == (0, 2)
+    empty = run(manifest, MATRIX, "none.h5", part="validation")
+    assert open_part(empty).features.shape == (0, 2)
 
 
 def big_matrix(folder: Path) -> tuple[Path, bytes]:
@@ -479,7 +454,7 @@ def test_another_version_backbone_or_part_is_refused_by_name(tmp_path: Path) -> 
             open_cache(path, KEYS.cache, expected)
         assert version not in str(error.value)
     with pytest.raises(BadInput, match="not a feature cache"):
-        open_cache(manifest, KEYS.cache)
+        open_part(manifest)
 
 
 def test_shards_of_different_runs_are_never_put_together(tmp_path: Path) -> None:
@@ -497,13 +472,13 @@ def test_a_poisoned_cache_in_the_root_is_not_used(tmp_path: Path) -> None:
     manifest = matrix(tmp_path, np.arange(20.0).reshape(10, 2))
     shard = run(manifest, MATRIX)
     merge([shard], tmp_path / "root", tmp_path / "merged.h5", KEYS.cache)
-    reference = open_cache(shard, KEYS.cache).digest
+    reference = open_part(shard).digest
     (poisoned,) = (tmp_path / "root").glob("*.h5")
     content = bytearray(poisoned.read_bytes())
-    content[open_cache(shard, KEYS.cache).features.offset] ^= 1  # type: ignore[attr-defined]
+    content[open_part(shard).features.offset] ^= 1  # type: ignore[attr-defined]
     shard.unlink()
     poisoned.write_bytes(content)
-    found: FeatureCache = open_cache(run(manifest, MATRIX), KEYS.cache)
+    found: FeatureCache = open_part(run(manifest, MATRIX))
     assert found.digest == reference
     assert not (tmp_path / "train.h5").is_symlink()
 

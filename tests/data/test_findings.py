@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from extracted import KEYS
 
 from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.label_sets import (
@@ -25,11 +26,10 @@ from dpladder.config.label_sets import (
 )
 from dpladder.data.census import census, contact_sheet, report, units_by_class
 from dpladder.data.layout import as_attrs, from_attrs, layout_of
-from dpladder.data.prepare import Keys, Survey, survey
+from dpladder.data.prepare import Survey, survey
 from dpladder.data.stops import reason_to_stop
 from dpladder.errors import BadInput
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 NAMES = ("edema", "mass", "effusion")
 VALUES = [(1, 0, -1), (0, 0, 0), (None, None, None), (None, 1, 0), (2, 0, 0)]
 KNOWN = [(PRESENT, ABSENT, UNKNOWN), (ABSENT,) * 3, None, (UNKNOWN, PRESENT, ABSENT), None]

@@ -9,18 +9,16 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+from extracted import KEYS, dataset_of, extract_part, manifest_of, open_part
 
-from dpladder.config.dataset_sections import Dataset, TrainedGroup
+from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.config.features_sections import Features
 from dpladder.config.shift import Grouping
-from dpladder.data.cache import merge, open_cache
+from dpladder.data.cache import merge
 from dpladder.data.datasets import open_source
-from dpladder.data.extract import extract
 from dpladder.data.layout import Layout
-from dpladder.data.prepare import Keys, prepare
 from dpladder.errors import BadInput
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 NAMES = ("north", "south")
 TABLE = pd.DataFrame(
     {"age": [1.0, 2.0, 3.0], "label": ["ill", "well", "ill"], "region": ["south", "north", "moon"]}
@@ -111,23 +109,14 @@ def test_groups_lie_beside_the_features_of_their_records(tmp_path: Path) -> None
         region=names,
     )
     group = TrainedGroup(names=NAMES, column="region")
-    dataset = Dataset(
-        lineage="x", source=f"npz:{tmp_path / 'data.npz'}", nominal_size=1, classes=2, group=group
-    )
-    prepare(dataset, KEYS, tmp_path / "manifest.h5", tmp_path / "problems.jsonl")
+    dataset = dataset_of(f"npz:{tmp_path / 'data.npz'}", classes=2, group=group)
+    manifest_of(tmp_path, dataset)
     features = Features(model="none", dtype="float32")
-    shards = [tmp_path / f"{shard}.h5" for shard in range(2)]
-    for shard, output in enumerate(shards):
-        extract(
-            *(tmp_path / "manifest.h5", features, "train", output, tmp_path / "problems.jsonl"),
-            root=tmp_path / "cache",
-            units_key=KEYS.units,
-            cache_key=KEYS.cache,
-            shard=shard,
-            shards=2,
-        )
-    merge(shards, tmp_path / "cache", tmp_path / "whole.h5", KEYS.cache)
-    found = open_cache(tmp_path / "whole.h5", KEYS.cache)
+    shards = [
+        extract_part(tmp_path, features, f"{shard}.h5", shard=shard, shards=2) for shard in (0, 1)
+    ]
+    merge(shards, tmp_path / "root", tmp_path / "whole.h5", KEYS.cache)
+    found = open_part(tmp_path / "whole.h5")
     assert found.groups is not None
     assert len(found.groups) > 40
     for features, label, group in zip(found.features, found.labels, found.groups, strict=True):

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from extracted import KEYS, manifest_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,13 +28,12 @@ from dpladder.data.census import census, check_every_record, report
 from dpladder.data.datasets import open_source
 from dpladder.data.folders import Tangled, from_texts
 from dpladder.data.layout import Layout
-from dpladder.data.prepare import Keys, prepare, read_manifest, survey
+from dpladder.data.prepare import survey
 from dpladder.data.shift import class_mapping
 from dpladder.data.sources import bytes_of, labels_of_record, text
 from dpladder.data.tables import from_parquet
 from dpladder.errors import BadInput
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 NAMES = ("cat", "dog", "bird")
 NO_UTF8 = [b"cat", b"dog", b"\xff"]
 X = np.arange(1.0, 4.0).reshape(-1, 1)
@@ -432,8 +432,7 @@ def test_extraction_follows_the_links_that_preparation_followed(
     dataset = Dataset(
         lineage="pets", source=f"texts:{source}", nominal_size=3, classes=NAMES, links=links
     )
-    prepare(dataset, KEYS, tmp_path / "manifest.h5", tmp_path / "told.jsonl")
-    known = read_manifest(tmp_path / "manifest.h5", KEYS.cache)
+    known = manifest_of(tmp_path, dataset)
     assert known.layout.links == links
     assert (known.labels >= 0).tolist() == [links == "inside"]
 

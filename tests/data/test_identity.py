@@ -9,18 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from extracted import KEYS, dataset_of, manifest_of
 
-from dpladder.config.dataset_sections import Dataset, TrainedGroup
+from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.data.prepare import (
-    Keys,
     Manifest,
     numbered_units,
-    prepare,
-    read_manifest,
     survey,
 )
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 COUNT = 60
 REGION = TrainedGroup(names=("north", "south"), column="region")
 NUMBERS = {
@@ -50,9 +47,7 @@ def table() -> pd.DataFrame:
 
 
 def manifest(folder: Path, source: str, **dataset: Any) -> Manifest:
-    values = {"lineage": "x", "source": source, "nominal_size": 1, "classes": 10} | dataset
-    prepare(Dataset(**values), KEYS, folder / "manifest.h5", folder / "problems.jsonl")
-    return read_manifest(folder / "manifest.h5", KEYS.cache)
+    return manifest_of(folder, dataset_of(source, **{"classes": 10} | dataset))
 
 
 def where(found: Manifest) -> dict[int, tuple[bytes, int]]:
@@ -163,5 +158,5 @@ def test_ids_that_any_table_may_have_are_numbered(
 ) -> None:
     path = tmp_path / "table.csv"
     pd.DataFrame({"id": ids, "x": range(len(ids)), "label": 1}).to_csv(path, index=False)
-    dataset = Dataset(lineage="x", source=f"csv:{path}", nominal_size=1, classes=10, columns=("x",))
+    dataset = dataset_of(f"csv:{path}", classes=10, columns=("x",))
     assert len(numbered_units(survey(dataset, KEYS))) == count

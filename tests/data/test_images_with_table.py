@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 from documented import BLOCK, ROOT
+from extracted import KEYS
 from PIL import Image
 
 from dpladder.config.dataset_sections import Dataset
 from dpladder.config.images_with_table import as_source_text
 from dpladder.data.census import check_every_record, report
 from dpladder.data.datasets import open_source
-from dpladder.data.prepare import Keys, Survey, survey
+from dpladder.data.prepare import Survey, survey
 from dpladder.errors import BadInput
 from dpladder.plan.job_identity import fingerprint
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 CLASSES = ["Edema", "Mass"]
 
 

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from extracted import KEYS, dataset_of, extract_part, manifest_of, open_part
 
-from dpladder.config.dataset_sections import Dataset, Split, TrainedGroup, Unit
+from dpladder.config.dataset_sections import Split, TrainedGroup, Unit
 from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, number_of, number_of_findings, pooled_label
-from dpladder.data.cache import FeatureCache, merge, open_cache
+from dpladder.data.cache import FeatureCache, merge
 from dpladder.data.census import census
-from dpladder.data.extract import extract
-from dpladder.data.prepare import Keys, Part, prepare, read_manifest, survey
+from dpladder.data.prepare import Part, survey
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 POOL = Unit(by="user", pool="mean")
 MATRIX = Features(model="none", batch_size=4, dtype="float32")
 RANDOM = np.random.default_rng(0)
@@ -31,38 +30,22 @@ def pooled(
 ) -> FeatureCache:
     """What a training sees of these users; of rows, users, labels and regions as given."""
     folder.mkdir(exist_ok=True)
-    keys = {"rows": "features", "users": "users", "labels": "labels", "region": "region"}
+    names = {"rows": "features", "users": "users", "labels": "labels", "region": "region"}
     arrays = {"rows": ROWS, "users": USERS, "labels": LABELS} | given
     np.savez(
-        folder / "data.npz", **{keys[name]: arrays.pop(name) for name in keys if name in arrays}
+        folder / "data.npz", **{names[name]: arrays.pop(name) for name in names if name in arrays}
     )
     source = f"npz:{folder / 'data.npz'}"
-    values: dict[str, Any] = {
-        "lineage": "x",
-        "source": source,
-        "nominal_size": 1,
-        "classes": 3,
-        "unit": POOL,
-        "split": Split(test=0.0),
-    }
-    dataset = Dataset(**values | ({} if public is None else {f"public_{public}": source}) | arrays)
-    prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl", public)
-    parts = [folder / f"shard{shard}.h5" for shard in range(shards)]
-    for shard, path in enumerate(parts):
-        extract(
-            folder / "manifest.h5",
-            MATRIX,
-            public or "train",
-            path,
-            folder / "extract.jsonl",
-            root=folder / "root",
-            units_key=KEYS.units,
-            cache_key=KEYS.cache,
-            shard=shard,
-            shards=shards,
-        )
+    keys = {"classes": 3, "unit": POOL, "split": Split(test=0.0)} | arrays
+    keys |= {} if public is None else {f"public_{public}": source}
+    manifest_of(folder, dataset_of(source, **keys), public)
+    part = public or "train"
+    parts = [
+        extract_part(folder, MATRIX, f"shard{shard}.h5", part, shard=shard, shards=shards)
+        for shard in range(shards)
+    ]
     merge(parts, folder / "root", folder / "whole.h5", KEYS.cache)
-    return open_cache(folder / "whole.h5", KEYS.cache)
+    return open_part(folder / "whole.h5")
 
 
 def rows_of(cache: FeatureCache) -> dict[bytes, tuple[int, bytes]]:
@@ -138,7 +121,7 @@ def test_a_user_whose_labels_differ_has_one_by_the_declared_rule(
     plain = pooled(tmp_path / "plain")
     different = set(rows_of(found).items()) - set(rows_of(plain).items())
     assert [of for _, (of, _) in different] == ([label] if label else [])
-    assert ("differ" in (tmp_path / "prepare.jsonl").read_text()) == (rule == "nothing")
+    assert ("differ" in (tmp_path / "problems.jsonl").read_text()) == (rule == "nothing")
 
 
 def test_rules_for_labels_that_differ() -> None:
@@ -177,16 +160,11 @@ def test_a_public_source_is_pooled_where_it_has_users(tmp_path: Path) -> None:
     with_users = pooled(tmp_path / "with", public="test")
     assert len(with_users.units) == len(set(USERS))
     np.savez(tmp_path / "plain.npz", features=ROWS, labels=LABELS)
-    dataset = Dataset(
-        lineage="x",
-        source=f"npz:{tmp_path / 'with' / 'data.npz'}",
-        public_test=f"npz:{tmp_path / 'plain.npz'}",
-        nominal_size=1,
-        classes=3,
-        unit=POOL,
+    with_plain = f"npz:{tmp_path / 'plain.npz'}"
+    dataset = dataset_of(
+        f"npz:{tmp_path / 'with' / 'data.npz'}", public_test=with_plain, classes=3, unit=POOL
     )
-    prepare(dataset, KEYS, tmp_path / "manifest.h5", tmp_path / "prepare.jsonl", "test")
-    without = read_manifest(tmp_path / "manifest.h5", KEYS.cache)
+    without = manifest_of(tmp_path, dataset, "test")
     assert len(np.unique(without.units, axis=0)) == len(ROWS)
     assert (without.labels >= 0).all()
 
@@ -194,26 +172,14 @@ def test_a_public_source_is_pooled_where_it_has_users(tmp_path: Path) -> None:
 def test_an_empty_part_stays_empty(tmp_path: Path) -> None:
     cache = pooled(tmp_path, public="validation", rows=ROWS, split=Split(test=0.0))
     assert len(cache.units) == len(set(USERS))
-    extract_nothing = tmp_path / "nothing.h5"
-    extract(
-        tmp_path / "manifest.h5",
-        MATRIX,
-        "train",
-        extract_nothing,
-        tmp_path / "extract.jsonl",
-        root=tmp_path / "root",
-        units_key=KEYS.units,
-        cache_key=KEYS.cache,
-    )
-    merge([extract_nothing], tmp_path / "root", tmp_path / "none.h5", KEYS.cache)
-    assert open_cache(tmp_path / "none.h5", KEYS.cache).features.shape == (0, 5)
+    nothing = extract_part(tmp_path, MATRIX, "nothing.h5")
+    merge([nothing], tmp_path / "root", tmp_path / "none.h5", KEYS.cache)
+    assert open_part(tmp_path / "none.h5").features.shape == (0, 5)
 
 
 def test_a_check_counts_users(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", features=ROWS, labels=LABELS, users=USERS)
-    dataset = Dataset(
-        lineage="x", source=f"npz:{tmp_path / 'data.npz'}", nominal_size=1, classes=3, unit=POOL
-    )
+    dataset = dataset_of(f"npz:{tmp_path / 'data.npz'}", classes=3, unit=POOL)
     counted = census(survey(dataset, KEYS))
     assert sum(counted.counting.values()) == counted.usable == len(set(USERS))
     assert sum(sum(part.values()) for part in counted.parts.values()) == len(set(USERS))

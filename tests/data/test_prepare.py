@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from extracted import KEYS, dataset_of, manifest_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpladder.config.dataset_sections import Dataset, Split, TrainedGroup, Unit
-from dpladder.data.prepare import PARTS, Keys, Manifest, Sorter, prepare, read_manifest
+from dpladder.config.dataset_sections import Split, TrainedGroup, Unit
+from dpladder.data.prepare import PARTS, Keys, Manifest, Sorter
 from dpladder.errors import BadInput
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 BY_USER = Unit(by="user", cap=3)
 
 
@@ -32,14 +32,8 @@ def manifest(
     if "region" in rows[0]:
         columns["region"] = [row["region"] for row in rows]
     np.savez(folder / "data.npz", features=features, **columns)
-    values = {
-        "lineage": "x",
-        "source": f"npz:{folder / 'data.npz'}",
-        "nominal_size": 1,
-        "classes": 10,
-    } | dataset
-    prepare(Dataset(**values), keys, folder / "manifest.h5", folder / "problems.jsonl")
-    return read_manifest(folder / "manifest.h5", keys.cache)
+    source = f"npz:{folder / 'data.npz'}"
+    return manifest_of(folder, dataset_of(source, **{"classes": 10} | dataset), keys=keys)
 
 
 def problems(folder: Path) -> list[tuple[int, str]]:
@@ -347,11 +341,8 @@ def test_float32_and_float64_copies_of_a_matrix_are_the_same_records(tmp_path: P
             features=np.arange(12, dtype=dtype).reshape(4, 3) / 4,
             labels=[0] * 4,
         )
-        dataset = Dataset(
-            lineage="x", source=f"npz:{tmp_path / 'data.npz'}", nominal_size=1, classes=1
-        )
-        prepare(dataset, KEYS, tmp_path / "manifest.h5", tmp_path / "problems.jsonl")
-        found.append(read_manifest(tmp_path / "manifest.h5", KEYS.cache).commitment)
+        dataset = dataset_of(f"npz:{tmp_path / 'data.npz'}", classes=1)
+        found.append(manifest_of(tmp_path, dataset).commitment)
     assert found[0] == found[1]
 
 
@@ -404,19 +395,12 @@ def test_a_public_source_lies_in_its_part_and_is_neither_split_nor_capped(tmp_pa
         labels=[0] * 40,
         users=["one"] * 40,
     )
-    dataset = Dataset(
-        lineage="x",
-        source="digits",
-        nominal_size=1,
-        classes=10,
-        unit=BY_USER,
-        public_test=f"npz:{tmp_path / 'public.npz'}",
-    )
-    prepare(dataset, KEYS, tmp_path / "public.h5", tmp_path / "problems.jsonl", public="test")
-    found = read_manifest(tmp_path / "public.h5", KEYS.cache)
+    public = f"npz:{tmp_path / 'public.npz'}"
+    dataset = dataset_of("digits", classes=10, unit=BY_USER, public_test=public)
+    found = manifest_of(tmp_path, dataset, "test")
     assert (len(found.rows("test")), len(found.labels)) == (40, 40)
     with pytest.raises(BadInput, match="public_validation is not set"):
-        prepare(dataset, KEYS, tmp_path / "no.h5", tmp_path / "problems.jsonl", public="validation")
+        manifest_of(tmp_path, dataset, "validation")
 
 
 @pytest.mark.parametrize(
@@ -438,11 +422,8 @@ def test_a_setup_that_cannot_work_is_refused_before_anything_is_written(
 def test_an_empty_source_is_refused_where_it_is_public_alone(tmp_path: Path) -> None:
     """Of private data an exit code would tell the last person from nobody."""
     (tmp_path / "images").mkdir()
-    dataset = Dataset(
-        lineage="x", source=f"folder:{tmp_path / 'images'}", nominal_size=1, classes=2
-    )
-    paths = tmp_path / "manifest.h5", tmp_path / "problems.jsonl"
-    assert prepare(dataset, KEYS, *paths).rows == []
+    dataset = dataset_of(f"folder:{tmp_path / 'images'}", classes=2)
+    assert not len(manifest_of(tmp_path, dataset).labels)
     public = dataset.model_copy(update={"declared_public": True})
     with pytest.raises(BadInput, match="holds no records"):
-        prepare(public, KEYS, *paths)
+        manifest_of(tmp_path, public)

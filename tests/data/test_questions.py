@@ -12,24 +12,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from extracted import extract_part, manifest_of, open_part
 from languages import WORDS, tiny_language_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 from dpladder.config.dataset_sections import Dataset, Split, Unit
 from dpladder.config.features_sections import Features
 from dpladder.data.backbones import encoder
-from dpladder.data.cache import FeatureCache, open_cache
+from dpladder.data.cache import FeatureCache
 from dpladder.data.datasets import open_source
-from dpladder.data.extract import extract
 from dpladder.data.layout import layout_of
-from dpladder.data.prepare import Keys, prepare
 from dpladder.data.questions import from_squad, tokenize_question
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput
 from dpladder.network.language import tokenizer_of, transformers_tokenizer
 from dpladder.network.marks import IN_CONTEXT, MOST_ANSWERS, first_bit, last_bit
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 CONTEXT = "the red dog ran in fog"
 
 
@@ -128,18 +126,8 @@ def _tiny(tmp_path_factory: pytest.TempPathFactory) -> Features:
 
 def extracted(folder: Path, rows: list[Any], features: Features, **other: Any) -> FeatureCache:
     dataset = dataset_of(jsonl(folder, rows), **other)
-    prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl")
-    extract(
-        folder / "manifest.h5",
-        features,
-        "train",
-        folder / "train.h5",
-        folder / "extract.jsonl",
-        root=folder / "root",
-        units_key=KEYS.units,
-        cache_key=KEYS.cache,
-    )
-    return open_cache(folder / "train.h5", KEYS.cache)
+    manifest_of(folder, dataset)
+    return open_part(extract_part(folder, features))
 
 
 def test_what_is_broken_is_one_record_that_counts_as_nothing(

@@ -10,26 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from extracted import dataset_of, extract_part, manifest_of, open_part
 from languages import WORDS, tiny_language_model
 from transformers import AutoModel, AutoTokenizer
 
 from dpladder.config import extras
-from dpladder.config.dataset_sections import Dataset, Split
+from dpladder.config.dataset_sections import Split
 from dpladder.config.depths import OF_BUNDLED
 from dpladder.config.features_sections import Features
 from dpladder.data import extract as extraction
 from dpladder.data.backbones import encoder
-from dpladder.data.cache import open_cache
 from dpladder.data.datasets import open_source
 from dpladder.data.depths import stored_depths
 from dpladder.data.encoders import Encoder
-from dpladder.data.extract import extract
-from dpladder.data.prepare import Keys, prepare
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput
 from dpladder.network import language
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 RANDOM = np.random.default_rng(0)
 TEXTS = [" ".join(RANDOM.choice(WORDS, RANDOM.integers(1, 20))) for _ in range(40)]
 SOURCE = Source("texts", bytes, [None], name="texts")
@@ -94,7 +91,7 @@ def test_the_bundled_model_gives_the_rows_of_its_own_package() -> None:
 
 
 def extracted(
-    folder: Path, texts: list[str], features: Features, name: str = "train.h5", **options: Any
+    folder: Path, texts: list[str], features: Features, **options: Any
 ) -> dict[bytes, bytes]:
     """Each record's features by its id, to the last bit."""
     folder.mkdir(exist_ok=True)
@@ -102,27 +99,9 @@ def extracted(
     table.write_text(
         "".join(json.dumps({"text": text, "label": 0, "id": f"id {text}"}) + "\n" for text in texts)
     )
-    dataset = Dataset(
-        lineage="x",
-        source=f"jsonl:{table}",
-        columns=("id",),
-        nominal_size=1,
-        classes=2,
-        split=Split(test=0.0),
-    )
-    prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl")
-    extract(
-        folder / "manifest.h5",
-        features,
-        "train",
-        folder / name,
-        folder / f"{name}.jsonl",
-        root=folder / "root",
-        units_key=KEYS.units,
-        cache_key=KEYS.cache,
-        **options,
-    )
-    cache = open_cache(folder / name, KEYS.cache)
+    dataset = dataset_of(f"jsonl:{table}", columns=("id",), classes=2, split=Split(test=0.0))
+    manifest_of(folder, dataset)
+    cache = open_part(extract_part(folder, features, **options))
     return {
         record.tobytes(): row.tobytes()
         for record, row in zip(cache.record_ids, cache.features, strict=True)

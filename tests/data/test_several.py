@@ -12,15 +12,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from extracted import KEYS
 
 from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.label_sets import number_of
 from dpladder.data.census import census, contact_sheet, report
-from dpladder.data.prepare import Keys, Survey, survey
+from dpladder.data.prepare import Survey, survey
 from dpladder.data.stops import reason_to_stop
 from dpladder.learn.counts import units_by_class
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 NAMES = ("cat", "dog", "bird")
 PETS = [["cat"], ["dog", "cat"], [], ["bird", "dog", "cat"], ["fish", "dog"], ["dog", "dog"]]
 HELD = {0: {0}, 1: {0, 1}, 5: {1}}

@@ -11,21 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from extracted import KEYS, dataset_of, extract_part, manifest_of, open_part
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from languages import WORDS, save_tokenizer, tiny_causal_model
 from transformers import AutoTokenizer
 
-from dpladder.config.dataset_sections import Dataset, Unit
+from dpladder.config.dataset_sections import Unit
 from dpladder.config.features_sections import Features
 from dpladder.config.shift import Spans
-from dpladder.data.cache import open_cache
-from dpladder.data.extract import extract
-from dpladder.data.prepare import Keys, Manifest, prepare, read_manifest
+from dpladder.data.prepare import Keys, Manifest
 from dpladder.data.spans import Cutter, cutter
 from dpladder.errors import Refused
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 # of a span; the tiny tokenizer puts one before a text and one behind it, so that four are words
 TOKENS = 6
 DOCUMENT = Unit(by="document", cap=2)
@@ -53,12 +51,9 @@ def manifest(
     (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     columns = tuple(name for name in ("id", "user") if name in rows[0])
     source = f"jsonl:{folder / 'data.jsonl'}"
-    asked = Dataset(
-        lineage="x", source=source, columns=columns, nominal_size=1, classes=1, unit=unit, **dataset
-    )
+    asked = dataset_of(source, columns=columns, classes=1, unit=unit, **dataset)
     public = "test" if asked.public_test is not None else None
-    prepare(asked, keys, folder / "manifest.h5", folder / "problems.jsonl", public, None, cutting)
-    return read_manifest(folder / "manifest.h5", keys.cache)
+    return manifest_of(folder, asked, public, keys, cutting)
 
 
 def facts(found: Manifest) -> set[tuple[bytes, bytes, bytes, int, int]]:
@@ -205,10 +200,7 @@ def extracted(folder: Path, model: Path) -> np.ndarray:
         until="input",
         pooling="none",
     )
-    options = {"root": folder / "cache", "units_key": KEYS.units, "cache_key": KEYS.cache}
-    out = folder / "features.h5"
-    extract(folder / "manifest.h5", features, "train", out, folder / "bad.jsonl", **options)
-    return np.array(open_cache(out, KEYS.cache).features)
+    return np.array(open_part(extract_part(folder, features)).features)
 
 
 def test_spans_are_the_documents_tokens_without_one_missing_or_twice(
@@ -219,7 +211,7 @@ def test_spans_are_the_documents_tokens_without_one_missing_or_twice(
     found = manifest(tmp_path, rows, cutting, Unit(by="document", cap=99), split={"test": 0.0})
     kept = extracted(tmp_path, model)
     cut = AutoTokenizer.from_pretrained(model)
-    told = (tmp_path / "problems.jsonl").read_text() + (tmp_path / "bad.jsonl").read_text()
+    told = (tmp_path / "problems.jsonl").read_text() + (tmp_path / "train.h5.jsonl").read_text()
     assert [json.loads(line)["record"] for line in told.splitlines()] == [5, 6]
     for index, row in enumerate(rows):
         own = [place for place in range(len(kept)) if found.index[place] == index]

@@ -12,17 +12,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from extracted import KEYS
 
 from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.data.census import check_every_record, report
 from dpladder.data.datasets import known_classes, open_source
 from dpladder.data.layout import Layout
-from dpladder.data.prepare import Keys, survey
+from dpladder.data.prepare import survey
 from dpladder.data.texts import LARGEST, decode
 from dpladder.data.verses import GENRES
 from dpladder.errors import BadInput
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 TEXTS = ["The cat sat.", "Grüße, “Meer”!\nzwei Zeilen", 'a "quoted", line; and\ttabs', ""]
 LABELS = ["a", "b", "a", "b"]
 

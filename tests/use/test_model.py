@@ -22,25 +22,22 @@ import pytest
 import timm
 import torch
 from data.test_hostile import CUT, DAMAGE, damaged
+from extracted import dataset_of, extract_part, manifest_of, open_part
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 import dpladder
 from dpladder.cli import main
-from dpladder.config.dataset_sections import Dataset, Split
+from dpladder.config.dataset_sections import Split
 from dpladder.config.features_sections import Features
-from dpladder.data.cache import open_cache
 from dpladder.data.centre import Map
 from dpladder.data.depths import depths_by_name, stored_depths
-from dpladder.data.extract import extract
-from dpladder.data.prepare import Keys, prepare, read_manifest
 from dpladder.errors import BadInput
 from dpladder.learn import weights
 from dpladder.learn.scorers import ClassScorer
 from dpladder.network.public import _random_network
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 RANDOM = np.random.default_rng(0)
 IMAGES = RANDOM.integers(0, 256, (11, 20, 24, 3), np.uint8)
 MAP = {"radius": None, "length": 32.0, "constant": 0.2, "exact": False, "depths": None}
@@ -50,20 +47,9 @@ def extracted(folder: Path, arrays: dict[str, Any], features: Features) -> Any:
     """The cache that a run would make, in the order of the source."""
     np.savez(folder / "data.npz", **arrays, labels=np.arange(11) % 3)
     source = f"npz:{folder / 'data.npz'}"
-    dataset = Dataset(lineage="x", source=source, nominal_size=1, classes=3, split=Split(test=0.0))
-    prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl")
-    extract(
-        folder / "manifest.h5",
-        features,
-        "train",
-        folder / "train.h5",
-        folder / "extract.jsonl",
-        root=folder / "root",
-        units_key=KEYS.units,
-        cache_key=KEYS.cache,
-    )
-    cache = open_cache(folder / "train.h5", KEYS.cache)
-    order = np.argsort(read_manifest(folder / "manifest.h5", KEYS.cache).index)
+    manifest = manifest_of(folder, dataset_of(source, classes=3, split=Split(test=0.0)))
+    cache = open_part(extract_part(folder, features))
+    order = np.argsort(manifest.index)
     return cache, np.asarray(cache.features)[order]
 
 
