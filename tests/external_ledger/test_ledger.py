@@ -65,6 +65,9 @@ def test_inside_the_block_a_spend_is_committed_and_after_it_done(ledger):
         assert statuses() == ["COMMITTED"]
         charge.finish(b"released")
     assert statuses() == ["DONE"]
+    with pytest.raises(Refused, match="without finish"), ledger.spend("another", COUNT):
+        pass
+    assert statuses() == ["DONE", "COMMITTED"]
 
 
 def test_a_mechanism_that_fails_stays_charged(ledger):
@@ -72,12 +75,6 @@ def test_a_mechanism_that_fails_stays_charged(ledger):
         1 / 0  # noqa: B018
     assert statuses() == ["COMMITTED"]
     assert ledger.spent == pytest.approx(0.1598, abs=1e-3)
-
-
-def test_a_block_that_says_nothing_of_its_release_is_refused(ledger):
-    with pytest.raises(Refused, match="without finish"), ledger.spend("count", COUNT):
-        pass
-    assert statuses() == ["COMMITTED"]
 
 
 def test_as_a_decorator_each_call_is_a_spend_and_its_result_the_release(ledger):
@@ -272,12 +269,6 @@ def test_nothing_is_drawn_after_the_end_and_nothing_ends_twice(wide, draw):
     with pytest.raises(Refused, match="it is DONE"):
         draw(charge)
     assert wide.released("trial") == output
-
-
-def test_a_spend_is_committed_once(ledger):
-    charge = ledger.spend("count", COUNT)
-    with pytest.raises(Refused, match="committed once"):
-        charge.commit()
 
 
 def test_two_that_reserve_under_one_name_cannot_both_draw(ledger):

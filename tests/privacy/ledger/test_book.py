@@ -122,14 +122,9 @@ def test_an_item_is_charged_from_reservation_on(ledger: Ledger) -> None:
     assert verify(ledger) == []
 
 
-def test_trials_add_up_as_gaussians(ledger: Ledger) -> None:
-    reserve(ledger, [item(trial) for trial in range(3)])
+def test_trials_and_what_a_job_spends_twice_add_up_as_gaussians(ledger: Ledger) -> None:
+    reserve(ledger, [item(0), Item(job(1), "trial 1", spends(1) + spends(1))])
     assert cost_so_far(ledger, load(ledger)).mu == pytest.approx(math.sqrt(3) * MU)
-
-
-def test_a_job_that_spends_the_same_twice_is_charged_twice(ledger: Ledger) -> None:
-    reserve(ledger, [Item(job(0), "trial 0", spends(0) + spends(0))])
-    assert cost_so_far(ledger, load(ledger)).mu == pytest.approx(math.sqrt(2) * MU)
 
 
 def test_what_is_known_is_not_reserved_again(ledger: Ledger) -> None:
@@ -305,12 +300,12 @@ def test_selections_share_a_limit_only_where_room_was_declared_for_them(tmp_path
     home = open_home(tmp_path / "other")
     plain = open_ledger(home, dataclasses.replace(TERMS, lineage="plain", lifetime_epsilon=8.0))
     with pytest.raises(Refused, match=r"privacy\.lifetime\.loss and"):
-        reserve(plain, [relabelled(item(0, event=SELECTION), "plain")])
+        reserve(plain, [item(0, event=SELECTION, lineage="plain")])
     terms = dataclasses.replace(
         TERMS, lineage="shared", lifetime_epsilon=8.0, loss=1.0, weight=100.0, share=0.1
     )
     shared = open_ledger(home, terms)
-    reserve(shared, [relabelled(item(0, event=SELECTION), "shared")])
+    reserve(shared, [item(0, event=SELECTION, lineage="shared")])
     assert caps(terms).mu == pytest.approx(gdp.mu_from_epsilon(7.0, 0.9 * terms.delta / 100))
     assert booking.epsilon(caps(terms), terms.delta) == pytest.approx(8.0, rel=1e-6)
 
@@ -322,30 +317,24 @@ def test_a_selection_that_exceeds_its_cap_is_refused_however_little_the_rest_is(
         TERMS, lineage="shared", lifetime_epsilon=8.0, loss=0.31, weight=101.0
     )
     shared = open_ledger(open_home(tmp_path / "other"), terms)
-    reserve(shared, [relabelled(item(0, event=SELECTION), "shared")])
+    reserve(shared, [item(0, event=SELECTION, lineage="shared")])
     # losses 0.15 each, weights 10 each
-    reserve(shared, [relabelled(item(1, event=SELECTION), "shared")])
+    reserve(shared, [item(1, event=SELECTION, lineage="shared")])
     with pytest.raises(
         Refused,
         match=r"leaves private selections a loss of 0\.31 and a weight of "
         r"101",
     ):
-        reserve(shared, [relabelled(item(2, event=SELECTION), "shared")])
+        reserve(shared, [item(2, event=SELECTION, lineage="shared")])
 
 
 def test_a_dearer_part_hides_no_selection_on_another(tmp_path: Path) -> None:
     terms = dataclasses.replace(TERMS, lineage="plain", lifetime_epsilon=8.0)
     undeclared = open_ledger(open_home(tmp_path / "other"), terms)
-
-    def on(part: str, trial: int, event: Event) -> Item:
-        (spend,) = spends(trial, event=event, partition=Partition("hash", (part,)), lineage="plain")
-        return Item(job(trial), f"{trial}", (spend,))
-
-    reserve(
-        undeclared, [on("test", 0, Gaussian(1 / (0.999 * gdp.mu_from_epsilon(8.0, terms.delta))))]
-    )
+    dear = Gaussian(1 / (0.999 * gdp.mu_from_epsilon(8.0, terms.delta)))
+    reserve(undeclared, [on("test", 0, event=dear, lineage="plain")])
     with pytest.raises(Refused, match="private selections"):
-        reserve(undeclared, [on("train", 1, SELECTION)])
+        reserve(undeclared, [on("train", 1, event=SELECTION, lineage="plain")])
 
 
 def test_a_lineage_opened_without_a_share_of_delta_takes_no_booked_event(tmp_path: Path) -> None:
@@ -353,48 +342,39 @@ def test_a_lineage_opened_without_a_share_of_delta_takes_no_booked_event(tmp_pat
     with pytest.raises(Refused, match=r"privacy\.share"):
         reserve(open_ledger(home, TERMS), [item(0, event=booked)])
     shared = open_ledger(home, dataclasses.replace(TERMS, lineage="shared", share=0.0025))
-    reserve(shared, [relabelled(item(trial, event=booked), "shared") for trial in range(2)])
+    reserve(shared, [item(trial, event=booked, lineage="shared") for trial in range(2)])
     with pytest.raises(Refused, match="would use more"):
-        reserve(shared, [relabelled(item(2, event=booked), "shared")])
+        reserve(shared, [item(2, event=booked, lineage="shared")])
+
+
+def on(part: str, trial: int, version: str = "", **facts: Any) -> Item:
+    """An item that reads one part of a version."""
+    partition = Partition("hash", (part,), version)
+    return Item(job(trial), f"trial {trial}", spends(trial, partition=partition, **facts))
 
 
 def test_parts_of_versions_that_follow_each_other_add_up(ledger: Ledger) -> None:
     """A person in train may be edited, or come under another id, and lie in test: bears both."""
-
-    def on(part: str, trial: int, version: str) -> tuple[Spend, ...]:
-        return spends(trial, partition=Partition("hash", (part,), version))
-
-    first, second, third = reserve(
-        ledger,
-        [
-            Item(job(t), f"{t}", on(part, t, version))
-            for t, (part, version) in enumerate((("train", ""), ("test", ""), ("test", "2")))
-        ],
-    )
-    commit(ledger, first.token, "one", on("train", 0, ""))
-    commit(ledger, second.token, "two", on("test", 1, ""))
+    items = on("train", 0), on("test", 1), on("test", 2, "2")
+    first, second, third = reserve(ledger, items)
+    commit(ledger, first.token, "one", first.spends)
+    commit(ledger, second.token, "two", second.spends)
     together = compose(load(ledger).charged_spends(third.token), TERMS.delta)
     assert together.mu == pytest.approx(MU)  # in parallel
     with pytest.raises(Refused, match="would spend more than it reserved, or something else"):
-        commit(ledger, third.token, "three", on("test", 2, ""))
-    commit(ledger, third.token, "three", on("test", 2, "2"))
+        commit(ledger, third.token, "three", on("test", 2).spends)
+    commit(ledger, third.token, "three", third.spends)
     assert compose(load(ledger).charged_spends(), TERMS.delta).mu == pytest.approx(
         math.sqrt(2) * MU
     )
 
 
 def test_the_first_commit_on_a_version_says_who_belongs_to_it(ledger: Ledger) -> None:
-    def on(trial: int, version: str) -> tuple[Spend, ...]:
-        return spends(trial, partition=Partition("hash", ("train",), version))
-
     asked = [("", "a"), ("", "b"), ("2", "b"), ("2", "")]
-    held = reserve(
-        ledger, [Item(job(t), f"{t}", on(t, version)) for t, (version, _) in enumerate(asked)]
-    )
+    held = reserve(ledger, [on("train", t, version) for t, (version, _) in enumerate(asked)])
     assert load(ledger).first_units == {}
-    for trial, (version, units) in enumerate(asked):
-        own = on(trial, version)
-        book.commit(ledger, held[trial].token, f"{trial}", own, noise_for(own), units=units)
+    for one, (_, units) in zip(held, asked, strict=True):
+        book.commit(ledger, one.token, one.token, one.spends, noise_for(one.spends), units=units)
     assert load(fresh(ledger)).first_units == {"": "a", "2": "b"}
 
 
@@ -405,16 +385,16 @@ def test_the_filter_holds_for_a_unit_that_is_not_the_dearest(tmp_path: Path) -> 
     ledger = open_ledger(open_home(tmp_path / "home"), terms)
     each = caps(terms).mu / math.sqrt(2)
     booked = Booked((Counted(Gaussian(1 / (0.98 * each))),), 4.4e-6)
-
-    def on(part: str, trial: int, version: str = "") -> tuple[Spend, ...]:
-        event = booked if part == "train" else Gaussian(1 / (1.005 * each))
-        return spends(trial, event=event, partition=Partition("hash", (part,), version))
-
-    for trial, (part, version) in enumerate((("train", "v1"), ("test", "v1"), ("train", "v2"))):
-        (held,) = reserve(ledger, [Item(job(trial), f"trial {trial}", on(part, trial, version))])
-        book.commit_elsewhere(ledger, held.token, f"{trial}", on(part, trial, version))
+    counted = Gaussian(1 / (1.005 * each))
+    for one in (
+        on("train", 0, "v1", event=booked),
+        on("test", 1, "v1", event=counted),
+        on("train", 2, "v2", event=booked),
+    ):
+        (held,) = reserve(ledger, [one])
+        book.commit_elsewhere(ledger, held.token, held.token, held.spends)
     with pytest.raises(Refused, match="lifetime limit"):
-        reserve(ledger, [Item(job(3), "trial 3", on("test", 3, "v2"))])
+        reserve(ledger, [on("test", 3, "v2", event=counted)])
 
 
 def test_units_that_are_known_by_another_column_are_refused(ledger: Ledger) -> None:
@@ -434,24 +414,20 @@ def test_units_that_are_known_by_another_column_are_refused(ledger: Ledger) -> N
 
 def test_another_version_may_know_its_units_by_another_column_and_adds(ledger: Ledger) -> None:
     """By its content a record lies in one part, by its id perhaps in another."""
-
-    def on(part: str, trial: int, version: str = "") -> tuple[Spend, ...]:
-        return spends(trial, partition=Partition("hash", (part,), version))
-
-    (before,) = reserve(ledger, [Item(job(0), "before", on("train", 0))], units={})
-    commit(ledger, before.token, "before", on("train", 0))
+    (before,) = reserve(ledger, [on("train", 0)], units={})
+    commit(ledger, before.token, "before", before.spends)
     ids = {"dataset.id": "case"}
     with pytest.raises(Refused, match=r"knows its units by.*dataset\.version"):
-        reserve(ledger, [Item(job(1), "after", on("test", 1))], units=ids)
-    (held,) = reserve(ledger, [Item(job(1), "after", on("test", 1, "2"))], units=ids)
-    commit(ledger, held.token, "after", on("test", 1, "2"))
+        reserve(ledger, [on("test", 1)], units=ids)
+    (held,) = reserve(ledger, [on("test", 1, "2")], units=ids)
+    commit(ledger, held.token, "after", held.spends)
     assert compose(load(ledger).charged_spends(), TERMS.delta).mu == pytest.approx(
         math.sqrt(2) * MU
     )
     with pytest.raises(Refused, match="case, and the config says alt"):
-        reserve(ledger, [Item(job(2), "2", on("test", 2, "2"))], units={"dataset.id": "alt"})
+        reserve(ledger, [on("test", 2, "2")], units={"dataset.id": "alt"})
     with pytest.raises(Refused, match="empty, and the config says case"):
-        reserve(ledger, [Item(job(2), "2", on("test", 2))], units=ids)
+        reserve(ledger, [on("test", 2)], units=ids)
 
 
 def test_what_was_reserved_for_units_by_another_column_reads_none_by_this_one(
@@ -473,24 +449,6 @@ def test_a_column_may_be_corrected_while_nothing_is_charged(ledger: Ledger) -> N
     reserve(ledger, [item(0)], units={"dataset.id": "case"})
     with pytest.raises(Refused, match="knows its units by"):
         reserve(ledger, [item(1)], units={"dataset.id": "cas"})
-
-
-def test_a_reservation_whose_price_has_changed_is_replaced(ledger: Ledger) -> None:
-    dear, cheap = (Item(job(0), "same", spends(0, mu=mu)) for mu in (MU, MU / 2))
-    (first,) = reserve(ledger, [dear])
-    (again,) = reserve(ledger, [dear])
-    assert again.token == first.token
-    (held,) = reserve(ledger, [cheap])
-    assert held.declared == cheap.spends
-    assert load(ledger).charged_spends() == cheap.spends
-    with pytest.raises(Refused, match="REFUNDED"):
-        commit(ledger, first.token, "query", dear.spends)
-
-
-def relabelled(one: Item, lineage: str) -> Item:
-    return dataclasses.replace(
-        one, spends=tuple(dataclasses.replace(spend, lineage=lineage) for spend in one.spends)
-    )
 
 
 def test_other_mechanisms_count_toward_the_lifetime(ledger: Ledger) -> None:
@@ -562,17 +520,13 @@ def test_a_committed_item_serves_no_other_query(
         commit(ledger, held.token, query, concrete, (*noise_for(concrete), *draws))
 
 
-def test_done_work_commits_to_nothing_more(ledger: Ledger) -> None:
+def test_done_work_commits_to_nothing_more_and_is_told_the_free_way_before_the_dear_one(
+    ledger: Ledger,
+) -> None:
     done = finish_one(ledger)
     for query in ("query", "other"):
-        with pytest.raises(Refused, match="DONE"):
+        with pytest.raises(Refused, match=r"DONE.*Undo.*free.*edited, delete it.*respend: true"):
             commit(ledger, done.token, query, done.spends)
-
-
-def test_a_refused_query_is_told_the_free_way_before_the_dear_one(ledger: Ledger) -> None:
-    done = finish_one(ledger)
-    with pytest.raises(Refused, match=r"DONE.*Undo.*free.*edited, delete it.*respend: true"):
-        commit(ledger, done.token, "other", done.spends)
     held = reserve_one(ledger, 1)
     refund(ledger, [held.token])
     with pytest.raises(Refused, match=r"REFUNDED.*Start the workflow again") as refusal:
@@ -983,17 +937,16 @@ def forge(ledger: Ledger, kind: str, body: dict[str, Any]) -> None:
     journal.append(signed, journal.Chain(), lambda *_: None, iter([(kind, body), None]).__next__)
 
 
-@pytest.mark.parametrize("kind", ["DONE", "COMMITTED"])
-def test_a_second(ledger: Ledger, kind: str) -> None:
-    body = json.loads(life(ledger)[{"DONE": 3, "COMMITTED": 2}[kind]].read_bytes())["body"]
-    forge(ledger, kind, body | {"nonce": "new"} if kind == "COMMITTED" else body)
+@pytest.mark.parametrize("kind", ["COMMITTED", "DONE", "REFUNDED"])
+def test_what_is_done_is_done_once_and_never_given_back(ledger: Ledger, kind: str) -> None:
+    _, _, committed, done, *_ = (json.loads(path.read_bytes())["body"] for path in life(ledger))
+    body = {
+        "COMMITTED": committed | {"nonce": "new"},
+        "DONE": done,
+        "REFUNDED": {"tokens": [done["token"]]},
+    }[kind]
+    forge(ledger, kind, body)
     assert_found(ledger, f"{kind} when it is DONE")
-
-
-def test_a_refund_of_what_was_used(ledger: Ledger) -> None:
-    token = json.loads(life(ledger)[2].read_bytes())["body"]["token"]
-    forge(ledger, "REFUNDED", {"tokens": [token]})
-    assert_found(ledger, "REFUNDED when it is DONE")
 
 
 def test_a_nonce_used_twice(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1030,15 +983,12 @@ def test_anchors_find_a_truncated_a_rolled_back_and_a_rewritten_ledger(
     assert len(entries(back)) == late.seq
     assert any("not the one that results saw" in problem for problem in verify(back, [early, late]))
 
+    shutil.rmtree(ledger.folder)
+    assert any("ledger ends at 0" in problem for problem in verify(fresh(ledger), [early]))
+
 
 def test_anchors_of_other_lineages_say_nothing(ledger: Ledger) -> None:
     assert verify(ledger, [Anchor("other", 99, "f" * 64), Anchor("toy", 0, journal.START)]) == []
-
-
-def test_a_ledger_wiped_out_is_found_by_its_anchor(ledger: Ledger) -> None:
-    anchor = head(ledger)
-    shutil.rmtree(ledger.folder)
-    assert any("ledger ends at 0" in problem for problem in verify(fresh(ledger), [anchor]))
 
 
 # A half-written last entry
@@ -1223,25 +1173,21 @@ def test_noise_for_another_charge_is_not_committed_and_nothing_is_written(ledger
 def test_a_version_that_adds_to_an_earlier_one_is_refused_where_there_is_no_room(
     ledger: Ledger,
 ) -> None:
-    def on(part: str, trial: int, version: str = "") -> tuple[Spend, ...]:
-        return spends(
-            trial, gdp.mu_from_epsilon(0.9, 1e-5), partition=Partition("hash", (part,), version)
-        )
-
-    (train,) = reserve(ledger, [Item(job(0), "trial 0", on("train", 0))])
-    commit(ledger, train.token, "train", on("train", 0))
+    most = gdp.mu_from_epsilon(0.9, 1e-5)
+    (train,) = reserve(ledger, [on("train", 0, mu=most)])
+    commit(ledger, train.token, "train", train.spends)
     with pytest.raises(Refused, match="lifetime limit"):
-        reserve(ledger, [Item(job(1), "trial 1", on("test", 1, "2"))])
-    reserve(ledger, [Item(job(1), "trial 1", on("test", 1))])
+        reserve(ledger, [on("test", 1, "2", mu=most)])
+    reserve(ledger, [on("test", 1, mu=most)])
 
 
 def test_commit_asks_the_lifetime_once_more(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of what was reserved together, by whatever bug."""
-    own = [spends(trial, gdp.mu_from_epsilon(0.9, 1e-5)) for trial in range(2)]
+    most = gdp.mu_from_epsilon(0.9, 1e-5)
     with monkeypatch.context() as broken:
         broken.setattr(book, "check_lifetime", lambda *_: None)
-        held = reserve(ledger, [Item(job(t), f"{t}", own[t]) for t in range(2)])
+        first, _ = reserve(ledger, [item(trial, mu=most) for trial in range(2)])
     with pytest.raises(Refused, match="lifetime limit"):
-        commit(ledger, held[0].token, "one", own[0])
+        commit(ledger, first.token, "one", first.spends)

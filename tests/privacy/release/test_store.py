@@ -103,16 +103,19 @@ def test_a_release_is_charged_kept_and_published(
     assert {path.name for path in outputs["weights"].parent.iterdir()} == {"weights"}
 
 
+def noise_of(ledger: Ledger, question: str, query: str) -> bytes:
+    """What the one charge of a question draws by its nonce."""
+    (held,) = load(ledger).charges_for(question)
+    source = store.SecretNoise(store.subkey(ledger.home, "noise"), query, str(held.nonce))
+    noise: bytes = Meter(DRAWS, source).publish("noise", np.zeros(4)).tobytes()
+    return noise
+
+
 def test_the_noise_is_that_of_the_committed_nonce(
     ledger: Ledger, ask: Ask, outputs: dict[str, Path]
 ) -> None:
     ask()
-    (held,) = load(ledger).items.values()
-    key = store.subkey(ledger.home, "noise")
-    expected = Meter(DRAWS, store.SecretNoise(key, QUERY, str(held.nonce))).publish(
-        "noise", np.zeros(4)
-    )
-    np.testing.assert_array_equal(np.frombuffer(outputs["weights"].read_bytes()[:32]), expected)
+    assert outputs["weights"].read_bytes()[:32] == noise_of(ledger, "static", QUERY)
 
 
 SECOND = Job("main", "run_trial", (("trial", "1"),))
@@ -140,14 +143,9 @@ def test_questions_committed_together_have_each_its_own_noise(
     ledger: Ledger, both: list[store.Question]
 ) -> None:
     store.release_together(ledger, both, noise_alone)
-    key = store.subkey(ledger.home, "noise")
     for question in both:
-        (held,) = load(ledger).charges_for(question.question)
-        source = store.SecretNoise(key, question.query, str(held.nonce))
-        np.testing.assert_array_equal(
-            np.frombuffer(question.outputs["weights"].read_bytes()),
-            Meter(DRAWS, source).publish("noise", np.zeros(4)),
-        )
+        expected = noise_of(ledger, question.question, question.query)
+        assert question.outputs["weights"].read_bytes() == expected
 
 
 def test_an_answer_with_the_noise_of_another_is_not_kept(
@@ -534,30 +532,36 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", disk], check=True)
 
 
-def test_a_really_full_disk(tiny_disk: Path, ask: Ask, outputs: dict[str, Path]) -> None:
+@pytest.fixture
+def on_tiny_disk(tiny_disk: Path) -> Ledger:
     ledger = open_ledger(open_home(tiny_disk / "home"), TERMS)
     reserve(ledger, [Item(JOB, "static", SPENDS)])
+    return ledger
+
+
+def test_a_really_full_disk(tiny_disk: Path, on_tiny_disk: Ledger, ask: Ask) -> None:
     ballast = tiny_disk / "ballast"
     with pytest.raises(OSError, match="space"):
         ballast.write_bytes(bytes(1 << 17))
     with pytest.raises(Refused, match="No space left"):
-        ask(ledger=ledger)
-    assert load(ledger).charged_spends() == SPENDS
+        ask(ledger=on_tiny_disk)
+    assert load(on_tiny_disk).charged_spends() == SPENDS
     ballast.unlink()
-    assert not ask(ledger=ledger).restored
-    assert verify(ledger) == []
+    assert not ask(ledger=on_tiny_disk).restored
+    assert verify(on_tiny_disk) == []
 
 
-def test_a_home_mounted_read_only(tiny_disk: Path, ask: Ask, outputs: dict[str, Path]) -> None:
-    ledger = open_ledger(open_home(tiny_disk / "home"), TERMS)
-    reserve(ledger, [Item(JOB, "static", SPENDS)])
-    subprocess.run(["mount", "-o", "remount,ro", tiny_disk], check=True)
+def test_a_home_mounted_read_only(tiny_disk: Path, on_tiny_disk: Ledger, ask: Ask) -> None:
+    def remount(how: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{how}", tiny_disk], check=True)
+
+    remount("ro")
     with pytest.raises(Refused, match="Read-only file system"):
-        ask(ledger=ledger, produce=never)
-    subprocess.run(["mount", "-o", "remount,rw", tiny_disk], check=True)
-    ask(ledger=ledger)
-    subprocess.run(["mount", "-o", "remount,ro", tiny_disk], check=True)
-    assert ask(ledger=Ledger(ledger.home, "toy"), produce=never).restored
+        ask(ledger=on_tiny_disk, produce=never)
+    remount("rw")
+    ask(ledger=on_tiny_disk)
+    remount("ro")
+    assert ask(ledger=Ledger(on_tiny_disk.home, "toy"), produce=never).restored
 
 
 def test_results_that_cannot_be_written_are_published_by_the_next_run(
@@ -583,9 +587,3 @@ def test_an_answer_that_is_gone_before_it_is_noted_is_never_done(
     assert not any(path.exists() for path in outputs.values())
     assert not ask().restored
     assert read(outputs)
-
-
-def test_finishing_twice_keeps_the_first(ledger: Ledger, ask: Ask) -> None:
-    output = ask().output
-    (held,) = load(ledger).items.values()
-    assert finish(ledger, held.token, "another").output == output
