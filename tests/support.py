@@ -269,6 +269,20 @@ class Seeded:
         return hashlib.sha256(f"{self.seed} {name} {index}".encode()).digest()
 
 
+def in_new_python(code: str, *arguments: str, cwd: Path | None = None, **environment: str) -> str:
+    """What a program prints that ends well."""
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=cwd,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
 def failed(report: Report) -> set[str]:
     """The checks of an audit that failed."""
     return {finding.check for finding in report.findings if not finding.ok}

@@ -69,21 +69,47 @@ def test_people_are_told_and_the_file_holds_the_rest(
     assert WORDS.read_text("utf-8").splitlines()[-1] == "1 of 3 steps (33%) done"
 
 
+def told_of(words: str, capfd: pytest.CaptureFixture[str]) -> str:
+    """What a person is told where Snakemake says this and fails."""
+    assert follow([sys.executable, "-c", f"import sys; print({words!r}); sys.exit(1)"]) == 1
+    return capfd.readouterr().err
+
+
+KILLED = """rule run_trial:
+RuleException:
+CalledProcessError in file "sweep.smk", line 46:
+Command 'set -euo pipefail;  python tmp.job.py' died with <Signals.{signal}>.
+[Wed Nov 25 21:22:17 2026]
+Error in rule run_trial:
+    message: None
+"""
+
+
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("words", "told"),
     [
         (
-            "LockException:\nError: Directory cannot be locked. Please make sure\n/home/me/chest\n",
+            "Building DAG of jobs...\nLockException:\nError: Directory cannot be locked. Please "
+            "make sure\n/home/me/chest\n",
             "Where no run goes on, one was killed: dpladder run --unlock",
         ),
         (
             "MissingRuleException:\nNo rule to produce results/nope.json (if you\n",
             "dpladder: Snakemake refuses: No rule to produce results/nope.json (if you\n",
         ),
+        (
+            KILLED.format(signal="SIGKILL: 9"),
+            "dpladder: run_trial was ended by SIGKILL, as systems do that run out of memory.",
+        ),
+        (
+            KILLED.format(signal="SIGTERM: 15"),
+            "dpladder: run_trial was ended by SIGTERM. What is charged",
+        ),
     ],
+    ids=["locked", "no such rule", "out of memory", "ended"],
 )
-def test_what_snakemake_itself_refuses_is_told(
-    said: str,
+def test_what_snakemake_refuses_and_what_a_signal_ended_is_told(
+    words: str,
     told: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -91,9 +117,7 @@ def test_what_snakemake_itself_refuses_is_told(
 ) -> None:
     """Nobody else says why the run ended."""
     monkeypatch.chdir(tmp_path)
-    words = f"Building DAG of jobs...\n{said}"
-    assert follow([sys.executable, "-c", f"import sys; print({words!r}); sys.exit(1)"]) == 1
-    assert told in capfd.readouterr().err
+    assert told in told_of(words, capfd)
 
 
 @pytest.mark.parametrize("said", ["rule fit_radius:\n[Errno 28] No space left on device\n", ""])
@@ -106,8 +130,7 @@ def test_a_full_disk_is_told_also_where_snakemake_cannot_say_so(
     monkeypatch.chdir(tmp_path)
     free = shutil.disk_usage(tmp_path)._replace(free=2**30 if said else 0)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: free)
-    assert follow([sys.executable, "-c", f"import sys; print({said!r}); sys.exit(1)"]) == 1
-    assert f"no space is left on the disk of {tmp_path}, or" in capfd.readouterr().err
+    assert f"no space is left on the disk of {tmp_path}, or" in told_of(said, capfd)
 
 
 def test_a_job_that_failed_tells_its_own_reason(
@@ -115,32 +138,7 @@ def test_a_job_that_failed_tells_its_own_reason(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = "rule run_trial:\nWorkflowError:\nAt least one job did not complete successfully.\n"
-    assert follow([sys.executable, "-c", f"import sys; print({words!r}); sys.exit(1)"]) == 1
-    assert "At least one job" not in capfd.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("killed", "told"),
-    [
-        ("SIGKILL: 9", "run_trial was ended by SIGKILL, as systems do that run out of memory."),
-        ("SIGTERM: 15", "run_trial was ended by SIGTERM. What is charged"),
-    ],
-)
-def test_a_job_that_a_signal_ended_had_no_time_to_tell_its_reason(
-    killed: str,
-    told: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = (
-        'rule run_trial:\nRuleException:\nCalledProcessError in file "sweep.smk", line 46:\n'
-        f"Command 'set -euo pipefail;  python tmp.job.py' died with <Signals.{killed}>.\n"
-        "[Wed Nov 25 21:22:17 2026]\nError in rule run_trial:\n    message: None\n"
-    )
-    assert follow([sys.executable, "-c", f"import sys; print({words!r}); sys.exit(1)"]) == 1
-    assert f"dpladder: {told}" in capfd.readouterr().err
+    assert "At least one job" not in told_of(words, capfd)
 
 
 def test_an_exit_code_tells_a_signal_as_shells_do(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from support import in_new_python
 
 SOURCE = Path(__file__).parents[1] / "src"
 PACKAGE = SOURCE / "dpladder"
@@ -224,10 +222,7 @@ def test_a_job_that_neither_draws_nor_trains_loads_nothing_that_does():
         f"{small!r}]"
     )
     code += "; print(*{'matplotlib', 'scipy', 'torch'} & sys.modules.keys())"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert loaded.stdout.split() == []
+    assert in_new_python(code).split() == []
 
 
 @pytest.mark.ci
@@ -235,15 +230,8 @@ def test_looking_at_a_source_loads_no_network(tmp_path):
     """Whoever checks a table or a folder waits for it alone."""
     code = "import sys; from dpladder.cli import main; main(['check', 'config/config.yaml'])"
     code += "; print(*{'timm', 'torch', 'matplotlib', 'scipy'} & sys.modules.keys())"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**os.environ, "DPLADDER_HOME": str(tmp_path / "home")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert loaded.stdout.splitlines()[-1] == ""
+    told = in_new_python(code, cwd=ROOT, DPLADDER_HOME=str(tmp_path / "home"))
+    assert told.splitlines()[-1] == ""
 
 
 LIGHT = [
@@ -257,10 +245,7 @@ LIGHT = [
 @pytest.mark.parametrize(("module", "heavy"), LIGHT)
 def test_a_module_loads_nothing_heavy(module, heavy):
     code = f"import sys, dpladder.{module}; print(*sorted({heavy!r} & sys.modules.keys()))"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert loaded.stdout.split() == []
+    assert in_new_python(code).split() == []
 
 
 def test_a_path_in_a_docstring_or_a_comment_exists():

@@ -8,8 +8,6 @@ import gzip
 import inspect
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
+from support import in_new_python
 
 from dpladder.config.dataset_sections import Dataset
 from dpladder.config.features_sections import LARGEST_IMAGE
@@ -559,7 +558,4 @@ def test_modules_read_at_parse_time_or_by_trials_stay_light(
     module: str, forbidden: set[str]
 ) -> None:
     code = f"import dpladder.data.{module}, sys; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert not forbidden & set(loaded)
+    assert not forbidden & set(in_new_python(code).split())

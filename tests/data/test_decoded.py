@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import ast
 import struct
-import subprocess
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -18,6 +16,7 @@ import h5py
 import numpy as np
 import pytest
 from PIL import EpsImagePlugin, Image
+from support import in_new_python
 
 from dpladder.data import bags, images
 from dpladder.data.bags import bag_of
@@ -144,8 +143,7 @@ print(most() - before)
 def kilobytes_taken(module: str, function: str, call: str, path: Path) -> int:
     """Beyond what the process had, to read a file."""
     program = MEASURE.format(module=module, function=function, call=call)
-    command = [sys.executable, "-c", program, str(path)]
-    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return int(in_new_python(program, str(path)))
 
 
 @pytest.mark.parametrize("form", [icon, tiles])

@@ -6,8 +6,6 @@ import copy
 import json
 import os
 import pickle
-import subprocess
-import sys
 import threading
 from multiprocessing import get_context
 from pathlib import Path
@@ -16,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from dp_accounting import dp_event
+from support import in_new_python
 
 import dpladder
 from dpladder.cli import main
@@ -462,5 +461,4 @@ def test_the_package_brings_no_training_library_before_it_is_asked(place):
         "import sys, dpladder; dpladder.Ledger('x', epsilon=1.0, delta=1e-5);"
         "print(*sorted({'torch', 'opacus', 'timm', 'dp_accounting', 'scipy'} & sys.modules.keys()))"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ended.stdout.split() == []
+    assert in_new_python(code).split() == []

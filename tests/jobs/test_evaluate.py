@@ -37,6 +37,7 @@ from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.rounding import NoisedFigure
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
+from dpladder.privacy.ledger.state import LedgerCharge
 from dpladder.report.summary import read_test
 
 UNITS: Units = tuple((((1.0, 0.5, place / 200), place % 2),) for place in range(200))
@@ -65,6 +66,14 @@ def measured(scene: Scene, by: str = "main") -> Found:
         return read_test(asked.output["metrics"])
 
 
+def charge_of(scene: Scene, rule: str = "evaluate", lineage: str = LINEAGE) -> LedgerCharge:
+    """What the counts were charged, which is their price and no more."""
+    state = book.load(Ledger(scene.home, lineage))
+    [charge] = [charge for charge in state.items.values() if charge.job.rule == rule]
+    assert EPSILON * (1 - 1e-6) <= compose(charge.spends, 1e-5).epsilon <= EPSILON
+    return charge
+
+
 def test_perplexity_is_that_of_the_mean_loss_and_its_interval_holds_the_noise():
     found = perplexity_of_share(0.75, 0.01, 8.0)
     assert (found.loss, found.loss_sd) == (2.0, 0.08)
@@ -90,11 +99,7 @@ def scene_of(made: SceneFolder, measures: str, **changes: Any) -> Scene:
 def test_what_is_measured_costs_what_was_reserved(made: SceneFolder, measures: str) -> None:
     scene = scene_of(made, measures)
     found = measured(scene)
-    state = book.load(Ledger(scene.home, LINEAGE))
-    [held] = [held for held in state.items.values() if held.job.rule == "evaluate"]
-    assert held.status == "DONE"
-    assert compose(held.spends, 1e-5).epsilon == pytest.approx(EPSILON, rel=1e-6)
-    assert compose(held.spends, 1e-5).epsilon <= EPSILON
+    assert charge_of(scene).status == "DONE"
     assert found.noised
     assert (found.classes is None) == ("balanced" not in found.figures)
     assert (found.classes is None) == (measures in ("accuracy", "calibration"))
@@ -153,9 +158,7 @@ def test_groups_cost_one_count_and_the_accuracy_is_of_those_trained_on(
 ) -> None:
     scene = scene_of(made, "groups", dataset={"group": GROUPED | {"train": train}})
     found = measured(scene)
-    state = book.load(Ledger(scene.home, LINEAGE))
-    [held] = [held for held in state.items.values() if held.job.rule == "evaluate"]
-    assert EPSILON * (1 - 1e-6) <= compose(held.spends, 1e-5).epsilon <= EPSILON
+    charge_of(scene)
     groups = found.groups or ()
     assert [(one.name, one.trained) for one in groups] == [("a", not train), ("b", True)]
     own = [one for one in groups if one.trained]
@@ -193,9 +196,7 @@ def test_groups_of_other_people_are_counted_apart_and_none_of_them_was_trained_o
         experiments={"others": others},
     )
     found = measured(scene, "others")
-    state = book.load(Ledger(scene.home, "others"))
-    [held] = [held for held in state.items.values() if held.job.rule == "evaluate_of"]
-    assert EPSILON * (1 - 1e-6) <= compose(held.spends, 1e-5).epsilon <= EPSILON
+    charge_of(scene, "evaluate_of", "others")
     groups = found.groups or ()
     assert [(one.name, one.trained) for one in groups] == [("x", False), ("y", False), ("z", False)]
     assert found.correct == pytest.approx(sum(one.correct for one in groups))

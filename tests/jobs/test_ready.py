@@ -12,14 +12,20 @@ from support import Silent
 
 from dpladder.audit import searches
 from dpladder.audit.rules import terms
-from dpladder.audit.scene import CLASSES, LINEAGE, Units, job_environment, scene_folder
+from dpladder.audit.scene import (
+    CLASSES,
+    LINEAGE,
+    Scene,
+    SceneFolder,
+    Units,
+    job_environment,
+    scene_folder,
+)
 from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
 from dpladder.errors import Refused
 from dpladder.jobs import run_trial
-from dpladder.jobs.estimate_head import release_of
-from dpladder.jobs.release import release_once
 from dpladder.jobs.run import run_rule
 from dpladder.learn import layers, linear
 from dpladder.learn.data import Data
@@ -45,26 +51,32 @@ ASKING: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
 }
 
 
+@pytest.fixture
+def made() -> Iterator[SceneFolder]:
+    with scene_folder(b"the key of tests of what is ready"[:32]) as found:
+        yield found
+
+
+def check_refused(scene: Scene, rule: str, wildcards: dict[str, str], why: str) -> None:
+    """Before anything is charged."""
+    task = scene.task(rule, wildcards, UNITS)
+    with job_environment(scene.folder, scene.home), pytest.raises(Refused, match=why):
+        run_rule(task)
+    state = book.load(Ledger(scene.home, LINEAGE))
+    assert {charge.status for charge in state.items.values()} == {"RESERVED"}
+
+
 @pytest.mark.parametrize("asking", ASKING)
 def test_what_cannot_be_trained_is_refused_before_it_is_charged(
-    asking: str, monkeypatch: pytest.MonkeyPatch
+    asking: str, made: SceneFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> None:
         raise Refused("this network cannot be trained")
 
     changes, wildcards = ASKING[asking]
-    rule = asking.partition(" ")[0]
-    with scene_folder(b"the key of tests of what is ready"[:32]) as made:
-        scene = made.scene(terms("add_remove"), changes)
-        task = scene.task(rule, wildcards, UNITS)
-        monkeypatch.setattr(layers, "ready", refuse)
-        with (
-            job_environment(scene.folder, scene.home),
-            pytest.raises(Refused, match="cannot be trained"),
-        ):
-            run_rule(task)
-        state = book.load(Ledger(scene.home, LINEAGE))
-        assert {held.status for held in state.items.values()} == {"RESERVED"}
+    monkeypatch.setattr(layers, "ready", refuse)
+    scene = made.scene(terms("add_remove"), changes)
+    check_refused(scene, asking.partition(" ")[0], wildcards, "cannot be trained")
 
 
 @pytest.mark.parametrize(
@@ -73,29 +85,25 @@ def test_what_cannot_be_trained_is_refused_before_it_is_charged(
     ids=["linear head", "head of a network"],
 )
 def test_a_machine_that_rounds_by_places_is_refused_before_it_is_charged(
-    rule: str, wildcards: dict[str, str], changes: Any, monkeypatch: pytest.MonkeyPatch
+    rule: str,
+    wildcards: dict[str, str],
+    changes: Any,
+    made: SceneFolder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One record more would move all others by a place."""
 
     def last_rows_otherwise(flat: Any, chunk: int) -> Any:
         return lambda x: torch.cat([flat @ x[:-8].T, flat @ x[-8:].T * (1 + 1e-6)], 1)
 
-    with scene_folder(b"the key of tests of what is ready"[:32]) as made:
-        scene = made.scene(terms("add_remove", 40.0), changes)
-        task = scene.task(rule, wildcards, UNITS)
-        linear._refuse_places.cache_clear()
-        monkeypatch.setattr(linear, "logits_by", last_rows_otherwise)
-        with (
-            job_environment(scene.folder, scene.home),
-            pytest.raises(Refused, match="by its place among others"),
-        ):
-            run_rule(task)
-        state = book.load(Ledger(scene.home, LINEAGE))
-        assert {charge.status for charge in state.items.values()} == {"RESERVED"}
+    linear._refuse_places.cache_clear()
+    monkeypatch.setattr(linear, "logits_by", last_rows_otherwise)
+    scene = made.scene(terms("add_remove", 40.0), changes)
+    check_refused(scene, rule, wildcards, "by its place among others")
 
 
 def test_a_head_is_charged_only_where_its_network_can_be_trained(
-    monkeypatch: pytest.MonkeyPatch,
+    made: SceneFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing else would start from it."""
     asked = []
@@ -105,22 +113,14 @@ def test_a_head_is_charged_only_where_its_network_can_be_trained(
         if learner.trains != "head":
             raise Refused("this network cannot be trained")
 
-    with scene_folder(b"the key of tests of what is ready"[:32]) as made:
-        scene = made.scene(terms("add_remove", 40.0), HEAD)
-        task = scene.task("estimate_head", {}, UNITS)
-        monkeypatch.setattr(predict, "ready", refuse)
-        with (
-            job_environment(scene.folder, scene.home),
-            pytest.raises(Refused, match="cannot be trained"),
-        ):
-            release_once(release_of(task))
-        assert asked == ["head", "last_block"]
-        state = book.load(Ledger(scene.home, LINEAGE))
-        assert {held.status for held in state.items.values()} == {"RESERVED"}
-        other = made.scene(terms("add_remove", 40.0), HEAD, {"learner": {"trains": "all"}})
-        same = other.task("estimate_head", {}, UNITS)
-        assert same.cfg["network"] != task.cfg["network"]
-        assert same.public_cfg == task.public_cfg  # it starts every network from the same head
+    monkeypatch.setattr(predict, "ready", refuse)
+    scene = made.scene(terms("add_remove", 40.0), HEAD)
+    check_refused(scene, "estimate_head", {}, "cannot be trained")
+    assert asked == ["head", "last_block"]
+    other = made.scene(terms("add_remove", 40.0), HEAD, {"learner": {"trains": "all"}})
+    task, same = (one.task("estimate_head", {}, UNITS) for one in (scene, other))
+    assert same.cfg["network"] != task.cfg["network"]
+    assert same.public_cfg == task.public_cfg  # it starts every network from the same head
 
 
 @pytest.fixture
@@ -184,30 +184,25 @@ def test_every_product_of_a_searchs_trainings_is_tried_beforehand(
 
 @pytest.mark.parametrize(("name", "on_parts"), [("liu_talwar", False), ("propose_test", True)])
 def test_a_search_says_how_it_trains(
-    name: str, on_parts: bool, monkeypatch: pytest.MonkeyPatch
+    name: str, on_parts: bool, made: SceneFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(learner: Any, constants: Any, resources: Any, trainings: int, parts: bool) -> None:
         raise Refused(f"{trainings} {parts}")
 
     changes, wildcards = ASKING[f"private_search {name}"]
-    with scene_folder(b"the key of tests of what is ready"[:32]) as made:
-        scene = made.scene(terms("add_remove"), changes)
-        task = scene.task("private_search", wildcards, UNITS)
-        monkeypatch.setattr(layers, "ready", refuse)
-        with (
-            job_environment(scene.folder, scene.home),
-            pytest.raises(Refused, match=f"^{TOGETHER} {on_parts}$"),
-        ):
-            run_rule(task)
+    monkeypatch.setattr(layers, "ready", refuse)
+    scene = made.scene(terms("add_remove"), changes)
+    check_refused(scene, "private_search", wildcards, f"^{TOGETHER} {on_parts}$")
 
 
-def test_every_product_of_a_rung_is_tried_beforehand(products: tuple[set[Any], set[Any]]) -> None:
+def test_every_product_of_a_rung_is_tried_beforehand(
+    made: SceneFolder, products: tuple[set[Any], set[Any]]
+) -> None:
     tried, _ = products
-    with scene_folder(b"the key of tests of what is ready"[:32]) as made:
-        scene = made.scene(terms("add_remove"), SWEEP)
-        task = scene.task("run_trial", {"rung": "0", "trial": "0"}, UNITS)
-        with job_environment(scene.folder, scene.home):
-            release = run_trial._release([run_trial._prepare_trial(task)] * 3)
-            assert release.ready is not None
-            release.ready()
+    scene = made.scene(terms("add_remove"), SWEEP)
+    task = scene.task("run_trial", {"rung": "0", "trial": "0"}, UNITS)
+    with job_environment(scene.folder, scene.home):
+        release = run_trial._release([run_trial._prepare_trial(task)] * 3)
+        assert release.ready is not None
+        release.ready()
     assert {heads // CLASSES for _, heads, *_ in tried} == {1, 2, 3}

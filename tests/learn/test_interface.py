@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from support import in_new_python
 
 from dpladder.config.learner_sections import LearnerSection, Rated
 from dpladder.config.learners import METHODS, learner_of, method
@@ -162,10 +161,7 @@ def test_declaring_and_measuring_need_no_torch():
         "        assert scorer_of(learner, constants) == ClassScorer()\n"
         "print(*sorted({'torch', 'opacus', 'scipy', 'dp_accounting'} & set(sys.modules)))"
     )
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert loaded.stdout.split() == []
+    assert in_new_python(code).split() == []
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -210,7 +206,4 @@ def test_a_section_is_found_whichever_of_its_package_and_the_config_is_imported_
             f"import warnings; warnings.simplefilter('error'); import {first}\n"
             "from dpladder.config.learners import METHODS; print(METHODS['dp_ls'].name)"
         )
-        run = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-        assert run.stdout.split() == ["dp_ls"]
+        assert in_new_python(code).split() == ["dp_ls"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from fractions import Fraction
@@ -17,7 +15,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from support import Seeded, Silent, SmoothMeter, devices
+from support import Seeded, Silent, SmoothMeter, devices, in_new_python
 
 from dpladder.config.learners import method
 from dpladder.config.model import Resources
@@ -429,12 +427,8 @@ def test_a_step_finds_the_threads_of_the_step_before(monkeypatch):
 @pytest.mark.ci
 def test_the_processor_names_the_product():
     """Never a clock: what runs again must come to the same bits."""
-    held = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX2"}
-    asked = "from dpladder.learn.linear import _onednn_is_faster; print(_onednn_is_faster())"
-    said = subprocess.run(
-        [sys.executable, "-c", asked], env=held, capture_output=True, text=True, check=True
-    )
-    assert said.stdout == "False\n"
+    code = "from dpladder.learn.linear import _onednn_is_faster; print(_onednn_is_faster())"
+    assert in_new_python(code, ONEDNN_MAX_CPU_ISA="AVX2") == "False\n"
 
 
 @pytest.mark.parametrize("views", [1, 3])

@@ -6,8 +6,6 @@ from __future__ import annotations
 import ast
 import json
 import math
-import subprocess
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import pandas as pd
 import pytest
 from counted import counts_of
 from PIL import Image
+from support import in_new_python
 from use.test_model import saved
 
 import dpladder
@@ -78,10 +77,8 @@ def model_of(
 def alone(folder: Path, code: str) -> Any:
     """What the folder's own module says, where dpladder cannot be imported."""
     blocked = "import sys; sys.modules['dpladder'] = None; import json, model; "
-    command = [sys.executable, "-c", f"{blocked}c = model.load('.'); print(json.dumps({code}))"]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    return json.loads(ended.stdout)
+    program = f"{blocked}c = model.load('.'); print(json.dumps({code}))"
+    return json.loads(in_new_python(program, cwd=folder))
 
 
 @pytest.mark.parametrize(
@@ -211,17 +208,9 @@ def test_an_exported_graph_gives_the_same_logits_for_any_number_of_records(
         for path, shape in zip(records, [(40, 50, 3), (77, 31, 3), (32, 32, 3)], strict=True):
             Image.fromarray(random.integers(0, 256, shape, np.uint8)).save(path)
     program = f"import graph, sys; print(graph.classify('.', {records})); assert 'torch' not in "
-    told = subprocess.run(
-        [sys.executable, "-c", program + "sys.modules"],
-        cwd=tmp_path / "out",
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    assert told.returncode == 0, told.stderr
+    told = in_new_python(program + "sys.modules", cwd=tmp_path / "out")
     asked = records if network else np.array(records, np.float32)
-    odds = [[row["cat"], row["dog"]] for row in ast.literal_eval(told.stdout)]
+    odds = [[row["cat"], row["dog"]] for row in ast.literal_eval(told)]
     assert odds == pytest.approx(dpladder.load(file).predict_proba(asked), abs=1e-3)
     assert not list((tmp_path / "out").glob("*.onnx.data"))
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from languages import WORDS, save_tokenizer, tiny_causal_model, tiny_language_model
+from support import in_new_python
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 import dpladder
@@ -357,11 +356,7 @@ def test_minilm_with_a_head_and_trained_is_used_where_there_is_no_dpladder(tmp_p
         f"    found[name] = model.load(name + '/out').logits({texts!r}).tolist(); sys.path.pop(0)\n"
         "print(json.dumps(found))"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
-    found = json.loads(ended.stdout.splitlines()[-1])
+    found = json.loads(in_new_python(code, cwd=tmp_path).splitlines()[-1])
     for name, tight in (("head", 1e-12), ("last_block", 1e-5)):
         wanted = logits(dpladder.load(files[name]), texts)
         assert far(found[name], wanted) < tight

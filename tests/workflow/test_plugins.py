@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
@@ -10,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support import ROOT
+from support import ROOT, in_new_python
 
 from dpladder.config import findings, plugins
 from dpladder.config.learner_sections import LearnerSection
@@ -57,14 +56,6 @@ def installed(tmp_path, monkeypatch) -> Path:
     )
     monkeypatch.setenv("PYTHONPATH", str(place))
     return place / "own_methods"
-
-
-def python(code: str) -> str:
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ
-    )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
 
 
 @pytest.mark.ci
@@ -130,11 +121,11 @@ def test_a_learner_of_another_package_asks_what_was_released_before(installed, p
 @pytest.mark.ci
 def test_the_audit_covers_them_and_a_learner_that_lies_is_caught(installed):
     """Weights that are longer than they may be are cut by the curator, and so are no lie."""
-    assert python(SHORT).strip() == "ok"
+    assert in_new_python(SHORT).strip() == "ok"
     room = installed / "nearest_mean.py"
     honest = room.read_text("utf-8")
     room.write_text(honest.replace("(arange", "9 * (arange"), "utf-8")
-    assert python(SHORT).strip() == "ok"
+    assert in_new_python(SHORT).strip() == "ok"
     peeking = "import gc\n    from dpladder.learn.curator import Curator\n    seen = next("
     peeking += "one for one in gc.get_objects() if isinstance(one, Curator))\n    "
     room.write_text(
@@ -143,7 +134,7 @@ def test_the_audit_covers_them_and_a_learner_that_lies_is_caught(installed):
         ).replace("cat([means, bias]", "cat([means + len(seen._data.labels), bias]"),
         "utf-8",
     )
-    found = python(SHORT)
+    found = in_new_python(SHORT)
     assert "FAILED" in found
     assert "weights that follow records" in found
 
