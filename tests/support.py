@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,36 @@ class Workspace:
         """The released files by their place."""
         files = (*self.results.rglob("*.safetensors"), *self.results.rglob("*.json"))
         return {str(path.relative_to(self.results)): path.read_bytes() for path in files}
+
+
+@contextmanager
+def opened_workflow(
+    *targets: str, snakefile: Path = ROOT / "Snakefile", **graph: Any
+) -> Iterator[Any]:
+    """Snakemake's own workflow, parsed in this process as a dry run parses it, and with its DAG."""
+    from snakemake.api import SnakemakeApi
+    from snakemake.settings.enums import Quietness, RerunTrigger
+    from snakemake.settings.types import (
+        ConfigSettings,
+        DAGSettings,
+        ExecutionSettings,
+        OutputSettings,
+        ResourceSettings,
+    )
+
+    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+        workflow = api.workflow(
+            resource_settings=ResourceSettings(cores=1),
+            config_settings=ConfigSettings(configfiles=[Path("config.yaml")]),
+            snakefile=snakefile,
+            workdir=Path.cwd(),
+        )
+        triggers = frozenset(RerunTrigger.all()) - {RerunTrigger.CODE}
+        asked = DAGSettings(targets=frozenset(targets), rerun_triggers=triggers, **graph)
+        workflow.dag(asked).execute_workflow(
+            executor="dryrun", execution_settings=ExecutionSettings(lock=False)
+        )
+        yield workflow._workflow
 
 
 def enter(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

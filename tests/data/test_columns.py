@@ -19,7 +19,6 @@ import pytest
 from support import ROOT
 
 from dpladder.config.dataset_sections import Column
-from dpladder.config.load import resolve
 from dpladder.data.column_report import columns_of, hint_at_encoding, lines
 from dpladder.data.columns import column_as_json, matrix_of, restored_columns
 from dpladder.data.datasets import open_source
@@ -112,35 +111,6 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path, kind: str) -> None:
     assert "name, age" in error.value.private
 
 
-@pytest.mark.parametrize(
-    ("columns", "wrong"),
-    [
-        ([{"name": "age", "range": [5, 5]}], r"columns\[0\].range: given .* must be \[smallest"),
-        ([{"name": "age", "range": [0, 5], "levels": ["a"]}], "not both"),
-        ([{"name": "age", "levels": ["a", "a"]}], r"columns\[0\].levels: given .* each level once"),
-        (["age", {"name": "age"}], "each column once"),
-        ([{"range": [0, 5]}], r"columns\[0\].name: required, but missing \(The column's name\)"),
-        (["age", {"name": "label", "levels": ["a"]}], "names label, which holds the labels"),
-    ],
-)
-def test_what_cannot_be_meant_of_a_column_is_refused(columns: Any, wrong: str) -> None:
-    dataset = {
-        "lineage": "x",
-        "source": "parquet:x",
-        "nominal_size": 100,
-        "classes": 2,
-        "columns": columns,
-    }
-    with pytest.raises(BadInput, match=wrong):
-        resolve(
-            {
-                "dataset": dataset,
-                "features": {"model": "none"},
-                "privacy": {"epsilon": 1.0, "delta": 1e-5},
-            }
-        )
-
-
 PATIENTS = pd.DataFrame(
     {
         "patient": ["p1", "p2", "p3", "p4"],
@@ -231,20 +201,6 @@ def test_a_named_column_is_no_feature_in_training_nor_in_use(tmp_path: Path) -> 
     used = open_inputs(tmp_path / "table.csv", replace(layout, labelled=False))
     assert used.width == 1
     assert used.ids == ["c1", "c2", "c3", "c4"]
-
-
-@pytest.mark.parametrize(
-    ("more", "wrong"),
-    [
-        ({"source": "folder:x", "label": "diagnosis"}, "this source has none"),
-        ({"source": "mnist5k", "user": "patient"}, "this source has none"),
-        ({"source": "csv:x", "label": "a", "id": "a"}, "a column each"),
-    ],
-)
-def test_names_of_columns_that_cannot_be_are_refused(more: Any, wrong: str) -> None:
-    dataset = {"lineage": "x", "nominal_size": 100, "classes": 2, **more}
-    with pytest.raises(BadInput, match=wrong):
-        resolve({"dataset": dataset, "privacy": {"epsilon": 1.0, "delta": 1e-5}})
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

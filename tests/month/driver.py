@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 from crash.test_crash import dying_at
 from crash.test_crash import run as in_a_child
-from support import ROOT
+from support import opened_workflow
 
 from dpladder.cli import main
 from dpladder.errors import DpladderError
@@ -132,38 +132,12 @@ def _inside(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _opened(force: tuple[str, ...]) -> Iterator[Any]:
-    """The workflow as Snakemake parses it, and its DAG."""
-    from snakemake.api import SnakemakeApi
-    from snakemake.settings.enums import Quietness, RerunTrigger
-    from snakemake.settings.types import (
-        ConfigSettings,
-        DAGSettings,
-        ExecutionSettings,
-        OutputSettings,
-        ResourceSettings,
-    )
-
-    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
-        workflow = api.workflow(
-            resource_settings=ResourceSettings(cores=1),
-            config_settings=ConfigSettings(configfiles=[Path("config.yaml")]),
-            snakefile=ROOT / "Snakefile",
-            workdir=Path.cwd(),
-        )
-        triggers = frozenset(RerunTrigger.all()) - {RerunTrigger.CODE}
-        asked = DAGSettings(
-            rerun_triggers=triggers,
-            forcerun=frozenset(force),
-            force_incomplete=True,
-            max_checksum_file_size=0,
-        )
-        workflow.dag(asked).execute_workflow(
-            executor="dryrun", execution_settings=ExecutionSettings(lock=False)
-        )
-        own = workflow._workflow
-        own.iocache.deactivate()
-        own.persistence.deactivate_cache()
-        yield own
+    """The workflow as Snakemake parses it, which notes no job as begun."""
+    options = {"force_incomplete": True, "max_checksum_file_size": 0}
+    with opened_workflow(forcerun=frozenset(force), **options) as workflow:
+        workflow.iocache.deactivate()
+        workflow.persistence.deactivate_cache()
+        yield workflow
 
 
 def _do(workflow: Any, job: Any) -> None:

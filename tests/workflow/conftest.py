@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from support import ROOT, Workspace, as_the_ledger_knows, enter
+from support import ROOT, Workspace, as_the_ledger_knows, enter, opened_workflow
 
 from dpladder.plan import job_identity
 from dpladder.plan import package as packages
@@ -97,28 +97,8 @@ def parse() -> Callable[..., tuple[list[Any], list[Any]]]:
 
 
 def parsed(*targets: str, snakefile: Path = ROOT / "Snakefile") -> tuple[list[Any], list[Any]]:
-    from snakemake.api import SnakemakeApi
-    from snakemake.settings.enums import Quietness, RerunTrigger
-    from snakemake.settings.types import (
-        ConfigSettings,
-        DAGSettings,
-        ExecutionSettings,
-        OutputSettings,
-        ResourceSettings,
-    )
-
-    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
-        workflow = api.workflow(
-            resource_settings=ResourceSettings(cores=1),
-            config_settings=ConfigSettings(configfiles=[Path("config.yaml")]),
-            snakefile=snakefile,
-            workdir=Path.cwd(),
-        )
-        triggers = frozenset(RerunTrigger.all()) - {RerunTrigger.CODE}
-        graph = workflow.dag(DAGSettings(targets=frozenset(targets), rerun_triggers=triggers))
-        graph.execute_workflow(executor="dryrun", execution_settings=ExecutionSettings(lock=False))
-        rules = list(workflow._workflow.rules)
-        return rules, list(workflow._workflow.dag.needrun_jobs(exclude_finished=False))
+    with opened_workflow(*targets, snakefile=snakefile) as workflow:
+        return list(workflow.rules), list(workflow.dag.needrun_jobs(exclude_finished=False))
 
 
 def charges(jobs: set[Any]) -> Counter[str]:
