@@ -36,19 +36,7 @@ def test_one_sweep_serves_several_targets_through_a_parabola(project):
     project.finish("results/report.html")
     assert main(["verify", "results"]) == 0
 
-    stated = statement()
-    assert {"mode", "target_epsilon", "datasets"} <= stated.keys()
-    tiny = stated["datasets"]["tiny"]
-    figures = {
-        "epsilon",
-        "mu",
-        "lifetime_epsilon",
-        "partitions",
-        "artifacts",
-        "outside_this_dag",
-        "spends",
-    }
-    assert figures <= tiny.keys()
+    tiny = statement()["datasets"]["tiny"]
     assert [artifact["target_epsilon"] for artifact in tiny["artifacts"].values()] == targets
     for path, artifact in tiny["artifacts"].items():
         assert (
@@ -63,16 +51,6 @@ def test_one_sweep_serves_several_targets_through_a_parabola(project):
     assert [len(rung["trials"]) for rung in found["rungs"]] == [2, 2, 2]
     assert all(rung["best"]["r"] > 0 for rung in found["rungs"])
     for target in found["targets"]:
-        assert {
-            "r_star",
-            "eta",
-            "steps",
-            "sigma",
-            "epsilon",
-            "search_share",
-            "fit",
-            "test",
-        } <= target.keys()
         assert target["fit"]["degree"] == 2
         assert 0 <= target["test"]["accuracy"] <= 1
     assert [target["target_epsilon"] for target in found["targets"]] == targets
@@ -219,16 +197,3 @@ def test_an_unaffordable_plan_is_refused_before_anything_is_read(change, why, pr
     assert re.search(why, capfd.readouterr().err)
     assert not Path("results").exists()
     assert not project.home.exists()
-
-
-def test_an_exhausted_lifetime_is_refused_with_what_remains(finished, walk, capfd):
-    finished.configure({"experiments": {"greedy": {"final": {"targets": [8.0]}}}})
-    with pytest.raises(SystemExit) as ended:
-        walk()
-    assert ended.value.code == 1
-    message = capfd.readouterr().err
-    assert re.search(
-        r"lifetime limit of epsilon = 8 .*Spent or reserved so far: 1\.0000, which leaves epsilon "
-        r"= ",
-        message,
-    )
