@@ -116,9 +116,15 @@ def test_every_picture_of_the_page_is_made_by_a_row_whose_command_stands_on_it()
         assert row.written in words or f"python tools/papers.py {row.key}" in words
 
 
+def script(folder: Path, text: str) -> tuple[str, str]:
+    """A row's command that does this."""
+    path = folder / f"{len([*folder.glob('*.py')])}.py"
+    path.write_text(text, "utf-8")
+    return "python", str(path)
+
+
 def test_pictures_are_taken_from_what_was_made_alone(tmp_path: Path) -> None:
-    draw = ("python", str(tmp_path / "draw.py"))
-    (tmp_path / "draw.py").write_text("open('line.svg', 'w').write('a line')", "utf-8")
+    draw = script(tmp_path, "open('line.svg', 'w').write('a line')")
     rows = [
         papers.Row("drawn", ("one",), draw, pictures={"one.svg": "line.svg"}),
         papers.Row("lacking", ("two",), draw, (papers.by_hand("x"),), pictures={"two.svg": "x"}),
@@ -167,39 +173,25 @@ def test_a_gpu_is_named_where_a_config_asks_for_one(row: Any) -> None:
 def test_rows_are_made_in_turn_and_what_fails_or_lacks_something_stops_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def script(name: str, text: str) -> tuple[str, str]:
-        (tmp_path / name).write_text(text, "utf-8")
-        return "python", str(tmp_path / name)
-
-    write = "import os; print('told'); open('result', 'w').write(os.environ['DPLADDER_HOME'])"
+    (tmp_path / "data" / "here").mkdir(parents=True)
+    write = "import os; print(os.listdir('data')); open('result', 'w').write(os.environ['{}'])"
+    whole = script(tmp_path, write.format("DPLADDER_HOME"))
     rows = [
-        papers.Row("broken", ("one",), script("broken.py", "raise SystemExit(3)")),
-        papers.Row("lacking", ("two",), script("never.py", write), (papers.by_hand("pictures"),)),
-        papers.Row("whole", ("three",), script("whole.py", write)),
+        papers.Row("broken", ("one",), script(tmp_path, "raise SystemExit(3)")),
+        papers.Row("lacking", ("two",), whole, (papers.by_hand("pictures"),)),
+        papers.Row("whole", ("three",), whole, (papers.by_hand("here"),)),
     ]
-    found = papers.made(rows, tmp_path / "out", tmp_path / "data", 1)
+    out = tmp_path / "out"
+    found = papers.made(rows, out, tmp_path / "data", 1)
     assert [outcome.state for outcome in found] == ["failed", "left out", "made"]
-    assert not (tmp_path / "out" / "lacking").exists()
-    assert (tmp_path / "out" / "whole" / "result").read_text() == str(
-        tmp_path / "out" / "whole" / "home"
-    )
-    assert (tmp_path / "out" / "whole" / "log.txt").read_text() == "told\n"
-    page = (tmp_path / "out" / "papers.md").read_text("utf-8")
+    assert not (out / "lacking").exists()
+    assert (out / "whole" / "result").read_text() == str(out / "whole" / "home")
+    assert (out / "whole" / "log.txt").read_text() == "['here']\n"
+    page = (out / "papers.md").read_text("utf-8")
     said = capsys.readouterr().out
-    for told in ("exit code 3", "not here: data/pictures", str(tmp_path / "out" / "whole")):
+    for told in ("exit code 3", "not here: data/pictures", str(out / "whole")):
         assert told in page
         assert told in said
-
-
-def test_data_that_lies_here_is_met_and_seen_from_a_row_s_folder(tmp_path: Path) -> None:
-    (tmp_path / "data" / "pictures").mkdir(parents=True)
-    (tmp_path / "look.py").write_text("import os; print(os.listdir('data'))", "utf-8")
-    row = papers.Row(
-        "seen", ("one",), ("python", str(tmp_path / "look.py")), (papers.by_hand("pictures"),)
-    )
-    [outcome] = papers.made([row], tmp_path / "out", tmp_path / "data", 1)
-    assert outcome.state == "made"
-    assert (tmp_path / "out" / "seen" / "log.txt").read_text() == "['pictures']\n"
 
 
 def test_a_config_runs_in_the_row_s_folder_with_the_cores_that_were_asked_for() -> None:
