@@ -315,9 +315,8 @@ def test_a_python_without_venv_is_told_where_to_get_it(bootstrap, commands, monk
     monkeypatch.setattr(
         bootstrap.subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 1)
     )
-    with pytest.raises(SystemExit):
-        bootstrap.main()
-    assert "could not create a virtual environment" in (message := capsys.readouterr().err)
+    message = stopped(bootstrap, capsys)
+    assert "could not create a virtual environment" in message
     assert "apt-get install python3-venv" in message
 
 

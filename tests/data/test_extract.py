@@ -205,6 +205,17 @@ def test_a_cache_that_the_root_has_is_found_and_not_made_again(
     assert os.path.samefile(tmp_path / "second.h5", shard)
 
 
+def test_features_of_other_data_lie_at_another_address(tmp_path: Path) -> None:
+    """Two versions of a lineage share a root."""
+    for rows in (np.ones((3, 2)), 2 * np.ones((3, 2))):
+        shard = run(matrix(tmp_path, rows), MATRIX)
+        merged = tmp_path / "merged.h5"
+        merge([shard], tmp_path / "root", merged, KEYS.cache)
+        assert np.unique(open_part(merged).features) == rows[0, 0]
+        shard.unlink()
+        merged.unlink()
+
+
 def test_bad_records_are_exactly_zero_and_touch_nobody_else(tmp_path: Path) -> None:
     def encoded(image: np.ndarray, kind: str = "jpeg", **options: Any) -> bytes:
         buffer = BytesIO()

@@ -278,6 +278,8 @@ def test_two_that_reserve_under_one_name_cannot_both_draw(ledger):
     other.commit()
     with pytest.raises(Refused, match="another process or thread"):
         mine.commit()
+    with pytest.raises(Refused, match="committed once"):
+        other.commit()
     assert statuses() == ["COMMITTED"]
 
 

@@ -637,10 +637,7 @@ def test_without_noise_differences_alone_descend_to_the_least_loss():
     _, least = optimum(data)
     learner = ZerothOrder(clip=9.0, smoothing=0.1)
     weights = trained(dp_zo, learner, data, Hyper(20.0, 1500, 1.0), meter=Silent())
-    reached = losses(
-        weights.astype(np.float64), data.features.astype(np.float64), data.labels
-    ).mean()
-    assert reached <= least + 0.1 * (math.log(CLASSES) - least)
+    assert mean_loss(weights, data) <= least + 0.1 * (math.log(CLASSES) - least)
 
 
 # What records, rates and losses could do.

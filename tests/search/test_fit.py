@@ -143,6 +143,11 @@ def test_r_beyond_the_range_is_clamped_and_says_so(rungs, end):
     assert (result.r_star, result.clamped) == (end, True)
 
 
+def test_nearly_equal_epsilons_are_clamped_not_overflowed():
+    result = fit(ladder((0.1, 1.0), (0.1 * (1 + 1e-15), 2.0)))
+    assert 0.05 <= result.r_star <= 500.0
+
+
 # All released scores together
 
 
