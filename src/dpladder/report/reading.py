@@ -17,5 +17,5 @@ def short_number(value: float, _: object = None) -> str:
 
 
 def percent(value: float, _: object = None) -> str:
-    """A share with one digit behind the point: 12.5%. The second argument is what matplotlib adds."""
+    """A share with one digit behind the point: 12.5%. What matplotlib passes second is ignored."""
     return f"{value:.1%}"
