@@ -30,6 +30,16 @@ from dpladder.network.public import digest, model_of
 
 
 def encoder(features: Features, source: Source, threads: int) -> Encoder:
+    """What makes features of one record after the other.
+
+    Args:
+        features: the network, its weights, and the layer that stays frozen.
+        source: tells what kind of records it reads.
+        threads: that one pass may use.
+
+    Raises:
+        BadInput: the network takes another kind of records.
+    """
     check_kind(features, source)
     if features.takes == "features":
         return _matrix(source, features.batch_size)

@@ -118,7 +118,13 @@ def public_network_of(attrs: Mapping[str, Any], weights: str) -> Network | None:
 
 
 def address(root: Path, attrs: Attrs, key: bytes) -> Path:
-    """Where in the cache root a whole part's cache lies."""
+    """Where in the cache root a whole part's cache lies.
+
+    Args:
+        root: private, and shared by the experiments of a home.
+        attrs: all that the cache's bytes follow from.
+        key: without which nobody can tell from the name what is cached.
+    """
     return root / f"{_cache_name(attrs, PROVENANCE, key)}.h5"
 
 

@@ -42,13 +42,20 @@ Seen = float | str  # the size of a record, or what is wrong with it
 
 
 def class_counts(labels: NDArray[np.int64], classes: int, most: Labels = 1) -> NDArray[np.int64]:
-    """How many records are of each class."""
+    """How many records are of each class, in their order; a record of several counts for each.
+
+    Args:
+        labels: a number for each record's set of classes.
+        classes: how many there are.
+        most: classes of a record, or `many` where each is a finding.
+    """
     return np.array(
         [np.count_nonzero(members) for members in members_by_class(labels, classes, most)], np.int64
     )
 
 
 def count_units(ids: NDArray[np.uint8]) -> int:
+    """How many different units these ids name."""
     return len(set(map(bytes, ids)))
 
 

@@ -89,6 +89,13 @@ def spans_of(known: Known) -> list[tuple[int, int]]:
 
 
 def depths_by_name(names: Sequence[str], known: Known, length: float) -> Depths:
+    """These depths of a network, as they are laid side by side.
+
+    Args:
+        names: in the order in which their outputs stand.
+        known: all depths that a cache holds.
+        length: to which each is scaled by itself.
+    """
     spans = dict(zip((name for name, _ in known), spans_of(known), strict=True))
     return Depths(tuple(names), tuple(spans[name] for name in names), length)
 

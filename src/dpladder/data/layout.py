@@ -84,6 +84,13 @@ PLAIN = Layout()
 
 
 def layout_of(dataset: Dataset, grouping: Grouping | None = None, labelled: bool = True) -> Layout:
+    """Which columns of a table, or arrays, have a role of their own, by the config alone.
+
+    Args:
+        dataset: names the columns of labels, ids and users.
+        grouping: names the one of groups; None where there is none.
+        labelled: whether records have labels; those to be predicted have none.
+    """
     return Layout(
         dataset.columns,
         grouping,

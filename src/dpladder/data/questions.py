@@ -89,6 +89,7 @@ def _content(row: dict[str, Any]) -> bytes:
 
 
 def content_of(question: str, context: str, answers: Sequence[Answer] = ()) -> bytes:
+    """A question with its context and answers as the content of one record."""
     text = json.dumps([question, context, answers], ensure_ascii=False)
     return text.encode("utf-8", "surrogatepass")
 

@@ -12,6 +12,12 @@ from dpladder.research.contest import Arena
 
 
 def arena_of(task: Task[CompareLearners | CompareHpo | TrainOpen]) -> Arena:
+    """Training and test part of data declared public, as the first experiment sees them.
+
+    Raises:
+        Refused: the run is not `mode: research`, or its records have several classes, which only a
+            training without noise takes.
+    """
     reads = task.reads
     if reads.mode != "research":
         raise Refused(

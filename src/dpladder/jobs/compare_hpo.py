@@ -36,6 +36,8 @@ FLOORS = ("random_search", "random_search_uniform")
 
 
 def compare_hpo(task: Task[CompareHpo]) -> None:
+    """Run every search that is named at every total, and write what each reaches beside an oracle.
+    All data is declared public: nothing is charged, and no model leaves."""
     arena, learner, repeats = arena_of(task), _learner_of(task), task.reads.repeats
     names, with_ablations = methods_to_compare(task.reads.searches, _allowed_methods(arena))
     rows: list[Document] = []
@@ -59,7 +61,15 @@ def compare_hpo(task: Task[CompareHpo]) -> None:
 def methods_to_compare(
     searches: Collection[str], possible: Sequence[str]
 ) -> tuple[list[str], bool]:
-    """The ways to search that are compared, and whether the ladder is varied too."""
+    """The ways to search that are compared, and whether the ladder is varied too.
+
+    Args:
+        searches: of `research.searches`; none is all.
+        possible: those that fit the data, in the order of the tables.
+
+    Raises:
+        BadInput: a name is none of these, or the ladder's variants stand without any search.
+    """
     if unknown := sorted({*searches} - {*possible, ABLATIONS}):
         raise BadInput(
             f"research.searches: given {', '.join(unknown)}; allowed here: "
@@ -79,7 +89,16 @@ def compare(
     names: Iterable[str] = METHODS,
     ablated: bool = False,
 ) -> tuple[list[Document], list[Document]]:
-    """The rows of the searches, and those of the ladder's ablations."""
+    """The rows of the searches, and those of the ladder's ablations, at one total.
+
+    Args:
+        arena: the data.
+        setting: the total and the range of r.
+        learner: that all of them train.
+        repeats: searches of each.
+        names: of the searches (research/contestants.py).
+        ablated: whether the ladder is varied too; else there are no such rows.
+    """
     entries = [entry(name, setting, learner) for name in names]
     varied = ablations(setting, learner) if ablated else []
     rows = contest(arena, [*entries, *varied], repeats)
@@ -90,8 +109,14 @@ def compare(
 
 
 def add_rerr(row: Standing, floor: float, top: float, delta: float) -> Document:
-    """RERR: the share of the oracle's lead over random search that a row closes, where there is
-    such a lead."""
+    """A row with RERR: the share of the oracle's lead over random search that it closes.
+
+    Args:
+        row: of a search or a ladder.
+        floor: random search's mean accuracy; NaN where it was not compared.
+        top: the oracle's. Without a lead over the floor RERR is NaN.
+        delta: of the epsilon that the oracle's grid would honestly cost, which the row has too.
+    """
     honest = gdp.epsilon(math.sqrt(GRID) * gdp.mu_from_epsilon(row.epsilon, delta), delta)
     rerr = (row.mean - floor) / (top - floor) if top > floor else math.nan
     return {**asdict(row), "rerr": rerr, "oracle": top, "oracle_epsilon": honest}

@@ -25,6 +25,8 @@ EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 def compare_learners(task: Task[CompareLearners]) -> None:
+    """Train each experiment's learner at every total, its own sweep inside, and write what each
+    reaches. All data is declared public: nothing is charged, and no model leaves."""
     arena, repeats = arena_of(task), task.reads.repeats
     rows = [asdict(row) for row in contest(arena, _entries_of(task, arena.constants), repeats)]
     about = (
@@ -46,8 +48,18 @@ def entries(
     epsilons: Iterable[float] = EPSILONS,
     centred: bool = True,
 ) -> list[Competitor]:
-    """A learner at every total, and how its r is found. Rungs are as for `total`, and scale with
-    the totals; `auto` buys for each total what pays there."""
+    """A learner at every total, and how its r is found.
+
+    Args:
+        name: of its rows.
+        learner: that is trained.
+        sweep: its rungs and its range of r. `auto` buys for each total what pays there.
+        fit: how r is carried to the final training.
+        total: that the sweep's rungs are meant for; they scale with the totals.
+        constants: public sizes and bounds.
+        epsilons: the totals.
+        centred: whether features lost their mean, which the prior depends on.
+    """
     rungs = (
         None
         if sweep.rungs is None

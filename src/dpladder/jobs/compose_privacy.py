@@ -27,6 +27,8 @@ PACKAGES = ("dpladder", "torch", "timm", "dp-accounting", "snakemake")
 
 
 def compose_privacy(task: Task[PlanDocument]) -> None:
+    """Write the statement and its page, from the records of all jobs and the ledgers of their
+    lineages. No private file is opened. The seal says that this home wrote it."""
     home = job_home()
     lineages = dict.fromkeys([*task.reads.datasets, *_lineages_released_here(home)])
     opened = {lineage: Ledger(home, lineage) for lineage in lineages}

@@ -19,6 +19,8 @@ from dpladder.search.first_head import head_of
 
 
 def evaluate_head(task: Task[EvaluateHead]) -> None:
+    """Count what the head that a network starts from gets right on a public test, without noise and
+    for nothing."""
     test, reads = seen_part(task, "test"), task.reads
     constants, learner = test.constants, head_of(reads.bias, reads.link, reads.augment)
     head = load_file(Path(task.input["head"]))["head"]

@@ -17,6 +17,8 @@ from dpladder.search.trial import Trial, best
 
 
 def fit_radius(task: Task[FitRadius]) -> None:
+    """Carry r from the rungs to the final training. Free: scores are released, so whatever follows
+    from them costs nothing."""
     rungs = [read_json(path) for path in task.input["rungs"]]
     trials = [Trial(**trial) for rung in rungs for trial in rung["trials"]]
     reads, mu = task.reads, task.reads.mu

@@ -18,6 +18,8 @@ from dpladder.privacy.ledger.home import subkey
 
 
 def merge_features(task: Task[MergeFeatures]) -> None:
+    """Put the shards of a part together, row by row and unchanged. Of a public part it stops the
+    run where too few records can be used; of a private one it says nothing of that."""
     part = task.wildcards["part"]
     shards = [
         places.features(task, part, Path(record).parent.name) for record in task.input["shards"]

@@ -54,7 +54,13 @@ def manifest_part(part: str) -> Part:
 
 
 def features(task: Task[WithFeatures], part: str, shard: str | None = None) -> Path:
-    """The features of a part, or of one shard of it."""
+    """The features of a part, or of one shard of it.
+
+    Args:
+        task: whose params say where private files lie.
+        part: its name; every further test has its own.
+        shard: `0-of-4`; None is the whole part.
+    """
     return (
         Path(task.reads.places.features[part])
         / f"{part if shard is None else f'{part}.{shard}'}.h5"

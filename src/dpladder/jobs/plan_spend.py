@@ -12,6 +12,8 @@ from dpladder.privacy.statement.documents import PlanDocument
 
 
 def plan_spend(task: Task[PlanDocument]) -> None:
+    """Write the plan for programs and for people. The ledgers were asked when Snakemake parsed, and
+    nothing is reserved here."""
     write_json(task.output["plan"], asdict(task.reads))
     task.output["table"].write_text(f"# Plan\n\n```\n{plan_table(task.reads)}\n```\n", "utf-8")
     write_record(task, free="computed from the config alone")

@@ -22,6 +22,12 @@ from dpladder.privacy.ledger.units import Known, remember_units
 
 
 def prepare_dataset(task: Task[PrepareDataset]) -> None:
+    """Write the private manifest: which record is in which part, by its unit's keyed id.
+
+    Which units there are is remembered in home at the first time of each version of the data, so
+    that nobody moves later. In research too few usable records stop the run here; of private data
+    the noised counts decide that (jobs/count_units.py).
+    """
     home = places.head_home(task)
     keys = keys_of(home)
     manifest = places.manifest(task, "train")
@@ -55,8 +61,10 @@ def each(ids: NDArray[np.uint8]) -> Iterator[bytes]:
 
 
 def keys_of(home: Home) -> Keys:
+    """The keys behind splits, units, digests and caches. Without home nobody can compute them."""
     return Keys(*(subkey(home, purpose) for purpose in ("units", "split", "commitment", "cache")))
 
 
 def cutter_of(task: Task[PrepareDataset]) -> Cutter | None:
+    """How documents are cut into spans; None where records are whole."""
     return None if task.reads.spans is None else cutter(task.reads.spans)

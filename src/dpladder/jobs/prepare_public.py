@@ -12,6 +12,8 @@ from dpladder.plan.rule_params import PreparePublic
 
 
 def prepare_public(task: Task[PreparePublic]) -> None:
+    """Write the manifest of a source that is declared public, all of it in one part. What its
+    records look like may stop the run."""
     source_name, keys = task.wildcards["part"], keys_of(places.job_home())
     part = places.manifest_part(source_name)
     dataset = task.reads.dataset.model_copy(update={f"public_{part}": task.reads.source})

@@ -9,6 +9,8 @@ from dpladder.search.trial import Trial, best
 
 
 def select_rung(task: Task[SelectRung]) -> None:
+    """Choose a rung's best trial by its noised score. Free, since scores are released; that the
+    winner depends on private data was paid for with them."""
     scores = [read_json(path) for path in task.input["scores"]]
     trials = [Trial(**one["trial"]) for one in scores]
     document = {

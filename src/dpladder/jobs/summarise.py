@@ -47,6 +47,8 @@ SURE = 4.0  # deviations of a score's noise
 
 
 def summarise(task: Task[Summarise]) -> None:
+    """Write an experiment's results as one document, from releases and the plan alone; the report
+    draws and quotes nothing else."""
     reads, search = task.reads, task.reads.search
     rungs = tuple(_rung(read_json(path), reads) for path in task.input["rungs"])
     _, facts = weights.load(Path(task.input["finals"][0]))

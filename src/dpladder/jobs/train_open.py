@@ -25,6 +25,11 @@ from dpladder.search.space import Space
 
 
 def train_open(task: Task[TrainOpen]) -> None:
+    """Train without noise and count exactly, on data declared public.
+
+    Raises:
+        Refused: `final.without_noise` does not ask for it, or the run is not research.
+    """
     if not task.reads.without_noise:
         raise Refused("nothing is trained without noise unless final.without_noise asks for it.")
     arena, learner = arena_of(task), task.reads.learner

@@ -19,6 +19,9 @@ from dpladder.plan.rule_params import TrainStudent
 
 
 def train_student(task: Task[TrainStudent]) -> None:
+    """Teach a student what the final head says of public records. Free: it reads a release and
+    public records alone. It is counted on a public test alone, for a private one would have to
+    pay twice."""
     task = of_chosen_candidate(task)
     teacher, _ = weights.load(Path(task.input["weights"]))
     unlabelled = seen_part(task, "unlabelled")

@@ -26,6 +26,9 @@ from dpladder.report.summary import Summary, read_summary
 
 
 def write_report(task: Task[WriteReport]) -> None:
+    """Draw every figure and table, write the page, and seal digests of all that was made. A picture
+    that cannot be drawn leaves its reason in its place, and the run goes on: what was released
+    must not seem to have failed."""
     reads = task.reads
     statement = from_document(SealedStatement, read_json(task.input["statement"]))
     summaries = [read_summary(path) for path in task.input["summaries"]]
