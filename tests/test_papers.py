@@ -130,8 +130,8 @@ def test_pictures_are_taken_from_what_was_made_alone(tmp_path: Path) -> None:
         papers.Row("lacking", ("two",), draw, (papers.by_hand("x"),), pictures={"two.svg": "x"}),
     ]
     (tmp_path / "page").mkdir()
-    found = papers.made(rows, tmp_path / "out", tmp_path / "data", 1)
-    papers.shown(found, tmp_path / "out", tmp_path / "page")
+    found = papers.make_rows(rows, tmp_path / "out", tmp_path / "data", 1)
+    papers.copy_pictures(found, tmp_path / "out", tmp_path / "page")
     assert [path.name for path in (tmp_path / "page").iterdir()] == ["one.svg"]
     assert (tmp_path / "page" / "one.svg").read_text("utf-8") == "a line"
 
@@ -182,7 +182,7 @@ def test_rows_are_made_in_turn_and_what_fails_or_lacks_something_stops_none(
         papers.Row("whole", ("three",), whole, (papers.by_hand("here"),)),
     ]
     out = tmp_path / "out"
-    found = papers.made(rows, out, tmp_path / "data", 1)
+    found = papers.make_rows(rows, out, tmp_path / "data", 1)
     assert [outcome.state for outcome in found] == ["failed", "left out", "made"]
     assert not (out / "lacking").exists()
     assert (out / "whole" / "result").read_text() == str(out / "whole" / "home")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -68,93 +68,132 @@ FITTED = ("digits", "mixture", *AUTO)  # what priors and prices are fitted to
 # whose last output follows the network's own norm
 WITH_NORM = ("mnist5k", "digits-1280", "clothes", "objects", "fashion", "cifar10")
 KIN = {"digits": "mnist5k-8", "mnist5k": "digits-1280", "bible": "web"}
-DELTA = 1e-5
+DELTA, LENGTH = 1e-5, 32.0
 PUBLIC = 200  # records of a public sample
 CLOTHES = Path("/usr/share/datasets/fashion-mnist")
 # CIFAR-10's training images as JPEG, a folder for each class, whose first 600 are taken
 OBJECTS = Path("data/cifar10/train")
 LAST_OUTPUT = Features(layers="last")
+VERSES = {"bible": "kjv", "web": "web"}
 # The last book of each genre: law, history, wisdom, prophets, gospels, acts, letters, apocalypse.
 GENRES = (5, 17, 22, 39, 43, 44, 65, 66)
 
 
-def load(
-    name: str,
-    cache: Path | None,
-    threads: int,
-    seed: int,
-    centre: str = "auto",
-    length: float = 32.0,
-) -> Arena:
-    """`mixture`: 5 Gaussian classes in 64 dimensions, off the origin. Centred by what is free for
-    the source at hand, or, with `centre` public, by 200 records of the test part that stand for a
-    public sample."""
-    arena = stored(name, cache, threads, seed)
+def load(name: str, cache: Path | None, centre: str = "auto", threads: int = 2) -> Arena:
+    """Features as trainings see them, scaled to the public length.
+
+    Args:
+        name: One of DATA. `mixture`: 5 Gaussian classes in 64 dimensions, off the origin.
+        cache: Where extracted features stay between runs.
+        centre: `auto`: less the mean that is there for nothing. `public`: less that of 200 records
+            of the test part, which stand for a public sample. `none`: as they are.
+        threads: Of its trainings.
+    """
+    arena = load_raw(name, cache, threads)
     mean = None
     if centre == "public":
         mean = plain_mean(arena.test.features[:PUBLIC])
     elif centred(name, centre):
         mean = network_mean(LAST_OUTPUT)
-    seen = Map(mean, None, length, Features().constant)
-
-    def own(data: Data) -> Data:
-        return replace(data, features=seen(data.features))
-
-    constants = replace(
-        arena.constants, dimension=seen.width(arena.constants.dimension), length=length
-    )
-    return replace(arena, train=own(arena.train), test=own(arena.test), constants=constants)
+    return mapped(arena, Map(mean, None, LENGTH, Features().constant))
 
 
-def less_own_mean(arena: Arena, mu: float, part: float, length: float = 32.0) -> Arena:
-    """The arena's records less their noised mean for this part of mu^2, at the public length."""
-    n0, width, train = arena.constants.n0, arena.constants.dimension, arena.train
-    mean = None
-    if part:
-        source = ResearchNoise(arena.terms, "price mean", arena.seed)
-        sigma = gdp.sigma(mu * part**0.5, 1)
-        query = UnitMean(name="mean", multiplier=sigma, radius=length, width=width, exact=True)
-        meter = Meter([query.draw(arena.constants)], source)
-        mean = counts.ask(query.at(), train, arena.constants, meter) / n0
-        mean = shrink_mean(mean, sigma * length / n0)
-    seen = Map(mean, length if part else None, length, Features().constant, exact=True)
-    constants = replace(arena.constants, dimension=seen.width(width), length=length)
-
-    def own(data: Data) -> Data:
-        return replace(data, features=seen(data.features))
-
-    return replace(arena, train=own(train), test=own(arena.test), constants=constants)
+def load_raw(name: str, cache: Path | None, threads: int = 2, seed: int = 0) -> Arena:
+    """Features as they were extracted."""
+    features, labels = mixture() if name == "mixture" else features_of(name, cache)
+    return shuffled(name, features, labels, threads, seed)
 
 
-def centred(name: str, centre: str) -> bool:
-    """Whether there is a mean to take away, for nothing: that of a public sample, or of the
-    network's own last norm."""
-    return centre == "public" or (centre == "auto" and name in WITH_NORM)
+def all_depths(
+    name: str, cache: Path | None, threads: int, network: Features = IMAGES_96
+) -> tuple[Arena, Known]:
+    """An arena whose records hold all depths of the network, side by side as they were extracted.
+    Of mnist5k and digits it may be another network."""
+    features, labels, depths = extracted(name, cache, network)
+    if network != IMAGES_96:  # noise of its own
+        name = f"{name}-{network.model}-{network.image_size}"
+    return shuffled(name, features, labels, threads, 0), stored_depths({"depths": depths})
 
 
-def stored(name: str, cache: Path | None, threads: int, seed: int) -> Arena:
-    features, labels = mixture() if name == "mixture" else kept(name, cache)
-    return arena_of(name, features, labels, threads, seed)
-
-
-def arena_of(
+def shuffled(
     name: str, features: NDArray[Any], labels: NDArray[np.int64], threads: int, seed: int
 ) -> Arena:
+    """Records in any order, four fifths to train on; published data as PUBLISHED says."""
     order = np.random.default_rng(0).permutation(len(labels))
     count = 3000 if name == "mixture" else len(labels) * 4 // 5
     if published := PUBLISHED.get(name.partition("-")[0]):
         count = published.train
         order = np.concatenate([order[order < count], order[order >= count]])
-    train, test = (
-        Data(features[part], labels[part].astype(np.int64))
-        for part in (order[:count], order[count:])
-    )
-    constants = Constants(
-        n0=count, classes=int(labels.max()) + 1, dimension=features.shape[1], delta=DELTA
-    )
     lineage = name.replace(".", "-")  # of a depth by its name
+    classes = int(labels.max()) + 1
+    parts = cut(features[order], labels[order], count)
+    return arena_of(lineage, *parts, classes, threads, seed, length=1.0)
+
+
+def cut(rows: NDArray[Any], labels: Any, count: int) -> tuple[Data, Data]:
+    """The first so many records to train on, and the others to test on."""
+    labels = np.asarray(labels, np.int64)
+    return Data(rows[:count], labels[:count]), Data(rows[count:], labels[count:])
+
+
+def arena_of(
+    lineage: str,
+    train: Data,
+    test: Data,
+    classes: int = 10,
+    threads: int = 1,
+    seed: int = 0,
+    length: float = LENGTH,
+    **facts: Any,
+) -> Arena:
+    """Public data under a name that seeds its noise. `facts`: more of a training's constants."""
+    constants = Constants(
+        **{"dimension": train.features.shape[1], "delta": DELTA} | facts,
+        n0=len(train.labels),
+        classes=classes,
+        length=length,
+    )
     terms = Terms(lineage, "add_remove", "record", 1, DELTA, "given", mode="research")
     return Arena(train, test, constants, terms, Resources(threads=threads), seed)
+
+
+def mapped(arena: Arena, seen: Map) -> Arena:
+    """The arena with its features as this map has them, at the public length."""
+    train, test = (
+        replace(data, features=seen(data.features)) for data in (arena.train, arena.test)
+    )
+    width = seen.width(arena.constants.dimension)
+    constants = replace(arena.constants, dimension=width, length=LENGTH)
+    return replace(arena, train=train, test=test, constants=constants)
+
+
+def first(arena: Arena, rows: Any) -> Arena:
+    """The arena with these training records alone; their number is public."""
+    data = arena.train
+    units = None if data.units is None else data.units[rows]
+    features = np.asarray(data.features)[rows]
+    train = replace(data, features=features, labels=data.labels[rows], units=units)
+    return replace(arena, train=train, constants=replace(arena.constants, n0=len(train.labels)))
+
+
+def less_own_mean(arena: Arena, mu: float, part: float) -> Arena:
+    """The arena's records less their noised mean for this part of mu^2, at the public length."""
+    n0, width, mean = arena.constants.n0, arena.constants.dimension, None
+    if part:
+        source = ResearchNoise(arena.terms, "price mean", arena.seed)
+        sigma = gdp.sigma(mu * part**0.5, 1)
+        query = UnitMean(name="mean", multiplier=sigma, radius=LENGTH, width=width, exact=True)
+        meter = Meter([query.draw(arena.constants)], source)
+        mean = counts.ask(query.at(), arena.train, arena.constants, meter) / n0
+        mean = shrink_mean(mean, sigma * LENGTH / n0)
+    limit = LENGTH if part else None
+    return mapped(arena, Map(mean, limit, LENGTH, Features().constant, exact=True))
+
+
+def centred(name: str, centre: str = "auto") -> bool:
+    """Whether there is a mean to take away, for nothing: that of a public sample, or of the
+    network's own last norm."""
+    return centre == "public" or (centre == "auto" and name in WITH_NORM)
 
 
 def with_units(arena: Arena) -> Arena:
@@ -162,17 +201,6 @@ def with_units(arena: Arena) -> Arena:
     numbers = np.arange(len(arena.train.labels), dtype=np.uint64)
     units = np.stack([numbers, numbers], axis=1).view(np.uint8)
     return replace(arena, train=replace(arena.train, units=units))
-
-
-def all_depths(
-    name: str, cache: Path | None, threads: int, network: Features = IMAGES_96
-) -> tuple[Arena, Known]:
-    """An arena whose records hold all depths of the network, side by side as they were kept. Of
-    mnist5k and digits it may be another network."""
-    features, labels, told = kept_depths(name, cache, network)
-    if network != IMAGES_96:  # noise of its own
-        name = f"{name}-{network.model}-{network.image_size}"
-    return arena_of(name, features, labels, threads, 0), stored_depths({"depths": told})
 
 
 def mixture() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -183,88 +211,83 @@ def mixture() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     return (means[labels] + random.normal(size=(5000, 64)) + 0.5).astype(np.float32), labels
 
 
-def kept(name: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def features_of(name: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """A name says the data, and after a dash which depths of the network are taken: the last, if it
     says none; `1280`, the last of digits, which without a dash are pixels; `112`, the fifth stage;
     `auto`, the default's; or one by its own name."""
-    features, labels, told = kept_depths(name, cache)
-    of: dict[str, Layers] = {"112": ("blocks.4",), "auto": "auto"}
-    of |= dict.fromkeys(("", "8", "1280"), "last")
+    features, labels, depths = extracted(name, cache)
+    by_name: dict[str, Layers] = {"112": ("blocks.4",), "auto": "auto"}
+    by_name |= dict.fromkeys(("", "8", "1280"), "last")
     which = name.partition("-")[2]
-    layers = of.get(which, (which,))
-    return chosen_depths(features, told, layers), labels
+    return chosen_depths(features, depths, by_name.get(which, (which,))), labels
 
 
-def kept_depths(
+def chosen_depths(features: NDArray[Any], depths: str, layers: Layers) -> NDArray[np.float32]:
+    """The depths that features.layers asks for."""
+    known = stored_depths({"depths": depths})
+    takes: Takes = "texts" if known and known[0][0] == EMBEDDINGS else "images"
+    return Map(depths=depths_for(layers, known, LENGTH, takes, "the network"))(features)
+
+
+def extracted(
     name: str, cache: Path | None, network: Features = IMAGES_96
 ) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
     """All depths of a data set, and what they are called."""
     plain, _, which = name.partition("-")
-    own = name if which == "8" else "digits-depths" if plain == "digits" and which else plain
+    stem = name if which == "8" else "digits-depths" if plain == "digits" and which else plain
     if network != IMAGES_96:
-        own = f"{own}-{network.model}-{network.image_size}"
-    file = None if cache is None else cache / f"{own}.npz"
-    if file is not None and file.exists():
-        with np.load(file) as arrays:
-            features, labels, told = arrays["features"], arrays["labels"], str(arrays["depths"])
-    else:
-        features, labels, told = extract(name, network)
-        if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            np.savez(file, features=features, labels=labels, depths=told)
-    return features, labels, told
+        stem = f"{stem}-{network.model}-{network.image_size}"
+    file = None if cache is None else cache / f"{stem}.npz"
+    if file is None or not file.exists():
+        features, source, records, labels = records_of(name, network)
+        encoder_of_source = encoder(features, source, threads=2)
+        rows = encoded(encoder_of_source, records).astype(np.float16)
+        numbers = np.unique(labels, return_inverse=True)[1]
+        depths = str(encoder_of_source.facts.get("depths", "[]"))
+        if file is None:
+            return rows, numbers, depths
+        file.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(file, features=rows, labels=numbers, depths=depths)
+    with np.load(file) as arrays:
+        return arrays["features"], arrays["labels"], str(arrays["depths"])
 
 
-def chosen_depths(
-    features: NDArray[Any], told: str, layers: Layers, length: float = 32.0
+def records_of(name: str, network: Features) -> tuple[Features, Source, Sequence[Any], Any]:
+    """How records are read, a source that says of which kind they are, records, and labels."""
+    plain = name.partition("-")[0]
+    if published := PUBLISHED.get(plain):
+        sources = [open_source(source) for source in published.sources]
+        records = [source.read(index) for source in sources for index in range(len(source.labels))]
+        return published.features, sources[0], records, [y for own in sources for y in own.labels]
+    if plain in VERSES:
+        return verses(plain)
+    if plain in ("fashion", "clothes"):
+        return clothes(24_000 if plain == "fashion" else 6_000)
+    if plain == "objects":
+        folders = [folder for folder in sorted(OBJECTS.iterdir()) if folder.is_dir()]
+        files = [file for folder in folders for file in sorted(folder.glob("*.jpg"))[:600]]
+        records = [file.read_bytes() for file in files]
+        return IMAGES_128, open_source(f"folder:{OBJECTS}"), records, [f.parent.name for f in files]
+    source = open_source(plain)
+    images: list[Any] = [source.read(index) for index in range(len(source.labels))]
+    if name not in ("digits", "mnist5k-8"):
+        return network, source, images, source.labels
+    source = replace(source, read=lambda index: as_digit(images[index]), width=64)
+    return Features(model="none"), source, [as_digit(image) for image in images], source.labels
+
+
+def encoded(
+    network: Any, records: Sequence[Any], change: Callable[[Any], Any] = lambda record: record
 ) -> NDArray[np.float32]:
-    """The depths that features.layers asks for."""
-    known = stored_depths({"depths": told})
-    takes: Takes = "texts" if known and known[0][0] == EMBEDDINGS else "images"
-    return Map(depths=depths_for(layers, known, length, takes, "the network"))(features)
+    """What a network puts out; `change` is made to each record once it is loaded."""
 
+    def batches() -> Iterator[NDArray[Any]]:
+        for start in range(0, len(records), network.batch):
+            some = records[start : start + network.batch]
+            loaded = [change(network.load(record, 0)) for record in some]
+            yield np.stack([*loaded, *[network.blank] * (network.batch - len(loaded))])
 
-def extract(
-    name: str, network: Features = IMAGES_96
-) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
-    """All depths of mnist5k and digits through this network; of the first 6,000 of fashion
-    (clothes) through the bundled one at 96 pixels, of 6,000 objects at 128; digits as raw pixels,
-    and mnist5k-8 as they are; verses of the Bible, or of the World English one; of published data
-    all records, through the network that PUBLISHED names."""
-    if published := PUBLISHED.get(name.partition("-")[0]):
-        sources = [open_source(one) for one in published.sources]
-        records = [one.read(index) for one in sources for index in range(len(one.labels))]
-        labels = [label for one in sources for label in one.labels]
-        return through(
-            published.features, sources[0], records, np.unique(labels, return_inverse=True)[1]
-        )
-    if name.startswith(("bible", "web")):
-        return verses(name.partition("-")[0])
-    if name.startswith(("fashion", "clothes")):
-        return clothes(24_000 if name.startswith("fashion") else 6_000)
-    if name.startswith("objects"):
-        return objects()
-    source = open_source(name.partition("-")[0])
-    count, own = len(source.labels), source.read
-    if name in ("digits", "mnist5k-8"):
-        source = replace(source, read=lambda index: as_digit(own(index)), width=64)
-        pixels = encoder(Features(model="none"), source, threads=2)
-        rows = np.stack([pixels.load(source.read(index), 0) for index in range(count)])
-        return rows.astype(np.float16), np.asarray(source.labels, np.int64), "[]"
-    return through(network, source, [own(index) for index in range(count)], source.labels)
-
-
-def through(
-    features: Features, source: Source, records: Any, labels: Any
-) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
-    """All depths of a bundled network; `source` tells what kind of records these are."""
-    network = encoder(features, source, threads=2)
-    rows = [
-        encoded(network, [network.load(record, 0) for record in records[start : start + 1000]])
-        for start in range(0, len(records), 1000)
-    ]
-    told = str(network.facts["depths"])
-    return np.concatenate(rows).astype(np.float16), np.asarray(labels, np.int64), told
+    return np.concatenate(list(network.encode(batches())))[: len(records)]
 
 
 def as_digit(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -274,17 +297,7 @@ def as_digit(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.asarray(Image.fromarray(image[4:-4, 4:-4]).resize((8, 8), Image.Resampling.BOX))
 
 
-def encoded(network: Any, records: Sequence[Any]) -> NDArray[np.float32]:
-    blanks = [network.blank] * (-len(records) % network.batch)
-    whole = [*records, *blanks]
-    batches = (
-        np.stack(whole[start : start + network.batch])
-        for start in range(0, len(whole), network.batch)
-    )
-    return np.concatenate(list(network.encode(batches)))[: len(records)]
-
-
-def clothes(count: int) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
+def clothes(count: int) -> tuple[Features, Source, Sequence[Any], Any]:
     """Fashion-MNIST as Debian's package dataset-fashion-mnist holds it: the first training
     images."""
 
@@ -293,39 +306,21 @@ def clothes(count: int) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
 
     images = pixels("train-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)[:count]
     labels = pixels("train-labels-idx1-ubyte.gz", 8)[:count]
-    return through(IMAGES_96, open_source("mnist5k"), images, labels)
+    return IMAGES_96, open_source("mnist5k"), [*images], labels
 
 
-def objects(each: int = 600) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
-    """The first images of each class of CIFAR-10."""
-    folders = [folder for folder in sorted(OBJECTS.iterdir()) if folder.is_dir()]
-    files = [sorted(folder.glob("*.jpg"))[:each] for folder in folders]
-    labels = [label for label, own in enumerate(files) for _ in own]
-    images = [file.read_bytes() for own in files for file in own]
-    return through(IMAGES_128, open_source(f"folder:{OBJECTS}"), images, labels)
-
-
-def verses(name: str, count: int = 5000) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
-    """Verses of the King James Bible, or in modern English, by genre, at all depths of MiniLM-L6.
-    From the extra [text]."""
+def verses(name: str, count: int = 5000) -> tuple[Features, Source, Sequence[Any], Any]:
+    """Verses of the King James Bible, or in modern English, by genre. From the extra [text]."""
+    import pythonbible
     from pythonbible.verses import VERSE_IDS
 
     known = [verse for verse in VERSE_IDS if verse < 67_000_000]
     some = np.random.default_rng(0).choice(known, count, replace=False)
     labels = np.searchsorted(GENRES, some // 1_000_000)
-    source = open_source({"bible": "kjv", "web": "web"}[name])
-    texts = [text.encode() for text in verses_of(name, some)]
-    return through(SENTENCES, source, texts, labels)
-
-
-def verses_of(name: str, some: Any) -> list[str]:
-    import pythonbible
-
     version = pythonbible.Version({"bible": "KJV", "web": "WEB"}[name])
-    return [
-        # the modern one lacks a verse
-        pythonbible.get_verse_text(int(verse), version=version)
-        if name == "bible" or verse != 45016027
-        else "."
+    lacking = () if name == "bible" else (45016027,)
+    texts = [
+        "." if verse in lacking else pythonbible.get_verse_text(int(verse), version=version)
         for verse in some
     ]
+    return SENTENCES, open_source(VERSES[name]), [text.encode() for text in texts], labels

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
-from arena import DELTA, centred, less_own_mean, load, stored
+from arena import DELTA, centred, less_own_mean, load, load_raw
 from terminal import read_options
 
 from dpladder.config.sweep_sections import Search
@@ -36,7 +37,7 @@ ABLATED = 1.0  # the total at which the ladder's parts are varied
 
 
 def main() -> None:
-    asked = read_options(
+    options = read_options(
         __doc__,
         choices={"methods": [*METHODS], "centre": ["auto", "public", "none", "bought"]},
         problem="mnist5k",
@@ -45,43 +46,43 @@ def main() -> None:
         epsilons=EPSILONS,
         methods=[*METHODS],
         ablations=True,
-        threads=2,
         cache=Path,
         centre="auto",
         out=Path("results/compare_hpo"),
     )
-    about = f"{asked.problem}, δ = {DELTA:g}, {asked.repeats} repeats, seed {asked.seed}"
-    asked.out.mkdir(parents=True, exist_ok=True)
+    about = f"{options.problem}, δ = {DELTA:g}, {options.repeats} repeats, seed {options.seed}"
+    options.out.mkdir(parents=True, exist_ok=True)
     began, rows = time.perf_counter(), []
-    for epsilon in asked.epsilons:
-        arena, left, taken = arena_at(asked, epsilon)
+    for epsilon in options.epsilons:
+        arena, left, taken = arena_at(options, epsilon)
         setting = Setting(
             left, with_prior(Search(), Descent(), taken), arena.constants, centred=taken
         )
-        ablated = asked.ablations and epsilon == ABLATED
-        own, varied = compare(arena, setting, Descent(), asked.repeats, asked.methods, ablated)
-        rows += [{**row, "epsilon": epsilon} for row in own]
+        ablated = options.ablations and epsilon == ABLATED
+        standings, varied = compare(
+            arena, setting, Descent(), options.repeats, options.methods, ablated
+        )
+        rows += [{**row, "epsilon": epsilon} for row in standings]
         for name, lines in (("hpo", rows), ("ablations", varied)):
             if lines:
-                path = asked.out / name
+                path = options.out / name
                 write_results(
                     lines, about, *(path.with_suffix(kind) for kind in (".csv", ".md", ".svg"))
                 )
         print(f"ε = {epsilon:g} after {time.perf_counter() - began:.0f} s", flush=True)
-    print((asked.out / "hpo.md").read_text("utf-8"))
+    print((options.out / "hpo.md").read_text("utf-8"))
 
 
-def arena_at(asked: Namespace, epsilon: float) -> tuple[Arena, float, bool]:
+def arena_at(options: Namespace, epsilon: float) -> tuple[Arena, float, bool]:
     """The data as this total sees it, what the total has left for the search, and whether the
     features are centred."""
-    plain = (asked.problem, asked.cache, asked.threads, asked.seed)
-    if asked.centre != "bought":
-        return load(*plain, asked.centre), epsilon, centred(asked.problem, asked.centre)
-    arena, mu = stored(*plain), gdp.mu_from_epsilon(epsilon, DELTA)
-    known = centred(asked.problem, "auto")
-    if arena.constants.n0 * mu < (PAYS_AGAIN if known else PAYS):
-        return load(*plain, "auto"), epsilon, known
-    return less_own_mean(arena, mu, MEAN), gdp.epsilon(mu * (1 - MEAN) ** 0.5, DELTA), True
+    name, bought = options.problem, options.centre == "bought"
+    centre = "auto" if bought else options.centre
+    known, mu = centred(name, centre), gdp.mu_from_epsilon(epsilon, DELTA)
+    arena = load_raw(name, options.cache, seed=options.seed)
+    if bought and arena.constants.n0 * mu >= (PAYS_AGAIN if known else PAYS):
+        return less_own_mean(arena, mu, MEAN), gdp.epsilon(mu * (1 - MEAN) ** 0.5, DELTA), True
+    return replace(load(name, options.cache, centre), seed=options.seed), epsilon, known
 
 
 if __name__ == "__main__":

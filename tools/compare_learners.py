@@ -11,7 +11,7 @@ compare_learners --configfile ...
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from arena import DELTA, centred, load
@@ -48,7 +48,7 @@ RANGES = {
 
 
 def main() -> None:
-    asked = read_options(
+    options = read_options(
         __doc__,
         choices={"learners": [*METHODS, *VARIANTS]},
         problem="mnist5k",
@@ -56,22 +56,23 @@ def main() -> None:
         epsilons=EPSILONS,
         repeats=5,
         seed=0,
-        threads=2,
         cache=Path,
         out=Path,
     )
-    arena = load(asked.problem, asked.cache, asked.threads, asked.seed)
+    arena = replace(load(options.problem, options.cache), seed=options.seed)
     began, rows = time.perf_counter(), []
     few = arena.constants.dimension < 200
-    for name in asked.learners or (FIRST_ORDER + SECOND_ORDER if few else FIRST_ORDER):
+    for name in options.learners or (FIRST_ORDER + SECOND_ORDER if few else FIRST_ORDER):
         sweep = Sweep(search=RANGES.get(name, Search()))
         learner = learner_of(VARIANTS.get(name, {"name": name}))
-        taken = centred(asked.problem, "auto")
-        entered = entries(name, learner, sweep, Fit(), 1.0, arena.constants, asked.epsilons, taken)
-        rows += [asdict(row) for row in contest(arena, entered, asked.repeats)]
+        taken = centred(options.problem)
+        entered = entries(
+            name, learner, sweep, Fit(), 1.0, arena.constants, options.epsilons, taken
+        )
+        rows += [asdict(row) for row in contest(arena, entered, options.repeats)]
         print(f"{name} after {time.perf_counter() - began:.0f} s", flush=True)
-    about = f"{asked.problem}, δ = {DELTA:g}, {asked.repeats} repeats, seed {asked.seed}"
-    out = asked.out or Path("results/compare_learners") / asked.problem
+    about = f"{options.problem}, δ = {DELTA:g}, {options.repeats} repeats, seed {options.seed}"
+    out = options.out or Path("results/compare_learners") / options.problem
     out.mkdir(parents=True, exist_ok=True)
     write_csv(rows, out / "learners.csv")
     write_markdown(rows, about, out / "learners.md")

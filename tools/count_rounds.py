@@ -12,18 +12,15 @@ search by the number of its candidates, where each training costs epsilon = 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from terminal import print_head, print_row, read_options
+from terminal import plot_lines, print_head, print_row, read_options
 
 from dpladder.privacy.accounting import booking, gdp, selection
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.events import Booked, Counted, Exponential
-from dpladder.privacy.arrays import Floats
-from dpladder.report.style import CYCLE, canvas, log_axis
+from dpladder.report.style import canvas
 from dpladder.searches.propose_test.cost import rounds_of
 from dpladder.searches.propose_test.section import ProposeTest
 
@@ -33,17 +30,12 @@ CANDIDATES = (10, 1000)
 PARTS = (None, 1000)  # None: tests without noise
 MANY = (2, 5, 10, 20, 50, 100, 200, 500)
 MOST = 10_000  # rounds
-
-
-@dataclass(frozen=True)
-class Walk:
-    rounds: int
-    gained: float
+SHOWN = (None, 1000, 0.9, True)  # whose rounds the second table prices
 
 
 def main() -> None:
-    asked = read_options(__doc__, repeats=200, figure=Path)
-    random, counted = np.random.default_rng(0), []
+    options = read_options(__doc__, repeats=200, figure=Path)
+    random, rounds = np.random.default_rng(0), {}
     each = ("gained", "cost")
     print_head(
         *("parts", "candidates", "u* - u0"), "halved: rounds", *each, "fallen back: rounds", *each
@@ -54,34 +46,45 @@ def main() -> None:
                 cells = []
                 for halved in (True, False):
                     walks = [
-                        walk(random, candidates, gain, parts, halved) for _ in range(asked.repeats)
+                        walk(random, candidates, gain, parts, halved)
+                        for _ in range(options.repeats)
                     ]
-                    rounds = float(np.mean([one.rounds for one in walks]))
-                    gained = np.mean([one.gained for one in walks])
-                    cells += [f"{rounds:.1f}", f"{gained:.2f}", f"{cost_of(round(rounds)):.2f}"]
-                    counted.append((parts, candidates, gain, halved, rounds))
-                shown = "no noise" if parts is None else parts
-                print_row(shown, candidates, f"{gain:g}", *cells)
+                    count, gained = np.mean(walks, axis=0)
+                    cells += [f"{count:.1f}", f"{gained:.2f}", f"{cost_of(round(count)):.2f}"]
+                    rounds[parts, candidates, gain, halved] = float(count)
+                print_row("no noise" if parts is None else parts, candidates, f"{gain:g}", *cells)
     most = rounds_of(ProposeTest(step=STEP))
-    print(f"\nThe most there can be: {most} rounds, {cost_of(most):.2f}")
-    costs = costs_of(round(np.mean([one[-1] for one in counted if one[:4] == few()])))
-    print()
+    print(f"\nThe most there can be: {most} rounds, {cost_of(most):.2f}\n")
+    costs = costs_of(round(rounds[SHOWN]))
     print_head("search", *map(str, MANY))
     for name, priced in costs.items():
         print_row(name, *(f"{one:.2f}" for one in priced))
-    if asked.figure:
-        draw(counted, costs, asked.figure)
-
-
-def few() -> tuple[object, ...]:
-    """The walks of whom the second table says what their rounds would cost."""
-    return None, 1000, 0.9, True
+    if options.figure:
+        counted = {
+            f"{candidates} candidates{words}": (
+                GAINS,
+                [rounds[None, candidates, gain, halved] for gain in GAINS],
+                style,
+            )
+            for candidates in CANDIDATES
+            for halved, words, style in ((True, "", "-"), (False, ", step falls back", "--"))
+        }
+        priced_lines = {
+            name: (MANY, cost, "--" if "no guarantee" in name else "-")
+            for name, cost in costs.items()
+        }
+        with canvas(options.figure, height=3.6, width=9.0) as figure:
+            left, right = figure.subplots(1, 2)
+            plot_lines(left, counted, "utility to gain, u* - u0", "rounds", "")
+            words = "ε of the whole, each training at 1"
+            plot_lines(right, priced_lines, "candidates", words, "xy")
 
 
 def walk(
     random: np.random.Generator, candidates: int, gain: float, parts: int | None, halved: bool
-) -> Walk:
-    """Rounds of AboveThreshold (search/propose_test.py), until a miss of the smallest step."""
+) -> tuple[int, float]:
+    """Rounds of AboveThreshold (search/propose_test.py), until a miss of the smallest step, and the
+    utility of what they choose."""
     utilities = gain * random.random(candidates)
     scale = 0.0 if parts is None else 1 / (parts * EPSILON0)
     level, chosen, ahead, rounds = 0.0, 0.0, STEP, 0
@@ -95,7 +98,7 @@ def walk(
             ahead = max(ahead / 2, STEP) if halved else STEP
         else:
             break
-    return Walk(rounds, chosen)
+    return rounds, chosen
 
 
 def cost_of(rounds: int) -> float:
@@ -110,47 +113,23 @@ def tests_of(rounds: int) -> Entry:
 
 
 def costs_of(rounds: int) -> dict[str, list[float]]:
-    """Epsilon of a search and its final training together."""
+    """Epsilon of a search and its final training together, by its number of candidates."""
     once = gdp.mu_from_epsilon(1.0, DELTA)
-    most = rounds_of(ProposeTest(step=STEP))
 
-    def tested(count: int) -> float:
-        return booking.epsilon(booking.total([tests_of(count), Entry(once)]), DELTA)
+    def tested(count: int) -> list[float]:
+        entry = booking.total([tests_of(count), Entry(once)])
+        return [booking.epsilon(entry, DELTA)] * len(MANY)
 
     def best(shape: float) -> list[float]:
-        many = [selection.Runs(count, shape) for count in MANY]
-        return [selection.epsilon(once, runs, DELTA) for runs in many]
+        return [selection.epsilon(once, selection.Runs(count, shape), DELTA) for count in MANY]
 
     return {
         "every candidate trained": [gdp.epsilon(once * count**0.5, DELTA) for count in MANY],
         "Papernot & Steinke, as many on average, geometric": best(1.0),
         "the same, logarithmic": best(0.0),
-        "Ding & Wu, the most there can be": [tested(most)] * len(MANY),
-        "Ding & Wu, rounds that were used (no guarantee)": [tested(rounds)] * len(MANY),
+        "Ding & Wu, the most there can be": tested(rounds_of(ProposeTest(step=STEP))),
+        "Ding & Wu, rounds that were used (no guarantee)": tested(rounds),
     }
-
-
-def draw(
-    counted: Sequence[tuple[int | None, int, float, bool, float]],
-    costs: dict[str, list[float]],
-    path: Path,
-) -> None:
-    with canvas(path, height=3.6, width=9.0) as figure:
-        left, right = figure.subplots(1, 2)
-        for colour, candidates in zip(CYCLE, CANDIDATES, strict=False):
-            for halved, line in ((True, "-"), (False, "--")):
-                own = [one for one in counted if one[:2] == (None, candidates) and one[3] == halved]
-                named = f"{candidates} candidates" if halved else None
-                gains: Floats = np.array([one[2] for one in own])
-                left.plot(gains, [one[4] for one in own], line, color=colour, label=named)
-        left.set(xlabel="utility to gain, u* - u0", ylabel="rounds (dashed: step falls back)")
-        left.legend()
-        for colour, (name, each) in zip(CYCLE, costs.items(), strict=False):
-            right.plot(MANY, each, color=colour, label=name)
-        log_axis(right, "x")
-        log_axis(right, "y")
-        right.set(xlabel="candidates", ylabel="ε of the whole, each training at 1")
-        right.legend(fontsize=7)
 
 
 if __name__ == "__main__":

@@ -13,60 +13,42 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-from arena import DELTA
+from arena import LENGTH, arena_of, cut
 from PIL import Image
-from shift import tested
+from shift import mean_accuracies
 from terminal import print_head, print_row, read_options
 
-from dpladder.config.model import Resources
 from dpladder.data.centre import Map
 from dpladder.data.datasets import open_source
 from dpladder.learn.data import Data
-from dpladder.learn.interface import Constants
-from dpladder.privacy.ledger.state import Terms
-from dpladder.research.contest import Arena
 
 DOMAINS = {"mnist": "mnist5k", "digits": "digits"}
-LENGTH = 32.0
 
 
-def halves(source: str) -> tuple[Data, Data]:
+def parts_of(name: str) -> tuple[Data, Data]:
     """Four fifths to train on, and the rest."""
-    found = open_source(source)
-    images = [
-        Image.fromarray(found.read(index)).resize((8, 8)) for index in range(len(found.labels))
-    ]
+    source = open_source(name)
+    images = [Image.fromarray(source.read(i)).resize((8, 8)) for i in range(len(source.labels))]
     rows = np.stack([np.asarray(image, np.float32).ravel() for image in images]) / 128 - 1
     order = np.random.default_rng(0).permutation(len(rows))
-    cut = len(rows) * 4 // 5
-    seen, labels = Map(length=LENGTH)(rows), np.asarray(found.labels, np.int64)
-    train, test = (Data(seen[part], labels[part]) for part in (order[:cut], order[cut:]))
-    return train, test
-
-
-def arena(train: list[Data], test: Data) -> Arena:
-    features = np.concatenate([one.features for one in train])
-    labels = np.concatenate([one.labels for one in train])
-    count, width = features.shape
-    constants = Constants(n0=count, classes=10, dimension=width, delta=DELTA, length=LENGTH)
-    terms = Terms("digits-of-both", "add_remove", "record", 1, DELTA, "given", mode="research")
-    order = np.random.default_rng(1).permutation(count)
-    return Arena(
-        Data(features[order], labels[order]), test, constants, terms, Resources(threads=1), 0
-    )
+    labels = np.asarray(source.labels, np.int64)[order]
+    return cut(np.asarray(Map(length=LENGTH)(rows))[order], labels, len(rows) * 4 // 5)
 
 
 def main() -> None:
-    asked = read_options(__doc__, epsilons=[1.0, 4.0], repeats=5)
-    found = {name: halves(source) for name, source in DOMAINS.items()}
-    first, *others = (test for _, test in found.values())
+    options = read_options(__doc__, epsilons=[1.0, 4.0], repeats=5)
+    domains = {name: parts_of(source) for name, source in DOMAINS.items()}
+    first, *others = (test for _, test in domains.values())
     print_head("trained on", "total ε", *DOMAINS)
     for names in (["mnist"], ["digits"], [*DOMAINS]):
-        both = arena([found[name][0] for name in names], first)
-        for epsilon in (*asked.epsilons, inf):
-            row = tested(both, others, epsilon, asked.repeats)
+        features = np.concatenate([domains[name][0].features for name in names])
+        labels = np.concatenate([domains[name][0].labels for name in names])
+        order = np.random.default_rng(1).permutation(len(labels))
+        arena = arena_of("digits-of-both", Data(features[order], labels[order]), first)
+        for epsilon in (*options.epsilons, inf):
+            cells = mean_accuracies(arena, others, epsilon, options.repeats)
             total = "∞" if epsilon == inf else f"{epsilon:g}"
-            print_row(" and ".join(names), total, *row)
+            print_row(" and ".join(names), total, *cells)
 
 
 if __name__ == "__main__":

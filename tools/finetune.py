@@ -18,17 +18,19 @@ from __future__ import annotations
 import json
 import math
 import time
+from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from arena import encoded, load, with_units
+from arena import IMAGES_96, cut, encoded, first, load, with_units
 from numpy.typing import NDArray
 from terminal import print_head, print_row, read_options
-from trainings import accuracy, mean_and_sd, trained, training_for
+from trainings import accuracy, ask_for, mean_and_sd, training_for
 
-from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import Head
 from dpladder.config.learners import Learner, learner_of
 from dpladder.config.sweep_sections import Search
@@ -45,17 +47,17 @@ from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
 from dpladder.search.first_head import head_of, training_of_head, worth_of
 from dpladder.search.prior import AFTER_HEAD, prior_of_learner
-from dpladder.search.space import Space
-from dpladder.search.training import training_of
+from dpladder.search.training import Training
 
-NETWORK, SIZE, UNTIL = "efficientnet_lite0", 96, "blocks.5"
+UNTIL = "blocks.5"
 TUNED = {"name": "dp_finetune", "trains": "last_block", "bias": True, "sampling_rate": 0.25}
 BOUGHT = Head(epsilon=1.0)  # a training does not ask what it cost
 FEW = Search(steps=(20, 500))  # passes through a network are dear
+COLUMNS = ("learner", "kappa", "total", "test accuracy, mean and sd", "CPU seconds", "steps")
 
 
 def main() -> None:
-    asked = read_options(
+    options = read_options(
         __doc__,
         epsilons=[1.0, 2.0, 4.0, 8.0],
         repeats=2,
@@ -64,71 +66,27 @@ def main() -> None:
         shares=list[float],
         public=0,
         until=UNTIL,
-        threads=1,
         cache=Path,
     )
-    head = with_units(load("mnist5k", asked.cache, asked.threads, 0))
-    cut = beside(activations(head, asked.until, asked.cache), asked.public)
-    own = asked.learner or {}
-    if asked.public:
-        own["public"] = "gradient"
-    print_head("learner", "kappa", "total", "test accuracy, mean and sd", "CPU seconds", "steps")
-    for epsilon in asked.epsilons:
-        compared("head", head, Descent(), Search(), epsilon, 0.0, asked.repeats)
-        learner = learner_of(TUNED | own)
-        for kappa in asked.kappas:
-            if not asked.shares:
-                compared("network", cut, learner, FEW, epsilon, kappa, asked.repeats)
-            for share in asked.shares:
-                after_head(cut, learner, FEW, epsilon, kappa, asked.repeats, share)
+    head = with_units(load("mnist5k", options.cache, threads=1))
+    arena = beside(activations(head, options.until, options.cache), options.public)
+    public = {"public": "gradient"} if options.public else {}
+    learner = learner_of(TUNED | (options.learner or {}) | public)
+    print_head(*COLUMNS)
+    for epsilon in options.epsilons:
+        compare("head", head, Descent(), Search(), epsilon, 0.0, options.repeats)
+        compare_each(arena, "network", learner, FEW, epsilon, options)
 
 
-def activations(head: Arena, until: str, cache: Path | None) -> Arena:
-    """The same records where the frozen part of the network ends."""
-    rows, labels = kept(until, cache)
-    network = network_of(NETWORK, until, SIZE, "bundled")
-    order, count = np.random.default_rng(0).permutation(len(labels)), len(head.train.labels)
-    train = Data(rows[order[:count]], labels[order[:count]], head.train.units)
-    test = Data(rows[order[count:]], labels[order[count:]])
-    assert np.array_equal(train.labels, head.train.labels), "arena.py cuts the data in another way"
-    constants = replace(head.constants, dimension=math.prod(network.shape), network=network)
-    return replace(head, train=train, test=test, constants=constants)
+def compare_each(
+    arena: Arena, name: str, learner: Learner, search: Search, epsilon: float, options: Namespace
+) -> None:
+    """At each kappa of the options, after a head for each share, or with the whole total."""
+    for kappa, share in product(options.kappas, options.shares or [0.0]):
+        compare(name, arena, learner, search, epsilon, kappa, options.repeats, share)
 
 
-def beside(arena: Arena, count: int) -> Arena:
-    """The arena without its first records, which are public, and the head that they train."""
-    if not count:
-        return arena
-    train, constants = arena.train, replace(arena.constants, n0=arena.constants.n0 - count)
-    sample = Data(train.features[:count], train.labels[:count])
-    seen = weights_of(FineTune(trains="head", bias=True)).seen_by_head(
-        FineTune(trains="head", bias=True), constants
-    )
-    head, claim = public_head.fit_public_head(sample, constants.classes, seen)
-    assert train.units is not None
-    private = Data(train.features[count:], train.labels[count:], train.units[count:])
-    private = replace(private, sample=sample, start=head, claim=claim)
-    return replace(arena, train=private, constants=constants)
-
-
-def kept(until: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    file = None if cache is None else cache / f"mnist5k-{until}-{SIZE}.npz"
-    if file is None or not file.exists():
-        source = open_source("mnist5k")
-        network = encoder(Features(image_size=SIZE, batch_size=50, until=until), source, threads=2)
-        records = [network.load(source.read(index), 0) for index in range(len(source.labels))]
-        rows, labels = (
-            encoded(network, records).astype(np.float32),
-            np.asarray(source.labels, np.int64),
-        )
-        if file is None:
-            return rows, labels
-        np.savez(file, features=rows, labels=labels)
-    with np.load(file) as arrays:
-        return arrays["features"], arrays["labels"]
-
-
-def compared(
+def compare(
     name: str,
     arena: Arena,
     learner: Learner,
@@ -136,61 +94,94 @@ def compared(
     epsilon: float,
     kappa: float,
     repeats: int,
+    share: float = 0.0,
 ) -> None:
-    kappa = kappa or prior_of_learner(learner.name, centred=arena.constants.network is None).median
-    training = training_for(arena, learner, epsilon, kappa, search)
-    found, seconds = [], []
+    """A row: one training, or a head for this share of mu^2 and from there on the network."""
+    if share:
+        trainings = after_head(arena, learner, search, epsilon, kappa, share)
+        name, seed = f"head for {share:g}", f"after a head {share} {kappa} {epsilon}"
+        words = f"{kappa:g}", ""
+    else:
+        centred = arena.constants.network is None
+        ask = ask_for("", arena, learner, epsilon, kappa or None, search, centred)
+        trainings = [training_for(arena, ask)]
+        kappa = kappa or prior_of_learner(learner.name, centred).median
+        seed = f"{name} {kappa} {epsilon}"
+        steps = f"{trainings[0].hyper.steps}"
+        words = "–" if learner.searches is None else f"{kappa:g}", steps
+    right, seconds = [], []
     for repeat in range(repeats):
-        start = time.process_time()
-        weights = trained(arena, training, f"{name} {kappa} {epsilon} {repeat}")
-        seconds.append(time.process_time() - start)
-        found.append(accuracy(arena, weights, learner))
-    at = "–" if learner.searches is None else f"{kappa:g}"
-    cost = f"{np.median(seconds):.0f}"
-    print_row(name, at, f"{epsilon:g}", mean_and_sd(found), cost, training.hyper.steps)
+        data, began = arena.train, time.process_time()
+        for place, training in enumerate(trainings):
+            stream = f"{seed} {repeat}" + f" {place}" * bool(share)
+            meter = PublicMeter(training.declared.draws, arena, stream)
+            if isinstance(training.learner, FineTune) and training.learner.uses_public_gradient:
+                worth = worth_of(training, data, meter, arena.resources)
+                data = replace(data, worth=worth)
+            weights = training.run(data, meter, arena.resources)
+            data = replace(data, start=weights[-1])
+        seconds.append(time.process_time() - began)
+        right.append(accuracy(arena, weights, trainings[-1].learner))
+    at, steps = words
+    print_row(name, at, f"{epsilon:g}", mean_and_sd(right), f"{np.median(seconds):.0f}", steps)
 
 
 def after_head(
-    arena: Arena,
-    learner: Learner,
-    search: Search,
-    epsilon: float,
-    kappa: float,
-    repeats: int,
-    share: float,
-) -> None:
+    arena: Arena, learner: Learner, search: Search, epsilon: float, kappa: float, share: float
+) -> Sequence[Training]:
     """A head for this share of mu^2, and the network from there on for what is left."""
     assert isinstance(learner, FineTune)
     delta = arena.constants.delta
     delta0 = booking.delta0_of(delta, booking.FINAL, booking.SAMPLED_SHARE) if share < 1.0 else 0.0
     mu = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
     public: Literal["gradient", "none"] = "gradient" if learner.uses_public_gradient else "none"
-    head = training_of_head(
-        head_of(learner.bias, learner.link, learner.augment, public, learner.look),
-        Entry(share**0.5 * mu),
-        arena.constants,
+    section = head_of(learner.bias, learner.link, learner.augment, public, learner.look)
+    head = training_of_head(section, Entry(share**0.5 * mu), arena.constants)
+    if share == 1.0:
+        return [head]
+    left = Entry(gdp.remaining(mu, [share**0.5 * mu]), delta0=delta0)
+    above = learner.model_copy(update={"head": BOUGHT})
+    ask = ask_for("", arena, above, left, kappa or AFTER_HEAD.median, search)
+    return [head, training_for(arena, ask)]
+
+
+def activations(head: Arena, until: str, cache: Path | None) -> Arena:
+    """The same records where the frozen part of the network ends."""
+    rows, labels = extracted(until, cache)
+    network = network_of(IMAGES_96.model, until, IMAGES_96.image_size, "bundled")
+    order, count = np.random.default_rng(0).permutation(len(labels)), len(head.train.labels)
+    train, test = cut(rows[order], labels[order], count)
+    assert np.array_equal(train.labels, head.train.labels), "arena.py cuts the data in another way"
+    constants = replace(head.constants, dimension=math.prod(network.shape), network=network)
+    return replace(
+        head, train=replace(train, units=head.train.units), test=test, constants=constants
     )
-    network = head
-    if share < 1.0:
-        space = Space(search, learner.model_copy(update={"head": BOUGHT}), arena.constants)
-        left = gdp.remaining(mu, [share**0.5 * mu])
-        r = space.r(kappa or AFTER_HEAD.median, left)
-        network = training_of(space, r, Entry(left, delta0=delta0))
-    found, seconds = [], []
-    for repeat in range(repeats):
-        name, data = f"after a head {share} {kappa} {epsilon} {repeat}", arena.train
-        start = time.process_time()
-        for place, training in enumerate((head, network)[: 1 + (share < 1.0)]):
-            meter = PublicMeter(training.declared.draws, arena, f"{name} {place}")
-            if isinstance(training.learner, FineTune) and training.learner.uses_public_gradient:
-                worth = worth_of(training, data, meter, arena.resources)
-                data = replace(data, worth=worth)
-            weights = training.run(data, meter, arena.resources)
-            data = replace(data, start=weights[-1])
-        seconds.append(time.process_time() - start)
-        found.append(accuracy(arena, weights, network.learner))
-    cost = f"{np.median(seconds):.0f}"
-    print_row(f"head for {share:g}", f"{kappa:g}", f"{epsilon:g}", mean_and_sd(found), cost, "")
+
+
+def extracted(until: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    file = None if cache is None else cache / f"mnist5k-{until}-{IMAGES_96.image_size}.npz"
+    if file is None or not file.exists():
+        source = open_source("mnist5k")
+        network = encoder(IMAGES_96.model_copy(update={"until": until}), source, threads=2)
+        images = [source.read(index) for index in range(len(source.labels))]
+        rows = encoded(network, images).astype(np.float32)
+        labels = np.asarray(source.labels, np.int64)
+        if file is None:
+            return rows, labels
+        np.savez(file, features=rows, labels=labels)
+    with np.load(file) as arrays:
+        return arrays["features"], arrays["labels"]
+
+
+def beside(arena: Arena, count: int) -> Arena:
+    """The arena without its first records, which are public, and the head that they train."""
+    if not count:
+        return arena
+    sample = Data(arena.train.features[:count], arena.train.labels[:count])
+    private, head = first(arena, slice(count, None)), FineTune(trains="head", bias=True)
+    seen = weights_of(head).seen_by_head(head, private.constants)
+    start, claim = public_head.fit_public_head(sample, arena.constants.classes, seen)
+    return replace(private, train=replace(private.train, sample=sample, start=start, claim=claim))
 
 
 if __name__ == "__main__":

@@ -13,26 +13,22 @@ with the CPU seconds of one training.
 from __future__ import annotations
 
 import math
-from itertools import product
+from typing import Any
 
 import numpy as np
-from arena import DELTA, with_units
-from finetune import after_head, beside, compared
+from arena import LENGTH, arena_of, cut, encoded, with_units
+from finetune import COLUMNS, TUNED, beside, compare, compare_each
 from terminal import print_head, read_options
 
 from dpladder.config.features_sections import Features
 from dpladder.config.learners import learner_of
-from dpladder.config.model import Resources
 from dpladder.config.sources import GENRES
 from dpladder.config.sweep_sections import Search
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map
 from dpladder.data.datasets import open_source
-from dpladder.learn.data import Data
-from dpladder.learn.interface import Constants
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.network.cut import text_network_of
-from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena
 
 CUTS = {"last_block": "encoder.layer.4"}
@@ -41,7 +37,7 @@ ADAPTED = {"rank": 4, "targets": ["*.query", "*.value"]}
 
 
 def main() -> None:
-    asked = read_options(
+    options = read_options(
         __doc__,
         verses=1500,
         tokens=32,
@@ -52,47 +48,39 @@ def main() -> None:
         repeats=1,
         shares=list[float],
         public=0,
-        typical=32.0,
+        typical=LENGTH,
     )
-    print_head("learner", "kappa", "total", "test accuracy, mean and sd", "CPU seconds", "steps")
-    for trains in asked.trains:
-        arena = beside(arena_of(asked.verses, asked.tokens, trains, asked.typical), asked.public)
-        for epsilon in asked.epsilons:
+    few = Search(steps=(options.steps, options.steps))
+    public = {"public": "gradient"} if options.public else {}
+    print_head(*COLUMNS)
+    for trains in options.trains:
+        whole = arena_of_verses(options.verses, options.tokens, trains, options.typical)
+        arena = beside(whole, options.public)
+        for epsilon in options.epsilons:
             if trains == "head":
-                compared("head", arena, Descent(), Search(), epsilon, 0.0, asked.repeats)
+                compare("head", arena, Descent(), Search(), epsilon, 0.0, options.repeats)
                 continue
-            values = {"name": "dp_finetune", "trains": trains, "bias": True, "sampling_rate": 0.25}
-            values |= {"public": "gradient"} if asked.public else {}
-            learner = learner_of(values | ({"lora": ADAPTED} if trains == "lora" else {}))
-            few = Search(steps=(asked.steps, asked.steps))
-            for kappa, share in product(asked.kappas, asked.shares):
-                after_head(arena, learner, few, epsilon, kappa, asked.repeats, share)
-            for kappa in asked.kappas if not asked.shares else ():
-                compared(trains, arena, learner, few, epsilon, kappa, asked.repeats)
+            adapters = {"lora": ADAPTED} if trains == "lora" else {}
+            learner = learner_of(TUNED | {"trains": trains} | public | adapters)
+            compare_each(arena, trains, learner, few, epsilon, options)
 
 
-def arena_of(count: int, tokens: int, trains: str, typical: float = 32.0) -> Arena:
+def arena_of_verses(count: int, tokens: int, trains: str, typical: float) -> Arena:
     """Verses as a training sees them: pooled features at the public length, or activations at a
     cut."""
     until = None if trains == "head" else CUTS.get(trains, BELOW)
     features = Features(model="minilm", tokens=tokens, batch_size=25, until=until)
     source = open_source(f"kjv:{count}")
-    network = encoder(features, source, threads=1)
-    records = [network.load(source.read(index), 0) for index in range(count)]
-    batches = (np.stack(records[start : start + 25]) for start in range(0, count, 25))
-    rows = np.concatenate(list(network.encode(batches))).astype(np.float16 if until else np.float32)
-    labels = np.array([GENRES.index(label) for label in source.labels], np.int64)
-    cut, seen = None if until is None else text_network_of(features), Map(None, None, 32.0)
-    kept = count * 4 // 5
-    train, test = (
-        Data(rows[part] if cut else seen(rows[part]), labels[part])
-        for part in (slice(kept), slice(kept, None))
-    )
-    width = math.prod(cut.shape) if cut else rows.shape[1]
-    length = typical if cut else 32.0
-    constants = Constants(kept, len(GENRES), width, delta=DELTA, length=length, network=cut)
-    terms = Terms("verses", "add_remove", "record", 1, DELTA, "given", mode="research")
-    return with_units(Arena(train, test, constants, terms, Resources(threads=1), 0))
+    texts = [source.read(index) for index in range(count)]
+    rows = encoded(encoder(features, source, threads=1), texts)
+    labels, train = [GENRES.index(label) for label in source.labels], count * 4 // 5
+    if until is None:
+        parts = cut(np.asarray(Map(length=LENGTH)(rows)), labels, train)
+        return with_units(arena_of("verses", *parts, len(GENRES)))
+    network = text_network_of(features)
+    facts: dict[str, Any] = {"network": network, "dimension": math.prod(network.shape)}
+    parts = cut(rows.astype(np.float16), labels, train)
+    return with_units(arena_of("verses", *parts, len(GENRES), length=typical, **facts))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ ALONE, GUIDED = head_of(True, "softmax", 1), head_of(True, "softmax", 1, "gradie
 
 
 def main() -> None:
-    asked = read_options(
+    options = read_options(
         __doc__,
         samples=[200],
         epsilons=[0.25, 0.5, 1.0, 2.0, 4.0],
@@ -48,9 +48,10 @@ def main() -> None:
         until=UNTIL,
         cache=Path,
     )
-    cut = activations(with_units(load("mnist5k", asked.cache, 1, 0)), asked.until, asked.cache)
-    for count in asked.samples:
-        arena = beside(put_out(cut, own_tensors(cut, count, asked.tune)), count)
+    images = with_units(load("mnist5k", options.cache, threads=1))
+    cut = activations(images, options.until, options.cache)
+    for count in options.samples:
+        arena = beside(put_out(cut, tuned_tensors(cut, count, options.tune)), count)
         start, sample = arena.train.start, arena.train.sample
         assert start is not None
         assert sample is not None
@@ -60,22 +61,27 @@ def main() -> None:
             f"directions with the mean {linear.directions(seen):.1f}, without "
             f"{linear.effective_width_of_differences(seen):.1f}"
         )
-        for epsilon in asked.epsilons:
+        for epsilon in options.epsilons:
             for learner in (ALONE, GUIDED):
-                found = accuracies(arena, learner, epsilon, asked.repeats)
-                error = np.std(found, ddof=1) / len(found) ** 0.5
-                told = f"{np.mean(found):.3f} ± {error:.3f}"
-                print_row(count, learner.public, f"{epsilon:g}", told)
+                entry, right = Entry(gdp.mu_from_epsilon(epsilon, arena.constants.delta)), []
+                training = training_of_head(learner, entry, arena.constants)
+                for again in range(options.repeats):
+                    name = f"{learner.public} {epsilon} {again} {arena.constants.n0}"
+                    right.append(accuracy(arena, trained(arena, training, name), ALONE))
+                error = np.std(right, ddof=1) / len(right) ** 0.5
+                cell = f"{np.mean(right):.3f} ± {error:.3f}"
+                print_row(count, learner.public, f"{epsilon:g}", cell)
 
 
-def own_tensors(cut: Arena, count: int, epochs: int) -> Mapping[str, Tensor]:
+def tuned_tensors(cut: Arena, count: int, epochs: int) -> Mapping[str, Tensor]:
     """Those of the network that the first so many records train; none without an epoch."""
     if not epochs:
         return {}
     sample = Data(cut.train.features[:count], cut.train.labels[:count])
-    found = tune_network(sample, cut.constants, epochs, cut.resources)
-    print(f"tuned for {found.epochs} epochs; of those held out right: {np.round(found.right, 3)}")
-    return found.tensors
+    network = tune_network(sample, cut.constants, epochs, cut.resources)
+    right = np.round(network.right, 3)
+    print(f"tuned for {network.epochs} epochs; of those held out right: {right}")
+    return network.tensors
 
 
 def put_out(arena: Arena, tensors: Mapping[str, Tensor]) -> Arena:
@@ -90,18 +96,9 @@ def put_out(arena: Arena, tensors: Mapping[str, Tensor]) -> Arena:
         parts = (torch.from_numpy(rows[first : first + 250]) for first in range(0, len(rows), 250))
         return np.concatenate([module.pooled(part).numpy() for part in parts])
 
-    train, test = (
-        replace(data, features=seen(data.features)) for data in (arena.train, arena.test)
-    )
+    train, test = (replace(one, features=seen(one.features)) for one in (arena.train, arena.test))
     constants = replace(arena.constants, network=None, dimension=train.features.shape[1])
     return replace(arena, train=train, test=test, constants=constants)
-
-
-def accuracies(arena: Arena, learner: FineTune, epsilon: float, repeats: int) -> list[float]:
-    mu = gdp.mu_from_epsilon(epsilon, arena.constants.delta)
-    training = training_of_head(learner, Entry(mu), arena.constants)
-    names = [f"{learner.public} {epsilon} {again} {arena.constants.n0}" for again in range(repeats)]
-    return [accuracy(arena, trained(arena, training, name), ALONE) for name in names]
 
 
 if __name__ == "__main__":

@@ -51,13 +51,13 @@ class Hump:
 
 
 def main() -> None:
-    asked = read_options(__doc__, surfaces=list[Path], learner="dp_gd")
-    found = {surface.name: hump(surface) for surface in surfaces(asked.surfaces)}
-    for name, one in found.items():
+    options = read_options(__doc__, surfaces=list[Path], learner="dp_gd")
+    humps = {surface.name: hump(surface) for surface in surfaces(options.surfaces)}
+    for name, one in humps.items():
         print(f"{name:24} {math.exp(one.place):.2f}, {one.height:.3f} high")
     for centred in (True, False):
-        own = [one for name, one in found.items() if name.endswith(" none") != centred]
-        write(asked.learner, centred, *fitted(own))
+        of_kind = [one for name, one in humps.items() if name.endswith(" none") != centred]
+        write(options.learner, centred, *fitted(of_kind))
 
 
 def fitted(humps: Sequence[Hump]) -> tuple[float, float]:
@@ -77,7 +77,7 @@ def surfaces(paths: Iterable[Path]) -> list[Surface]:
         with path.open(encoding="utf-8") as file:
             for line in csv.DictReader(file):
                 lines.setdefault(f"{line['data']} {line['centre']}", []).append(line)
-    return [_surface(name, own) for name, own in lines.items()]
+    return [_surface(name, of_data) for name, of_data in lines.items()]
 
 
 def _surface(name: str, lines: list[dict[str, str]]) -> Surface:
@@ -95,8 +95,8 @@ def _surface(name: str, lines: list[dict[str, str]]) -> Surface:
 
 
 def shape(away: Floats) -> Floats:
-    found: Floats = np.exp(-(away**2) / (2 * HUMP_WIDTH**2))
-    return found
+    height: Floats = np.exp(-(away**2) / (2 * HUMP_WIDTH**2))
+    return height
 
 
 def hump(surface: Surface) -> Hump:
@@ -109,18 +109,18 @@ def _hump(surface: Surface, place: float) -> Hump:
     missed, heights = 0.0, []
     for strength, kappas, test in zip(surface.strengths, surface.kappas, surface.test, strict=True):
         if strength >= WEAKEST:
-            own = shape(np.log(kappas) - place)
-            slope, level = np.polyfit(own, test, 1)
+            shapes = shape(np.log(kappas) - place)
+            slope, level = np.polyfit(shapes, test, 1)
             if slope < 0:  # no hump but a dent
                 slope, level = 0.0, test.mean()
-            missed += float(((slope * own + level - test) ** 2).sum())
+            missed += float(((slope * shapes + level - test) ** 2).sum())
             heights.append(slope)
     return Hump(place, float(np.mean(heights)), missed)
 
 
 def write(learner: str, centred: bool, median: float, factor: float) -> None:
     path = Path(prior.__file__).with_name(prior.TABLE)
-    known = {key: (held.median, held.factor) for key, held in prior.fitted_priors().items()}
+    known = {key: (one.median, one.factor) for key, one in prior.fitted_priors().items()}
     known[learner, centred] = (round(median, 2), round(factor, 2))
     prior.fitted_priors.cache_clear()
     with path.open("w", newline="") as file:

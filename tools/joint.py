@@ -21,7 +21,7 @@ from dpladder.config.sweep_sections import Search
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.research.contest import Arena, Competitor, contest, oracle
 from dpladder.research.joint import Joint, learner_variants, total_beside
-from dpladder.search.protocol import Setting, searcher_of
+from dpladder.search.protocol import Searcher, Setting, searcher_of
 from dpladder.searches.papernot_steinke.section import PapernotSteinke
 
 PLAIN = FineTune(trains="all", bias=True)
@@ -31,17 +31,15 @@ GRID, AGAIN = 5, 2
 
 
 def main() -> None:
-    asked = read_options(__doc__, epsilons=[8.0], repeats=4, records=400, trials=3)
-    arena = activations(asked.records)
+    options = read_options(__doc__, epsilons=[8.0], repeats=4, records=400, trials=3)
+    arena = activations(options.records)
     print_head("total ε", "search", "test accuracy", "trainings", "CPU s")
-    for epsilon in asked.epsilons:
-        for found in contest(arena, entries(arena, epsilon, asked.trials), asked.repeats):
-            told = (
-                f"{found.mean:.3f} ± {found.sd:.3f} | {found.trainings:.1f} | {found.seconds:.0f}"
-            )
-            print_row(f"{epsilon:g}", found.name, told)
-        known = oracle(arena, setting_of(arena, epsilon), PLAIN, GRID, AGAIN)
-        print_row(f"{epsilon:g}", f"the best of {GRID} rates, for nothing", known, "", "")
+    for epsilon in options.epsilons:
+        for one in contest(arena, entries(arena, epsilon, options.trials), options.repeats):
+            cells = f"{one.mean:.3f} ± {one.sd:.3f}", f"{one.trainings:.1f}", f"{one.seconds:.0f}"
+            print_row(f"{epsilon:g}", one.name, *cells)
+        best = oracle(arena, setting_of(arena, epsilon), PLAIN, GRID, AGAIN)
+        print_row(f"{epsilon:g}", f"the best of {GRID} rates, for nothing", best, "", "")
 
 
 def entries(arena: Arena, epsilon: float, trials: int) -> Sequence[Competitor]:
@@ -52,16 +50,14 @@ def entries(arena: Arena, epsilon: float, trials: int) -> Sequence[Competitor]:
         f"{trials} trials of κ": Joint((PLAIN,), trials),
         f"{trials} trials of κ, clip and batch": Joint(together, trials),
     }
-    found = [
-        Competitor(
-            name, way, setting_of(arena, total_beside(epsilon, DELTA, way.number + 1)), PLAIN
-        )
-        for name, way in ways.items()
-    ]
+    searches: dict[str, tuple[Searcher, float]] = {
+        name: (way, total_beside(epsilon, DELTA, way.number + 1)) for name, way in ways.items()
+    }
     secret = searcher_of(PapernotSteinke(mean=4.0, padded=False))
+    searches["Papernot & Steinke, κ"] = (secret, epsilon)
     return [
-        *found,
-        Competitor("Papernot & Steinke, κ", secret, setting_of(arena, epsilon), PLAIN),
+        Competitor(name, way, setting_of(arena, total), PLAIN)
+        for name, (way, total) in searches.items()
     ]
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from arena import load, stored
+from arena import first, load, load_raw
 from matplotlib.axes import Axes
-from public_sample import GUIDED, Asked, accuracy, beside, trained
-from surfaces import few, measured
+from public_sample import GUIDED, beside, means, trained
+from surfaces import MOST, measured
 from terminal import print_head, print_row, read_options
 
 from dpladder.config.sweep_sections import Search
@@ -55,22 +55,22 @@ class Curve:
 
 
 def main() -> None:
-    asked = read_options(__doc__, cache=Path, repeats=6, folder=Path("docs"))
-    kappas(asked.cache, asked.repeats, asked.folder)
-    lambdas(asked.cache, asked.repeats, asked.folder)
+    options = read_options(__doc__, cache=Path, repeats=6, folder=Path("docs"))
+    kappas(options.cache, options.repeats, options.folder)
+    lambdas(options.cache, options.repeats, options.folder)
 
 
 def kappas(cache: Path | None, repeats: int, folder: Path) -> None:
     over_kappa, over_r = [], []
     for name in SETS:
-        arena = few(load(name, cache, 2, 0, "public"))
+        arena = first(load(name, cache, "public"), slice(MOST))
         space = Space(Search(), Descent(), arena.constants)
         cells = measured(name, "public", arena, Descent(), KAPPAS, repeats)
         for mu in sorted({cell.mu for cell in cells if cell.n0 * cell.mu >= WEAKEST}):
-            own = [cell for cell in cells if cell.mu == mu]
-            told, test = f"{own[0].n0 * mu:.0f}", [cell.test for cell in own]
-            over_kappa.append(Curve(name, told, [cell.kappa for cell in own], test))
-            over_r.append(Curve(name, told, [space.r(cell.kappa, mu) for cell in own], test))
+            at_mu = [cell for cell in cells if cell.mu == mu]
+            strength, test = f"{at_mu[0].n0 * mu:.0f}", [cell.test for cell in at_mu]
+            over_kappa.append(Curve(name, strength, [cell.kappa for cell in at_mu], test))
+            over_r.append(Curve(name, strength, [space.r(cell.kappa, mu) for cell in at_mu], test))
     law = prior_of_learner("dp_gd", centred=True).median
     print_head("data", "n₀μ", "best r", "best κ", "lost at κ = 1.6")
     for name in SETS:
@@ -108,13 +108,13 @@ def kappas(cache: Path | None, repeats: int, folder: Path) -> None:
 def lambdas(cache: Path | None, repeats: int, folder: Path) -> None:
     curves = []
     for name in SETS:
-        whole = stored(name, cache, 2, 0)
+        whole = load_raw(name, cache)
         for count in SAMPLES:
-            arena = beside(whole, count, "right")
-            found = {factor: scaled(arena, factor, repeats) for factor in FACTORS}
+            arena = beside(whole, count)
+            rows = zip(*(scaled(arena, factor, repeats) for factor in FACTORS), strict=True)
             curves += [
-                Curve(name, f"{count}, {epsilon:g}", FACTORS, [found[c][place] for c in FACTORS])
-                for place, epsilon in enumerate(EPSILONS)
+                Curve(name, f"{count}, {epsilon:g}", FACTORS, row)
+                for epsilon, row in zip(EPSILONS, rows, strict=True)
             ]
     print()
     print_head("c", *(f"{c:g}" for c in FACTORS))
@@ -134,12 +134,11 @@ def scaled(arena: Arena, factor: float, repeats: int) -> list[float]:
     """Accuracy by total, with lambda times a factor."""
     plain = guide.weight
 
-    def weight(*given: object) -> float:
-        return factor * plain(*given)  # type: ignore[arg-type]
+    def weight(*arguments: object) -> float:
+        return factor * plain(*arguments)  # type: ignore[arg-type]
 
     with mock.patch.object(guide, "weight", weight):
-        asked = Asked([*EPSILONS], repeats, 0)
-        return accuracy(trained(arena, GUIDED, asked), arena, asked)
+        return means(arena, trained(arena, GUIDED, EPSILONS, repeats), repeats)
 
 
 def draw(axes: Axes, curves: Sequence[Curve]) -> None:

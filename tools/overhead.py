@@ -57,11 +57,11 @@ WIDE = 200  # features, above which these take minutes
 SLOW = ("dp_mlp", "dp_ls", "dp_newton", "dp_fc")
 PLAIN, PLAIN_MLP = "plain descent, no privacy", "plain descent of two layers"
 ONCE = {"one_step": 1, "dp_prototypes": 1, "dp_ls": 1, "dp_newton": NEWTON}
-VARIANTS: dict[str, dict[str, str | int]] = {
-    "hyfree_dp, losses at every step": {"name": "hyfree_dp", "every": 1}
-}
 # Those of a network are timed in bench_finetune.py.
-LEARNT = [name for name in METHODS if not isinstance(learner_of({"name": name}), Tuning)]
+LEARNT: dict[str, dict[str, object]] = {
+    name: {"name": name} for name in METHODS if not isinstance(learner_of({"name": name}), Tuning)
+}
+LEARNT["hyfree_dp, losses at every step"] = {"name": "hyfree_dp", "every": 1}
 SEARCHED = (
     *("prior", "ladder", HYPERPARAMETER_FREE, "naive_composition", "koskela_kulkarni"),
     *("papernot_steinke", "liu_talwar", "dp_hypo", "propose_test"),
@@ -70,35 +70,31 @@ DEMO = ((0.05, 3), (0.1, 3))
 
 
 def main() -> None:
-    asked = read_options(__doc__, records=4000, rounds=5, repeats=10, epsilon=4.0, cache=Path)
+    options = read_options(__doc__, records=4000, rounds=5, repeats=10, epsilon=4.0, cache=Path)
     warnings.filterwarnings("ignore", category=UserWarning)
     torch.set_num_threads(1)
     print_head("way", "steps", *(f"{width} features" for width in WIDTHS))
-    of_learners(asked.records, asked.rounds)
+    # each width in turn, and every way of it in turn, so that all see the machine alike
+    spent = {width: least(ways(options.records, width), options.rounds) for width in WIDTHS}
+    for way in spent[min(WIDTHS)]:
+        than = PLAIN_MLP if way == "dp_mlp" else PLAIN
+        cells = [f"{by[way] / by[than]:.2f}" if way in by else "–" for by in spent.values()]
+        print_row(way, ONCE.get(way, STEPS), *cells)
     print()
     print_head("search", "trainings", "CPU time")
-    of_searches(load("mnist5k", asked.cache, 1, 0), asked.epsilon, asked.repeats)
+    time_searches(load("mnist5k", options.cache, threads=1), options.epsilon, options.repeats)
 
 
-def of_learners(records: int, rounds: int) -> None:
-    """Each width in turn, and every way of it in turn, so that all see the machine alike."""
-    found = {width: least(ways(records, width), rounds) for width in WIDTHS}
-    for way in found[min(WIDTHS)]:
-        than = PLAIN_MLP if way == "dp_mlp" else PLAIN
-        cells = [f"{own[way] / own[than]:.2f}" if way in own else "–" for own in found.values()]
-        print_row(way, ONCE.get(way, STEPS), *cells)
-
-
-def least(asked: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+def least(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
     """CPU seconds of each, at the least of the rounds that it is worth."""
-    found: dict[str, list[float]] = {way: [] for way in asked}
+    spent: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(rounds):
-        for way, run in asked.items():
-            if sum(found[way]) < ENOUGH:
+        for way, run in ways.items():
+            if sum(spent[way]) < ENOUGH:
                 start = time.process_time()
                 run()
-                found[way].append(time.process_time() - start)
-    return {way: min(spent) for way, spent in found.items()}
+                spent[way].append(time.process_time() - start)
+    return {way: min(seconds) for way, seconds in spent.items()}
 
 
 def ways(records: int, width: int) -> dict[str, Callable[[], object]]:
@@ -107,21 +103,29 @@ def ways(records: int, width: int) -> dict[str, Callable[[], object]]:
     data = Data(features, random.integers(0, CLASSES, records))
     x, y = torch.from_numpy(features), torch.from_numpy(data.labels)
     constants = Constants(n0=records, classes=CLASSES, dimension=width)
-    few = [name for name in LEARNT if width < WIDE or name not in SLOW]
-    asked = {name: {"name": name} for name in few} | VARIANTS
     head = nn.Linear(width, CLASSES, bias=False)
-    found: dict[str, Callable[[], object]] = {
-        PLAIN: partial(plain, head, x, y),
-        "Opacus, ghost clipping": partial(repeated, partial(opacus_ghost, x, y)),
-        "Opacus, hooks": partial(repeated, partial(opacus_hooks, x, y)),
-        **{way: partial(trained, section, data, constants) for way, section in asked.items()},
+    runs: dict[str, Callable[[], object]] = {
+        PLAIN: partial(descend, head, x, y),
+        "Opacus, ghost clipping": partial(repeated, opacus_ghost, x, y),
+        "Opacus, hooks": partial(repeated, opacus_hooks, x, y),
+        **{
+            way: partial(train_released, section, data, constants)
+            for way, section in LEARNT.items()
+            if width < WIDE or way not in SLOW
+        },
     }
-    if "dp_mlp" in few:
-        found[PLAIN_MLP] = partial(plain, Perceptron(layers(HiddenLayer(), constants), False), x, y)
-    return found
+    if width < WIDE:
+        layers_plain = Perceptron(layers(HiddenLayer(), constants), False)
+        runs[PLAIN_MLP] = partial(descend, layers_plain, x, y)
+    return runs
 
 
-def plain(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> None:
+def repeated(step: Callable[..., None], x: torch.Tensor, y: torch.Tensor) -> None:
+    for _ in range(STEPS):
+        step(x, y)
+
+
+def descend(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     for _ in range(STEPS):
         optimizer.zero_grad()
@@ -129,12 +133,7 @@ def plain(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> None:
         optimizer.step()
 
 
-def repeated(step: Callable[[], object]) -> None:
-    for _ in range(STEPS):
-        step()
-
-
-def trained(section: Mapping[str, object], data: Data, constants: Constants) -> None:
+def train_released(section: Mapping[str, object], data: Data, constants: Constants) -> None:
     """A whole training as a release makes it, its hardened noise and loading of the records
     included."""
     learner = learner_of(section)
@@ -143,25 +142,24 @@ def trained(section: Mapping[str, object], data: Data, constants: Constants) -> 
     train(data, hyper, learner, constants, meter, Resources(threads=1, mem_mb=8000))
 
 
-def of_searches(arena: Arena, epsilon: float, repeats: int) -> None:
+def time_searches(arena: Arena, epsilon: float, repeats: int) -> None:
     """What they ask for, trained and scored: nothing here is secret, so none is padded."""
     setting = Setting(epsilon, with_prior(Search(), Descent(), True), arena.constants, centred=True)
-    asked = {name: entry(name, setting, Descent()) for name in SEARCHED}
-    asked["two rungs of three"] = replace(asked["ladder"], name="demo", way=LadderSearcher(DEMO))
-    least({"": partial(searched, arena, asked["prior"], 0)}, 1)  # warm up
-    each = {
-        name: [searched(arena, one, again) for again in range(repeats)]
-        for name, one in asked.items()
+    entries = {name: entry(name, setting, Descent()) for name in SEARCHED}
+    two = replace(entries["ladder"], name="demo", way=LadderSearcher(DEMO))
+    entries["two rungs of three"] = two
+    search(arena, entries["prior"], 0)  # warm up
+    means = {
+        name: np.mean([search(arena, one, again) for again in range(repeats)], axis=0)
+        for name, one in entries.items()
     }
-    means = {name: np.mean(found, axis=0) for name, found in each.items()}
     for name, (trainings, seconds) in means.items():
         print_row(name, f"{trainings:.1f}", f"{seconds / means['prior'][1]:.1f}")
 
 
-def searched(arena: Arena, one: Competitor, repeat: int) -> tuple[float, float]:
+def search(arena: Arena, one: Competitor, repeat: int) -> tuple[float, float]:
     """Trainings, and CPU seconds."""
-    run = start_search(arena, one, repeat)
-    start = time.process_time()
+    run, start = start_search(arena, one, repeat), time.process_time()
     while run.asks:
         answer(arena, [run])
     return run.trainings, time.process_time() - start

@@ -32,8 +32,6 @@ import yaml
 ROOT = Path(__file__).parents[1]
 TABLE, PAGE = ROOT / "tools" / "papers.yaml", ROOT / "docs" / "reproductions.md"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-
-
 MEASURED, REHEARSED, NOT_RUN = "measured", "rehearsed", "not run"
 
 
@@ -102,43 +100,31 @@ def fetched(address: str, folder: Path, _: Path) -> bool:
     return (folder.is_dir() and any(folder.iterdir())) or reached(address)
 
 
-def lies(name: str, data: Path) -> bool:
-    return (data / name).is_dir()
-
-
-def published(name: str, address: str) -> Need:
-    """A data set that torchvision fetches."""
-    host = address.split("/")[2]
-    return Need(f"{name} (from {host})", partial(fetched, address, CACHE / "dpladder" / name))
-
-
-def weights(name: str) -> Need:
-    folder = CACHE / "huggingface" / "hub" / f"models--{name.replace('/', '--')}"
-    return Need(
-        f"weights {name} (from huggingface.co)", partial(fetched, "https://huggingface.co", folder)
-    )
-
-
 def by_hand(name: str) -> Need:
-    return Need(f"data/{name}", partial(lies, name))
+    return Need(f"data/{name}", lambda data: (data / name).is_dir())
 
 
-TORONTO = "https://www.cs.toronto.edu/~kriz/cifar.html"
 GPU = Need("a GPU", has_gpu)
-NEEDS = {
-    "GPU": GPU,
-    "CIFAR10": published("CIFAR10", TORONTO),
-    "CIFAR100": published("CIFAR100", TORONTO),
-    "STL10": published("STL10", "https://ai.stanford.edu/~acoates/stl10/"),
-    "MNIST": published("MNIST", "https://ossci-datasets.s3.amazonaws.com/mnist/"),
+TORCHVISION = {
+    "CIFAR10": "https://www.cs.toronto.edu/~kriz/cifar.html",
+    "CIFAR100": "https://www.cs.toronto.edu/~kriz/cifar.html",
+    "STL10": "https://ai.stanford.edu/~acoates/stl10/",
+    "MNIST": "https://ossci-datasets.s3.amazonaws.com/mnist/",
 }
 
 
 def need_of(name: str) -> Need:
-    """By its name in the table: data/NAME, one of NEEDS, or public weights."""
+    """By its name in the table: GPU, data/NAME, a data set of torchvision, or public weights."""
+    if name == "GPU":
+        return GPU
     if name.startswith("data/"):
         return by_hand(name.removeprefix("data/"))
-    return NEEDS.get(name) or weights(name)
+    if address := TORCHVISION.get(name):
+        met = partial(fetched, address, CACHE / "dpladder" / name)
+        return Need(f"{name} (from {address.split('/')[2]})", met)
+    folder = CACHE / "huggingface" / "hub" / f"models--{name.replace('/', '--')}"
+    met = partial(fetched, "https://huggingface.co", folder)
+    return Need(f"weights {name} (from huggingface.co)", met)
 
 
 def rows_of_page(page: str) -> Iterator[tuple[str, str, str]]:
@@ -155,11 +141,9 @@ def rows_of_table() -> Iterator[Row]:
         yield Row(
             key,
             tuple(ask for ask, status in asks if f"`{key}`" in status),
-            tuple(shlex.split(facts["command"])),
-            tuple(map(need_of, facts.get("needs", ()))),
-            facts.get("shown", ""),
-            facts.get("rehearsed", False),
-            facts.get("pictures", {}),
+            tuple(shlex.split(facts.pop("command"))),
+            tuple(map(need_of, facts.pop("needs", ()))),
+            **facts,
         )
 
 
@@ -167,120 +151,90 @@ ROWS: Sequence[Row] = (*rows_of_table(),)
 
 
 def main() -> int:
+    by_key = {row.key: row for row in ROWS}
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "keys", nargs="*", metavar="KEY", help="rows to make, by the names that --list shows"
-    )
+    parser.add_argument("keys", nargs="*", metavar="KEY")
     parser.add_argument("--list", action="store_true", help="print every row, and make none")
     parser.add_argument("--all", action="store_true", help="also those whose figures a page shows")
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument(
-        "--folder", type=Path, default=ROOT / "papers", help="where all of it is written"
-    )
+    parser.add_argument("--folder", type=Path, default=ROOT / "papers")
     parser.add_argument("--data", type=Path, default=ROOT / "data")
     parser.add_argument("--pictures", type=Path, help="where pictures of the page are renewed")
-    asked = parser.parse_args()
-    known = {row.key: row for row in ROWS}
-    if unknown := [key for key in asked.keys if key not in known]:
-        parser.error(f"no row is called {', '.join(unknown)}. They are {', '.join(known)}.")
-    rows = [known[key] for key in asked.keys] or [
-        row for row in ROWS if asked.all or row.status != MEASURED
-    ]
-    if asked.list:
-        print("\n".join(listed(ROWS)))
+    options = parser.parse_args()
+    if unknown := [key for key in options.keys if key not in by_key]:
+        parser.error(f"no row is called {', '.join(unknown)}. They are {', '.join(by_key)}.")
+    if options.list:
+        for row in ROWS:
+            needs = ", ".join(need.about for need in row.needs) or "PyPI alone"
+            print(f"{row.key} ({row.status}): {'; '.join(row.asks)}")
+            print(f"    needs {needs}\n    {row.written}")
         return 0
-    outcomes = made(rows, asked.folder.absolute(), asked.data.absolute(), asked.cores)
-    if asked.pictures:
-        shown(outcomes, asked.folder, asked.pictures)
+    rows = [by_key[key] for key in options.keys] or [
+        row for row in ROWS if options.all or row.status != MEASURED
+    ]
+    outcomes = make_rows(rows, options.folder.absolute(), options.data.absolute(), options.cores)
+    if options.pictures:
+        copy_pictures(outcomes, options.folder, options.pictures)
     return any(outcome.state == "failed" for outcome in outcomes)
 
 
-def shown(outcomes: Sequence[Outcome], folder: Path, pictures: Path) -> None:
-    """Copies the pictures of what was made."""
+def copy_pictures(outcomes: Sequence[Outcome], folder: Path, pictures: Path) -> None:
     for row in (outcome.row for outcome in outcomes if outcome.state == "made"):
-        for name, made_at in row.pictures.items():
-            shutil.copyfile(folder / row.key / made_at, pictures / name)
+        for name, source in row.pictures.items():
+            shutil.copyfile(folder / row.key / source, pictures / name)
 
 
-def listed(rows: Sequence[Row]) -> list[str]:
-    """One row's lines after the other's: what it asks, what it needs, its command."""
-    lines = []
-    for row in rows:
-        needs = ", ".join(need.about for need in row.needs) or "PyPI alone"
-        lines += [f"{row.key} ({row.status}): {'; '.join(row.asks)}"]
-        lines += [f"    needs {needs}", f"    {row.written}"]
-    return lines
-
-
-def made(rows: Sequence[Row], folder: Path, data: Path, cores: int) -> list[Outcome]:
+def make_rows(rows: Sequence[Row], folder: Path, data: Path, cores: int) -> list[Outcome]:
     """All of them in turn; the table is written after each, so that whoever looks sees how far it
     is."""
     outcomes = []
+    lines = ["| row | what it asks | state | where, or why |", "|---|---|---|---|"]
+    folder.mkdir(parents=True, exist_ok=True)
     for number, row in enumerate(rows, 1):
         print(f"{number} of {len(rows)}: {row.key}", flush=True)
         missing = [need.about for need in row.needs if not need.met(data)]
         if missing:
-            outcomes.append(Outcome(row, "left out", f"not here: {', '.join(missing)}"))
+            outcome = Outcome(row, "left out", f"not here: {', '.join(missing)}")
         else:
-            outcomes.append(one(row, folder / row.key, data, cores))
-        print(f"    {outcomes[-1].state}: {outcomes[-1].about}", flush=True)
-        told(outcomes, folder)
+            outcome = make_row(row, folder / row.key, data, cores)
+        print(f"    {outcome.state}: {outcome.about}", flush=True)
+        lines.append(f"| {row.key} | {'; '.join(row.asks)} | {outcome.state} | {outcome.about} |")
+        (folder / "papers.md").write_text("\n".join([*lines, ""]), "utf-8")
+        outcomes.append(outcome)
     print(f"{folder / 'papers.md'} has them all")
     return outcomes
 
 
-def one(row: Row, place: Path, data: Path, cores: int) -> Outcome:
+def make_row(row: Row, place: Path, data: Path, cores: int) -> Outcome:
+    """In a home of its own: what one row declares public may be private to another, and limits are
+    for life."""
     place.mkdir(parents=True, exist_ok=True)
     if data.is_dir() and not (place / "data").exists():
         (place / "data").symlink_to(data)
-    log, start = place / "log.txt", time.monotonic()
+    paths = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    env = os.environ | {
+        "DPLADDER_HOME": str(place / "home"),
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
+    command, log, start = command_of(row, cores), place / "log.txt", time.monotonic()
     with log.open("w", encoding="utf-8") as file:
-        found = subprocess.run(
-            command_of(row, cores),
-            cwd=place,
-            env=environment(place),
-            stdout=file,
-            stderr=file,
-            check=False,
-        )
+        code = subprocess.run(
+            command, cwd=place, env=env, stdout=file, stderr=file, check=False
+        ).returncode
     spent = f"after {time.monotonic() - start:.0f} s"
-    if found.returncode:
-        return Outcome(row, "failed", f"{spent} with exit code {found.returncode}; {log} says why")
+    if code:
+        return Outcome(row, "failed", f"{spent} with exit code {code}; {log} says why")
     return Outcome(row, "made", f"{spent}, in {place}")
 
 
 def command_of(row: Row, cores: int) -> list[str]:
-    program, first, *others = row.command
-    whole = [
-        str(ROOT / word) if word.endswith((".yaml", ".py")) else word for word in (first, *others)
-    ]
+    program, *words = row.command
+    whole = [str(ROOT / word) if word.endswith((".yaml", ".py")) else word for word in words]
     if program == "dpladder":
         return [sys.executable, "-m", "dpladder.cli", *whole, "--cores", str(cores)]
     return [sys.executable, *whole]
-
-
-def environment(place: Path) -> Mapping[str, str]:
-    """A home of its own: what one row declares public may be private to another, and limits are for
-    life."""
-    paths = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {
-        **os.environ,
-        "DPLADDER_HOME": str(place / "home"),
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
-
-
-def told(outcomes: Sequence[Outcome], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = ["| row | what it asks | state | where, or why |", "|---|---|---|---|"]
-    for outcome in outcomes:
-        lines += [
-            f"| {outcome.row.key} | {'; '.join(outcome.row.asks)} | {outcome.state} | "
-            f"{outcome.about} |"
-        ]
-    (folder / "papers.md").write_text("\n".join([*lines, ""]), "utf-8")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import yaml
-from arena import kept
+from arena import features_of
 from numpy.typing import NDArray
 from terminal import print_head, print_row, read_options, totals
 
@@ -29,61 +29,57 @@ from dpladder.use.model import Model
 
 ROOT = Path(__file__).parents[1]
 TRAINED = 4000
-UNITS = {"pool: mean": {"by": "user", "pool": "mean"}, "cap": {"by": "user"}}
+UNITS: dict[str, dict[str, Any]] = {
+    "pool: mean": {"by": "user", "pool": "mean"},
+    "cap": {"by": "user"},
+}
 
 
 def main() -> None:
-    given = read_options(__doc__, images=[2, 4, 8], epsilons=[0.5, 1.0, 4.0], repeats=3, cache=Path)
-    features, labels = kept("mnist5k", given.cache)
+    options = read_options(
+        __doc__, images=[2, 4, 8], epsilons=[0.5, 1.0, 4.0], repeats=3, cache=Path
+    )
+    features, labels = features_of("mnist5k", options.cache)
     order = np.random.default_rng(0).permutation(len(labels))
-    train, apart = order[:TRAINED], order[TRAINED:]
-    print_head("images", "unit", "told by", *totals(given.epsilons))
-    for images in given.images:
-        private = people(train, labels, images)
-        new = people(apart, labels, images)
-        for name, unit in UNITS.items():
-            cap = {} if "pool" in unit else {"cap": images}
-            cells = [
-                np.mean(
-                    [
-                        right(
-                            trained(features, labels, private, unit | cap, epsilon),
-                            features[new],
-                            labels[new[:, 0]],
-                        )
-                        for _ in range(given.repeats)
-                    ],
-                    axis=0,
-                )
-                for epsilon in given.epsilons
-            ]
-            for row, by in enumerate(("one image", "all images")):
-                print_row(images, name, by, *(float(cell[row]) for cell in cells))
+    print_head("images", "unit", "told by", *totals(options.epsilons))
+    for images in options.images:
+        private = people(order[:TRAINED], labels, images)
+        new = people(order[TRAINED:], labels, images)
+        for name, keys in UNITS.items():
+            unit = keys if "pool" in keys else keys | {"cap": images}
+            cells = []
+            for epsilon in options.epsilons:
+                models = [
+                    trained(features, labels, private, unit, epsilon)
+                    for _ in range(options.repeats)
+                ]
+                right = [shares_right(one, features[new], labels[new[:, 0]]) for one in models]
+                cells.append(np.mean(right, axis=0))
+            for by, row in zip(("one image", "all images"), np.transpose(cells), strict=True):
+                print_row(images, name, by, *map(float, row))
 
 
 def people(indices: NDArray[Any], labels: NDArray[Any], images: int) -> NDArray[Any]:
     """A row for each person: so many of these images, all of one digit."""
-    found = []
-    for digit in range(10):
-        own = indices[labels[indices] == digit]
-        found.append(own[: len(own) // images * images].reshape(-1, images))
-    return np.concatenate(found)
+    by_digit = [indices[labels[indices] == digit] for digit in range(10)]
+    rows = [one[: len(one) // images * images].reshape(-1, images) for one in by_digit]
+    return np.concatenate(rows)
 
 
-def right(model: Model, seen: NDArray[Any], digits: NDArray[Any]) -> tuple[float, float]:
+def shares_right(model: Model, seen: NDArray[Any], digits: NDArray[Any]) -> tuple[float, float]:
     """The share of people who are named rightly, by one image and by all of them. `seen`: people x
     images x features."""
     count, images, width = seen.shape
-    rows, names = seen.reshape(-1, width), [str(digit) for digit in digits]
+    rows, names = seen.reshape(-1, width), digits.astype(str)
     each = model.predict(rows)
-    first = np.mean([said == name for said, name in zip(each.labels[::images], names, strict=True)])
     if model.pooled:
         every = model.predict(rows, users=[str(one) for one in np.repeat(range(count), images)])
-        said = every.labels
+        by_all = np.array(every.labels)
     else:
         odds = each.probabilities.reshape(count, images, -1).mean(axis=1)
-        said = [model.classes[best] for best in odds.argmax(axis=1)]
-    return float(first), float(np.mean([a == b for a, b in zip(said, names, strict=True)]))
+        by_all = np.array(model.classes)[odds.argmax(axis=1)]
+    by_one = np.array(each.labels[::images])
+    return float(np.mean(by_one == names)), float(np.mean(by_all == names))
 
 
 def trained(
@@ -118,17 +114,13 @@ def trained(
         (folder / "config.yaml").write_text(yaml.safe_dump(config))
         command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile"), "--cores", "2"]
         command += ["--workflow-profile", str(ROOT / "profiles/default")]
-        home = os.environ | {"DPLADDER_HOME": str(folder / "home")}
-        ran = subprocess.run(
-            [*command, "--configfile", "config.yaml"],
-            cwd=folder,
-            env=home,
-            capture_output=True,
-            text=True,
-            check=False,
+        command += ["--configfile", "config.yaml"]
+        env = os.environ | {"DPLADDER_HOME": str(folder / "home")}
+        run = subprocess.run(
+            command, cwd=folder, env=env, capture_output=True, text=True, check=False
         )
-        if ran.returncode:
-            sys.exit(ran.stderr)
+        if run.returncode:
+            sys.exit(run.stderr)
         [weights] = (folder / "results").rglob("final/*/weights.safetensors")
         return dpladder.load(weights)
 

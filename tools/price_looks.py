@@ -49,7 +49,7 @@ class Design:
 
 
 def main() -> None:
-    asked = read_options(__doc__, surfaces=list[Path])
+    options = read_options(__doc__, surfaces=list[Path])
     designs = [Design((Look(n, part),), share) for part, n, share in product(PARTS, TRIALS, SHARES)]
     designs += [
         Design((Look(n, part), Look(n, 2 * part)), share)
@@ -57,15 +57,16 @@ def main() -> None:
     ]
     lines = []
     for centred in (True, False):
-        held = prior_of_learner("dp_gd", centred)
-        search = Search(expected=(held.median, held.factor))
+        prior = prior_of_learner("dp_gd", centred)
+        search = Search(expected=(prior.median, prior.factor))
         space = Space(search, Descent(), Constants(n0=1000, classes=2, dimension=1, length=32.0))
-        own = [one for one in surfaces(asked.surfaces) if one.name.endswith(" none") != centred]
-        known = [Public(surface, space, held) for surface in own]
-        lines += [
-            ("yes" if centred else "no", *priced(strength, designs, known))
-            for strength in STRENGTHS
+        known = [
+            Public(surface, space, prior)
+            for surface in surfaces(options.surfaces)
+            if surface.name.endswith(" none") != centred
         ]
+        words = "yes" if centred else "no"
+        lines += [(words, *priced(strength, designs, known)) for strength in STRENGTHS]
     with Path(sweep_value.__file__).with_name(sweep_value.TABLE).open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["centred", "strength", "rungs", "share", "blind", "gained"])
@@ -76,8 +77,11 @@ def priced(
     strength: float, designs: Sequence[Design], known: Sequence[Public]
 ) -> tuple[int, str, float, float, float]:
     """A line of the table: the best design, if it pays."""
-    blind = np.array([public.accuracy(strength, public.held.median) for public in known])
-    gains = {design: gained(design, strength, known) - blind for design in designs}
+    blind = np.array([public.accuracy(strength, public.prior.median) for public in known])
+    gains = {
+        design: np.array([simulated(design, strength, public) for public in known]) - blind
+        for design in designs
+    }
     best = max(gains, key=lambda design: gains[design].mean())
     gain, error = gains[best].mean(), gains[best].std(ddof=1) / math.sqrt(len(known))
     pays = gain > SURE * error
@@ -89,13 +93,8 @@ def priced(
     )
     rungs, share = (best.rungs, best.share) if pays else ((), 0.05)
     after = blind.mean() + (gain if pays else 0.0)
-    return (
-        round(strength),
-        sweep_value.rungs_as_text(rungs),
-        share,
-        round(blind.mean(), 4),
-        round(after, 4),
-    )
+    words = sweep_value.rungs_as_text(rungs)
+    return round(strength), words, share, round(blind.mean(), 4), round(after, 4)
 
 
 @dataclass(frozen=True)
@@ -104,15 +103,15 @@ class Public:
 
     surface: Surface
     space: Space
-    held: Belief
+    prior: Belief
 
     def accuracy(self, strength: float, kappa: float) -> float:
         return self._at(self.surface.test, strength, kappa)
 
     def score(self, strength: float, kappa: float, random: np.random.Generator) -> float:
         """The share of right predictions on the training records."""
-        own = self._at(self.surface.spread, strength, kappa)
-        return self._at(self.surface.train, strength, kappa) + own * random.normal()
+        spread = self._at(self.surface.spread, strength, kappa)
+        return self._at(self.surface.train, strength, kappa) + spread * random.normal()
 
     def _at(self, values: np.ndarray, strength: float, kappa: float) -> float:
         known = np.log(self.surface.strengths)
@@ -125,28 +124,24 @@ class Public:
         return float(ends[0] + (place - low) * (ends[1] - ends[0]))
 
 
-def gained(design: Design, strength: float, known: Sequence[Public]) -> np.ndarray:
-    """Mean test accuracy of the design's final models on each data set."""
-    return np.array([_simulated(design, strength, public) for public in known])
-
-
-def _simulated(design: Design, strength: float, public: Public) -> float:
-    """A total of mu = strength / n0 on n0 records."""
+def simulated(design: Design, strength: float, public: Public) -> float:
+    """Mean test accuracy of the design's final models, at a total of mu = strength / n0 on n0
+    records."""
     random = np.random.default_rng(0)
     final = strength * math.sqrt(1 - design.spent)
-    found = []
+    tests = []
     for _ in range(REPEATS):
         trials = [
-            _trial(design, strength, public, rung, number, random)
+            trial(design, strength, public, rung, number, random)
             for rung, look in enumerate(design.rungs)
             for number in range(look.trials)
         ]
         kappa = _weighted_middle(response_surface(trials, Target(1.0, 1.0, public.space), Fit()))
-        found.append(public.accuracy(final, kappa))
-    return float(np.mean(found))
+        tests.append(public.accuracy(final, kappa))
+    return float(np.mean(tests))
 
 
-def _trial(
+def trial(
     design: Design,
     strength: float,
     public: Public,
@@ -154,10 +149,12 @@ def _trial(
     number: int,
     random: np.random.Generator,
 ) -> Trial:
-    own = strength * math.sqrt(design.rungs[rung].part)
-    kappa = public.held.at(_prior_share(public.space.search, rung, number), SPREAD)
-    sd = 1.0 / (own * math.sqrt(design.share))  # of the score's noise, in shares of n0
-    score = public.score(own * math.sqrt(1 - design.share), kappa, random) + sd * random.normal()
+    reached = strength * math.sqrt(design.rungs[rung].part)
+    kappa = public.prior.at(_prior_share(public.space.search, rung, number), SPREAD)
+    sd = 1.0 / (reached * math.sqrt(design.share))  # of the score's noise, in shares of n0
+    score = (
+        public.score(reached * math.sqrt(1 - design.share), kappa, random) + sd * random.normal()
+    )
     return Trial(rung, number, 1.0, 1.0, kappa, kappa, score, sd, 1)
 
 

@@ -24,7 +24,6 @@ from dpladder.privacy.accounting.booking import (
     dominating,
 )
 from dpladder.privacy.accounting.events import Booked, Counted, Gaussian, Sampled
-from dpladder.privacy.accounting.profile import Curve
 
 DELTA = 1e-5
 SHARES = (0.1, SAMPLED_SHARE, 0.5)
@@ -39,40 +38,22 @@ CASES = (
 )
 
 
-def curve(rate: float, steps: int, sigma: float) -> Curve:
-    """The training's own privacy profile."""
-    sampled = Counted(Sampled(rate, Gaussian(sigma)), steps)
-    return curve_of(Booked((sampled,), delta0_of(DELTA, FINAL)), "add_remove")
-
-
-def stated(profile: Curve, share: float) -> float:
-    delta0 = delta0_of(DELTA, FINAL, share)
-    return gdp.epsilon(dominating(profile, delta0), DELTA - delta0)
-
-
-def alone(profile: Curve) -> float:
-    return float(profile.epsilons[int(np.argmax(profile.deltas <= DELTA))])
-
-
 def main() -> None:
     shares = [f"stated at share {share:g}" for share in SHARES]
     print_head("samples of", "steps", "sigma", "composed alone", *shares)
     for rate, steps, sigma in CASES:
-        profile = curve(rate, steps, sigma)
-        own = alone(profile)
-        cells = [
-            f"{epsilon:.3f} (+{100 * (epsilon / own - 1):.0f} %)"
-            for epsilon in (stated(profile, share) for share in SHARES)
-        ]
-        print_row(f"{rate:g}", steps, f"{sigma:g}", own, *cells)
-    lost = {
-        share: gdp.epsilon(gdp.mu_from_epsilon(1.0, DELTA), DELTA * (1.0 - share)) - 1.0
-        for share in SHARES
-    }
-    print(
-        "\nOf a lifetime limit of 1, set aside:",
-        *(f"{s:g}: {100 * part:.1f} %" for s, part in lost.items()),
-    )
+        sampled = Counted(Sampled(rate, Gaussian(sigma)), steps)
+        profile = curve_of(Booked((sampled,), delta0_of(DELTA, FINAL)), "add_remove")
+        alone, cells = float(profile.epsilons[int(np.argmax(profile.deltas <= DELTA))]), []
+        for share in SHARES:
+            delta0 = delta0_of(DELTA, FINAL, share)
+            stated = gdp.epsilon(dominating(profile, delta0), DELTA - delta0)
+            cells.append(f"{stated:.3f} (+{100 * (stated / alone - 1):.0f} %)")
+        print_row(f"{rate:g}", steps, f"{sigma:g}", alone, *cells)
+    mu = gdp.mu_from_epsilon(1.0, DELTA)
+    aside = {share: gdp.epsilon(mu, DELTA * (1.0 - share)) - 1.0 for share in SHARES}
+    words = (f"{share:g}: {100 * part:.1f} %" for share, part in aside.items())
+    print("\nOf a lifetime limit of 1, set aside:", *words)
 
 
 if __name__ == "__main__":

@@ -41,31 +41,21 @@ def main() -> None:
         booked = booking.price(RepeatAndSelect(RUN, MEAN, shape, LIMIT), "add_remove")
         print_row(f"best of a {law} number", renyi(shape), booking.epsilon(booked, DELTA), "")
     for law, shape in LAWS.items():
-        for apart in (True, False):
-            tuning = RepeatAndSelect(RUN, MEAN, shape, LIMIT)
+        tuning = RepeatAndSelect(RUN, MEAN, shape, LIMIT)
+        for where, apart in (("apart", True), ("on everything", False)):
             event = SubsetSelect(SHARE, tuning, RUN, apart, booking.delta0_of(DELTA, 1000))
             curve = subset.curve(event)
             alone = float(curve.epsilons[np.argmax(curve.deltas <= DELTA)])
             together = booking.epsilon(booking.price(event, "add_remove"), DELTA)
-            where = "apart" if apart else "on everything"
             print_row(f"the same on a subset, {law}, {where}", "", together, alone)
-    gaps()
-
-
-def gaps() -> None:
-    """How far the proved bound lies above what the worst known ranking costs, and the ranking by
-    the value itself."""
-    print()
+    print()  # the proved bound, what the worst known ranking costs, and ranking by the value itself
     print_head("law of the number", "run", "proved", "folded ranking", "ranked by value", "gap")
     for law, shape in LAWS.items():
         for run in (0.3, 1.0, 3.0):
             mu, runs = gdp.mu_from_epsilon(run, DELTA), selection.Runs(MEAN, shape)
-            proved, (dearest, _, _) = (
-                selection.epsilon(mu, runs, DELTA),
-                worst_folded(mu, runs, DELTA),
-            )
-            plain = by_value(mu, runs, DELTA)
-            print_row(law, f"{run:g}", proved, dearest, plain, f"{proved / dearest - 1:.1%}")
+            proved, dearest = selection.epsilon(mu, runs, DELTA), worst_folded(mu, runs, DELTA)[0]
+            plain, gap = by_value(mu, runs, DELTA), f"{proved / dearest - 1:.1%}"
+            print_row(law, f"{run:g}", proved, dearest, plain, gap)
 
 
 if __name__ == "__main__":

@@ -18,108 +18,76 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import trainings
-from arena import DELTA, KIN, centred, load, stored
+from arena import KIN, LENGTH, centred, first, load, load_raw, mapped
 from numpy.typing import NDArray
 from terminal import print_head, print_row, read_options, totals
-from trainings import accuracies
+from trainings import accuracy, ask_for, heads, shares_right
 
 from dpladder.config.features_sections import Features
-from dpladder.config.sweep_sections import Search
 from dpladder.data.centre import Map, plain_mean
 from dpladder.learn import linear, public_head, student
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Weights
 from dpladder.learn.trainings import weights_of
 from dpladder.methods.dp_gd.section import Descent
-from dpladder.privacy.accounting import gdp
-from dpladder.research.contest import Arena, bench_of
-from dpladder.search.bench import NamedAsk, answers
-from dpladder.search.prior import prior_of_learner
-from dpladder.search.protocol import Ask
-from dpladder.search.space import Space
+from dpladder.research.contest import Arena
 
-FIVE = ["digits", "mixture", "mnist5k-112", "mnist5k", "bible"]
-LENGTH = 32.0
 ALONE, GUIDED = Descent(public="none"), Descent(public="gradient")
-
-
-@dataclass(frozen=True)
-class Asked:
-    epsilons: list[float]
-    repeats: int
-    unlabelled: int
+Row = tuple[str, list[float]]
 
 
 def main() -> None:
-    given = read_options(
+    options = read_options(
         __doc__,
         choices={"labels": ["right", "half", "random", "shifted"]},
-        problems=list[str],
+        problems=["digits", "mixture", "mnist5k-112", "mnist5k", "bible"],
         samples=[50, 200, 1000],
         epsilons=[0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0],
         repeats=5,
         labels="right",
         elsewhere=False,
         unlabelled=0,
-        threads=2,
         cache=Path,
     )
-    asked = Asked(given.epsilons, given.repeats, given.unlabelled)
-    print_head("data", "public", "", *totals(asked.epsilons))
-    for problem in given.problems or FIVE:
-        whole = stored(problem, given.cache, given.threads, 0)
-        public = stored(KIN[problem], given.cache, given.threads, 0) if given.elsewhere else whole
-        for count in given.samples:
-            arena = beside(whole, count, given.labels, public)
-            print(f"{problem}, {count} public: {directions(arena)}", file=sys.stderr)
-            found = [*lines(arena, asked)]
-            if given.elsewhere:
-                alone, _ = without(load(problem, given.cache, given.threads, 0), count)
-                mean = centred(problem, "auto")
-                found.append(
-                    ("no sample", accuracy(trained(alone, ALONE, asked, mean), alone, asked))
-                )
-            for name, cells in found:
+    epsilons, repeats = options.epsilons, options.repeats
+    print_head("data", "public", "", *totals(epsilons))
+    for problem in options.problems:
+        whole = load_raw(problem, options.cache)
+        public = load_raw(KIN[problem], options.cache) if options.elsewhere else whole
+        for count in options.samples:
+            arena = beside(whole, count, options.labels, public)
+            assert arena.train.sample is not None
+            sample = linear.resident(arena.train.sample, arena.constants, arena.resources)
+            directions = linear.directions(sample)
+            print(
+                f"{problem}, {count} public: features take up {directions:.0f} of "
+                f"{arena.constants.dimension} directions",
+                file=sys.stderr,
+            )
+            rows = [*rows_of(arena, epsilons, repeats, options.unlabelled)]
+            if options.elsewhere:
+                alone = first(load(problem, options.cache), slice(count, None))
+                without = trained(alone, ALONE, epsilons, repeats, centred(problem))
+                rows.append(("no sample", means(alone, without, repeats)))
+            for name, cells in rows:
                 print_row(problem, count, name, *cells)
 
 
-def beside(arena: Arena, count: int, labels: str, public: Arena | None = None) -> Arena:
+def beside(arena: Arena, count: int, labels: str = "right", public: Arena | None = None) -> Arena:
     """The arena without its first records, which are public, or those of `public` in their place,
     and the head that they train."""
-    features, own = np.asarray(arena.train.features), arena.train.labels
-    sample = (public or arena).train
-    shown = np.asarray(sample.features)[:count]
-    seen = Map(plain_mean(shown), None, LENGTH, Features().constant)
-
-    def mapped(rows: NDArray[np.float32], own: NDArray[np.int64]) -> Data:
-        return Data(seen(rows), own)
-
+    sample = first(public or arena, slice(count)).train
+    seen = Map(plain_mean(sample.features), None, LENGTH, Features().constant)
     classes = arena.constants.classes
-    sample = mapped(shown, relabelled(sample.labels[:count], classes, labels))
-    test = mapped(np.asarray(arena.test.features), arena.test.labels)
-    dimension = seen.width(arena.constants.dimension)
-    constants = replace(arena.constants, n0=len(own) - count, dimension=dimension, length=LENGTH)
-    seen_by_head = weights_of(GUIDED).seen_by_head(GUIDED, constants)
+    sample = Data(seen(sample.features), relabelled(sample.labels, classes, labels))
+    private = mapped(first(arena, slice(count, None)), seen)
+    seen_by_head = weights_of(GUIDED).seen_by_head(GUIDED, private.constants)
     head, claim = public_head.fit_public_head(sample, classes, seen_by_head)
-    train = replace(
-        mapped(features[count:], own[count:]),
-        sample=sample,
-        start=head,
-        claim=claim,
-    )
-    return replace(arena, train=train, test=test, constants=constants)
-
-
-def directions(arena: Arena) -> str:
-    assert arena.train.sample is not None
-    records = linear.resident(arena.train.sample, arena.constants, arena.resources)
-    found, width = linear.directions(records), arena.constants.dimension
-    return f"features take up {found:.0f} of {width} directions"
+    return replace(private, train=replace(private.train, sample=sample, start=head, claim=claim))
 
 
 def relabelled(labels: NDArray[np.int64], classes: int, how: str) -> NDArray[np.int64]:
@@ -129,44 +97,39 @@ def relabelled(labels: NDArray[np.int64], classes: int, how: str) -> NDArray[np.
     return wrong.get(how, np.where(random.random(len(labels)) < 0.5, drawn, labels))
 
 
-def lines(arena: Arena, asked: Asked) -> Iterator[tuple[str, list[float]]]:
+def rows_of(
+    arena: Arena, epsilons: Sequence[float], repeats: int, unlabelled: int
+) -> Iterator[Row]:
+    """Of the public head, and of each training and its student. The first private records are
+    public without their labels."""
     assert arena.train.start is not None
-    alone = trainings.accuracy(arena, (arena.train.start,))
-    yield "the public head", [alone] * len(asked.epsilons)
-    arena, shown = without(arena, asked.unlabelled)
+    yield "the public head", [accuracy(arena, (arena.train.start,))] * len(epsilons)
+    features, classes = arena.train.features[:unlabelled], arena.constants.classes
+    shown, arena = Data(features, np.full(unlabelled, -1)), first(arena, slice(unlabelled, None))
     for name, learner in {"private alone": ALONE, "guided": GUIDED}.items():
-        found = trained(arena, learner, asked)
-        yield name, accuracy(found, arena, asked)
-        if asked.unlabelled:
-            classes = arena.constants.classes
-            students = [(student.taught(one, shown, classes)[0],) for one in found]
-            yield f"{name}, student", accuracy(students, arena, asked)
+        weights = trained(arena, learner, epsilons, repeats)
+        yield name, means(arena, weights, repeats)
+        if unlabelled:
+            students = [(student.taught(one, shown, classes)[0],) for one in weights]
+            yield f"{name}, student", means(arena, students, repeats)
 
 
-def without(arena: Arena, count: int) -> tuple[Arena, Data]:
-    """The arena without the first so many private records, and those, which are public."""
-    train = arena.train
-    private = replace(train, features=train.features[count:], labels=train.labels[count:])
-    constants = replace(arena.constants, n0=len(private.labels))
-    shown = Data(train.features[:count], np.full(count, -1))
-    return replace(arena, train=private, constants=constants), shown
+def trained(
+    arena: Arena, learner: Descent, epsilons: Sequence[float], repeats: int, mean: bool = True
+) -> list[Weights]:
+    asks = [ask_for(learner.public, arena, learner, one, centred=mean) for one in epsilons]
+    return heads(
+        arena,
+        [
+            replace(ask, name=f"{ask.name} {epsilon} {again}")
+            for ask, epsilon in zip(asks, epsilons, strict=True)
+            for again in range(repeats)
+        ],
+    )
 
 
-def trained(arena: Arena, learner: Descent, asked: Asked, mean: bool = True) -> list[Weights]:
-    space, asks = Space(Search(), learner, arena.constants), []
-    median = prior_of_learner("dp_gd", centred=mean).median
-    for epsilon in asked.epsilons:
-        mu = gdp.mu_from_epsilon(epsilon, DELTA)
-        r = space.clamp(space.r(median, mu))
-        asks += [
-            NamedAsk(f"{learner.public} {epsilon} {again}", Ask(r, mu), learner, space.search)
-            for again in range(asked.repeats)
-        ]
-    return [one.weights for one in answers(bench_of(arena), asks)[0]]
-
-
-def accuracy(found: Sequence[Weights], arena: Arena, asked: Asked) -> list[float]:
-    return [float(row.mean()) for row in accuracies(arena, found, asked.repeats)]
+def means(arena: Arena, weights: Sequence[Weights], repeats: int) -> list[float]:
+    return [float(row.mean()) for row in shares_right(arena, weights).reshape(-1, repeats)]
 
 
 if __name__ == "__main__":

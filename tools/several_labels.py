@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from arena import DELTA, PUBLIC, encoded
+from arena import LENGTH, PUBLIC, arena_of, cut, encoded
 from numpy.typing import NDArray
 from PIL import Image
 from sklearn.metrics import roc_auc_score
@@ -25,108 +25,90 @@ from variants import best_accuracies
 
 from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, number_of, number_of_findings, states_by_finding
-from dpladder.config.model import Resources
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, plain_mean
 from dpladder.data.datasets import open_source
 from dpladder.learn import score
-from dpladder.learn.data import Data
-from dpladder.learn.interface import Constants, Weights
+from dpladder.learn.interface import Weights
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_ls.section import LeastSquares
 from dpladder.methods.dp_prototypes.section import Prototypes
-from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena
 
 FINDINGS = (Descent(link="sigmoid"), LeastSquares(), Prototypes())
-CLASSES, MOST, SIDE, LENGTH = 10, 3, 28, 32.0
+CLASSES, MOST, SIDE = 10, 3, 28
 CORNERS = ((0, 0), (0, SIDE), (SIDE, 0), (SIDE, SIDE))
 
 
-def images() -> tuple[list[NDArray[np.uint8]], list[list[int]]]:
+def images() -> tuple[list[Image.Image], list[list[int]]]:
     """Each image, and the digits on it, in the order in which they were laid."""
     source, random = open_source("mnist5k"), np.random.default_rng(0)
-    left, made, digits = [*random.permutation(len(source.labels))], [], []
-    while len(left) >= MOST:
-        own = [left.pop() for _ in range(random.integers(1, MOST + 1))]
-        image = np.zeros((2 * SIDE, 2 * SIDE), np.uint8)
-        for index, corner in zip(own, random.permutation(len(CORNERS)), strict=False):
+    unused, pages, digits = [*random.permutation(len(source.labels))], [], []
+    while len(unused) >= MOST:
+        indices = [unused.pop() for _ in range(random.integers(1, MOST + 1))]
+        page = np.zeros((2 * SIDE, 2 * SIDE), np.uint8)
+        for index, corner in zip(indices, random.permutation(len(CORNERS)), strict=False):
             top, side = CORNERS[corner]
-            image[top : top + SIDE, side : side + SIDE] = source.read(int(index))
-        made.append(image)
-        digits.append([int(source.labels[index]) for index in own])
-    return made, digits
+            page[top : top + SIDE, side : side + SIDE] = source.read(int(index))
+        pages.append(Image.fromarray(page))
+        digits.append([int(source.labels[index]) for index in indices])
+    return pages, digits
 
 
-def features_of(made: list[NDArray[np.uint8]], cache: Path | None) -> NDArray[np.float32]:
+def features_of(pages: list[Image.Image], cache: Path | None) -> NDArray[np.float32]:
     file = None if cache is None else cache / "corners.npy"
-    if file is not None and file.exists():
-        kept: NDArray[np.float32] = np.load(file)
-        return kept
-    features = Features(image_size=96, batch_size=50, layers=("blocks.4",))
-    network = encoder(features, open_source("mnist5k"), threads=2)
-    found = encoded(network, [network.load(Image.fromarray(image), 0) for image in made])
-    if file is not None:
+    if file is None or not file.exists():
+        features = Features(image_size=96, batch_size=50, layers=("blocks.4",))
+        rows = encoded(encoder(features, open_source("mnist5k"), threads=2), pages)
+        if file is None:
+            return rows
         file.parent.mkdir(parents=True, exist_ok=True)
-        np.save(file, found)
-    return found
+        np.save(file, rows)
+    stored: NDArray[np.float32] = np.load(file)
+    return stored
 
 
-def areas(arena: Arena, weights: Weights) -> float:
-    """AUC of each finding, and their mean."""
+def mean_area(arena: Arena, weights: Weights) -> float:
+    """The mean of each finding's AUC."""
     logits = score.logits(weights, arena.test.features)
     findings = zip(states_by_finding(arena.test.labels, CLASSES), logits.T, strict=True)
-    return float(np.mean([roc_auc_score(present, told) for (present, _), told in findings]))
+    return float(np.mean([roc_auc_score(present, odds) for (present, _), odds in findings]))
 
 
 def main() -> None:
-    asked = read_options(__doc__, epsilons=[1.0, 4.0, 8.0], repeats=5, findings=False, cache=Path)
-    made, digits = images()
-    stored, cut = features_of(made, asked.cache), len(made) * 4 // 5
-    mean = plain_mean(stored[cut:][:PUBLIC]) if asked.findings else None
-    rows = np.asarray(Map(mean, None, LENGTH, Features().constant)(stored))
-    every = np.array([number_of(own, CLASSES) for own in digits])
-    if asked.findings:
-        every = np.array(
-            [number_of_findings([one in own for one in range(CLASSES)]) for own in digits]
-        )
-    trained = {
-        "all of them": every,
-        "the first of them": np.array([own[0] for own in digits]),
-        "images of one class alone": np.where([len(set(own)) == 1 for own in digits], every, -1),
-    }
-    constants = Constants(
-        n0=cut,
-        classes=CLASSES,
-        dimension=rows.shape[1],
-        delta=DELTA,
-        length=LENGTH,
-        labels=MANY if asked.findings else MOST,
-    )
-    terms = Terms("corners", "add_remove", "record", 1, DELTA, "given", mode="research")
-    test = Data(rows[cut:], every[cut:])
-    arena = Arena(Data(rows[:cut], every[:cut]), test, constants, terms, Resources(threads=1), 0)
-    told = np.bincount([len(set(own)) for own in digits])[1:]
+    options = read_options(__doc__, epsilons=[1.0, 4.0, 8.0], repeats=5, findings=False, cache=Path)
+    epsilons, repeats = options.epsilons, options.repeats
+    pages, digits = images()
+    extracted, count = features_of(pages, options.cache), len(pages) * 4 // 5
+    mean = plain_mean(extracted[count:][:PUBLIC]) if options.findings else None
+    rows = np.asarray(Map(mean, None, LENGTH, Features().constant)(extracted))
+    classes = np.bincount([len(set(one)) for one in digits])[1:]
     print(
-        f"{cut:,} images to train on, {len(rows) - cut:,} to test; of all, {told} with 1, 2, 3 "
-        "classes"
+        f"{count:,} images to train on, {len(rows) - count:,} to test; of all, {classes} with 1, "
+        "2, 3 classes"
     )
-    if asked.findings:
+    if options.findings:
+        states = [number_of_findings([c in one for c in range(CLASSES)]) for one in digits]
+        arena = arena_of("corners", *cut(rows, states, count), labels=MANY)
         for learner in FINDINGS:
-            apart = [
-                np.mean(best_accuracies(arena, learner, epsilon, asked.repeats, measure=areas))
-                for epsilon in asked.epsilons
+            areas = [
+                best_accuracies(arena, learner, epsilon, repeats, measure=mean_area)
+                for epsilon in epsilons
             ]
-            print_row(learner.name, *apart)
+            print_row(learner.name, *map(float, map(np.mean, areas)))
         return
-    print_head("trained on", *totals(asked.epsilons))
-    for name, labels in trained.items():
-        own = replace(arena, train=replace(arena.train, labels=labels[:cut]))
-        found = [
-            np.mean(best_accuracies(own, LeastSquares(), epsilon, asked.repeats))
-            for epsilon in asked.epsilons
-        ]
-        print_row(name, *found)
+    every = [number_of(one, CLASSES) for one in digits]
+    arena = arena_of("corners", *cut(rows, every, count), labels=MOST)
+    trained_on = {
+        "all of them": every,
+        "the first of them": [one[0] for one in digits],
+        "images of one class alone": np.where([len(set(one)) == 1 for one in digits], every, -1),
+    }
+    print_head("trained on", *totals(epsilons))
+    for name, labels in trained_on.items():
+        relabelled = replace(arena, train=cut(rows, labels, count)[0])
+        cells = [best_accuracies(relabelled, LeastSquares(), one, repeats) for one in epsilons]
+        print_row(name, *map(float, map(np.mean, cells)))
 
 
 if __name__ == "__main__":

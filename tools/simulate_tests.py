@@ -30,47 +30,34 @@ from dpladder.searches.propose_test.section import ProposeTest
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0, 20.0)
 ROUNDS = 20
-ASIDE = 0.2
+ASIDE = 5  # one record in so many
 
 
 def main() -> None:
-    asked = read_options(
-        __doc__,
-        problem="digits",
-        candidates=8,
-        parts=[10, 30, 100],
-        repeats=500,
-        threads=2,
-        cache=Path,
+    options = read_options(
+        __doc__, problem="digits", candidates=8, parts=[10, 30, 100], repeats=500, cache=Path
     )
-    arena, random = (
-        load(asked.problem, asked.cache, asked.threads, 0, centre="public"),
-        np.random.default_rng(0),
-    )
-    rounds = [f"ε₀ = {epsilon:g}" for epsilon in EPSILONS]
-    print_head("parts", "best", "mean", *rounds)
-    for parts in asked.parts:
-        found = utilities(arena, parts, asked.candidates)
-        moves = max(1 / parts, 1 / (ASIDE * arena.constants.n0))
+    arena = load(options.problem, options.cache, "public")
+    random, start = np.random.default_rng(0), 1 / arena.constants.classes
+    print_head("parts", "best", "mean", *(f"ε₀ = {epsilon:g}" for epsilon in EPSILONS))
+    for parts in options.parts:
+        worth = utilities(arena, parts, options.candidates)
+        moves = max(1 / parts, ASIDE / arena.constants.n0)
         cells = [
-            np.mean(
-                [found[chosen(found, moves, epsilon, arena, random)] for _ in range(asked.repeats)]
-            )
-            for epsilon in EPSILONS
+            np.mean([chosen(worth, moves / one, start, random) for _ in range(options.repeats)])
+            for one in EPSILONS
         ]
-        print_row(parts, *(f"{cell:.3f}" for cell in (found.max(), found.mean(), *cells)))
+        print_row(parts, *map(float, (worth.max(), worth.mean(), *cells)))
 
 
 def utilities(arena: Arena, parts: int, candidates: int) -> Floats:
     """Mean accuracy over the parts' models on records set aside, for r spread evenly over all that
     the search may reach."""
     space, rows = Space(Search(), Descent(), arena.constants), np.arange(len(arena.train.labels))
-    aside = rows % round(1 / ASIDE) == 0
+    aside, share = rows % ASIDE == 0, (1 - 1 / ASIDE) / parts
     places = [space.clamp(r) for r in np.geomspace(*space.reach(), candidates).tolist()]
     asks = [
-        Ask(
-            r, OPEN, ~aside & (rows // round(1 / ASIDE) % parts == part), aside, (1 - ASIDE) / parts
-        )
+        Ask(r, OPEN, ~aside & (rows // ASIDE % parts == part), aside, share)
         for part in range(parts)
         for r in places
     ]
@@ -79,21 +66,17 @@ def utilities(arena: Arena, parts: int, candidates: int) -> Floats:
         for place, ask in enumerate(asks)
     ]
     correct = [answer.correct for answer in answers(bench_of(arena), named)[0]]
-    found: Floats = np.reshape(correct, (parts, candidates)).mean(axis=0) / aside.sum()
-    return found
+    means: Floats = np.reshape(correct, (parts, candidates)).mean(axis=0) / aside.sum()
+    return means
 
 
-def chosen(
-    found: Floats, moves: float, epsilon: float, arena: Arena, random: np.random.Generator
-) -> int:
-    """By the search's own rule (search/propose_test.py), with its noise; the candidates in any
-    order."""
-    order = random.permutation(len(found))
-    noised = found[order] + random.laplace(scale=4 * moves / epsilon, size=(ROUNDS, len(found)))
-    levels = random.laplace(scale=2 * moves / epsilon, size=ROUNDS)
-    return int(
-        order[last_above_threshold(noised, levels, 1 / arena.constants.classes, ProposeTest().step)]
-    )
+def chosen(worth: Floats, scale: float, start: float, random: np.random.Generator) -> float:
+    """What the search's own rule chooses (search/propose_test.py), with its noise; the candidates
+    in any order."""
+    order = random.permutation(len(worth))
+    noised = worth[order] + random.laplace(scale=4 * scale, size=(ROUNDS, len(worth)))
+    levels = random.laplace(scale=2 * scale, size=ROUNDS)
+    return float(worth[order[last_above_threshold(noised, levels, start, ProposeTest().step)]])
 
 
 if __name__ == "__main__":

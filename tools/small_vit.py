@@ -13,28 +13,26 @@ networks train, and at which price; it says nothing of pretrained ones.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from arena import DELTA, encoded
+from arena import arena_of, cut, encoded
 from terminal import print_head, print_row, read_options, totals
-from trainings import accuracy, mean_and_sd, trained, training_for
+from trainings import accuracy, ask_for, mean_and_sd, trained, training_for
 
 from dpladder.config.features_sections import Features
-from dpladder.config.learners import Learner, learner_of
-from dpladder.config.model import Resources
+from dpladder.config.learners import learner_of
 from dpladder.config.sweep_sections import Search
 from dpladder.data.backbones import encoder
 from dpladder.data.datasets import open_source
-from dpladder.learn.data import Data
-from dpladder.learn.interface import Constants
 from dpladder.network.cut import network_of
-from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena
 
 NETWORK, SIZE, UNTIL = "test_vit", 32, "blocks.2"
 SHORT = Search(steps=(20, 20))
 KAPPA = 0.7  # what did best on the one network that was tried (docs/measurements/learners.md)
-FREE: dict[str, object] = {"name": "hyfree_finetune", "steps": 20, "bias": True}
+FREE: dict[str, object] = {"name": "hyfree_finetune", "steps": 20}
 PUBLISHED: dict[str, object] = {
     "steering": "published",
     "optimizer": "adamw",
@@ -42,51 +40,44 @@ PUBLISHED: dict[str, object] = {
     "weight_decay": 0.01,
     "points": 5,
 }
+PRODIGY = FREE | {"name": "prodigy_finetune"}
 BY: dict[str, dict[str, object]] = {
-    "dp_finetune": {"name": "dp_finetune", "bias": True},
+    "dp_finetune": {"name": "dp_finetune"},
     "hyfree_finetune": FREE,
     "hyfree_finetune, as published": FREE | PUBLISHED,
-    "prodigy_finetune": FREE | {"name": "prodigy_finetune"},
-    "prodigy_finetune, d_adaptation": FREE
-    | {"name": "prodigy_finetune", "step_sizes": "d_adaptation"},
+    "prodigy_finetune": PRODIGY,
+    "prodigy_finetune, d_adaptation": PRODIGY | {"step_sizes": "d_adaptation"},
 }
 
 
 def main() -> None:
-    asked = read_options(__doc__, epsilons=[8.0], repeats=2, records=400)
-    arena = activations(asked.records)
-    print_head("trained", "by", *totals(asked.epsilons))
+    options = read_options(__doc__, epsilons=[8.0], repeats=2, records=400)
+    arena = activations(options.records)
+    print_head("trained", "by", *totals(options.epsilons))
     for trains in ("head", "norm_and_bias", "all"):
-        for name, own in BY.items():
-            learner = learner_of(own | {"trains": trains})
-            cells = [cell(arena, learner, epsilon, asked.repeats) for epsilon in asked.epsilons]
+        for name, keys in BY.items():
+            learner, cells = learner_of(keys | {"trains": trains, "bias": True}), []
+            for epsilon in options.epsilons:
+                training = training_for(arena, ask_for("", arena, learner, epsilon, KAPPA, SHORT))
+                names = [f"{learner} {epsilon} {repeat}" for repeat in range(options.repeats)]
+                weights = [trained(arena, training, name) for name in names]
+                cells.append(mean_and_sd([accuracy(arena, one, learner) for one in weights]))
             print_row(trains, name, *cells)
-
-
-def cell(arena: Arena, learner: Learner, epsilon: float, repeats: int) -> str:
-    training = training_for(arena, learner, epsilon, KAPPA, SHORT)
-    names = [f"{learner} {epsilon} {repeat}" for repeat in range(repeats)]
-    return mean_and_sd([accuracy(arena, trained(arena, training, name), learner) for name in names])
 
 
 def activations(records: int) -> Arena:
     """Records where the frozen part of the network ends; a fifth of them to test on."""
-    source, features = (
-        open_source("digits"),
-        Features(model=NETWORK, weights="random", image_size=SIZE, until=UNTIL),
-    )
-    network = encoder(features, source, threads=1)
+    source = open_source("digits")
+    features = Features(model=NETWORK, weights="random", image_size=SIZE, until=UNTIL)
     order = np.random.default_rng(0).permutation(len(source.labels))[:records]
-    images = [network.load(source.read(int(index)), 0) for index in order]
-    rows = encoded(network, images).astype(np.float32)
-    labels, cut = np.asarray(source.labels, np.int64)[order], records * 4 // 5
-    units = np.arange(2 * cut, dtype=np.uint64).reshape(cut, 2).view(np.uint8)
-    cut_at = network_of(NETWORK, UNTIL, SIZE, "random")
-    width = math.prod(cut_at.shape)
-    constants = Constants(n0=cut, classes=10, dimension=width, delta=DELTA, network=cut_at)
-    terms = Terms("digits", "add_remove", "record", 1, DELTA, "given", mode="research")
-    train = Data(rows[:cut], labels[:cut], units)
-    return Arena(train, Data(rows[cut:], labels[cut:]), constants, terms, Resources(threads=1), 0)
+    images = [source.read(int(index)) for index in order]
+    rows = encoded(encoder(features, source, threads=1), images).astype(np.float32)
+    network = network_of(NETWORK, UNTIL, SIZE, "random")
+    parts = cut(rows, np.asarray(source.labels, np.int64)[order], records * 4 // 5)
+    facts: dict[str, Any] = {"network": network, "dimension": math.prod(network.shape)}
+    arena = arena_of("digits", *parts, length=1.0, **facts)
+    units = np.arange(2 * len(parts[0].labels), dtype=np.uint64).reshape(-1, 2).view(np.uint8)
+    return replace(arena, train=replace(arena.train, units=units))
 
 
 if __name__ == "__main__":

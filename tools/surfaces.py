@@ -16,22 +16,20 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from arena import FITTED, load
+from arena import FITTED, first, load
 from terminal import read_options
+from trainings import ask_for, shares_right
 
 from dpladder.config.learners import Learner, learner_of
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.counts import right_counts
-from dpladder.learn.data import Data
-from dpladder.learn.scorers import ClassScorer
+from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, bench_of
-from dpladder.search.bench import NamedAsk, answers
-from dpladder.search.protocol import Ask
+from dpladder.search.bench import answers
 from dpladder.search.space import Space
 
 KAPPAS = (0.16, 0.3, 0.6, 1.1, 1.7, 2.7, 4.5, 7.5, 12.0)
 MUS = tuple(0.003 * 2.0**power for power in range(10))
-MOST = 4000  # training records
+MOST = 4000  # training records: what counts is their number times mu
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Cell:
 
 
 def main() -> None:
-    asked = read_options(
+    options = read_options(
         __doc__,
         problems=[*FITTED],
         centre=["none", "public"],
@@ -57,28 +55,23 @@ def main() -> None:
         mus=MUS,
         records=MOST,
         repeats=6,
-        threads=2,
         cache=Path,
         out=Path("surfaces.csv"),
     )
-    for name in asked.problems:
-        for centre in asked.centre:
-            arena = few(load(name, asked.cache, asked.threads, 0, centre), asked.records)
-            learner = learner_of({"name": asked.learner})
-            cells = measured(name, centre, arena, learner, asked.kappas, asked.repeats, asked.mus)
-            new = not asked.out.exists()
-            with asked.out.open("a", newline="") as file:
+    learner = learner_of({"name": options.learner})
+    for name in options.problems:
+        for centre in options.centre:
+            arena = first(load(name, options.cache, centre), slice(options.records))
+            cells = measured(
+                name, centre, arena, learner, options.kappas, options.repeats, options.mus
+            )
+            new = not options.out.exists()
+            with options.out.open("a", newline="") as file:
                 table = csv.DictWriter(file, [*asdict(cells[0])], lineterminator="\n")
                 if new:
                     table.writeheader()
                 table.writerows(asdict(cell) for cell in cells)
             print(name, centre, "done", flush=True)
-
-
-def few(arena: Arena, records: int = MOST) -> Arena:
-    """No more training records than need be: what counts is their number times mu."""
-    part = Data(arena.train.features[:records], arena.train.labels[:records])
-    return replace(arena, train=part, constants=replace(arena.constants, n0=len(part.labels)))
 
 
 def measured(
@@ -91,22 +84,20 @@ def measured(
     mus: Sequence[float] = MUS,
 ) -> list[Cell]:
     n0, space = arena.constants.n0, Space(Search(), learner, arena.constants)
-    places = [(mu, space.r(kappa, mu)) for mu in mus for kappa in kappas]
+    places = [ask_for("", arena, learner, Entry(mu), kappa) for mu in mus for kappa in kappas]
     asks = [
-        NamedAsk(f"{mu} {r} {again}", Ask(r, mu), learner, space.search)
-        for mu, r in places
+        replace(one, name=f"{one.ask.mu} {one.ask.r} {again}")
+        for one in places
         for again in range(repeats)
     ]
-    found, _ = answers(bench_of(arena), asks)
-    test = right_counts(ClassScorer(), [one.weights for one in found], arena.test) / len(
-        arena.test.labels
-    )
-    train = np.array([one.correct for one in found]) / n0
-    tests, trains = test.reshape(len(places), repeats), train.reshape(len(places), repeats)
+    trainings, _ = answers(bench_of(arena), asks)
+    test = shares_right(arena, [one.weights for one in trainings]).reshape(-1, repeats)
+    train = np.reshape([one.correct for one in trainings], (-1, repeats)) / n0
     return [
         Cell(name, centre, n0, mu, space.kappa(r, mu), *(round(float(f), 5) for f in figures))
-        for (mu, r), own, other in zip(places, trains, tests, strict=True)
-        for figures in [(own.mean(), own.std(ddof=1), other.mean(), other.std(ddof=1))]
+        for one, over, beside in zip(places, train, test, strict=True)
+        for r, mu in [(one.ask.r, one.ask.mu)]
+        for figures in [(over.mean(), over.std(ddof=1), beside.mean(), beside.std(ddof=1))]
     ]
 
 

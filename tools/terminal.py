@@ -1,14 +1,17 @@
-"""What the tools read from their command lines, and the tables that they print."""
+"""What the tools read from their command lines, and the tables and curves that they put out."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from types import GenericAlias
 from typing import Any
 
 from arena import DATA
+from matplotlib.axes import Axes
+
+from dpladder.report.style import CYCLE, log_axis
 
 POSITIONAL = ("table", "problem", "problems", "surfaces")
 HELP = {
@@ -35,13 +38,13 @@ def read_options(
     allowed = {"problem": DATA, "problems": DATA, **(choices or {})}
     for name, default in defaults.items():
         words: dict[str, Any] = {"default": default, "help": HELP.get(name)}
-        few = "*" if name in POSITIONAL else "+"
+        many = "*" if name in POSITIONAL else "+"
         if isinstance(default, bool):
             words["action"] = argparse.BooleanOptionalAction
         elif isinstance(default, GenericAlias):
-            words |= {"default": [], "type": default.__args__[0], "nargs": few}
+            words |= {"default": [], "type": default.__args__[0], "nargs": many}
         elif isinstance(default, list | tuple):
-            words |= {"type": type(default[0]), "nargs": few}
+            words |= {"type": type(default[0]), "nargs": many}
         elif callable(default):
             words |= {"default": None, "type": default}
         else:
@@ -66,10 +69,29 @@ def print_head(*columns: object) -> None:
 
 def print_row(*cells: object) -> None:
     """A row of a table; numbers that are not whole have three places."""
-    shown = [f"{cell:.3f}" if isinstance(cell, float) else f"{cell}" for cell in cells]
-    print(f"| {' | '.join(shown)} |", flush=True)
+    texts = [f"{cell:.3f}" if isinstance(cell, float) else f"{cell}" for cell in cells]
+    print(f"| {' | '.join(texts)} |", flush=True)
 
 
 def totals(epsilons: Sequence[float]) -> list[str]:
     """The heads of columns that are a total each."""
     return [f"ε = {epsilon:g}" for epsilon in epsilons]
+
+
+def plot_lines(
+    axes: Axes,
+    lines: Mapping[str, tuple[Iterable[float], Iterable[float], str]],
+    xlabel: str,
+    ylabel: str,
+    logarithmic: str = "x",
+    legend: bool = True,
+) -> None:
+    """Lines of x, y and a style each, by their labels. Those alike up to a comma share a colour."""
+    colours = dict(zip(dict.fromkeys(one.split(",")[0] for one in lines), CYCLE, strict=False))
+    for label, (x, y, style) in lines.items():
+        axes.plot([*x], [*y], style, color=colours[label.split(",")[0]], label=label)
+    for which in logarithmic:
+        log_axis(axes, which)  # type: ignore[arg-type]
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    if legend:
+        axes.legend(fontsize=8)

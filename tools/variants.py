@@ -27,25 +27,24 @@ minority   prototypes against descent where the first class has 20 times the rec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import trainings
-from arena import centred, load, with_units
-from shift import heads, place
+from arena import centred, first, load, with_units
 from terminal import print_head, print_row, read_options, totals
-from trainings import accuracies, mean_and_sd, trained, training_for
+from trainings import accuracies, ask_for, heads, mean_and_sd
 
 from dpladder.config.learners import Learner, learner_of
 from dpladder.config.sweep_sections import Search
-from dpladder.learn.data import Data
 from dpladder.learn.interface import Weights
 from dpladder.learn.links import Link
 from dpladder.learn.score import logits
@@ -53,71 +52,51 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_ls.section import LeastSquares
 from dpladder.methods.hyfree_dp import train as hyfree
 from dpladder.methods.hyfree_dp.section import HyperparameterFree
+from dpladder.privacy.arrays import Floats
 from dpladder.research.contest import Arena
-from dpladder.search.prior import belief, prior_of_learner
+from dpladder.search.prior import prior_of_learner
 from dpladder.search.space import Space
 
 AROUND = (0.5, 1.0, 2.0)  # the prior's median
+NOTHING: Mapping[str, object] = MappingProxyType({})
 THINNED = 20.0  # the first class's records, by the last one's
 Cell = str | float
-Measure = Callable[[Arena, Weights], float]
 Way = Callable[[Arena, float, int], Cell]  # of an arena, a total and so many repeats
 
 
-def repeated(
-    arena: Arena,
-    learner: Learner,
-    epsilon: float,
-    repeats: int,
-    kappa: float | None = None,
-    name: str = "",
-    measure: Measure = trainings.accuracy,
-) -> list[float]:
-    training = training_for(arena, learner, epsilon, kappa)
-    names = [f"{name}{epsilon} {repeat}" for repeat in range(repeats)]
-    return [measure(arena, trained(arena, training, one)) for one in names]
-
-
 def best_accuracies(
-    arena: Arena,
-    learner: Learner,
-    epsilon: float,
-    repeats: int,
-    name: str = "",
-    measure: Measure = trainings.accuracy,
-) -> list[float]:
-    """Those of the best of three r."""
-    found = []
-    for around in AROUND if learner.searches else AROUND[:1]:
-        kappa = around * prior_of_learner(learner.name, centred=True).median
-        training = training_for(arena, learner, epsilon, kappa)
-        names = [f"{name}{epsilon} {around} {repeat}" for repeat in range(repeats)]
-        found.append([measure(arena, trained(arena, training, one)) for one in names])
-    return max(found, key=np.mean)
+    arena: Arena, learner: Learner, epsilon: float, repeats: int, name: str = "", **measure: Any
+) -> Floats:
+    """By repeat, at the best of three r."""
+    median = prior_of_learner(learner.name, centred=True).median
+    asks = [
+        ask_for(f"{name}{epsilon} {around}", arena, learner, epsilon, around * median)
+        for around in (AROUND if learner.searches else AROUND[:1])
+    ]
+    return max(accuracies(arena, asks, repeats, **measure), key=np.mean)
 
 
-def changed(learner: Descent) -> Way:
+def changed(**keys: Any) -> Way:
+    """A descent of these keys; kappa stands beside it where the range of r moved it."""
+
     def cell(arena: Arena, epsilon: float, repeats: int) -> Cell:
-        known = centred(arena.terms.lineage, "auto")
-        space, mu, r = place(arena, learner, epsilon, known)
-        kappa = belief(learner.name, space.search).median
-        found = heads(arena, learner, epsilon, repeats, known)
-        limited = abs(space.kappa(r, mu) / kappa - 1) >= 0.05
-        told = f" (κ {space.kappa(r, mu):.2f})" if limited else ""
-        return mean_and_sd(accuracies(arena, found, repeats)[0]) + told
+        learner, known = Descent(**keys), centred(arena.terms.lineage)
+        ask = ask_for(f"{epsilon}", arena, learner, epsilon, centred=known)
+        kappa = Space(ask.search, learner, arena.constants).kappa(ask.ask.r, ask.ask.mu)
+        moved = abs(kappa / prior_of_learner(learner.name, known).median - 1) >= 0.05
+        return mean_and_sd(accuracies(arena, [ask], repeats)) + (f" (κ {kappa:.2f})" * moved)
 
     return cell
 
 
-def free_of_choice(
-    rate: float, values: dict[str, object], guards: Mapping[str, float] = MappingProxyType({})
-) -> Way:
-    """`guards`: those that are taken away."""
-    learner = HyperparameterFree.model_validate(values | {"sampling_rate": rate})
+def free_of_choice(rate: float, values: Mapping[str, object] = NOTHING, **guards: float) -> Way:
+    """HyFreeDP with these keys. `guards`: those that are taken away."""
+    learner = HyperparameterFree.model_validate({**values, "sampling_rate": rate})
 
     def cell(arena: Arena, epsilon: float, repeats: int) -> Cell:
         with patch.dict(vars(hyfree), guards):
-            return mean_and_sd(repeated(arena, learner, epsilon, repeats))
+            ask = ask_for(f"{epsilon}", arena, learner, epsilon)
+            return mean_and_sd(accuracies(arena, [ask], repeats))
 
     return cell
 
@@ -144,19 +123,19 @@ def within_reach(steps: int, eta: float) -> Way:
     search = Search(steps=(30, steps), eta=(1e-6, eta))
 
     def cell(arena: Arena, epsilon: float, repeats: int) -> Cell:
-        training = training_for(arena, Descent(), epsilon, search=search)
-        names = [f"{steps} {eta} {epsilon} {again}" for again in range(repeats)]
-        found = [trainings.accuracy(arena, trained(arena, training, one)) for one in names]
-        hyper, space = training.hyper, Space(search, Descent(), arena.constants)
-        return f"{mean_and_sd(found)} (κ {space.kappa(hyper.eta * hyper.steps, hyper.mu):.2f})"
+        name = f"{steps} {eta} {epsilon}"
+        ask = ask_for(name, arena, Descent(), epsilon, search=search)
+        kappa = Space(search, Descent(), arena.constants).kappa(ask.ask.r, ask.ask.mu)
+        return f"{mean_and_sd(accuracies(arena, [ask], repeats))} (κ {kappa:.2f})"
 
     return cell
 
 
 def at_any_total(learner: Learner) -> Way:
     def cell(arena: Arena, epsilon: float, repeats: int) -> Cell:
-        many, known = 1 if epsilon == inf else repeats, centred(arena.terms.lineage, "auto")
-        return float(accuracies(arena, heads(arena, learner, epsilon, many, known), many).mean())
+        known = centred(arena.terms.lineage)
+        ask = ask_for(f"{epsilon}", arena, learner, epsilon, centred=known)
+        return float(accuracies(arena, [ask], 1 if epsilon == inf else repeats).mean())
 
     return cell
 
@@ -170,56 +149,32 @@ def least_squares(arena: Arena, epsilon: float, _: int) -> Cell:
     return float(np.mean((arena.test.features @ weights).argmax(1) == arena.test.labels))
 
 
-def averaged(about: str, selections: Callable[[int], Sequence[range]]) -> Way:
+def averaged(about: str, parts: Callable[[int], Sequence[range]]) -> Way:
     """Of models that are trained on these records each."""
 
     def cell(arena: Arena, epsilon: float, repeats: int) -> Cell:
-        found = []
-        for again in range(repeats):
-            each = [
-                trained(
-                    part, training_for(part, Descent(), epsilon), f"{about} {epsilon} {again}{own}"
-                )
-                for own, part in parts_of(arena, selections(arena.constants.n0))
-            ]
-            mean = tuple(np.mean(layers, axis=0) for layers in zip(*each, strict=True))
-            found.append(trainings.accuracy(arena, mean))
-        return float(np.mean(found))
+        selections, of_parts = parts(arena.constants.n0), []
+        for number, rows in enumerate(selections):
+            part = first(arena, rows)
+            which = f" {number}" * (len(selections) > 1)
+            names = [f"{about} {epsilon} {again}{which}" for again in range(repeats)]
+            of_parts.append(heads(part, [ask_for(n, part, Descent(), epsilon) for n in names]))
+        means = [
+            tuple(np.mean(layers, axis=0) for layers in zip(*each, strict=True))
+            for each in zip(*of_parts, strict=True)
+        ]
+        return float(np.mean([trainings.accuracy(arena, mean) for mean in means]))
 
     return cell
 
 
-def parts_of(arena: Arena, selections: Sequence[range]) -> Iterator[tuple[str, Arena]]:
-    """Their number is public here, and by declaration in a run."""
-    for number, rows in enumerate(selections):
-        train = Data(np.asarray(arena.train.features)[rows], arena.train.labels[rows])
-        constants = replace(arena.constants, n0=len(train.labels))
-        own = "" if len(selections) == 1 else f" {number}"
-        yield own, replace(arena, train=train, constants=constants)
-
-
-def share_of(share: float) -> Callable[[int], Sequence[range]]:
-    return lambda count: [range(round(share * count))]
-
-
-def disjoint(parts: int) -> Callable[[int], Sequence[range]]:
-    return lambda count: [range(place, count, parts) for place in range(parts)]
-
-
 def thinned(arena: Arena) -> Arena:
     """Class c keeps THINNED^(-c / (C - 1)) of the records that the first one has."""
-    data = arena.train
-    counts = np.bincount(data.labels)
+    labels = arena.train.labels
+    counts = np.bincount(labels)
     keep = counts.min() * THINNED ** (-np.arange(len(counts)) / (len(counts) - 1))
-    rows = np.concatenate(
-        [np.flatnonzero(data.labels == label)[: round(kept)] for label, kept in enumerate(keep)]
-    )
-    rows.sort()
-    train = replace(
-        data, features=np.asarray(data.features)[rows], labels=data.labels[rows], units=None
-    )
-    constants = replace(arena.constants, n0=len(train.labels))
-    return with_units(replace(arena, train=train, constants=constants))
+    rows = [np.flatnonzero(labels == label)[: round(most)] for label, most in enumerate(keep)]
+    return with_units(first(arena, np.sort(np.concatenate(rows))))
 
 
 def by_class(name: str) -> Way:
@@ -231,11 +186,9 @@ def by_class(name: str) -> Way:
         return [right[labels == label].mean() for label in range(int(labels.max()) + 1)]
 
     def cell(arena: Arena, epsilon: float, repeats: int) -> Cell:
-        learner = learner_of({"name": name})
-        training = training_for(arena, learner, epsilon)
-        names = [f"{name} {epsilon} {again}" for again in range(repeats)]
-        found = np.array([of_classes(arena, trained(arena, training, one)) for one in names])
-        return f"{found.mean():.3f}, {found[:, found.shape[1] // 2 :].mean():.3f}"
+        ask = ask_for(f"{name} {epsilon}", arena, learner_of({"name": name}), epsilon)
+        right = accuracies(arena, [ask], repeats, of_classes)[0]
+        return f"{right.mean():.3f}, {right[:, right.shape[1] // 2 :].mean():.3f}"
 
     return cell
 
@@ -244,7 +197,6 @@ ADAMW: dict[str, object] = {"optimizer": "adamw", "weight_decay": 0.01}
 FIVE: dict[str, object] = {"points": 5}
 LOW: dict[str, object] = {"eta": 1e-4}
 PUBLISHED: dict[str, object] = {"steering": "published"}
-TOTALS = (0.5, 1.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -254,10 +206,24 @@ class Table:
     heading: str
     ways: Mapping[str, Way]
     problems: Sequence[str] = ("mnist5k",)
-    epsilons: Sequence[float] = TOTALS
+    epsilons: Sequence[float] = (0.5, 1.0, 4.0)
     repeats: int = 5
     centre: str = "auto"
     seen: Callable[[Arena], Arena] = with_units
+
+
+def subsets() -> Mapping[str, Way]:
+    shares = {
+        f"{share:.0%} of the records": lambda count, share=share: [range(round(share * count))]
+        for share in (1, 0.5, 0.25, 0.1)
+    }
+    disjoint = {
+        f"{parts} disjoint parts, weights averaged": lambda count, parts=parts: [
+            range(place, count, parts) for place in range(parts)
+        ]
+        for parts in (2, 5, 10)
+    }
+    return {about: averaged(about, parts) for about, parts in (shares | disjoint).items()}
 
 
 def tables(rate: float) -> Mapping[str, Table]:
@@ -266,30 +232,30 @@ def tables(rate: float) -> Mapping[str, Table]:
         "parts": Table(
             "changed",
             {
-                "the default": changed(Descent()),
-                "momentum 0": changed(Descent(momentum=0.0)),
-                "momentum 0.5": changed(Descent(momentum=0.5)),
-                "momentum 0.98": changed(Descent(momentum=0.98)),
-                "average: ema": changed(Descent(average="ema")),
-                "average: swa": changed(Descent(average="swa")),
-                "no free step": changed(Descent(free_step=False)),
-                "bias": changed(Descent(bias=True)),
-                "clip 0.3": changed(Descent(clip=0.3)),
-                "clip 10": changed(Descent(clip=10.0)),
-                "clip 50": changed(Descent(clip=50.0)),
-                "clipping: automatic": changed(Descent(clipping="automatic")),
-                "schedule: cosine": changed(Descent(schedule="cosine")),
-                "schedule: linear": changed(Descent(schedule="linear")),
+                "the default": changed(),
+                "momentum 0": changed(momentum=0.0),
+                "momentum 0.5": changed(momentum=0.5),
+                "momentum 0.98": changed(momentum=0.98),
+                "average: ema": changed(average="ema"),
+                "average: swa": changed(average="swa"),
+                "no free step": changed(free_step=False),
+                "bias": changed(bias=True),
+                "clip 0.3": changed(clip=0.3),
+                "clip 10": changed(clip=10.0),
+                "clip 50": changed(clip=50.0),
+                "clipping: automatic": changed(clipping="automatic"),
+                "schedule: cosine": changed(schedule="cosine"),
+                "schedule: linear": changed(schedule="linear"),
             },
             repeats=10,
         ),
         "hyfree": Table(
             "what",
             {
-                "ours": free({}),
-                "the last loss is the bound": free({}, {"ROOM": 1.0}),
-                "every look is believed": free({}, {"SURE": 0.0}),
-                "a rate moves as far as it likes": free({}, {"FACTOR": 1e12}),
+                "ours": free(),
+                "the last loss is the bound": free(ROOM=1.0),
+                "every look is believed": free(SURE=0.0),
+                "a rate moves as far as it likes": free(FACTOR=1e12),
                 "steering: published": free(PUBLISHED),
                 "Laplace losses": free({"loss_noise": "laplace"}),
                 "five points": free(FIVE),
@@ -329,23 +295,7 @@ def tables(rate: float) -> Mapping[str, Table]:
             ("mnist5k-112",),
             (1.0, 4.0, 16.0, 64.0, inf),
         ),
-        "subsets": Table(
-            "trained on",
-            {
-                about: averaged(about, selections)
-                for about, selections in (
-                    *(
-                        (f"{share:.0%} of the records", share_of(share))
-                        for share in (1, 0.5, 0.25, 0.1)
-                    ),
-                    *(
-                        (f"{parts} disjoint parts, weights averaged", disjoint(parts))
-                        for parts in (2, 5, 10)
-                    ),
-                )
-            },
-            centre="public",
-        ),
+        "subsets": Table("trained on", subsets(), centre="public"),
         "reach": Table(
             "at most",
             {
@@ -371,7 +321,7 @@ def tables(rate: float) -> Mapping[str, Table]:
 
 def main() -> None:
     known = tables(1.0)
-    asked = read_options(
+    options = read_options(
         __doc__,
         choices={"table": [*known], "only": [way for one in known.values() for way in one.ways]},
         table="parts",
@@ -380,18 +330,16 @@ def main() -> None:
         repeats=0,
         only=list[str],
         rate=1.0,
-        threads=2,
         cache=Path,
     )
-    table = tables(asked.rate)[asked.table]
-    epsilons = asked.epsilons or table.epsilons
+    table = tables(options.rate)[options.table]
+    epsilons = options.epsilons or table.epsilons
     print_head("data", table.heading, *totals(epsilons))
-    for problem in asked.problems or table.problems:
-        arena = table.seen(load(problem, asked.cache, asked.threads, 0, table.centre))
-        for about in asked.only or table.ways:
-            way = table.ways[about]
-            cells = [way(arena, one, asked.repeats or table.repeats) for one in epsilons]
-            print_row(problem, about, *cells)
+    for problem in options.problems or table.problems:
+        arena = table.seen(load(problem, options.cache, table.centre))
+        for about in options.only or table.ways:
+            way, repeats = table.ways[about], options.repeats or table.repeats
+            print_row(problem, about, *(way(arena, one, repeats) for one in epsilons))
 
 
 if __name__ == "__main__":
