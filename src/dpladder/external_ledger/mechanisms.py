@@ -9,7 +9,7 @@ privacy loss distributions too.
 A rho (ZCDpEvent) and a randomised response are guarantees, and no noise over what one record adds.
 They are for the lineage's own relation, and nothing about them is halved. Whoever knows a rho where
 records are added or removed gives 4 rho under replace_one. Two such steps lie between its
-neighbours (Bun & Steinke 2016, Proposition 1.9).
+neighbours, and over k steps a rho becomes k^2 rho (Bun & Steinke 2016, on groups).
 
 A pure mechanism is booked as the Gaussian that dominates it: at delta = 1e-5 a discrete Laplace of
 epsilon 1 takes 5.58.

@@ -1,5 +1,5 @@
 """Private selection: the best of a secret number of runs (Liu & Talwar 2019; Papernot & Steinke
-2022, Algorithm 1).
+2022).
 
 Assumes that nobody learns the number of runs, the losers, their scores, or how long they took. So
 all runs belong in one job with one output. Each run draws its r for itself, in secret. Public draws

@@ -102,9 +102,9 @@ def ceiling(mu: float, n0: int, classes: int, labels: int = 1) -> float:
 
     Take the name of a class that no other record tells: without its n0 / classes units a prediction
     for one of them is right with probability 1 / classes on average over names. With them it is the
-    output of a training on a data set that many neighbours away, so by group privacy (Dong, Roth &
-    Su 2019, Theorem 2.14) right with probability at most Phi(Phi^-1(1 / classes) + mu n0 /
-    classes). The same holds for records of the training part: they are among those. Where a record
+    output of a training on a data set that many neighbours away. Each of them adds mu to Phi^-1 of
+    a probability at most (Dong, Roth & Su 2019, on groups), so it is right with probability at most
+    Phi(Phi^-1(1 / classes) + mu n0 / classes). The same holds for records of the training part: they are among those. Where a record
     may be of several classes, each of them has as many times more units, and a prediction may be
     any of them.
     """

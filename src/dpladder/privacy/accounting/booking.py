@@ -405,10 +405,10 @@ def _sampled_loss_distribution(q: float, events: Iterable[Counted], step: float)
     add_remove.
 
     On a sample that is given they compose adaptively, and are dominated by the product (P, Q) of
-    their own pairs, P with the unit and Q without. The product mirrors itself, as each of them
-    does: Q against P has the profile H of P against Q. The sampled pair is (1 - q) Q + q P against
-    Q where a unit leaves, and Q against it where one enters (Zhu, Dong & Wang 2022, Theorems 10 and
-    11). Both follow from H by
+    their own pairs, P with the unit and Q without (Zhu, Dong & Wang 2022, Theorem 10). The product
+    mirrors itself, as each of them does: Q against P has the profile H of P against Q. The sampled
+    pair is (1 - q) Q + q P against Q where a unit leaves, and Q against it where one enters
+    (Theorem 11 there). Both follow from H by
 
         [(1 - q) Q + q P] - a Q = q (P - b Q),            b = 1 + (a - 1) / q,
         Q - a [(1 - q) Q + q P] = c (Q - (a q / c) P),    c = 1 - a (1 - q),

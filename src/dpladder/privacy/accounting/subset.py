@@ -14,8 +14,8 @@ independent of each other (Blackwell; Zhu, Dong & Wang 2022), and
 
     H_a(P|Q) = E (L - a)+,  H_a(Q|P) = E (1 - a L)+   under the neighbour's law Q
 
-are sums over L1 of closed forms of the Gaussian profile. Theorem 6 of Koskela & Kulkarni bounds
-Renyi divergences of the same mixture term by term; this keeps the mixture as it is.
+are sums over L1 of closed forms of the Gaussian profile. Koskela & Kulkarni bound Renyi divergences
+of the same mixture term by term; this keeps the mixture as it is.
 
 **L1.** The tuning is a private selection: (1) of booking.py, with the e2 and weight w of
 selection.py, bounds its profile. The true one is convex in a = e^epsilon, so it lies below the

@@ -44,8 +44,11 @@ by up to D + g_U. So it moves by at most D + g_U + g_L, and the one utility's no
 2 g_U + g_L. That costs (g_U + g_L) / s_L + (2 g_U + g_L) / s_U more, with s_U = 2 s_L. On steps of
 an eighth of a scale a round of epsilon 0.02 really costs 0.0200337 at the least
 (tests/privacy/release/test_grid.py). So numbers that are compared lie on steps of 2^-38 of their
-scale, where it is 5.5 * 2^-38 = 2e-11 a round at most, less than the slack of its two numbers.
-Nothing of them leaves, so no low bit can tell.
+scale, where it is 5.5 * 2^-38 = 2.0e-11 a round at most. Cells are narrower than TAU allows for
+there, but only the two numbers that move count: computed noise rises with the ideal one but for 2
+TAU. So the level moves by 2 TAU s_L more, and the one utility by as much and 2 TAU s_U more, which
+costs 5 TAU = 1e-12. Both are less than 2.9e-11, the slack of two numbers. Nothing of them leaves,
+so no low bit can tell.
 """
 
 from __future__ import annotations

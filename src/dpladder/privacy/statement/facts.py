@@ -76,8 +76,8 @@ def _level(dataset: Stated) -> str:
 
 
 def group_guarantee(bound: Cost, delta: float, size: int) -> str:
-    """What somebody with several units bears, in words: of mu-GDP, k mu (Dong, Roth & Su 2019,
-    Theorem 2.14).
+    """What somebody with several units bears, in words: of mu-GDP, k mu. For each of k neighbours
+    on the way adds mu to Phi^-1 of a probability at most (Dong, Roth & Su 2019, on groups).
 
     Otherwise it is (k epsilon, delta (1 + e^epsilon + ...)): k epsilon says too little, so only the
     factor is told.

@@ -16,6 +16,6 @@ def price(search: DpHypo, epsilon: float, delta: float, relation: Relation) -> t
 
 def lean_bounds(search: DpHypo, epsilon: float) -> Lean:
     """How far proposals may lean for their share of epsilon: (2 + shape) log(high/low) of it (Wang
-    et al. 2023, Theorem 1)."""
+    et al. 2023)."""
     half = search.adapting * epsilon / (2 + SHAPES[search.law]) / 2
     return Lean(math.exp(-half), math.exp(half))
