@@ -8,7 +8,9 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,10 @@ import torch
 import yaml
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import RFECV
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -45,7 +50,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def no_run(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Runs that were to begin: none does."""
     begun: list[Any] = []
-    monkeypatch.setattr("dpladder.estimator.follow", lambda command: begun.append(command) or 1)
+    monkeypatch.setattr("dpladder.estimator.follow", lambda command, *_: begun.append(command) or 1)
     return begun
 
 
@@ -231,6 +236,92 @@ def test_tuning_that_nobody_pays_for_is_refused(tune: Any, tmp_path: Path) -> No
     with pytest.raises(Refused, match="choosing by scores that nobody paid for"):
         tune(classifier(), people, labels)
     assert not (tmp_path / "dpladder-projects").exists()
+
+
+def select_columns(model: PrivateClassifier, people: Any, labels: Any) -> None:
+    numbers = np.stack([people.age, people.age + 1.0], axis=1)
+    RFECV(model, importance_getter=lambda _: np.ones(2)).fit(numbers, labels)
+
+
+def calibrate(model: PrivateClassifier, people: Any, labels: Any) -> None:
+    CalibratedClassifierCV(model).fit(people, labels)
+
+
+def bag(model: PrivateClassifier, people: Any, labels: Any) -> None:
+    BaggingClassifier(model).fit(people[["age"]], labels)
+
+
+@pytest.mark.parametrize("fit_many", [select_columns, calibrate, bag])
+def test_fits_on_parts_of_the_records_are_refused(
+    fit_many: Any, no_run: list[Any], tmp_path: Path
+) -> None:
+    """Each would write other records under the same version, and take the first one's answers."""
+    people, labels = patients(60)
+    with pytest.raises(Refused, match="PrivateClassifier cannot be fitted by scikit-learn's"):
+        fit_many(classifier(), people, labels)
+    assert not no_run
+
+
+def test_fits_in_two_threads_run_in_folders_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that belonged to the process would be that of whoever came last."""
+    here, together, folders = Path.cwd(), Barrier(2, timeout=100), []
+
+    def follow(command: Any, folder: Path) -> int:
+        together.wait()
+        assert Path.cwd() == here
+        assert str(folder / "config.yaml") in command
+        folders.append(folder.name)
+        return 1
+
+    def fit(lineage: str) -> None:
+        with pytest.raises(Refused, match="the line above says why"):
+            classifier(lineage=lineage).fit(*patients(60))
+
+    monkeypatch.setattr("dpladder.estimator.follow", follow)
+    with ThreadPoolExecutor(2) as pool:
+        assert [*pool.map(fit, ["a", "b"])] == [None, None]
+    assert sorted(folders) == ["a", "b"]
+
+
+def test_a_second_fit_in_a_folder_changes_nothing_under_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would lay its records and its epsilon under a run that goes on, whose model the first one
+    then takes for its own."""
+    people, labels = patients(60)
+
+    def follow(_: Any, folder: Path) -> int:
+        before = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+        other = classifier().set_params(epsilon=8.0)
+        for act in (lambda: other.fit(people[:40], labels[:40]), lambda: other.plan(people)):
+            with pytest.raises(Refused, match="another run goes on"):
+                act()
+        after = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+        assert after == before
+        return 1
+
+    monkeypatch.setattr("dpladder.estimator.follow", follow)
+    with pytest.raises(Refused, match="the line above says why"):
+        classifier().fit(people, labels)
+
+
+def test_a_loaded_classifier_asks_the_same_question(
+    no_run: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the keys that it was fitted with, its next fit would be another one, and be paid."""
+    monkeypatch.setattr(PrivateClassifier, "_load_release", lambda _: None)
+    people, labels = patients(60)
+    keys = {"learner.name": "dp_ls", "learner.radius": 2.0, "final.targets": [1.0, 2.0]}
+    model = classifier(lifetime=8.0, **keys)
+    with pytest.raises(Refused):
+        model.fit(people, labels)
+    written = (model.project_ / "config.yaml").read_text("utf-8")
+    loaded = PrivateClassifier.load(model.project_)
+    with pytest.raises(Refused):
+        loaded.fit(people, labels)
+    again = (model.project_ / "config.yaml").read_text("utf-8")
+    assert yaml.safe_load(again) == yaml.safe_load(written)
+    assert len(no_run) == 2
 
 
 def test_nothing_is_predicted_before_a_fit() -> None:

@@ -61,7 +61,7 @@ def test_people_are_told_and_the_file_holds_the_rest(
     code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert follow([sys.executable, "-c", SAID.format(code=code)]) == code
+    assert follow([sys.executable, "-c", SAID.format(code=code)], Path()) == code
     told = capfd.readouterr().err
     assert "told to a person\n" in told
     assert "steps" not in told
@@ -71,7 +71,7 @@ def test_people_are_told_and_the_file_holds_the_rest(
 
 def told_of(words: str, capfd: pytest.CaptureFixture[str]) -> str:
     """What a person is told where Snakemake says this and fails."""
-    assert follow([sys.executable, "-c", f"import sys; print({words!r}); sys.exit(1)"]) == 1
+    assert follow([sys.executable, "-c", f"import sys; print({words!r}); sys.exit(1)"], Path()) == 1
     return capfd.readouterr().err
 
 
@@ -145,7 +145,7 @@ def test_an_exit_code_tells_a_signal_as_shells_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert follow([sys.executable, "-c", "import os; os.kill(os.getpid(), 15)"]) == 143
+    assert follow([sys.executable, "-c", "import os; os.kill(os.getpid(), 15)"], Path()) == 143
 
 
 def test_no_job_inherits_where_people_are_told() -> None:
@@ -170,8 +170,8 @@ def test_an_interrupt_waits_for_snakemake_to_end_its_jobs(tmp_path: Path) -> Non
     )
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from dpladder.commands.follow import follow; sys.exit(follow([sys.executable, "
-        f"'-c', {child!r}]))"
+        "from pathlib import Path; from dpladder.commands.follow import follow; "
+        f"sys.exit(follow([sys.executable, '-c', {child!r}], Path()))"
     )  # a shell's jobs in the background are started with interrupts ignored
     run = subprocess.Popen(
         [sys.executable, "-c", code], cwd=tmp_path, process_group=0, stderr=subprocess.PIPE

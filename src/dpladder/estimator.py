@@ -13,14 +13,16 @@ the same data twice is free.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -41,9 +43,22 @@ from dpladder.privacy.accounting.rounding import round_up
 from dpladder.use.model import Model, load
 
 RESULTS = Path("results")
+_IN_A_FOLDER = Lock()
+# keys of the config that `fit` writes from parameters and from the shape of X
+PARAMETERS = {
+    *(f"dataset.{name}" for name in ("lineage", "source", "nominal_size", "classes", "columns")),
+    *("privacy.epsilon", "privacy.delta", "privacy.lifetime.epsilon"),
+    *("features", "features.model"),
+}
+# of scikit-learn, what fits copies of a classifier, on parts of the records or of their columns
+FITS_MANY = tuple(
+    f"sklearn.{name}"
+    for name in ("model_selection", "calibration", "ensemble", "feature_selection")
+)
 TUNING = (
-    "PrivateClassifier cannot be fitted by scikit-learn's cross-validation or search: each fit "
-    "asks the private data anew, and choosing by scores that nobody paid for leaks. The ladder "
+    "PrivateClassifier cannot be fitted by scikit-learn's cross-validation, search, calibration or "
+    "ensembles: each fit asks the private data anew, or takes the answers about other records, and "
+    "choosing by scores that nobody paid for leaks. The ladder "
     "tunes inside epsilon: leave the step size empty, or see sweep in config/README.md."
 )
 
@@ -151,12 +166,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: the records of which columns or shape alone are read.
         """
         X = _records(X)
-        self._write_config(X)
-        records = self._data_folder() / _records_file(X)
-        if not records.exists():
-            _write(records, b"")  # a plan asks whether there is a source, and reads none
-        command = [sys.executable, "-m", "dpladder.cli", "plan", str(self.project_ / CONFIG)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        config = self._config(X)
+        with _alone_in(self._data_folder()) as folder:
+            _write(self.project_ / CONFIG, config)
+            records = folder / _records_file(X)
+            if not records.exists():
+                _write(records, b"")  # a plan asks whether there is a source, and reads none
+            command = [sys.executable, "-m", "dpladder.cli", "plan", str(self.project_ / CONFIG)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise Refused(_reason(done.stderr))
         return done.stdout
@@ -176,21 +193,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if _fitted_by_model_selection():
             raise Refused(TUNING)
         project, X = self.project_, _records(X)
-        self._write_config(X)
-        before = self._released() if self._write_records(X, y, ids) else {}
-        folder, command = command_of([str(project / CONFIG)])
-        with contextlib.chdir(folder):
-            load_config([project / CONFIG])  # what is wrong with a parameter is said here
-            ended = follow(command)
-        if ended:
-            raise Refused(
-                f"the run in {project} stopped: the line above says why. What is done is kept, and "
-                "never paid twice."
-            )
-        self._load_release()
-        weights = self._weights_file()
-        if before.get(weights) == weights.read_bytes():
-            warnings.warn(SAME_VERSION, stacklevel=2)
+        config, records = self._config(X), self._source(X, y, ids)
+        with _alone_in(self._data_folder()) as data:
+            _write(project / CONFIG, config)
+            source = data / _records_file(X)
+            other_records = source.exists() and source.read_bytes() not in (b"", records)
+            before = self._released() if other_records else {}
+            _write(source, records)
+            folder, command = command_of([str(project / CONFIG)])
+            # a folder is a whole process's, so that threads take turns
+            with _IN_A_FOLDER, contextlib.chdir(folder):
+                load_config([project / CONFIG])  # what is wrong with a parameter is said here
+            if follow(command, folder):
+                raise Refused(
+                    f"the run in {project} stopped: the line above says why. What is done is kept, "
+                    "and never paid twice."
+                )
+            self._load_release()
+            weights = self._weights_file()
+            if before.get(weights) == weights.read_bytes():
+                warnings.warn(SAME_VERSION, stacklevel=2)
         return self
 
     @classmethod
@@ -218,6 +240,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classes=data["classes"],
             columns=_columns_of(data.get("columns", ())),
             project=folder,
+            **dict(_other_keys(written)),
         )
         classifier._load_release()
         return classifier
@@ -269,7 +292,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         files = (self.project_ / RESULTS).glob("main/final/*/weights.safetensors")
         return {path: path.read_bytes() for path in files}
 
-    def _write_config(self, X: Any) -> None:
+    def _config(self, X: Any) -> bytes:
         missing = [name for name in ("nominal_size", "classes") if getattr(self, name) is None]
         if missing:
             raise BadInput(
@@ -310,15 +333,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"epsilon is {written['privacy']['epsilon']}, and final.targets has other totals. "
                 "Give one of them: the classifier is that model."
             )
-        self.project_.mkdir(parents=True, exist_ok=True)
         try:
-            text = yaml.safe_dump(_plain(written), sort_keys=False)
+            return yaml.safe_dump(_plain(written), sort_keys=False).encode()
         except yaml.YAMLError as error:
             raise BadInput(
                 f"a parameter is of a kind that no config has: {error.args[-1]!r}. Give words, "
                 "numbers, lists or mappings of these."
             ) from None
-        _write(self.project_ / CONFIG, text.encode())
 
     def _checked_columns(self, X: Any) -> list[Any]:
         if not self.columns:
@@ -349,13 +370,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return [_column(name, said) for name, said in self.columns.items()]
 
-    def _write_records(self, X: Any, y: Any, ids: Sequence[Any] | None) -> bool:
-        """The records as a source of the project, for its owner alone; left alone where it holds
-        the same.
-
-        Returns:
-            Whether it held other records.
-        """
+    def _source(self, X: Any, y: Any, ids: Sequence[Any] | None) -> bytes:
+        """The records as a source of the project."""
         labels = _labels(y, self.classes or ())
         count = X.shape[0]
         if ids is not None:
@@ -386,15 +402,28 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if ids is not None:
                 arrays["ids"] = np.array(ids)
             np.savez(written, **arrays)
-        path = self._data_folder() / _records_file(X)
-        before = path.read_bytes() if path.exists() else b""  # none, where only a plan was asked
-        _write(path, written.getvalue())
-        return before not in (b"", written.getvalue())
+        return written.getvalue()
 
     def _data_folder(self) -> Path:
         folder = self.project_ / "data"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[Path]:
+    """A project's data, while no other fit or plan lays records or a config under a run."""
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield folder
+    except BlockingIOError:
+        raise Refused(
+            f"another run goes on in {folder.parent}. Nothing was changed: wait for it, or give "
+            "this one a project of its own."
+        ) from None
+    finally:
+        os.close(descriptor)
 
 
 def _refuse_equal_rows(X: Any, labels: Sequence[str], columns: Mapping[str, Any] | None) -> None:
@@ -525,6 +554,16 @@ def _columns_of(written: Sequence[Any]) -> dict[str, Any] | None:
     return columns or None
 
 
+def _other_keys(written: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Keys of a config beside those that are parameters, by their dotted names."""
+    for name, value in written.items():
+        key = f"{above}{name}"
+        if isinstance(value, Mapping) and value:
+            yield from _other_keys(value, f"{key}.")
+        elif key not in PARAMETERS:
+            yield key, value
+
+
 def _write(path: Path, data: bytes) -> None:
     """Whole or not at all, and only where it is new: Snakemake goes by when a file was written."""
     if path.exists() and path.read_bytes() == data:
@@ -536,10 +575,10 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _fitted_by_model_selection() -> bool:
-    """Whether scikit-learn's model selection is fitting this estimator."""
+    """Whether scikit-learn fits this estimator on parts of the records."""
     frame = sys._getframe()
     while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).startswith("sklearn.model_selection"):
+        if str(frame.f_globals.get("__name__", "")).startswith(FITS_MANY):
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False

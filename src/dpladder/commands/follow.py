@@ -125,19 +125,25 @@ class Screen:
             self.out.flush()
 
 
-def follow(command: Sequence[str]) -> int:
-    """Run Snakemake to its end; its exit code. A file holds what it says, so that it goes on where
-    this process is killed."""
-    WORDS.parent.mkdir(exist_ok=True)
-    WORDS.unlink(missing_ok=True)  # another run in this folder may write to it
+def follow(command: Sequence[str], folder: Path) -> int:
+    """Run Snakemake in a folder to its end; its exit code. A file holds what it says, so that it
+    goes on where this process is killed."""
+    file = folder / WORDS
+    file.parent.mkdir(exist_ok=True)
+    file.unlink(missing_ok=True)  # another run in this folder may write to it
     screen, progress, unread = Screen(sys.stderr), Progress(), ""
     with (
-        WORDS.open("w", encoding="utf-8") as words,
-        WORDS.open(encoding="utf-8", errors="replace") as said,
+        file.open("w", encoding="utf-8") as words,
+        file.open(encoding="utf-8", errors="replace") as said,
     ):
         ours = os.dup(sys.stderr.fileno())
         run = subprocess.Popen(
-            command, stdout=words, stderr=words, pass_fds=[ours], env=os.environ | {SAY: str(ours)}
+            command,
+            cwd=folder,
+            stdout=words,
+            stderr=words,
+            pass_fds=[ours],
+            env=os.environ | {SAY: str(ours)},
         )
         os.close(ours)
         ended, interrupted = None, False
@@ -161,7 +167,7 @@ def follow(command: Sequence[str]) -> int:
         if interrupted or reason:
             print(f"dpladder: {INTERRUPTED if interrupted else reason}", file=sys.stderr)
         print(
-            f"Stopped with exit code {ended}. All that Snakemake said: {WORDS.absolute()}",
+            f"Stopped with exit code {ended}. All that Snakemake said: {file.absolute()}",
             file=sys.stderr,
         )
     return ended

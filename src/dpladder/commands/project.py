@@ -155,7 +155,7 @@ def run(arguments: Sequence[str]) -> int:
     folder, command = command_of([word for word in arguments if word != VERBOSE])
     os.chdir(folder)
     if quiet:
-        return follow(command)
+        return follow(command, folder)
     _replace_process(command)
 
 
