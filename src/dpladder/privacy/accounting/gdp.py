@@ -212,7 +212,7 @@ def pure_of_mu(mu: float) -> float:
     _check("mu", mu, zero=True)
     z = mu / math.sqrt(8)
     if z > 20:  # P(N > z) <= exp(-z^2/2)/2, and no probability underflows
-        return z * z
+        return z * z / _FAR_UP
     # e^epsilon = (1 + erf z) / (1 - erf z) = 1 + 2 erf z / erfc z
     return math.log1p(2 * math.erf(z) / math.erfc(z)) * (1 - 1e-12)
 
