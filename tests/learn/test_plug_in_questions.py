@@ -14,7 +14,7 @@ from support import Silent
 
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
-from dpladder.learn import trainings
+from dpladder.learn import linear, trainings
 from dpladder.learn.curator import Curator
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Hyper
@@ -236,3 +236,73 @@ def test_each_question_is_answered_at_its_own_numbers() -> None:
     )
     one, twice = ask_all([query], lambda: query.at(1.0), lambda: query.at(2.0))
     assert float(twice) == pytest.approx(2 * float(one), rel=1e-6)
+
+
+# --- products that the machine was tried with -----------------------------------------------------
+
+
+def test_gradients_that_one_training_asks_for_together_share_no_product(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A machine is tried with as many heads in one product as trainings share a pass, and no more
+    (linear.refuse_places)."""
+    rows, logits_by = [], linear.logits_by
+
+    def noting(flat: Any, chunk: int) -> Any:
+        rows.append(len(flat))
+        return logits_by(flat, chunk)
+
+    monkeypatch.setattr(linear, "logits_by", noting)
+    query = GradientSum(**NAMED, model=HEAD, count=3)
+    here = [ZEROS, ZEROS + 1.0, FAR]
+    [together] = ask_all([query], lambda: [query.at(weights) for weights in here])
+    assert set(rows) == {CLASSES}
+    for answer, weights in zip(together, here, strict=True):
+        [alone] = ask_all([query], lambda at=weights: query.at(at))
+        assert torch.equal(answer, alone)
+
+
+# --- samples --------------------------------------------------------------------------------------
+
+
+class Halves(Silent):
+    """Samples that are the first half of the records, and the second half, in turn."""
+
+    def __init__(self) -> None:
+        self.drawn = 0
+
+    def mask(self, name: str, ids: Any) -> Any:
+        self.drawn += 1
+        first = np.arange(len(ids)) < len(ids) // 2
+        return first if self.drawn % 2 else ~first
+
+
+def test_a_query_that_is_asked_twice_in_one_step_sees_two_samples() -> None:
+    """Each is priced as a sample of its own: two answers about one sample cost more."""
+    data = data_of()
+    rate: dict[str, Any] = {"sampling_rate": 0.5, "count": 2}
+    gradient = GradientSum(**NAMED, model=HEAD, **rate)
+    losses = LossSums(name="losses", multiplier=1.0, model=HEAD, **rate)
+    bound = torch.ones(()).double()
+
+    def begin(_: Any, __: Any) -> Any:
+        return (
+            yield [
+                gradient.at(ZEROS),
+                losses.at(ZEROS[None], bound),
+                gradient.at(ZEROS),
+                losses.at(ZEROS[None], bound),
+            ]
+        )
+
+    halves: Any = Halves()
+    [answers] = Curator(data, CONSTANTS, ONE).run(begin, [(gradient, losses)], [halves])
+    whole = [GradientSum(**NAMED, model=HEAD), LossSums(**NAMED, model=HEAD)]
+    for first in (0, 20):
+        half = slice(first, first + 20)
+        of_half = Data(data.features[half], data.labels[half])
+        [expected] = ask_all(whole[:1], lambda: whole[0].at(ZEROS), data=of_half)
+        assert torch.allclose(answers[first // 10], expected, atol=1e-6)
+        [expected] = ask_all(whole[1:], lambda: whole[1].at(ZEROS[None], bound), data=of_half)
+        assert torch.allclose(answers[first // 10 + 1], expected, atol=1e-6)
+    assert halves.drawn == 2

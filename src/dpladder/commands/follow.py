@@ -163,7 +163,7 @@ def follow(command: Sequence[str], folder: Path) -> int:
     screen.clear()
     if ended:
         refusal = "" if progress.began else _refusal(all_said)
-        reason = _full(all_said) or refusal or _advice_after_kill(all_said)
+        reason = _full(all_said, folder) or refusal or _advice_after_kill(all_said)
         if interrupted or reason:
             print(f"dpladder: {INTERRUPTED if interrupted else reason}", file=sys.stderr)
         print(
@@ -181,10 +181,10 @@ def _refusal(said: str) -> str:
     return LOCKED if "cannot be locked" in match[1] else f"Snakemake refuses: {match[1]}"
 
 
-def _full(said: str) -> str:
+def _full(said: str, folder: Path) -> str:
     """What to do where Snakemake had no room to write, its own words perhaps. Jobs look after
     themselves."""
-    if f"[Errno {errno.ENOSPC}]" not in said and shutil.disk_usage(WORDS.parent).free >= LEAST:
+    if f"[Errno {errno.ENOSPC}]" not in said and shutil.disk_usage(folder).free >= LEAST:
         return ""
     return (
         f"no space is left on the disk of {Path.cwd()}, or of {gettempdir()}. {TWICE}: free space, "

@@ -12,6 +12,7 @@ clip factors, sums over chunks and noise are float64.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -220,6 +221,8 @@ class Curator:
         """Sums of one kind over one pass; each with the noise that its own meter declares, and
         joined by what was released of it before."""
         groups: dict[Any, list[int]] = {}
+        masks: list[NDArray[np.bool_] | None] = []
+        asked_before: Counter[Any] = Counter()
         for place, (seat, question) in enumerate(questions):
             kind = seat.kinds.get(id(question.query))
             if kind is None:
@@ -228,23 +231,26 @@ class Curator:
                     "of the queries that it is given."
                 )
             self._take_class(seat, question)
-            if not question.query.asks_records:
-                continue
             sampled = question.query.sampling_rate < 1.0 and question.step is None
-            if sampled:
-                self._sample(seat, question.query)
-            together = question.query.stacks
-            # each training has samples of its own, so they share no pass
-            key = (kind, question.step, id(seat) if sampled else 0, None if together else place)
+            asks = question.query.asks_records
+            masks.append(self._sample(seat, question.query) if sampled and asks else None)
+            if not asks:
+                continue
+            # trainings share a pass, but each has samples of its own
+            key: tuple[Any, ...] = (kind, question.step, id(masks[place]) if sampled else 0)
+            if not question.query.stacks:
+                key = (*key, place)
+            elif isinstance(question.query, GradientSum):
+                # one of each training, for so many a machine was tried with (linear.refuse_places)
+                asked_before[id(seat), key] += 1
+                key = (*key, asked_before[id(seat), key])
             groups.setdefault(key, []).append(place)
         totals: list[Any] = [None] * len(questions)
         # classes share out the threads; what is answered over one pass shares out its chunks
         by_class = all(question.query.parts(self._constants) > 1 for _, question in questions)
         query_sums = _map_in_threads(
             self._threads if by_class else 1,
-            lambda group: self._sums_of(
-                [questions[place][1] for place in group], questions[group[0]][0]
-            ),
+            lambda group: self._sums_of([questions[place][1] for place in group], masks[group[0]]),
             groups.values(),
         )
         for group, sums in zip(groups.values(), query_sums, strict=True):
@@ -301,7 +307,7 @@ class Curator:
         else:
             seat.releases.pop(query.name, None)
 
-    def _sample(self, seat: _Seat, query: Query) -> None:
+    def _sample(self, seat: _Seat, query: Query) -> NDArray[np.bool_]:
         """A query is asked once a sample: asked again, it begins the next one. So no sample answers
         more than was declared of it, and the meter refuses one sample too many."""
         if seat.mask is None or query.name in seat.seen:
@@ -312,13 +318,15 @@ class Curator:
                 )
             seat.mask, seat.seen = seat.meter.mask(SAMPLE, self._data.units), set()
         seat.seen.add(query.name)
+        return seat.mask
 
-    def _sums_of(self, questions: Sequence[QueryCall], seat: _Seat) -> Sequence[Tensor]:
-        """The sums, without noise, of questions of one kind."""
+    def _sums_of(
+        self, questions: Sequence[QueryCall], mask: NDArray[np.bool_] | None
+    ) -> Sequence[Tensor]:
+        """The sums, without noise, of questions of one kind; over a sample where there is one."""
         query, arguments = questions[0].query, questions[0].arguments
         if questions[0].step is not None:
             return self._public_gradients(query, questions, questions[0].step)
-        mask = seat.mask if query.sampling_rate < 1.0 else None
         constants = self._constants
         label = arguments[-1] if query.parts(constants) > 1 else None
         match query:

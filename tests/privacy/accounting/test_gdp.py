@@ -184,7 +184,9 @@ def test_the_mu_of_pure_dp_covers_randomised_response(epsilon: float, fraction: 
     assert worst <= gdp.delta(at, gdp.mu_of_pure(epsilon)) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("mu", [1e-9, 1e-4, 0.0073, 0.0325, 0.268, 1.0, 5.0, 56.0, 60.0, *map(float, range(70, 400, 7))])
+@pytest.mark.parametrize(
+    "mu", [1e-9, 1e-4, 0.0073, 0.0325, 0.268, 1.0, 5.0, 56.0, 60.0, *map(float, range(70, 400, 7))]
+)
 def test_pure_dp_within_a_mu_never_costs_more_than_it(mu: float) -> None:
     epsilon = gdp.pure_of_mu(mu)
     assert gdp.mu_of_pure(epsilon) <= mu
