@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from dpladder.errors import BadInput
-from dpladder.privacy.accounting import booking, gdp, selection
+from dpladder.privacy.accounting import booking, gdp, selection, subset
 from dpladder.privacy.accounting.booking import Entry, price
 from dpladder.privacy.accounting.events import Gaussian, RepeatAndSelect
 from dpladder.privacy.accounting.selection import Lean, Runs
@@ -283,3 +283,44 @@ def test_laws_and_leans_that_mean_nothing_are_refused():
         Runs(0.0, math.inf)
     with pytest.raises(BadInput, match="0 < low <= 1 <= high"):
         Lean(1.1, 1.2)
+
+
+@pytest.mark.parametrize("shape", [0.0, 1.0, math.inf])
+@pytest.mark.parametrize("lean", [Lean(), Lean(0.5, 1.2), Lean(0.9, 3.0)], ids=str)
+@pytest.mark.parametrize("mu", [0.05, 0.7, 2.0])
+def test_no_rank_moves_its_weight_by_more_than_is_charged(mu, lean, shape):
+    """(2) over a fine grid of ranks; with a Poisson law also to 60 digits, at the peak."""
+    runs = Runs(8, shape)
+    z = np.linspace(-40, 40, 400_001)
+    before, after = lean.low * stats.norm.cdf(z), lean.high * stats.norm.cdf(z + mu)
+    if shape == math.inf:
+        most = (runs.mean * (after - before)).max()
+    else:
+        odds = selection.continuation_odds(runs)
+        most = (1 + shape) * np.log((1 + odds * after) / (1 + odds * before)).max()
+    charged = selection.rank_loss(mu, runs, lean)
+    assert most * (1 - 1e-12) <= charged <= most * (1 + 1e-5)
+    if shape == math.inf:
+        with mp.workdps(60):
+            peak = -mp.mpf(mu) / 2 + mp.log(mp.mpf(lean.high) / lean.low) / mu
+            assert charged >= runs.mean * (
+                lean.high * mp.ncdf(peak + mu) - lean.low * mp.ncdf(peak)
+            )
+
+
+@pytest.mark.parametrize("sigma", [0.5, 2.0, 20.0])
+def test_ratios_of_a_selection_are_a_law_under_both_neighbours(sigma):
+    """Where rounding turns the first slopes, its mass is rounded up."""
+    ratios, masses, beyond = subset.likelihood_ratios(RepeatAndSelect(Gaussian(sigma), 8.0, 1.0))
+    assert 1 - 1e-12 <= masses.sum() <= 1 + 1e-5
+    assert (ratios * masses).sum() + beyond == pytest.approx(1.0, abs=1e-9)
+    assert 0 <= beyond < 1e-6
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.7, 3.0])
+def test_a_profile_at_any_epsilon_is_rounded_up(mu):
+    epsilons = np.linspace(-4.0, 4.0, 81)
+    for at, bound in zip(epsilons, subset._signed_profile(epsilons, mu), strict=True):
+        far = gdp.delta(abs(at), mu) / (1 + 5e-13)
+        exact = far if at >= 0 else 1.0 - math.exp(at) * (1.0 - far)
+        assert exact <= bound <= exact * (1 + 1e-8) + 1e-15

@@ -127,3 +127,16 @@ def test_a_backup_of_a_groups_home_is_restored_as_ones_own(home: Home, tmp_path:
     assert limits(again).of(user()) is None
     init(str(os.getegid()), tmp_path / "again")
     assert stat.S_IMODE(again.path.stat().st_mode) == 0o2750
+
+
+def test_making_a_home_again_keeps_its_limits_and_leaves_what_links_lead_to(
+    home: Home, tmp_path: Path
+) -> None:
+    limits_of_group = "users: {somebody: 1.0}\nothers: 0.5\n"
+    home.limits.write_text(limits_of_group, "utf-8")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.touch(0o600)
+    (home.releases / "link").symlink_to(elsewhere)
+    init(str(os.getegid()))
+    assert home.limits.read_text("utf-8") == limits_of_group
+    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o600

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Iterable
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -79,3 +82,17 @@ def test_what_chance_explains_is_no_shared_data() -> None:
 def test_ids_of_another_size_are_refused(home: Home) -> None:
     with pytest.raises(BadInput, match="16 bytes"):
         remember_units(home, "one", "a", Known(frozenset([b"short"])))
+
+
+def test_two_clones_that_prepare_one_lineage_take_turns(home: Home) -> None:
+    """Each reads what is known and writes it with its own: side by side, one would be lost."""
+    remember_units(home, "one", "first", known(MANY))
+    descriptor = os.open(home.units, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    other = Thread(target=remember_units, args=(home, "one", "second", known(OTHERS)))
+    other.start()
+    other.join(0.3)
+    assert other.is_alive()
+    os.close(descriptor)
+    other.join(60)
+    assert units_of(home, "one", "second") == ids(OTHERS)
