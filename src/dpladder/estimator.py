@@ -154,7 +154,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"lineage is {self.lineage!r}. Allowed: lower-case letters, digits, _ and -."
             )
         chosen = self.project or Path("dpladder-projects") / self.lineage
-        folder = Path(chosen).expanduser().absolute()
+        with _IN_A_FOLDER:
+            folder = Path(chosen).expanduser().absolute()
         if folder.exists() and not folder.is_dir():
             raise BadInput(f"project is {folder}, which is a file. Name a folder.")
         return folder
