@@ -244,3 +244,12 @@ def test_a_home_that_is_a_file_is_refused(tmp_path: Path, create: bool) -> None:
     (tmp_path / "home").touch()
     with pytest.raises(BadInput, match="which is a file"):
         open_home(tmp_path / "home", create=create)
+
+
+def test_a_home_that_others_can_open_is_not_read_either(tmp_path: Path) -> None:
+    """Also where nothing is to be made in it, as by a command that only shows."""
+    home = open_home(tmp_path / "home")
+    home.path.chmod(0o755)
+    for create in (True, False):
+        with pytest.raises(BadInput, match="is open to other users"):
+            open_home(home.path, create=create)
