@@ -78,6 +78,15 @@ def test_the_plan_names_candidates_and_what_they_cost() -> None:
     assert "no sweep" not in bought
 
 
+@pytest.mark.parametrize(("epsilon", "hides"), [(1.0, True), (4.0, False)])
+def test_the_plan_says_where_noise_hides_which_depths_are_better(
+    epsilon: float, hides: bool
+) -> None:
+    """n0 mu is about 1,000 at a total of 1, and 3,500 at 4."""
+    notes = project(privacy={"epsilon": epsilon}).choices["main"]
+    assert ("hides which depths are better" in notes) == hides
+
+
 def test_a_public_validation_part_scores_candidates_for_nothing(tmp_path: Any) -> None:
     sample = tmp_path / "validation.npz"
     sample.touch()

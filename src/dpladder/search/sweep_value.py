@@ -18,8 +18,9 @@ from statistics import NormalDist
 
 TABLE = "looks.csv"
 # Of a total's mu^2, for a candidate's trial at most, and for all of them; of a trial's, for its
-# score: tools/choose.py
-CHOICE_PART, CHOICE_SPENT, CHOICE_SHARE = 0.02, 0.1, 0.5
+# score: less than for its training, whose noise moves the score more (tools/choose.py)
+CHOICE_PART, CHOICE_SPENT, CHOICE_SHARE = 0.02, 0.1, 0.25
+CHOICE_TELLS = 2000  # n0 mu from which a choice among depths is near the best one (the same tool)
 
 
 @dataclass(frozen=True)
