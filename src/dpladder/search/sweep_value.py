@@ -105,9 +105,9 @@ def ceiling(mu: float, n0: int, classes: int, labels: int = 1) -> float:
     for one of them is right with probability 1 / classes on average over names. With them it is the
     output of a training on a data set that many neighbours away. Each of them adds mu to Phi^-1 of
     a probability at most (Dong, Roth & Su 2019, on groups), so it is right with probability at most
-    Phi(Phi^-1(1 / classes) + mu n0 / classes). The same holds for records of the training part: they are among those. Where a record
-    may be of several classes, each of them has as many times more units, and a prediction may be
-    any of them.
+    Phi(Phi^-1(1 / classes) + mu n0 / classes). The same holds for records of the training part:
+    they are among those. Where a record may be of several classes, each of them has as many times
+    more units, and a prediction may be any of them.
     """
     normal = NormalDist()
     each = normal.cdf(normal.inv_cdf(1.0 / classes) + mu * labels * n0 / classes)
