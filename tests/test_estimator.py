@@ -429,6 +429,8 @@ def test_numbers_sparse_rows_and_missing_labels_are_taken(tmp_path: Path) -> Non
     model.fit(csr_matrix(rows), given)
     assert model.score(rows, labels) > 0.8
     assert set(model.predict(rows)) <= {0, 1, 2}
+    loaded = PrivateClassifier.load(model.project_)
+    np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows), strict=True)
 
 
 def test_it_is_a_public_name() -> None:

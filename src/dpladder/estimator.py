@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import re
 import subprocess
@@ -43,6 +44,7 @@ from dpladder.privacy.accounting.rounding import round_up
 from dpladder.use.model import Model, load
 
 RESULTS = Path("results")
+CLASSES = "classes.json"  # as they were given, where the config has their names: 0 is no "0"
 _IN_A_FOLDER = Lock()
 # keys of the config that `fit` writes from parameters and from the shape of X
 PARAMETERS = {
@@ -197,6 +199,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         config, records = self._config(X), self._source(X, y, ids)
         with _alone_in(self._data_folder()) as data:
             _write(project / CONFIG, config)
+            _write(
+                project / CLASSES, json.dumps(_plain([*(self.classes or ())]), default=str).encode()
+            )
             source = data / _records_file(X)
             other_records = source.exists() and source.read_bytes() not in (b"", records)
             before = self._released() if other_records else {}
@@ -229,8 +234,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folder = Path(project).expanduser().absolute()
         try:
             written = yaml.safe_load((folder / CONFIG).read_text("utf-8"))
+            classes = json.loads((folder / CLASSES).read_bytes())
         except OSError:
-            raise BadInput(f"{folder} holds no {CONFIG}. Name the folder of a fit.") from None
+            raise BadInput(
+                f"{folder} holds no {CONFIG} and {CLASSES}. Name the folder of a fit."
+            ) from None
         privacy, data = written["privacy"], written["dataset"]
         classifier = cls(
             privacy["epsilon"],
@@ -238,7 +246,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             lineage=data["lineage"],
             lifetime=privacy.get("lifetime", {}).get("epsilon"),
             nominal_size=data["nominal_size"],
-            classes=data["classes"],
+            classes=classes,
             columns=_columns_of(data.get("columns", ())),
             project=folder,
             **dict(_other_keys(written)),
