@@ -44,7 +44,7 @@ class At:
 
 @pytest.fixture(scope="module")
 def mixture():
-    return run_path(str(TOOLS / "arena.py"))["load"]("mixture", cache=None, threads=1, seed=0)
+    return run_path(str(TOOLS / "arena.py"))["load"]("mixture", None, threads=1)
 
 
 def rows(arena, epsilon, ways, search=None):
