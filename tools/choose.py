@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import trainings
-from arena import DELTA, IMAGES_96, all_depths
+from arena import DELTA, IMAGES_96, LENGTH, all_depths, mapped
 from numpy.typing import NDArray
 from terminal import print_head, print_row, read_options
 
@@ -32,7 +32,6 @@ from dpladder.config.sweep_sections import Search
 from dpladder.data.centre import Map, Mapped, shrink_mean
 from dpladder.data.depths import Depths, Known, depths_by_name, joined_depths
 from dpladder.learn import counts
-from dpladder.learn.data import Data
 from dpladder.learn.queries import UnitMean
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan.resolve import MEAN
@@ -48,7 +47,7 @@ from dpladder.search.sweep_value import CHOICE_SHARE, Look, rungs
 
 DATA = ("mnist5k", "digits-1280", "clothes", "objects", "bible")
 TOTALS = (0.3, 1.0, 4.0, 8.0)
-LENGTH, DRAWS = 32.0, 50
+DRAWS = 50
 B3, B4, B5, B6 = (f"blocks.{stage}" for stage in range(3, 7))
 IMAGES: tuple[Layers, ...] = ("auto", (B3, B4, B5), (B4, B6), (B5,), "last")
 TEXTS: tuple[Layers, ...] = ("auto", ("embeddings",), ("layer.3", LAST), ("layer.4", LAST), "last")
@@ -195,17 +194,10 @@ def mean_of(
 
 def seen(arena: Arena, depths: Depths, mean: NDArray[np.float64], noise: float) -> Arena:
     """The records as trainings see them at these depths."""
-    mapped = Map(
+    limited = Map(
         shrink_mean(mean, noise), LENGTH, LENGTH, Features().constant, exact=True, depths=depths
     )
-
-    def own(data: Data) -> Data:
-        return replace(data, features=mapped(data.features))
-
-    constants = replace(
-        arena.constants, dimension=mapped.width(arena.constants.dimension), length=LENGTH
-    )
-    return replace(arena, train=own(arena.train), test=own(arena.test), constants=constants)
+    return mapped(arena, limited)
 
 
 def trained(arena: Arena, name: object, mus: Sequence[float]) -> list[tuple[int, float]]:

@@ -45,7 +45,7 @@ from dpladder.use.model import Model, load
 
 RESULTS = Path("results")
 CLASSES = "classes.json"  # as they were given, where the config has their names: 0 is no "0"
-_IN_A_FOLDER = Lock()
+_WORKING_FOLDER = Lock()  # of the process, so that threads take turns
 # keys of the config that `fit` writes from parameters and from the shape of X
 PARAMETERS = {
     *(f"dataset.{name}" for name in ("lineage", "source", "nominal_size", "classes", "columns")),
@@ -156,7 +156,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"lineage is {self.lineage!r}. Allowed: lower-case letters, digits, _ and -."
             )
         chosen = self.project or Path("dpladder-projects") / self.lineage
-        with _IN_A_FOLDER:
+        with _WORKING_FOLDER:
             folder = Path(chosen).expanduser().absolute()
         if folder.exists() and not folder.is_dir():
             raise BadInput(f"project is {folder}, which is a file. Name a folder.")
@@ -207,8 +207,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             before = self._released() if other_records else {}
             _write(source, records)
             folder, command = command_of([str(project / CONFIG)])
-            # a folder is a whole process's, so that threads take turns
-            with _IN_A_FOLDER, contextlib.chdir(folder):
+            with _WORKING_FOLDER, contextlib.chdir(folder):
                 load_config([project / CONFIG])  # what is wrong with a parameter is said here
             if follow(command, folder):
                 raise Refused(

@@ -299,11 +299,10 @@ class Curator:
                 f"query {query.name} comes class by class, all at the same arguments. Nothing was "
                 "answered: ask for all classes before the weights change."
             )
-        # copies, for a method may change its weights in place
-        here = [one.clone() if isinstance(one, Tensor) else one for one in at]
-        left = left - {label}
-        if left:
-            seat.releases[query.name] = (here if before is None else before, left)
+        if before is None:  # copies, for a method may change its weights in place
+            before = [one.clone() if isinstance(one, Tensor) else one for one in at]
+        if left := left - {label}:
+            seat.releases[query.name] = (before, left)
         else:
             seat.releases.pop(query.name, None)
 
@@ -523,9 +522,10 @@ class Curator:
 def _kind_of(query: Query, kinds: list[Query]) -> int:
     """Which of the kinds it is; a new one if it is none. Queries of one kind differ in names,
     noise and number alone, so one pass over the records can add up their sums."""
-    if query.kind not in kinds:
-        kinds.append(query.kind)
-    return kinds.index(query.kind)
+    kind = query.kind
+    if kind not in kinds:
+        kinds.append(kind)
+    return kinds.index(kind)
 
 
 def _rows(records: Records, mask: NDArray[np.bool_] | None) -> list[Rows]:
