@@ -13,14 +13,21 @@ Each record is mapped by itself, so all of this costs nothing beside the noised 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.depths import in_words
-from dpladder.config.features_sections import LAST, Features
-from dpladder.data.depths import Depths
+from dpladder.config.features_sections import LAST, Features, Mean
+from dpladder.data.depths import (
+    DepthKeys,
+    Depths,
+    Known,
+    MeanFile,
+    depths_of_mean,
+    depths_taken,
+)
 from dpladder.errors import BadInput
 from dpladder.privacy.arrays import lengths_of, scale_into_ball, to_length
 
@@ -31,8 +38,7 @@ BLOCK = 8192  # rows held in float64 at a time
 class Map:
     """From stored rows to those that a training sees, each row by itself.
 
-    Released models map records alike: a new field goes also into jobs/seen.py (`_map_of`) and
-    use/standalone.py.
+    Released models map records alike: a new field goes also into `map_of` and use/standalone.py.
 
     Attributes:
         mean: that rows lose, public or released; None where they lose none.
@@ -104,6 +110,41 @@ class Mapped:
 
     def __getitem__(self, rows: Any) -> NDArray[np.float32]:
         return self.map(self.stored[rows])
+
+
+class MapKeys(DepthKeys, Protocol):
+    """What a config says of the map, as a rule reads it.
+
+    Attributes:
+        mean: of the section, where a noised mean is bought.
+        constant: the share of a centred row's length that is a constant feature's.
+    """
+
+    @property
+    def mean(self) -> Mean | None: ...
+    @property
+    def constant(self) -> float: ...
+
+
+def map_of(keys: MapKeys, known: Known, mean_file: MeanFile) -> Map:
+    """The map from a cache's rows to those that a training sees.
+
+    Args:
+        keys: what the config says of it.
+        known: the depths that the cache holds.
+        mean_file: the mean that rows lose, and the sd of its noise where it is a release.
+    """
+    depths, whole = depths_taken(keys, known, mean_file), depths_of_mean(keys, known, mean_file)
+    mean, noise = mean_file.get("mean"), float(mean_file.get("noise", [0.0])[0])
+    if mean is not None and depths is not None and whole is not None and whole != depths:
+        mean, noise = whole.mean_of(depths, mean, noise)
+    if mean is not None and noise:
+        mean = shrink_mean(mean, noise)
+    bought, length = keys.mean, None if keys.length == "as_is" else keys.length
+    radius, exact = (
+        (None, False) if bought is None or mean is None else ball(bought.radius, keys.length)
+    )
+    return Map(mean, radius, length, keys.constant, exact, depths)
 
 
 def ball(radius: float | None, length: float | Literal["as_is"]) -> tuple[float, bool]:

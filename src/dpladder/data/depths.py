@@ -6,19 +6,47 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.depths import resolve_layers
-from dpladder.config.features_sections import Layers
+from dpladder.config.features_sections import Features, Layers
 from dpladder.config.sources import Takes
 from dpladder.privacy.arrays import to_length
 
 Known = tuple[tuple[str, int], ...]
 """The depths that were kept, in the order of their columns: each one's name and width. None of
 records that are features, or of activations at a cut."""
+LAYERS = "layers"  # in the file of a public sample's mean: the places of the depths that it chose
+
+MeanFile = Mapping[str, NDArray[Any]]
+"""The file of the mean that features are less of; empty where they are less of none."""
+NOTHING: MeanFile = {}
+
+
+class DepthKeys(Protocol):
+    """What a config says of depths, as a rule reads it (plan/rule_params.py).
+
+    Attributes:
+        model: the network's name.
+        layers: those that a training takes; `tried` are those of each candidate, where
+            `sweep.choose` has several.
+        length: that whole rows are scaled to.
+        typical: a row's length where rows stay as they are.
+    """
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def layers(self) -> Layers: ...
+    @property
+    def tried(self) -> tuple[Layers, ...]: ...
+    @property
+    def length(self) -> float | Literal["as_is"]: ...
+    @property
+    def typical(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -123,3 +151,26 @@ def joined_depths(several: Sequence[Depths]) -> Depths:
     spans = {name: span for one in several for name, span in zip(one.names, one.spans, strict=True)}
     names = sorted(spans, key=lambda name: spans[name])
     return Depths(tuple(names), tuple(spans[name] for name in names), several[0].length)
+
+
+def row_length(keys: DepthKeys) -> float:
+    """The public length of a whole row, which its depths share evenly."""
+    return keys.typical if keys.length == "as_is" else keys.length
+
+
+def depths_taken(keys: DepthKeys, known: Known, mean_file: MeanFile) -> Depths | None:
+    """The depths that trainings take, of those that a cache holds: those that a public sample
+    chose, where one did."""
+    if LAYERS in mean_file:
+        names = [known[place][0] for place in mean_file[LAYERS]]
+        return depths_by_name(names, known, row_length(keys))
+    takes = Features(model=keys.model).takes
+    return depths_for(keys.layers, known, row_length(keys), takes, keys.model)
+
+
+def depths_of_mean(keys: DepthKeys, known: Known, mean_file: MeanFile = NOTHING) -> Depths | None:
+    """The depths that a mean is of: those of all candidates, where there are some."""
+    length, takes = row_length(keys), Features(model=keys.model).takes
+    several = [depths_for(layers, known, length, takes, keys.model) for layers in keys.tried]
+    present = [depths for depths in several if depths is not None]
+    return joined_depths(present) if present else depths_taken(keys, known, mean_file)

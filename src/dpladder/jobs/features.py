@@ -4,7 +4,7 @@ seen.py."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,20 +14,14 @@ from safetensors.numpy import save
 
 from dpladder.data import sealed
 from dpladder.data.cache import map_of_cache, name_of, open_cache
-from dpladder.data.depths import (
-    Known,
-    stored_depths,
-)
+from dpladder.data.depths import Known, stored_depths
 from dpladder.errors import Refused
 from dpladder.jobs import places
 from dpladder.jobs.places import job_home
 from dpladder.jobs.task import Task
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
-from dpladder.plan.rule_params import (
-    ReleaseReads,
-    TrainingReads,
-)
+from dpladder.plan.rule_params import ReleaseReads, TrainingReads
 from dpladder.privacy.accounting.events import partition_version
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
@@ -52,6 +46,7 @@ class Part:
         depths: what the rows hold of a network.
         lineage, version: of private records; empty of public ones.
         units: a digest of all units of private records; empty of public ones.
+        attrs: all that the cache says of itself, which the seal covers.
     """
 
     path: Path
@@ -64,6 +59,7 @@ class Part:
     lineage: str = ""
     version: str = ""
     units: str = ""
+    attrs: sealed.Attrs = field(default_factory=dict, repr=False, compare=False)
 
 
 def part_of(task: Task[places.WithFeatures], part: str) -> Part:
@@ -91,6 +87,7 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
         int(attrs["width"]),
         stored_depths(attrs),
         *private,
+        attrs,
     )
 
 

@@ -15,10 +15,10 @@ from dpladder.config.depths import alternatives
 from dpladder.config.features_sections import Features
 from dpladder.data import centre
 from dpladder.data.centre import Map, Mapped, plain_mean
-from dpladder.data.depths import Depths, depths_by_name
+from dpladder.data.depths import LAYERS, Depths, depths_by_name, depths_of_mean
 from dpladder.jobs.features import Part, part_of, read_raw, save_found
 from dpladder.jobs.record import write_record
-from dpladder.jobs.seen import LAYERS, SAMPLE, depths_of_mean
+from dpladder.jobs.seen import SAMPLE
 from dpladder.jobs.task import Task
 from dpladder.learn.data import Data, unaugmented
 from dpladder.learn.public_head import cross_validated
@@ -44,7 +44,8 @@ def find_mean(task: Task[FindMean]) -> None:
 def _mean_of_sample(task: Task[FindMean], sample: Part) -> dict[str, NDArray[Any]]:
     """Its mean. Where the config leaves depths open and the sample is labelled, also those that it
     chose, by their places among those that were kept."""
-    data, depths, reads = read_raw(sample), depths_of_mean(task, sample), task.reads
+    data, reads = read_raw(sample), task.reads
+    depths = depths_of_mean(reads, sample.depths)
     length = None if reads.length == "as_is" else reads.length
     choices: dict[str, NDArray[Any]] = {}
     left_open = reads.layers == "auto" and not reads.tried

@@ -81,17 +81,17 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
         Refused: nothing was reserved, the ledger was put back in time, an upstream release was
             edited, or the package's code is not what the head node reserved for. Nothing was read.
     """
-    stood = [
+    ledger = ledger or ledger_of(task)
+    question = job_identity.question_of(task.reads.question_id, task.rule, task.wildcards)
+    stood = [  # read before the ledger, which only grows
         anchor
         for anchor in anchors.read(rule_specs.RESULTS)
         if anchor.lineage == task.reads.lineage
     ]
-    ledger = ledger or ledger_of(task)
     state = ledgers.load(ledger)
     anchors.check(ledger.home, stood, {ledger.lineage: state})
-    _check_releases(task, ledger)
-    question = job_identity.question_of(task.reads.question_id, task.rule, task.wildcards)
     charges = state.charges_for(question)
+    _check_releases(task, ledger)
     if not charges and state.tokens.get(question):
         raise Refused(
             f"{job_label(job_of(task))}: a later run in this home gave its reservation back, for "

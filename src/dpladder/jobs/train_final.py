@@ -3,6 +3,7 @@ learner has an r, and on the candidate that trials chose where there are some.""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from dpladder.jobs.candidates import chosen_candidate, of_candidate
@@ -32,6 +33,7 @@ def release_of(task: Task[TrainFinal]) -> Release:
     mu = reservation.mu("weights")
     r = r_by_prior(space, mu) if fit is None else fit["r_star"]
     training = training_of(space, r, reservation.entry("weights"))
+    ready = partial(training.ready, task.resources)
     choice = choice_as_text(training.learner, training.hyper)
     if candidate is not None:
         choice["candidate"] = candidate
@@ -45,9 +47,6 @@ def release_of(task: Task[TrainFinal]) -> Release:
             "sigma": getattr(training.declared.events[0].event, "sigma", None),
         }
         save_model(folder / "weights.safetensors", weights, task, train, choice | facts)
-
-    def ready() -> None:
-        training.ready(task.resources)
 
     spends = reservation.actual_spends("weights", training.declared.events)
     inputs = {**train.inputs("train"), **choice}
