@@ -49,6 +49,8 @@ class Published:
 PUBLISHED: Mapping[str, Published] = {
     "cifar10": Published(("folder:data/cifar10/train", "folder:data/cifar10/test"), 50_000),
     "fashion70k": Published(("torchvision:FashionMNIST",), 60_000, IMAGES_96),
+    # as PNG, a folder for each class
+    "mnist70k": Published(("folder:data/mnist/train", "folder:data/mnist/test"), 60_000, IMAGES_96),
     # examples/glue.py writes it
     "sst2": Published(("jsonl:data/glue/sst2.jsonl",), 67_349, SENTENCES),
     # aclImdb's train and test, a folder for each class
