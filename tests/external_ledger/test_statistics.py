@@ -77,6 +77,13 @@ def test_statistics_are_near_what_they_stand_for_where_noise_is_small(tmp_path: 
     assert [*found.values()] == pytest.approx([700, 300, 0], abs=5)
 
 
+@pytest.mark.parametrize("levels", [[1, 2], [1.0, 2.0], ["1", "2"], np.array([1.0, 2.0])])
+@pytest.mark.parametrize("kind", [int, float, str, np.float32])
+def test_a_level_is_the_same_however_its_number_is_written(levels: Any, kind: Any) -> None:
+    counts, _ = statistics.counts_of_levels([*map(kind, [1, 2, 2]), None], levels)
+    assert counts.tolist() == [1.0, 2.0]
+
+
 @pytest.mark.parametrize("bounds", [(1.0, 0.0), (0.0, math.inf), (math.nan, 1.0)])
 def test_bounds_that_are_none_are_refused_before_anything_is_spent(
     bounds: Any, tmp_path: Path
@@ -89,6 +96,8 @@ def test_bounds_that_are_none_are_refused_before_anything_is_spent(
         ledger.quantiles("x", [1.0], [50], bounds=(0, 1), epsilon=1.0)
     with pytest.raises(BadInput, match="Name each once"):
         ledger.histogram("x", [1.0], levels=["a", "a"], epsilon=1.0)
+    with pytest.raises(BadInput, match="a missing value is no level"):
+        ledger.histogram("x", [None], levels=["a", None], epsilon=1.0)
     assert ledger.spent == 0.0
 
 

@@ -27,9 +27,12 @@ def count_present(values: Any) -> tuple[Floats, float]:
 
 def counts_of_levels(values: Any, levels: Sequence[Any]) -> tuple[Floats, float]:
     """How many values are each level. Sensitivity: a record adds 1 to one of them."""
-    names = [str(level) for level in levels]
-    if len({*names}) != len(names) or not names:
-        raise BadInput(f"levels: {len(names)} are given. Name each once, and at least one.")
+    names = [_name(level) for level in levels]
+    if len({*names}) != len(names) or not names or None in names:
+        raise BadInput(
+            f"levels: {len(names)} are given. Name each once, and at least one; a missing value is "
+            "no level."
+        )
     value_names = [_name(value) for value in values]
     return np.array([value_names.count(name) for name in names], np.float64), 1.0
 
@@ -115,7 +118,8 @@ def _name(value: Any) -> str | None:
     """3.0 is 3, as pandas makes one of the other where a value is missing."""
     if _is_missing(value):
         return None
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if whole else str(value)
 
 
 def _check_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
