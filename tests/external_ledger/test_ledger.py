@@ -18,12 +18,16 @@ from support import in_new_python
 
 import dpladder
 from dpladder.cli import main
+from dpladder.config.section import from_document
 from dpladder.errors import BadInput, Refused
 from dpladder.external_ledger.released import digest
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.state import Terms
+from dpladder.privacy.statement.build import seal
+from dpladder.privacy.statement.documents import SealedStatement
+from dpladder.privacy.statement.page import page
 
 COUNT = dp_event.GaussianDpEvent(20.0)  # epsilon = 0.16 at delta = 1e-5
 
@@ -420,6 +424,27 @@ def test_an_edited_record_or_statement_is_found(ledger, place):
     document["datasets"]["patients"]["epsilon"] = 0.01
     stated.write_text(json.dumps(document))
     assert any("compose to" in problem for problem in ledger.verify())
+
+
+@pytest.mark.parametrize("beside", [(), ("nobody",)], ids=["alone", "with one of no home"])
+def test_a_forged_statement_is_found_whatever_lineages_it_names(ledger, place, beside, capsys):
+    """Its page and its digest follow from it, and a lineage with no spend agrees with anything."""
+    ledger.spend("count", COUNT).finish(1)
+    ledger.statement()
+    results = place / "results"
+    document = json.loads((results / "privacy.json").read_text())
+    dataset = document["datasets"]["patients"]
+    nothing = {"epsilon": 0.0, "mu": 0.0, "lifetime_spent": 0.0, "partitions": {}, "spends": []}
+    document["datasets"] = {"patients": dataset | {"unit": "user"}} | {
+        name: dataset | nothing | {"ledger": dataset["ledger"] | {"lineage": name}}
+        for name in beside
+    }
+    forged = seal(document, b"another key")
+    (results / "privacy.json").write_text(json.dumps(forged))
+    (results / "privacy.md").write_text(page(from_document(SealedStatement, forged)))
+    assert ledger.verify() == ["privacy.json: changed since it was written"]
+    assert main(["verify", "results"]) == 1
+    assert "privacy.json: changed since it was written" in capsys.readouterr().err
 
 
 def test_a_statement_of_another_lineage_is_not_written_over(ledger):

@@ -24,7 +24,7 @@ from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend
 from dpladder.privacy.accounting.rounding import round_down, round_up, round_up_short
 from dpladder.privacy.ledger import anchors, book
 from dpladder.privacy.ledger.book import OWN_CODE
-from dpladder.privacy.ledger.home import open_home, refuse_home_inside
+from dpladder.privacy.ledger.home import open_home, refuse_home_inside, subkey
 from dpladder.privacy.ledger.limits import remaining_epsilon
 from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.statement.check import anchors_in, check, read_statement
@@ -377,7 +377,8 @@ class OpenLedger:
         with self._lock:
             problems = book.verify(self._ledger, anchors_in(self.results))
             if (self.results / "privacy.json").is_file():
-                problems += check(read_statement(self.results), self.results.resolve())
+                key = subkey(self._ledger.home, "ledger")
+                problems += check(read_statement(self.results), self.results.resolve(), key)
         return problems
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
