@@ -204,14 +204,17 @@ def test_ids_that_many_records_share_are_refused(no_run: list[Any]) -> None:
 
 def test_lists_tensors_columns_of_labels_and_numpy_numbers_are_taken(no_run: list[Any]) -> None:
     matrix, labels = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
-    for records, told in (
-        (matrix.tolist(), labels.tolist()),
-        (torch.tensor(matrix), torch.tensor(labels)),
-        (matrix, labels[:, None]),
+    for records, told, classes in (
+        (matrix.tolist(), labels.tolist(), [0, 1]),
+        (torch.tensor(matrix), torch.tensor(labels), np.array([0, 1])),
+        (matrix, labels[:, None], np.array([0, 1], np.float32)),
     ):
         keys = {"learner.momentum": np.float64(0.5)}
+        model = classifier(columns=None, classes=classes, **keys)
         with pytest.raises(Refused, match="stopped"):
-            classifier(columns=None, classes=[0, 1], **keys).fit(records, told)
+            model.fit(records, told)
+        with np.load(model.project_ / "data" / "records.npz") as written:
+            assert written["labels"].tolist() == [*map(str, labels)]
     assert len(no_run) == 3
 
 
@@ -375,11 +378,20 @@ def test_a_fit_under_other_terms_and_two_fits_at_once_pay_once(tmp_path: Path) -
     for run, words in zip(runs, said, strict=True):
         assert run.returncode == 0 or "another run goes on" in words
     held = spent()
-    for change in ({"delta": 1e-6}, {"lifetime": 9.0}):
+    released = PrivateClassifier.load(classifier().project_).predict(people)
+    turned, others = {"classes": ["ill", "well"]}, {"classes": ["ill", "well", "dead"]}
+    for change in ({"delta": 1e-6}, {"lifetime": 9.0} | others, {"lifetime": 9.0} | turned):
         model = classifier(**{"lifetime": 8.0, "sweep.rungs": []} | change)
         with pytest.raises(Refused, match="the line above says why"):
             model.fit(people, labels)
+        if change.get("classes") == others["classes"]:
+            with pytest.raises(BadInput, match="knows classes well, ill"):
+                PrivateClassifier.load(model.project_)
     assert spent() == held
+    # the model is still the first fit's, whatever the refused ones named
+    loaded = PrivateClassifier.load(model.project_)
+    assert loaded.classes_.tolist() == ["well", "ill"]
+    assert np.array_equal(loaded.predict(people), released)
     model = classifier(**{"lifetime": 8.0, "sweep.rungs": []})
     with warnings.catch_warnings():
         warnings.simplefilter("error")

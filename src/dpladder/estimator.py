@@ -162,6 +162,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise BadInput(f"project is {folder}, which is a file. Name a folder.")
         return folder
 
+    @property
+    def _class_list(self) -> list[Any]:
+        """The classes as given, be they an array."""
+        return [] if self.classes is None else [*self.classes]
+
     def plan(self, X: Any) -> str:
         """The price of a fit, as `dpladder plan` prints it. Reads no record.
 
@@ -200,7 +205,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with _alone_in(self._data_folder()) as data:
             _write(project / CONFIG, config)
             _write(
-                project / CLASSES, json.dumps(_plain([*(self.classes or ())]), default=str).encode()
+                project / CLASSES, json.dumps(_plain(self._class_list), default=str).encode()
             )
             source = data / _records_file(X)
             other_records = source.exists() and source.read_bytes() not in (b"", records)
@@ -284,7 +289,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _load_release(self) -> None:
         """Take the released model of this total and its statement from the project."""
         self.model_: Model = load(self._weights_file())
-        self.classes_ = np.asarray(self.classes)
+        # in the model's own order: a later fit that was refused may have named them in another
+        by_name = {_name(one): one for one in self._class_list}
+        if by_name.keys() != {*self.model_.classes}:
+            raise BadInput(
+                f"the model in {self.project_} knows classes {', '.join(self.model_.classes)}, and "
+                "the last fit there named others. Fit with the model's classes, which is free."
+            )
+        self.classes_ = np.asarray([by_name[name] for name in self.model_.classes])
         self.statement_ = MarkdownPage((self.project_ / RESULTS / "privacy.md").read_text("utf-8"))
         privacy = self.model_.privacy
         assert privacy is not None, "fit writes the statement"
@@ -312,7 +324,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "lineage": self.lineage,
                 "source": _source_of(X),
                 "nominal_size": self.nominal_size,
-                "classes": [_name(one) for one in self.classes or ()],
+                "classes": [_name(one) for one in self._class_list],
             },
             "privacy": {"epsilon": self.epsilon, "delta": self.delta},
             "features": {},
@@ -380,7 +392,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _source(self, X: Any, y: Any, ids: Sequence[Any] | None) -> bytes:
         """The records as a source of the project."""
-        labels = _labels(y, self.classes or ())
+        labels = _labels(y, self._class_list)
         count = X.shape[0]
         if ids is not None:
             ids = [*map(str, ids)]
@@ -502,7 +514,7 @@ def _records(X: Any) -> Any:
 
 def _name(label: Any) -> str:
     """A class as the config writes it: 1.0 is 1."""
-    whole = isinstance(label, float) and label.is_integer()
+    whole = isinstance(label, float | np.floating) and float(label).is_integer()
     return str(int(label) if whole else label)
 
 
