@@ -92,6 +92,23 @@ def test_no_card_repeats_a_statement_about_other_weights() -> None:
 
 
 @pytest.mark.usefixtures("finished")
+def test_no_card_tells_other_scores_than_those_that_were_released() -> None:
+    better_scores(Path("results/main/final/1/metrics.json"))
+    with pytest.raises(Refused, match=r"metrics\.json changed since the statement"):
+        dpladder.load(FINAL)
+    assert main(["export", "results", "out"]) == 1
+    assert not Path("out").exists()
+
+
+@pytest.mark.usefixtures("finished")
+def test_no_comparison_shows_a_summary_that_was_edited(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "results"]) == 0
+    kinder_words(Path("results/main/summary.json"))
+    assert main(["compare", "results"]) == 2
+    assert "results/main/summary.json is not of the run that" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("finished")
 def test_no_card_repeats_a_statement_that_was_edited() -> None:
     kinder_words(Path("results/privacy.json"))
     with pytest.raises(Refused, match="changed since it was written"):

@@ -3,6 +3,7 @@ alone."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from dpladder.commands.output import check_output
 from dpladder.config.wording import printable
 from dpladder.errors import BadInput
-from dpladder.privacy.statement.check import read_statement
+from dpladder.plan.rule_specs import RESULTS
+from dpladder.privacy.statement.check import REPORT, read_statement
+from dpladder.privacy.statement.records import file_digest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +89,8 @@ def _rows_of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.
 
     summary = read_summary(path)
     dataset = stated["datasets"].get(summary.lineage)
-    if dataset is None or summary.mode != stated["mode"]:
+    told = dataset is not None and summary.mode == stated["mode"]
+    if not (told and _is_vouched_for(folder, path, stated)):
         raise BadInput(
             f"{path} is not of the run that {folder / 'privacy.json'} states. Run the workflow "
             "again."
@@ -105,6 +109,17 @@ def _rows_of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.
         mode=summary.mode,
         **{name: getattr(summary, name) for name in ALIKE},
     )
+
+
+def _is_vouched_for(folder: Path, path: Path, stated: Mapping[str, Any]) -> bool:
+    """Whether the run's last record has this very summary, beside this very statement. Where there
+    is no record, a run is not finished, and nothing is known."""
+    record = folder / REPORT
+    if not record.is_file():
+        return True
+    document = json.loads(record.read_text("utf-8"))
+    known = document["files"].get(str(RESULTS / path.relative_to(folder)))
+    return bool(document["statement"] == stated["id"] and known == file_digest(path))
 
 
 def _notes(table: pd.DataFrame) -> Iterator[str]:

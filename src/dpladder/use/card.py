@@ -132,7 +132,7 @@ def _stated(privacy: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tested(model: Model) -> dict[str, Any] | None:
     """What evaluate released beside the weights."""
-    path = model.path.with_name("metrics.json")
+    path = model.path.resolve().with_name("metrics.json")
     if not path.is_file():
         return None
     tested = read_test(path)

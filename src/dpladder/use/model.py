@@ -503,16 +503,25 @@ def _notes_on_making(model: StatedModel, dataset: Stated) -> Iterator[str]:
         yield f"Releases of {note}."
 
 
+def _refuse_changed_files(statement: Statement, results: Path, place: str) -> None:
+    """Refuse a model whose bytes are not those that the statement is about, or whose scores beside
+    it are not: a model card shows both."""
+    beside = {path for path in statement.files if Path(path).parent == Path(place).parent}
+    for path in sorted({place} | beside):
+        file = results.parent / path
+        if file.is_file() and statement.files.get(path) != file_digest(file):
+            raise Refused(
+                f"{file} changed since the statement of its run was written. Delete it, and "
+                "dpladder run restores what was released, free; or move it out of results/, where "
+                "no statement speaks for it."
+            )
+
+
 def _models(statement: Statement, results: Path, file: Path) -> Iterator[Mapping[str, Any]]:
     for lineage, dataset in statement.datasets.items():
         for place, model in dataset.artifacts.items():
             if (results.parent / place).resolve() == file.resolve():
-                if statement.files.get(place) != file_digest(file):
-                    raise Refused(
-                        f"{file} changed since the statement of its run was written. Delete it, "
-                        "and dpladder run restores what was released, free; or move it out of "
-                        "results/, where no statement speaks for it."
-                    )
+                _refuse_changed_files(statement, results, place)
                 names = {
                     "lineage": lineage,
                     "mode": statement.mode,
