@@ -94,7 +94,8 @@ class Attack:
         cells: Where the attack runs; None means every cell that `sampled` and `views` allow.
         classes, labels: Number of classes, and of labels that a record may have.
         cut: Whether records are activations at the cut of `NETWORK`, and not plain features.
-        far: Weights at which some canaries' losses are at their bound, and others' are nothing.
+        far: Weights at which some canaries' losses, or residuals, are at their bound, and others'
+            are nothing.
         tight: Whether a canary reaches the claim where one record is added.
     """
 
@@ -216,11 +217,12 @@ class Asking:
                     along[0, 0] = 1.0
                     return [(weights + along, weights - along)]
                 return [(weights,)]
-            case ResidualSum():
-                return [(inputs.zeros(constants.classes, constants.dimension),)]
-            case Curvatures():
+            case ResidualSum() | Curvatures():
                 weights = inputs.zeros(constants.classes, constants.dimension)
-                return [(weights, label) for label in labels]
+                if self.far:  # surely wrong about two far canaries of class 1, as wrong as can be
+                    weights[:, 2] = 1e3 * torch.tensor([2.0, -1.0, 1.0])
+                by_class = isinstance(query, Curvatures)
+                return [(weights, label) for label in labels] if by_class else [(weights,)]
             case RightCount():
                 head = np.eye(constants.classes, constants.dimension, dtype=np.float32)
                 return [((head,), ClassScorer())]
@@ -357,9 +359,10 @@ def _perceptron(clipping: Any = "flat", link: Any = "softmax") -> Make:
     return make
 
 
-def _outer_product(x: Any, label: Any) -> Any:
-    """A plug-in's function of a record, which is not zero at a record of zeros."""
-    return x[:2].outer(x[:2]) * (label + 1) + 0.25
+def _odd_product(x: Any, label: Any) -> Any:
+    """A plug-in's function of a record: opposite for opposite records, and not zero at a record of
+    zeros."""
+    return x[0] * x[:2].outer(x[:2]) * (label + 1) + 0.25
 
 
 def _oversized_weights(x: Any, label: Any) -> Any:
@@ -418,13 +421,19 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
         Attack(_moments(by_class=True), "up to 3 classes", classes=3, labels=3, tight=True),
     ),
     "curvatures": tuple(
-        Attack(_single_query(kind, radius=1.0, link=link), f"{what}, {link}", classes=3)
+        Attack(
+            _single_query(kind, radius=1.0, link=link),
+            f"{what}, {link}",
+            classes=3,
+            far=kind is ResidualSum,
+            tight=kind is ResidualSum,
+        )
         for what, kind in (("residuals", ResidualSum), ("curvatures", Curvatures))
         for link in ("softmax", "sigmoid")
     ),
     "counts": (Attack(_single_query(RightCount), "a public head's right answers", tight=True),),
     "any function": (
-        Attack(_single_query(RecordSum, of=_outer_product, of_shape=(2, 2)), tight=True),
+        Attack(_single_query(RecordSum, of=_odd_product, of_shape=(2, 2)), tight=True),
     ),
     "perceptron": (
         Attack(_perceptron(), sampled=True, views=True),

@@ -27,6 +27,7 @@ CANARIES: tuple[Record, ...] = (
     ((1e6, 0.0, 0.0), 0),
     ((-1e6, 0.0, 0.0), 0),  # the opposite: a replaced unit moves a sum twice as far
     ((-1e6, 1e6, 1e6), 1),
+    ((1e6, -1e6, 1e6), 1),  # nearly the opposite, which a model may be as wrong about
     ((3e38, -3e38, 3e38), 1),
     ((1e-30, 0.0, 0.0), 0),
     ((1.0, 2.0, 3.0), -1),
