@@ -59,6 +59,8 @@ class OpenLedger:
         relation: What neighbours are, fixed for life too: a unit that is there or not
             (`add_remove`), or one in place of another (`replace_one`).
         unit: Whose privacy is protected, for the statement: `record`, `user` or another word.
+            Whatever else is said of a record here, of sensitivity and of values, is then said of
+            all records of such a unit together.
         loss, weight: Caps for private selections (RepeatAndSelect) beside the Gaussian part: the
             sum of their pure losses, and the product of their weights. By default none is allowed.
         results: Where records, anchors and the statement go. Public.
@@ -127,7 +129,8 @@ class OpenLedger:
         history [(noise_multiplier, sample_rate, steps), ...], or a list of these. Refused beyond
         the limit.
 
-        Noise multipliers are over what one record adds, and halved here under replace_one.
+        Noise multipliers are over what one unit adds, and halved here under replace_one: one
+        record, or all records of a user where `unit` says so.
         ZCDpEvent.rho is for the lineage's own relation: 4 rho under replace_one, where rho is what
         holds for added and removed records. Laplace noise is booked as the Gaussian that covers it:
         one strong release is dear (docs/ledger.md).
@@ -200,7 +203,7 @@ class OpenLedger:
 
         Args:
             name: What the spend is called in the ledger.
-            values: One of each record.
+            values: One of each unit.
             epsilon: What it costs at the lineage's delta.
             again: Whether to pay once more under a name that was used.
         """
@@ -229,7 +232,7 @@ class OpenLedger:
 
         Args:
             name: What the spend is called in the ledger.
-            values: One of each record; what is missing or no number counts as nothing.
+            values: One of each unit; what is missing or no number counts as nothing.
             bounds: The smallest and largest value, known publicly: never read off the data.
             epsilon: What it costs at the lineage's delta.
             again: Whether to pay once more under a name that was used.
@@ -268,7 +271,7 @@ class OpenLedger:
 
         Args:
             name: What the spend is called in the ledger.
-            values: One of each record; what is missing or no number counts as nothing.
+            values: One of each unit; what is missing or no number counts as nothing.
             at: Shares from 0 to 1, such as 0.5 for the median.
             bounds: The smallest and largest value, known publicly.
             epsilon: What the tree costs at the lineage's delta.

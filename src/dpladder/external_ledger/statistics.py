@@ -1,8 +1,8 @@
 """Counts, sums, means and quantiles with noise, each one Gaussian release of a ledger's lineage.
 
-A value is one record's. One that is missing, or no number, counts as nothing. Bounds and levels are
-declared, never read off the data: values beyond bounds are cut to them. What comes out may be used
-in any way, at no further cost.
+A value is one unit's, which is called a record below. One that is missing, or no number, counts as
+nothing. Bounds and levels are declared, never read off the data: values beyond bounds are cut to
+them. What comes out may be used in any way, at no further cost.
 """
 
 from __future__ import annotations
