@@ -20,8 +20,15 @@ from dpladder.errors import BadInput
 
 
 def from_npz(path: Path, layout: Layout = PLAIN) -> Source:
-    """Arrays named features or images, labels, and optional ids, users, splits, and `group` where
-    one is declared."""
+    """An archive of NumPy arrays. They are named features or images, labels, and optional ids,
+    users, splits, and `group` where one is declared.
+
+    Objects in it are not loaded: unpickling one runs code.
+
+    Raises:
+        BadInput: the file is missing or damaged, or an array is missing or has another shape or
+            type.
+    """
     import numpy as np
 
     damaged: Errors = (*BROKEN, EOFError, *_zip_errors())
@@ -41,8 +48,12 @@ def from_npz(path: Path, layout: Layout = PLAIN) -> Source:
 
 
 def from_hdf5(path: Path, layout: Layout = PLAIN) -> Source:
-    """Datasets named features or images, labels, and optional ids, users, splits, and `group` where
-    one is declared. Rows stay on disk until read."""
+    """An HDF5 file with datasets named as arrays of `from_npz` are. Rows stay on disk until read.
+
+    Raises:
+        BadInput: the file is missing or damaged, has links or data in other files, or lacks a
+            dataset.
+    """
     import h5py
 
     if not path.is_file():
@@ -70,7 +81,8 @@ def from_hdf5(path: Path, layout: Layout = PLAIN) -> Source:
 
 
 def is_self_contained(file: Any, name: str) -> bool:
-    """Whether what has this name lies in the file itself, without a link to anywhere."""
+    """Whether what has this name lies in the file itself, without a link to anywhere. A link could
+    make records of files that the config does not name."""
     import h5py
 
     if not isinstance(file.get(name, getlink=True), h5py.HardLink):
@@ -80,7 +92,8 @@ def is_self_contained(file: Any, name: str) -> bool:
 
 
 def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Source:
-    """Rows of `features`, or pixels of `images`, with the columns beside them."""
+    """Rows of `features`, (records, width), or pixels of `images`, (records, height, width,
+    ...)."""
     if not {"features", "images"} & set(arrays):
         raise BadInput(
             f"{path} has neither features nor images. It needs features, a row of numbers for each "

@@ -32,13 +32,17 @@ from dpladder.network.public import digest, model_of
 def encoder(features: Features, source: Source, threads: int) -> Encoder:
     """What makes features of one record after the other.
 
+    Guarantee: a map of each record by itself, in evaluation mode and at one batch shape (contract
+    13). It is tried on public noise, on this machine, before a record is read.
+
     Args:
         features: the network, its weights, and the layer that stays frozen.
         source: tells what kind of records it reads.
         threads: that one pass may use.
 
     Raises:
-        BadInput: the network takes another kind of records.
+        BadInput: the network takes another kind of records, or no images of this size.
+        Refused: a row depends on the rest of its batch on this machine.
     """
     check_kind(features, source)
     if features.takes == "features":
@@ -65,6 +69,8 @@ def _matrix(source: Source, batch: int) -> Encoder:
 
 
 def _network(features: Features, threads: int) -> Encoder:
+    """A network for images: its own evaluation transform, its pooled depths, or what it puts out at
+    a cut."""
     import timm.data
     import torch
 
@@ -191,9 +197,14 @@ def _forward(
 
 
 def fold(model: Any) -> None:
-    """Work each batch-norm in evaluation mode into the convolution before it, where the traced
-    graph shows that only it reads that convolution, and that each is used once. A model that cannot
-    be traced stays as it is.
+    """Work each batch-norm in evaluation mode into the convolution before it: one pass over memory
+    less for each.
+
+    That is done where the traced graph shows two things: only the norm reads that convolution, and
+    each of the two is used once. A model that cannot be traced stays as it is.
+
+    Args:
+        model: a network, changed in place and set to evaluation mode.
     """
     from timm.layers import BatchNormAct2d, Conv2dSame
     from torch import fx, nn

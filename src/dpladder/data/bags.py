@@ -23,8 +23,16 @@ DENSEST = 1100  # bytes out of one that is stored: deflate makes 1,032 at most
 
 
 def bag_of(file: Path, width: int) -> Any:
-    """The mean of the rows that are finite, which is no number where there are none. A file that is
-    no bag of this width gives bytes that say why, and none where there is no file."""
+    """The mean of the rows that are finite, float64 (width,), in which nothing is a number where
+    there are none.
+
+    A file that is no bag of this width gives bytes that say why, and none where there is no file.
+    So it is one bad record.
+
+    Args:
+        file: of one record.
+        width: numbers of a row, from the config.
+    """
     if not file.is_file():
         return b""
     try:
@@ -36,6 +44,8 @@ def bag_of(file: Path, width: int) -> Any:
 
 
 def _mean(rows: Any, width: int) -> Any:
+    """The mean of a bag's finite rows, read block by block, or bytes that say what is wrong with
+    it."""
     if not isinstance(rows, h5py.Dataset) or rows.ndim != 2 or rows.dtype.kind not in "fiu":
         return b"its feats are no rows of numbers"
     if rows.shape[1] != width:

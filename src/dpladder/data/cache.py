@@ -41,10 +41,17 @@ NOTHING: Attrs = {}
 
 @dataclass(frozen=True)
 class FeatureCache:
-    """One part's features, memory-mapped and shared between processes. A label of -1 marks a row
-    that counts as nothing. `groups`: of each record, where they are declared.
+    """One part's features, memory-mapped and shared between processes. Private.
 
-    `digest` names these exact bytes; it is keyed, so it tells nothing to those without the key.
+    Attributes:
+        features: (rows, width), or (rows, views, width), of the type that the config stores.
+        labels: int64 (rows,); -1 marks a row that counts as nothing.
+        record_ids: uint8 (rows, 16), sorted.
+        units: uint8 (rows, 16), whose each row is. Poisson samples are drawn by them.
+        checks: uint8 (rows,), why a row is zero (`Check` of data/extract.py).
+        attrs: what the file says of itself.
+        digest: names these exact bytes. It is keyed, so it tells nothing to those without the key.
+        groups: (rows,), of each record, where they are declared.
     """
 
     features: NDArray[np.floating]
@@ -59,6 +66,8 @@ class FeatureCache:
 
 @dataclass(frozen=True)
 class Listed:
+    """A file of a cache root: its size in bytes, and what it says of itself, unverified."""
+
     path: Path
     size: int
     attrs: Attrs
@@ -79,6 +88,9 @@ def claims(
         part: whose records it holds.
         views: of each record.
         corruption: of a further test's images.
+
+    Returns:
+        The attributes that `open_cache` compares.
     """
     how = {} if corruption is None else {"corruption": f"{corruption.kind} {corruption.severity}"}
     return {
@@ -102,8 +114,12 @@ def claims(
 
 
 def public_network_of(attrs: Mapping[str, Any], weights: str) -> Network | None:
-    """The public network that activations are of, where it was cut: by what a cache says of itself,
-    or a model's file."""
+    """The public network that activations are of, where it was cut; None where they are of none.
+
+    Args:
+        attrs: what a cache says of itself, or a model's file.
+        weights: where the network's weights come from, as the config names them.
+    """
     if not attrs.get("until"):
         return None
     return Network(
@@ -130,13 +146,17 @@ def address(root: Path, attrs: Attrs, key: bytes) -> Path:
 
 def name_of(attrs: Attrs, key: bytes) -> str:
     """A keyed digest of a version of the data and of the map from a record to its features,
-    whatever build or device makes them."""
+    whatever build or device makes them.
+
+    What is found of a public sample is known by it. A query about private records names
+    `map_of_cache` instead, in which no record has a part (contract 7).
+    """
     return _cache_name(attrs, MADE_BY, key)
 
 
 def map_of_cache(attrs: Attrs) -> str:
-    """A digest of the public map from a record to its features, whatever build or device makes them
-    and whatever records there are."""
+    """A digest of the public map from a record to its features, in hex of 64 digits. Build, device
+    and records have no part in it, so that it may be told."""
     facts = {name: value for name, value in attrs.items() if name not in (*MADE_BY, *RECORDS)}
     return sha256(dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -147,8 +167,18 @@ def _cache_name(attrs: Attrs, without: Sequence[str], key: bytes) -> str:
 
 
 def open_cache(path: Path, key: bytes, expected: Attrs = NOTHING) -> FeatureCache:
-    """Verify a cache from end to end and map it into memory. `expected` comes from `claims`, or is
-    any part of it."""
+    """Verify a cache from end to end and map it into memory.
+
+    Args:
+        path: of the cache.
+        key: home's, for seals.
+        expected: what it must say of itself: from `claims`, or any part of that.
+
+    Raises:
+        BadInput: it is damaged, another home's, no feature cache, or of another config or version
+            of the data.
+        Newer: a later dpladder wrote it.
+    """
     file = sealed.read(path, key)
     if file.attrs.get("kind") != "features":
         raise BadInput(f"{path} is not a feature cache. Run extract_features again.")
@@ -157,7 +187,11 @@ def open_cache(path: Path, key: bytes, expected: Attrs = NOTHING) -> FeatureCach
 
 
 def verify_cache(path: Path, key: bytes) -> str | None:
-    """What is wrong with a cache, if anything."""
+    """What is wrong with a cache, as a message; None where nothing is.
+
+    Raises:
+        Newer: a later dpladder wrote it. It may well be sound, and must never be written anew.
+    """
     try:
         open_cache(path, key)
     except Newer:  # never to be written anew
@@ -181,8 +215,7 @@ def list_caches(root: Path) -> Iterator[Listed]:
 
 
 def merge(shards: Sequence[Path], root: Path, output: Path, key: bytes) -> Sequence[FeatureCache]:
-    """Put shards together in the cache root, where `output` will point. They come back as they were
-    read, in order.
+    """Put shards together in the cache root, where `output` will point.
 
     One shard is the whole and gets a second name, nothing is written again. Several are copied
     once, end to end. A virtual dataset would save that pass, but it cannot be memory-mapped, and
@@ -193,6 +226,12 @@ def merge(shards: Sequence[Path], root: Path, output: Path, key: bytes) -> Seque
         root: of caches that are kept from run to run.
         output: of the whole part.
         key: home's, for seals.
+
+    Returns:
+        The shards as they were read, in order.
+
+    Raises:
+        BadInput: a shard is missing, comes twice, or is of other data.
     """
     opened = sorted((open_cache(path, key) for path in shards), key=_place)
     attrs = opened[0].attrs
@@ -260,6 +299,8 @@ def _place(cache: FeatureCache) -> tuple[int, int]:
 
 
 def _link_as(shard: Path, whole: Path) -> None:
+    """Give a shard the name of the whole: by a hard link, or a copy where it lies on another file
+    system."""
     with replacing(whole) as temporary:
         temporary.unlink()
         try:
@@ -270,6 +311,7 @@ def _link_as(shard: Path, whole: Path) -> None:
 
 
 def _concatenate(shards: Sequence[FeatureCache], whole: Path, key: bytes) -> None:
+    """Write shards end to end as one cache, a piece at a time: they need not fit into memory."""
     rows = sum(len(shard.labels) for shard in shards)
     arrays: dict[str, sealed.Blocks] = {}
     names = ("features", "labels", "record_ids", "units", "checks")
@@ -280,6 +322,8 @@ def _concatenate(shards: Sequence[FeatureCache], whole: Path, key: bytes) -> Non
 
 
 def _compare(path: Path, attrs: Attrs, expected: Mapping[str, str | int]) -> None:
+    """Refuse a cache that says another thing of itself than is expected. A changed version of the
+    data is told apart, for it is no mistake in the config."""
     if attrs.get("commitment") != expected.get("commitment", attrs.get("commitment")):
         raise BadInput(
             f"{path} was made from another version of the lineage's data, which has changed since. "

@@ -1,7 +1,9 @@
 """What a source holds, counted for its owner's eyes.
 
-Counts are private: they go to the operator's terminal when asked for, or into the private
-folder."""
+Counts are private: they go to the operator's terminal when asked for, or into the private folder.
+Nothing of them may reach a log, a result or an exit code (contract 1); a run counts under noise
+instead (jobs/count_units.py).
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,15 @@ Seen = float | str  # the size of a record, or what is wrong with it
 def class_counts(labels: NDArray[np.int64], classes: int, most: Labels = 1) -> NDArray[np.int64]:
     """How many records are of each class, in their order; a record of several counts for each.
 
+    Exact, and so private.
+
     Args:
-        labels: a number for each record's set of classes.
+        labels: (records,), a number for each record's set of classes; below 0 it is of none.
         classes: how many there are.
         most: classes of a record, or `many` where each is a finding.
+
+    Returns:
+        int64 (classes,).
     """
     return np.array(
         [np.count_nonzero(members) for members in members_by_class(labels, classes, most)], np.int64
@@ -55,38 +62,65 @@ def class_counts(labels: NDArray[np.int64], classes: int, most: Labels = 1) -> N
 
 
 def count_units(ids: NDArray[np.uint8]) -> int:
-    """How many different units these ids name."""
+    """How many different units these ids name. Exact, and so private.
+
+    Args:
+        ids: uint8 (records, 16).
+    """
     return len(set(map(bytes, ids)))
 
 
 @dataclass(frozen=True)
 class Census:
-    """`counting`: the records of each part that count; `parts`: the same by class, of which a
-    record may have several. `problems`: the records that count as nothing, or twice, by what is
-    wrong with them. `sizes`: how long feature vectors are, how large images."""
+    """Exact counts of what a source holds. Private.
+
+    Attributes:
+        source: as the config calls it.
+        rows: of the source.
+        records: that are kept, whether they count or not.
+        units: that any row names.
+        usable: units with a record that counts.
+        counting: the records of each part that count.
+        parts: the same by class, of which a record may have several.
+        labels: those that name no class, and how often.
+        problems: where records stand that count as nothing, or twice, by what is wrong with them.
+        groups: records of each part that count, by group, where groups are declared.
+        sizes: how long feature vectors are, how large images: least, median, most.
+        equal: rows that are lost as copies of another one, though nobody said that they are.
+        stops: whether a run would stop before it spends anything.
+        shut: links that are not followed.
+        skipped: files of other suffixes, by suffix.
+        unnamed: images that no row of a table is about.
+    """
 
     source: str
     rows: int
     records: int
     units: int
-    usable: int  # units with a record that counts
+    usable: int
     counting: Mapping[str, int]
     parts: Mapping[str, Mapping[str, int]]
-    labels: Mapping[str, int]  # those that name no class
+    labels: Mapping[str, int]
     problems: Mapping[str, Sequence[Place]]
-    # the same of each part by group, where groups are declared
     groups: Mapping[str, Mapping[str, int]]
     sizes: str = "not looked at"
-    equal: int = 0  # rows that are lost as copies of another one, though nobody said that they are
-    stops: bool = False  # whether a run would stop before it spends anything
-    shut: Sequence[Place] = ()  # links that are not followed
-    skipped: Mapping[str, int] = field(default_factory=dict)  # files of other suffixes
-    unnamed: Sequence[Place] = ()  # images that no row of a table is about
+    equal: int = 0
+    stops: bool = False
+    shut: Sequence[Place] = ()
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    unnamed: Sequence[Place] = ()
 
 
 def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
-    """From what a survey read, without a second look at the records. `lost`: rows that are known to
-    count as nothing, whatever their label."""
+    """Count what a survey read, without a second look at the records.
+
+    Args:
+        surveyed: what the source holds.
+        lost: rows that are known to count as nothing, whatever their label.
+
+    Returns:
+        The counts, without sizes, and without whether a run would stop.
+    """
     source = surveyed.source
     counting = [row for row in surveyed.rows if row.label >= 0 and row.index not in lost]
     if surveyed.dataset.unit.pooled:  # one record each, under one label
@@ -128,12 +162,14 @@ def _unknown_labels(surveyed: Survey, label: object) -> Iterator[str]:
 
 
 def _counts_by_class(counting: Sequence[Row], part: int, surveyed: Survey) -> list[int]:
+    """The records of one part that count, class by class."""
     labels = np.array([row.label for row in counting if row.part == part], np.int64)
     counts: list[int] = class_counts(labels, len(surveyed.names), surveyed.dataset.labels).tolist()
     return counts
 
 
 def _counts_by_group(surveyed: Survey, counting: Iterable[Row]) -> dict[str, dict[str, int]]:
+    """The records of each part that count, group by group; of groups that nobody declared none."""
     if surveyed.grouping is None:
         return {}
     counts = Counter((row.part, row.group) for row in counting)
@@ -145,6 +181,7 @@ def _counts_by_group(surveyed: Survey, counting: Iterable[Row]) -> dict[str, dic
 
 
 def _group_problems(problems: Iterator[tuple[str, Place]]) -> dict[str, list[Place]]:
+    """Where each problem occurs, in the order in which problems were met."""
     grouped: dict[str, list[Place]] = {}
     for check, place in problems:
         grouped.setdefault(check, []).append(place)
@@ -157,9 +194,14 @@ def check_every_record(
     seen: Sequence[Seen] | None = None,
     expected: int | None = None,
 ) -> Census:
-    """With a look into every record: what cannot be read, and how large the others are. `largest`:
-    features.largest_image. `seen`: what such a look saw, where there was one. `expected`: how many
-    units train by declaration; None: all that there are should count."""
+    """Count with a look into every record: what cannot be read, and how large the others are.
+
+    Args:
+        surveyed: what the source holds.
+        largest: features.largest_image, in pixels.
+        seen: what such a look saw of each row, where there was one (data/check_cache.py).
+        expected: how many units train by declaration; None: all that there are should count.
+    """
     source = surveyed.source
     seen = [*_record_sizes(source, largest)] if seen is None else seen
     bad = {index: size for index, size in enumerate(seen) if isinstance(size, str)}
@@ -183,7 +225,11 @@ def check_every_record(
 
 
 def _stops(surveyed: Survey, lost: Collection[int], expected: int | None) -> bool:
-    """As a run would find it without noise."""
+    """Whether a run would stop on this data, as it would find without noise.
+
+    A run cannot use this exact answer: whoever chooses configs could put the data on the line
+    (data/stops.py).
+    """
     dataset, train = surveyed.dataset, PARTS.index("train")
     stops = [
         row
@@ -198,6 +244,7 @@ def _stops(surveyed: Survey, lost: Collection[int], expected: int | None) -> boo
 
 
 def _record_sizes(source: Source, largest: int) -> Iterator[Seen]:
+    """Of each row its size, or what is wrong with it, several at a time."""
     return ordered_map(
         lambda index: size_of(source, source.read(index), largest),
         range(len(source.labels)),
@@ -206,7 +253,17 @@ def _record_sizes(source: Source, largest: int) -> Iterator[Seen]:
 
 
 def size_of(source: Source, content: Any, largest: int) -> Seen:
-    """The size of a record of this content, or what is wrong with it."""
+    """The size of a record of this content, or what is wrong with it in words.
+
+    Args:
+        source: tells what kind of records it holds.
+        content: one record's.
+        largest: pixels that an image may have.
+
+    Returns:
+        The length of a feature vector, the shorter side of an image in pixels, or the characters of
+        a text.
+    """
     if isinstance(content, bytes) and not content:
         return missing(source)
     if source.bags and isinstance(content, bytes):
@@ -225,6 +282,7 @@ def size_of(source: Source, content: Any, largest: int) -> Seen:
 
 
 def _characters(content: bytes) -> Seen:
+    """How long a text is, or what is wrong with it."""
     try:
         return float(len(texts.decode(content)))
     except ValueError as error:
@@ -279,12 +337,13 @@ def lines(totals: Census) -> Iterator[str]:
 
 
 def _sample_of_places(places: Sequence[Place]) -> str:
+    """How often something occurs, and the first few places."""
     more = ", ..." if len(places) > EXAMPLES else ""
     return f"{len(places):,} ({', '.join(map(str, places[:EXAMPLES]))}{more})"
 
 
 def report(totals: Census) -> str:
-    """Printable, whatever a file is called."""
+    """A census in lines of text, printable whatever a file is called."""
     return "".join(f"{printable(line)}\n" for line in lines(totals))
 
 
@@ -292,7 +351,19 @@ def contact_sheet(
     surveyed: Survey, side: int = 96, each: int = 10, largest: int = LARGEST_IMAGE
 ) -> Any:
     """A few images of each class, a row per class, as a run would see them; blank where one cannot
-    be decoded."""
+    be decoded.
+
+    Private: it shows records.
+
+    Args:
+        surveyed: what the source holds.
+        side: of a tile, in pixels.
+        each: images per class, at most.
+        largest: pixels that an image may have.
+
+    Returns:
+        A Pillow image. The last row but the classes' is of records that count as nothing.
+    """
     from PIL import Image, ImageDraw, ImageOps
 
     names = surveyed.names

@@ -42,9 +42,10 @@ class Map:
 
     Attributes:
         mean: that rows lose, public or released; None where they lose none.
-        radius: of the ball that rows are scaled into before a noised mean is taken away, so that
-            the mean is that of what it is taken from.
-        length: that rows are scaled to at last; None as they are.
+        radius: of the ball that rows are scaled into before a noised mean is taken away. So the
+        mean
+            is that of the rows that lose it.
+        length: that rows are scaled to at last; None leaves them as they are.
         constant: the share of a centred row's length that is a constant feature's.
         exact: whether rows are all scaled to `radius`, and not only those beyond it.
         depths: the columns that are taken, before all else; None where all are.
@@ -65,7 +66,11 @@ class Map:
         return {name: value for name, value in facts.items() if name != "mean"} | {"depths": depths}
 
     def width(self, stored: int) -> int:
-        """Numbers of a mapped row, for rows of so many stored ones."""
+        """Numbers of a mapped row.
+
+        Args:
+            stored: numbers of a stored row.
+        """
         return (stored if self.depths is None else self.depths.width) + self._adds_constant
 
     @property
@@ -166,17 +171,29 @@ def ball(radius: float | None, length: float | Literal["as_is"]) -> tuple[float,
 
 
 def shrink_mean(mean: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
-    """A released mean, of this deviation of noise in each coordinate, nearer to zero by as much of
-    its squared length as noise is expected to be. It is the positive-part James-Stein estimate
-    (James and Stein 1961; Efron and Morris 1973, eq. 1.2 with d in place of d - 2). It follows from
-    the release."""
+    """A released mean, moved towards zero by as much of its squared length as noise is expected to
+    add.
+
+    It is the positive-part James-Stein estimate (James and Stein 1961; Efron and Morris 1973, eq.
+    1.2 with d in place of d - 2). It follows from the release, so it costs nothing.
+
+    Args:
+        mean: released, of shape (dimension,).
+        noise: sd of its noise in each coordinate.
+
+    Returns:
+        The mean times max(0, 1 - dimension noise^2 / |mean|^2).
+    """
     squared = float(mean @ mean)
     share = 1.0 - len(mean) * noise**2 / squared if squared > 0 else 0.0
     return mean * max(0.0, share)
 
 
 def plain_mean(features: NDArray[Any] | Mapped) -> NDArray[np.float64]:
-    """The plain mean of a sample that is declared public, exact, of shape (dimension,)."""
+    """The plain mean of a sample that is declared public, exact, of shape (dimension,).
+
+    No noise is added: of private records it would be a leak.
+    """
     total = np.zeros(features.shape[1])
     for block in _blocks(features):
         total += np.asarray(features[block], np.float64).sum(axis=0)
@@ -186,8 +203,10 @@ def plain_mean(features: NDArray[Any] | Mapped) -> NDArray[np.float64]:
 def network_mean(features: Features) -> NDArray[np.float64]:
     """The mean of the pooled features as the network itself knows it, without an image.
 
-    A batch norm's outputs had mean beta and deviation gamma in each channel over the images that it
-    was trained on (Ioffe & Szegedy 2015, section 3). So the mean behind it and its activation is
+    A batch norm's outputs have mean beta and deviation gamma in each channel. They have them over
+    the
+    images that it was trained on (Ioffe & Szegedy 2015, section 3). So the mean behind it and its
+    activation is
     E[act(z)], z ~ N(beta, gamma^2). A layer norm's have mean beta, where inputs are spread evenly
     around theirs (Ba et al. 2016).
     """

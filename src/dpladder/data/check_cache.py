@@ -33,8 +33,14 @@ Answer = tuple[str, Seen]  # a record's content by its digest, and its size or w
 
 @dataclass
 class CheckCache:
-    """A look into every record of a source. `known`: the answers of before; `seen`: of each record
-    its size, or what is wrong with it; `spared`: how many files were not read again."""
+    """A look into every record of a source, for the operator alone.
+
+    Attributes:
+        path: of the answers of before, in the private folder.
+        largest: pixels that an image may have.
+        seen: of each record its size, or what is wrong with it.
+        spared: how many files were not read again.
+    """
 
     path: Path
     largest: int
@@ -42,7 +48,8 @@ class CheckCache:
     spared: int = 0
 
     def digests(self, source: Source, key: bytes) -> Iterator[bytes]:
-        """Of each record's content, as prepare.survey asks for it."""
+        """A digest of each record's content, in order, as prepare.survey asks for it. On the way
+        `seen` is filled."""
         count, known = len(source.labels), dict(_answers(self.path))
 
         def look(start: int) -> list[tuple[str, Answer, bool]]:
@@ -73,6 +80,8 @@ class CheckCache:
         return question, (digest, size_of(source, content, self.largest)), True
 
     def _question(self, source: Source, index: int, key: bytes) -> str:
+        """A keyed digest of a file's path, size and times, and of how it is read; empty where the
+        record is no regular file."""
         path = None if source.files is None else source.files[index]
         try:
             status = os.lstat(path) if isinstance(path, Path) else None

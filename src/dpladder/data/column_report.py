@@ -26,8 +26,17 @@ MOST_LEVELS = 50
 
 @dataclass(frozen=True)
 class ColumnReport:
-    """A column. `words` and `missing` are shares of its rows. `lost` are rows that count as nothing
-    because of it, or, of levels, hold none of them. `unfit` says why it is no feature."""
+    """A column of a table in figures. Private.
+
+    Attributes:
+        name: of the column.
+        words, missing: shares, from 0 to 1: of the values that are there, those that are no
+            numbers; of all rows, those without a value.
+        role: what it holds beside features, such as the label; None of another column.
+        feature: what the config makes of it; None where it is no feature.
+        lost: rows that count as nothing because of it, or, of levels, hold none of them.
+        unfit: why it is no feature by the look of it; None where it may be one.
+    """
 
     name: str
     words: float
@@ -39,12 +48,14 @@ class ColumnReport:
 
     @property
     def kind(self) -> str:
+        """What its values are, in words."""
         if self.missing == 1:
             return "empty"
         return "numbers" if not self.words else "words" if self.words == 1 else "numbers and words"
 
     @property
     def encoding_text(self) -> str:
+        """What a run makes of it, in words."""
         if self.role is not None:
             if self.role.startswith(OF_CLASS):
                 return "what each record has of one class"
@@ -77,7 +88,8 @@ def columns_of(source: Source, layout: Layout) -> list[ColumnReport]:
 
 
 def columns_at(path: Path, layout: Layout) -> list[ColumnReport]:
-    """The same of a table at a path."""
+    """The columns of a table at a path, in the order of the table. A row's features in one list
+    column give none."""
     table, _ = tables.columns_in(path, layout.multiline)
     if path.suffix != ".parquet" and tables.delimiter_in(path) != ",":
         table = {name: tables.with_points(cells) for name, cells in table.items()}
@@ -148,7 +160,13 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def lines(reports: Sequence[ColumnReport], declared: bool) -> Iterator[str]:
-    """`declared`: whether the config names the features. It should: see the proposal."""
+    """The columns in words, and a proposal where the config names no features.
+
+    Args:
+        reports: of the columns.
+        declared: whether the config names the features. It should: a column that joins the table
+            later would be one.
+    """
     for one in reports:
         yield f"column   {one.name}: {one.kind}, {one.missing:.1%} missing; {one.encoding_text}"
     if not reports or declared:
@@ -171,4 +189,6 @@ def lines(reports: Sequence[ColumnReport], declared: bool) -> Iterator[str]:
 
 
 def _proposed_entry(one: ColumnReport) -> str:
+    """A column as `dataset.columns` would name it. Its levels are left open: read off private data
+    they would be a leak."""
     return one.name if not one.words else f"{{name: {one.name}, levels: [...]}}"

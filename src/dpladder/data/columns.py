@@ -21,22 +21,34 @@ Find = Callable[[str], Sequence[Any]]
 
 
 def name_of(column: Chosen) -> str:
+    """The name of a column that the config chooses, declared or not."""
     return column if isinstance(column, str) else column.name
 
 
 def levels_of(column: Chosen) -> tuple[str, ...]:
+    """Its declared levels; none where it holds numbers."""
     return () if isinstance(column, str) else column.levels
 
 
 def matrix_of(columns: Sequence[Chosen], find: Find) -> Matrix:
-    """Rows of features. A number that is missing, or none, is not finite, and its record counts as
-    nothing. A level that was not declared is none of them."""
+    """Rows of features, float64 (rows, numbers).
+
+    A number that is missing, or none, is not finite, and its record counts as nothing. A level that
+    was not declared is none of them, so all its numbers are 0.
+
+    Args:
+        columns: those that are features, in order. One of levels makes a number for each level, one
+            with marks for missing values makes two.
+        find: from a column's name to its values.
+    """
     import numpy as np
 
     return np.column_stack([_encode_column(column, find(name_of(column))) for column in columns])
 
 
 def _encode_column(column: Chosen, values: Sequence[Any]) -> Matrix:
+    """A column's numbers, (rows, 1) or more: numbers of a range are scaled to -1 to 1, levels are 0
+    or 1."""
     import numpy as np
 
     if isinstance(column, str):
@@ -91,11 +103,12 @@ def level_as_text(value: Any) -> str:
 
 
 def column_as_json(column: Chosen) -> Any:
-    """As JSON has it."""
+    """A column of the config, as JSON has it: `restored_columns` turned around."""
     return column if isinstance(column, str) else values_of(column)
 
 
 def restored_columns(columns: Sequence[Any]) -> tuple[Chosen, ...]:
+    """Columns of the config, from what `column_as_json` made of them."""
     return tuple(
         column if isinstance(column, str) else from_document(Column, column) for column in columns
     )

@@ -81,6 +81,16 @@ def classes(dataset: Dataset, source: str | None = None) -> Classes:
 
 
 def classes_of(declared: Classes | None, source: str) -> Classes:
+    """The classes that the config declares, or that are published.
+
+    Args:
+        declared: names, or their number; None where the config leaves them out.
+        source: as the config calls it.
+
+    Raises:
+        BadInput: neither says it. Private labels are never asked: they would leak which classes
+            there are.
+    """
     classes = declared or known_classes(source)
     if classes is None:
         raise BadInput(
@@ -92,6 +102,7 @@ def classes_of(declared: Classes | None, source: str) -> Classes:
 
 
 def class_count(classes: Classes) -> int:
+    """How many classes a list has, or the number that stands for it."""
     return classes if isinstance(classes, int) else len(classes)
 
 
@@ -122,7 +133,15 @@ def reader_of(kind: SourceKind) -> Callable[..., Source]:
 
 
 def open_source(name: str, layout: Layout = PLAIN) -> Source:
-    """The records that a config's `source` names."""
+    """The records that a config's `source` names.
+
+    Args:
+        name: as the config writes it, such as csv:table.csv or mnist5k.
+        layout: what the config says of columns, arrays and folders.
+
+    Raises:
+        BadInput: no source is called so, or its reader refuses it.
+    """
     kind, rest = kind_of(name), name.partition(":")[2]
     if kind is None:
         raise BadInput(f"dataset.source: {name!r} is not known. Use {', '.join(FORMS)}.")
@@ -164,6 +183,12 @@ def from_digits() -> Source:
 
 
 def _pixels(images: Any, labels: Any) -> Source:
+    """Images of one size as records.
+
+    Args:
+        images: uint8 (records, height, width).
+        labels: (records,).
+    """
     return Source("pixels", lambda index: images[index], labels.tolist(), width=images[0].size)
 
 
@@ -196,6 +221,7 @@ def from_torchvision(name: str, split: str) -> Source:
 
 
 def _download(name: str, args: Mapping[str, object]) -> Any:
+    """A published dataset in the user's cache, downloaded where it is missing."""
     import torchvision
 
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -232,6 +258,7 @@ def _labels(folder: Any) -> list[Any]:
 
 
 def _as_pixels(image: Any) -> Any:
+    """An image as an array of grey or RGB pixels."""
     import numpy as np
 
     return np.asarray(image if image.mode in ("L", "RGB") else image.convert("RGB"))

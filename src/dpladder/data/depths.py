@@ -51,9 +51,16 @@ class DepthKeys(Protocol):
 
 @dataclass(frozen=True)
 class Depths:
-    """Which columns features are of. Several depths are scaled to one length each, record by
-    record, so that none drowns the others; `length` is that of all together. One alone stays as it
-    is."""
+    """Which columns features are of.
+
+    Several depths are scaled to one length each, record by record, so that none drowns the others.
+    One alone stays as it is.
+
+    Attributes:
+        names: in the order in which they are laid side by side.
+        spans: the columns of each among the stored ones, from and to.
+        length: of all together.
+    """
 
     names: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
@@ -61,6 +68,7 @@ class Depths:
 
     @property
     def width(self) -> int:
+        """Numbers of a row of these depths."""
         return sum(end - start for start, end in self.spans)
 
     @property
@@ -92,6 +100,7 @@ class Depths:
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What a model's file says of them."""
         return {"layers": [*self.names], "length": self.length}
 
     def __call__(self, rows: NDArray[Any]) -> NDArray[np.float64]:
@@ -107,11 +116,12 @@ def stored_depths(facts: Mapping[str, Any]) -> Known:
 
 
 def to_json(known: Known) -> str:
+    """The depths that were kept as text, for a cache: `stored_depths` turned around."""
     return json.dumps(known)
 
 
 def spans_of(known: Known) -> list[tuple[int, int]]:
-    """The columns of each depth."""
+    """The columns of each depth, from and to, in order."""
     ends = np.cumsum([width for _, width in known]).tolist()
     return [(end - width, end) for (_, width), end in zip(known, ends, strict=True)]
 
@@ -122,7 +132,7 @@ def depths_by_name(names: Sequence[str], known: Known, length: float) -> Depths:
     Args:
         names: in the order in which their outputs stand.
         known: all depths that a cache holds.
-        length: to which each is scaled by itself.
+        length: of all together, which they share evenly.
     """
     spans = dict(zip((name for name, _ in known), spans_of(known), strict=True))
     return Depths(tuple(names), tuple(spans[name] for name in names), length)

@@ -62,10 +62,13 @@ def device_of() -> Any:
 
 
 def batch_of(features: Features, device: Any) -> int:
+    """Records that go through a network at a time: the config's number, and no more than a CPU's
+    caches hold."""
     return min(features.batch_size, CPU_BATCH) if device.type == "cpu" else features.batch_size
 
 
 def arithmetic(device: Any) -> str:
+    """How a device rounds products, as a cache notes it."""
     return "float32" if device.type == "cpu" else "tf32"
 
 
@@ -110,12 +113,16 @@ def check_independence(
     """Refuse a network in which a row follows from more than its own record.
 
     Privacy rests on that, so see it on this machine with public noise. Reordered and among other
-    neighbours, every row comes out the same to the last bit.
+    neighbours, every row comes out the same to the last bit. A network that fails would let one
+    person move other people's features, which no clipping bounds.
 
     Args:
         forward: the pass over batches.
         draw: makes a batch of public noise.
         name: of the network, for the message.
+
+    Raises:
+        Refused: a row depends on its neighbours, or on its place.
     """
     random = np.random.default_rng(0)
     records, neighbours = draw(random), draw(random)

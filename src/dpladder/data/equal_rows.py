@@ -32,8 +32,11 @@ def rows_can_be_equal(source: Source, dataset: Dataset) -> bool:
 
 
 def most_different_rows(surveyed: Survey) -> int | None:
-    """How many different rows a table can have by its header and the config, where each of its
-    columns has declared levels or is the label. None: any number."""
+    """How many different rows a table can have, by its header and the config. None: any number.
+
+    It is known where each column has declared levels or is the label, and no record has a part in
+    it.
+    """
     source, layout = surveyed.source, layout_of(surveyed.dataset, surveyed.grouping)
     levels = {name_of(column): len(levels_of(column)) for column in layout.columns}
     roles = {name: role for role, name in layout.columns_present(source.names).items()}
@@ -54,5 +57,10 @@ def equal_rows(surveyed: Survey) -> int:
 
 
 def too_many_equal(rows: int, copies: int) -> bool:
-    """Whether so many of these rows equal another one that people were lost. Private."""
+    """Whether so many of these rows equal another one that people were lost. Private.
+
+    Args:
+        rows: all of them.
+        copies: those that equal another one.
+    """
     return copies >= LEAST and copies >= SHARE * rows

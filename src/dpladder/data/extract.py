@@ -46,7 +46,8 @@ Rows = NDArray[Any]
 
 
 class Check(IntEnum):
-    """Why a row is zero."""
+    """Why a row is zero, as a cache keeps it. Of a record's views the one with the highest number
+    stands."""
 
     FINE = 0
     UNLABELLED = 1
@@ -65,8 +66,17 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Shard:
-    """What is asked for: some rows of a manifest through one encoder, in batches of one size, so
-    many views of each."""
+    """What one job extracts: some rows of a manifest through one encoder.
+
+    Attributes:
+        manifest: which record is which.
+        rows: places in the manifest, in its order.
+        source: the records, as their owner stored them.
+        encoder: the network, with its fixed batch.
+        features: the config's section, which says how rows are stored.
+        units_key: home's, to tell whether a record changed since the manifest.
+        views: of each record.
+    """
 
     manifest: Manifest
     rows: NDArray[np.int64]
@@ -83,6 +93,7 @@ class Shard:
 
     @property
     def batches(self) -> list[NDArray[np.int64]]:
+        """The rows, so many at a time as the encoder takes; the last batch may be shorter."""
         size = self.encoder.batch
         return [self.rows[start : start + size] for start in range(0, len(self.rows), size)]
 
@@ -105,6 +116,9 @@ def extract(
 ) -> None:
     """Write the cache of one shard to `output`, or point it at the whole part's cache where the
     root has that already.
+
+    Guarantee: a record's row follows from that record and public facts alone (contract 13). What
+    cannot be read, or is not finite, is a row of zeros under the label -1 (contract 14).
 
     Args:
         manifest: which record is which.
@@ -179,6 +193,7 @@ def _corrupting_encoder(network: Encoder, how: Corruption | None) -> Encoder:
 
 
 def _is_done(path: Path, key: bytes, expected: Attrs) -> bool:
+    """Whether a sound cache with these attributes is there already."""
     try:
         open_cache(path, key, expected)
     except DpladderError:
@@ -222,6 +237,7 @@ def _group_views(
     while views := list(islice(encoded, work.views)):
         checks = np.max([seen for _, seen in views], axis=0)
         rows = np.stack([rows for rows, _ in views], axis=1)
+        # all views of a bad record, so that none of them is trained on
         rows[checks != Check.FINE] = 0.0
         yield rows.reshape(len(rows), *work.stored), checks
 
@@ -244,6 +260,10 @@ def encode(
         load: a record ready for the network, or a blank and the reason.
         batches: numbers of records, at most the encoder's size each.
         threads: that loading shares out.
+
+    Yields:
+        Of each batch its rows, (batch, width) of the stored type with padding, and the `Check` of
+        each row. Rows that failed a check are zero.
     """
     checks: deque[NDArray[np.uint8]] = deque()
     spans = spans_of(stored_depths(encoder.facts)) or [(0, encoder.width)]
@@ -286,6 +306,13 @@ def _load(item: int, work: Shard) -> tuple[Rows, Check]:
 
 
 def load_content(content: Any, encoder: Encoder, number: int = 0) -> tuple[Rows, Check]:
+    """A record's content ready for the network; a blank and the reason where its decoder fails.
+
+    Args:
+        content: bytes of a file or a text, pixels, or a row of numbers.
+        encoder: of the network.
+        number: of the view, or of the span; 0 is the record itself.
+    """
     try:
         return encoder.load(content, number), Check.FINE
     except Exception:  # whatever a decoder trips over in hostile bytes, it is this record's alone
@@ -298,9 +325,11 @@ def _finish(
     features: Features,
     spans: Sequence[tuple[int, int]],
 ) -> tuple[Rows, NDArray[np.uint8]]:
-    """Rows as they are stored. Those that failed a check are zero. A depth that is finite and
-    beyond the type's range is scaled down as a whole, so that it keeps its direction and nobody
-    else's row is touched."""
+    """Rows as they are stored. Those that failed a check are zero.
+
+    A depth that is finite and beyond the type's range is scaled down as a whole. So it keeps its
+    direction, and nobody else's row is touched.
+    """
     if features.stored in ("uint8", "int32"):
         return rows * (checks == Check.FINE)[:, None].astype(rows.dtype), checks
     rows = rows.astype(np.float64)
@@ -320,6 +349,7 @@ def _finish(
 
 
 def _entry_type(work: Shard) -> np.dtype:
+    """The bytes of one batch in the journal: its rows, their checks, and a seal."""
     size = work.encoder.batch
     return np.dtype(
         [
@@ -331,6 +361,7 @@ def _entry_type(work: Shard) -> np.dtype:
 
 
 def _entry_seal(entry: NDArray[Any], number: int, key: bytes) -> bytes:
+    """An HMAC over a batch and its place, so that entries cannot be swapped either."""
     return hmac.digest(
         key,
         number.to_bytes(8, "little") + entry["features"].tobytes() + entry["checks"].tobytes(),
@@ -362,6 +393,7 @@ def _write(output: Path, journal: BinaryIO, work: Shard, attrs: Attrs, key: byte
         [entry["checks"][keep] for entry, keep in zip(entries, whole, strict=True)]
         or [np.empty(0, np.uint8)]
     )
+    # a record that failed a check counts as nothing, whatever its label says
     labels = np.where(checks == Check.FINE, work.manifest.labels[work.rows], -1)
     pieces = (entry["features"][keep] for entry, keep in zip(entries, whole, strict=True))
     shape = (len(work.rows), *work.stored)

@@ -23,7 +23,11 @@ def private_folder(path: Path) -> Path:
 
 def closed_folder(path: Path) -> Path:
     """A private folder that the user chose, so it may be there already: shared with a group, but
-    not with everybody. A file's size alone tells how many records there are."""
+    not with everybody. A file's size alone tells how many records there are.
+
+    Raises:
+        BadInput: everybody may enter it, or it cannot be made.
+    """
     mode = private_folder(path).stat().st_mode & 0o777
     if mode & 0o007:
         raise BadInput(
@@ -36,7 +40,14 @@ def closed_folder(path: Path) -> Path:
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A new file of mode 0600 to fill, which takes the name `path` when the block succeeds and
-    vanishes when it fails."""
+    vanishes when it fails.
+
+    It is synced before it has the name, and the folder after: who sees the name sees all of it,
+    also after a power cut.
+
+    Raises:
+        BadInput: the file system refuses.
+    """
     private_folder(path.parent)
     temporary = _temporary_name(path)
     with explain_os_errors(path):
@@ -52,13 +63,17 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_private(path: Path, data: bytes) -> None:
+    """Write a file of mode 0600, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_bytes(data)
 
 
 def link(target: Path, name: Path) -> None:
-    """Let `name` stand for `target`, in one step, whatever stood there before. A target within the
-    project, whose path is relative, is found again when the project was copied or moved."""
+    """Let `name` stand for `target`, in one step, whatever stood there before.
+
+    A target within the project, whose path is relative, is found again when the project was copied
+    or moved.
+    """
     private_folder(name.parent)
     temporary, destination = _temporary_name(name), target.resolve()
     with explain_os_errors(name):
@@ -96,6 +111,7 @@ def _sweep(path: Path) -> None:
 
 
 def _is_running(process: int) -> bool:
+    """Whether a process of this machine still runs, whosever it is."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -106,6 +122,7 @@ def _is_running(process: int) -> bool:
 
 
 def _sync(path: Path) -> None:
+    """Wait until a file or folder is on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

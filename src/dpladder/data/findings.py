@@ -22,7 +22,14 @@ WORDS = {"": BLANK, "nan": BLANK, "true": PRESENT, "false": ABSENT}
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """From a record's label as given to the number of its findings, or to -1."""
+    """From a record's label as given to the number of its findings, or to -1. It looks at one
+    record alone.
+
+    Attributes:
+        class_of: from a name to the place of its class, or to -1.
+        count: of classes.
+        dataset: says what uncertain and blank values count as.
+    """
 
     class_of: Callable[[object], int]
     count: int
@@ -35,10 +42,12 @@ class Findings:
         return number_of_findings([self._apply_policy(state) for state in states])
 
     def unknown_names(self, label: object) -> Iterator[str]:
-        """Its names that are no class."""
+        """The names in a record's label that are no class."""
         yield from (name for name in self._names(label) or () if self.class_of(name) < 0)
 
     def _states(self, label: object) -> Sequence[int | None]:
+        """A state for each class, None where a value is none; too few or too many where the label
+        does not fit."""
         names = self._names(label)
         if names is None:
             each = label if isinstance(label, list | tuple) else ()
@@ -61,6 +70,7 @@ class Findings:
         return [name.strip() for name in names if name.strip()]
 
     def _apply_policy(self, state: int | None) -> int:
+        """What a state counts as, where the config says what uncertain and blank ones are."""
         unknown, blank = self.dataset.unknown, self.dataset.blank
         policy = unknown if state == UNCERTAIN or blank is None else blank
         if state not in (UNCERTAIN, BLANK):

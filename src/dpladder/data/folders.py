@@ -1,5 +1,8 @@
-"""Folders as sources: files below one folder per class, by way of links only where the config
-allows them and only as far as they stay inside."""
+"""Folders as sources: files below one folder per class.
+
+Links are followed only where the config allows them, and only as far as they stay inside. A link
+that leads anywhere else would make records of files that the config does not name.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +38,20 @@ from dpladder.errors import BadInput
 
 
 def from_folder(path: Path, layout: Layout = PLAIN) -> Source:
-    """One folder of images per class; a file's class is the first folder on its way, or, where its
-    group is, the second. Files of other suffixes are no records."""
+    """One folder of images per class. A file's class is the first folder on its way, or, where its
+    group is, the second. Files of other suffixes are no records.
+
+    Raises:
+        BadInput: there is no such folder, one below it cannot be opened, or it has links that the
+            config does not allow.
+        Tangled: a link leads out of the source, in a loop, or where another one leads too.
+    """
     return _folder("files", path, "images", SUFFIXES, layout)
 
 
 def from_texts(path: Path, layout: Layout = PLAIN) -> Source:
-    """The same of text files. It has a name of its own, because no file in a folder may decide what
-    the others are."""
+    """One folder of text files per class, as `from_folder` reads images. It is a source of another
+    name, because no file in a folder may decide what the others are."""
     return _folder("texts", path, f"{TEXT_SUFFIX} files", (TEXT_SUFFIX,), layout)
 
 
@@ -81,10 +90,20 @@ def _folder(
 
 
 def from_images_and_table(says: Apart, layout: Layout = PLAIN) -> Source:
-    """Images below a folder, and a table elsewhere that says what they show. A record is an image
-    with a row that is about it, and an image's id is its path below the folder. So an image of
-    which two rows say different things counts as nothing. A row without an image is a record that
-    is missing; an image without a row is none. Of bags the same."""
+    """Images, or bags of features, below a folder, and a table elsewhere that says what they show.
+
+    A record is an image with a row that is about it, and an image's id is its path below the
+    folder. So an image of which two rows say different things counts as nothing. A row without an
+    image is a record that is missing; an image without a row is none.
+
+    Args:
+        says: the config's mapping: where both lie, and how a row names its images.
+        layout: which column of the table has which role.
+
+    Raises:
+        BadInput: the folder, the table, or a column of it is missing.
+        Tangled: a link may not be followed.
+    """
     root, table = Path(says.folder).expanduser(), Path(says.table).expanduser()
     if not root.is_dir():
         raise missing_source_error(root, f"a folder of {says.what}")
@@ -140,6 +159,7 @@ def from_images_and_table(says: Apart, layout: Layout = PLAIN) -> Source:
 def _table_of(
     table: Path, says: Apart, layout: Layout
 ) -> tuple[Mapping[str, Sequence[Any]], Collection[int]]:
+    """The columns of the table beside images, and its rows that do not parse."""
     if not table.is_file():
         raise missing_source_error(
             table, f"a table with the columns {', '.join(says.columns)} and label"
@@ -164,6 +184,8 @@ def _keys(columns: Mapping[str, Sequence[Any]], says: Apart) -> list[str]:
 
 
 def _key(pattern: str, row: Mapping[str, Any]) -> str:
+    """What one row is about: the pattern with the row's cells in its holes, as a plain path."""
+
     def cell(hole: re.Match[str]) -> str:
         value = row[hole[1]]
         return "" if value is None else level_as_text(value)
@@ -182,6 +204,7 @@ def _names(way: Sequence[str], says: Apart) -> set[str]:
 
 
 def _folder_of(way: Sequence[str], level: int) -> str | None:
+    """The folder at this level of a way, of which 1 is the first; None where the way is shorter."""
     return text(way[level - 1]) if len(way) > level else None
 
 
@@ -201,8 +224,16 @@ class Tangled(BadInput):
 
 @dataclass
 class Tree:
-    """All files of these suffixes under a folder, how many there are of others, and the links among
-    them and on the way that were not followed."""
+    """All files of some suffixes under a folder, walked once.
+
+    Attributes:
+        root: the folder.
+        suffixes: of files that are records, in small letters.
+        links: which links may be followed, by the config.
+        files: in the order of the walk, hidden ones among them.
+        shut: links that were not followed. A file among them counts as missing.
+        skipped: how many files there are of other suffixes.
+    """
 
     root: Path
     suffixes: Collection[str]
@@ -226,7 +257,7 @@ class Tree:
 
     @property
     def visible_files(self) -> list[Path]:
-        """The files but for those that lie aside."""
+        """The files without those in hidden folders, which programs leave beside data."""
         return [
             file
             for file in self.files
@@ -234,8 +265,13 @@ class Tree:
         ]
 
     def _walk(self, folder: Path, way: tuple[Path, ...]) -> None:
-        """`way`: the folders, as they really lie, in which the links stand by which this one was
-        reached."""
+        """Collect files and follow links.
+
+        Args:
+            folder: below which to look.
+            way: the folders, as they really lie, that hold the links by which this folder was
+                reached.
+        """
         for here, folders, names in os.walk(folder, onerror=_unreadable):
             for file in (Path(here, name) for name in sorted(names)):
                 if file.suffix.lower() in self.suffixes:
@@ -252,6 +288,8 @@ class Tree:
                     self._follow(link, (*way, Path(here).resolve()))
 
     def _follow(self, link: Path, way: tuple[Path, ...]) -> None:
+        """Walk on behind a link to a folder, or refuse it. Each folder is entered once: twice would
+        make two records of one file."""
         if self.links == "none":
             self.shut.append(link)
             return
@@ -280,6 +318,8 @@ def _refuse(what: str, link: Path, target: Path, more: str = "") -> NoReturn:
 
 
 def _unreadable(error: OSError) -> NoReturn:
+    """Refuse a folder that cannot be opened. The message leaves out its name, which may tell of a
+    person."""
     raise BadInput(
         "a folder of the source cannot be opened. Give yourself permission to read all of it."
     ) from None

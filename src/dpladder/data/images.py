@@ -10,9 +10,9 @@ from PIL import Image, ImageOps
 
 from dpladder.config.features_sections import LARGEST_IMAGE
 
-# Public bounds, beyond which one small file could exhaust the memory of the whole job: when it is
-# unpacked (the config's, in place of Pillow's own), or when its short side is stretched to the
-# network's.
+# Public bounds, beyond which one small file could exhaust the memory of the whole job. It could
+# when it is unpacked: the config's bound stands in place of Pillow's own. It could when its short
+# side is stretched to the network's.
 Image.MAX_IMAGE_PIXELS = None
 LONGEST = 100  # times the short side
 
@@ -28,8 +28,15 @@ SMALLEST = 0.75  # side of a crop over the image's own
 
 
 def decode(content: Any, largest: int = LARGEST_IMAGE) -> Image.Image:
-    """The first frame, upright, in RGB. Raises whatever the decoder raises: the caller makes that a
-    bad record."""
+    """One record's image: the first frame, upright, in RGB of 8 bits.
+
+    Args:
+        content: a file's bytes, or pixels of 8 or 16 bits.
+        largest: pixels that it may have.
+
+    Raises:
+        Exception: whatever the decoder raises. The caller makes that a bad record.
+    """
     dicom = isinstance(content, bytes) and content[128:132] == b"DICM"
     image = _from_dicom(content, largest) if dicom else _open_image(content)
     _check_size(image.width, image.height, largest)
@@ -42,9 +49,15 @@ def decode(content: Any, largest: int = LARGEST_IMAGE) -> Image.Image:
 
 
 def image_view(image: Image.Image, number: int, mirror: bool) -> Image.Image:
-    """A public variation of an image, the same for every record. The first is the image itself, the
-    others are crops whose size and place everybody can draw. Every second one is mirrored where
-    `mirror` says that no class minds."""
+    """A public variation of an image, the same for every record.
+
+    The first is the image itself, the others are crops whose size and place everybody can draw.
+
+    Args:
+        image: one record's.
+        number: of the view, from 0.
+        mirror: whether every second view is mirrored, because no class minds.
+    """
     if not number:
         return image
     size, left, top = np.random.default_rng(number).uniform((SMALLEST, 0.0, 0.0), 1.0)
@@ -103,8 +116,11 @@ def _from_dicom(content: bytes, largest: int) -> Image.Image:
 
 def _apply_dicom_table(pixels: np.ndarray, item: Any) -> np.ndarray:
     """Through a table of DICOM's (PS3.3 C.11.1.1): values beyond its ends take what stands there.
-    pydicom's own keeps places in the type of what stands in the table, which is too small for an
-    8-bit one of more than 256 entries. It takes no modality's of 10 or 12 bits."""
+
+    pydicom's own keeps places in the type of the table's entries. That type is too small for an
+    8-bit
+    table of more than 256 entries. And pydicom takes no modality's table of 10 or 12 bits.
+    """
     count, first, _ = item.LUTDescriptor
     data = item.LUTData
     if isinstance(data, bytes):

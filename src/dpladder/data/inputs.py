@@ -19,9 +19,20 @@ TABLES = {suffix: kind for kind in SOURCES.values() for suffix in kind.suffixes}
 def open_inputs(
     path: Path, layout: Layout = UNLABELLED, texts: bool = False, bag: int = 0
 ) -> Source:
-    """The records of an image or text file, a folder with images, or `texts`, anywhere in it, or a
-    table. Whose they are says a table's column, or the first folder on their way. `bag`: how wide
-    rows of a bag are, where records are bags: files of HDF5."""
+    """The records of a file, of a folder with files anywhere in it, or of a table. Whose they are
+    says a table's column, or the first folder on their way.
+
+    Args:
+        path: of an image, a text or a bag, of a folder with them, or of a table.
+        layout: which column of a table has which role.
+        texts: whether a folder's records are texts, and not images.
+        bag: how wide rows of a bag are, where records are bags: files of HDF5. 0 where they are
+            not.
+
+    Raises:
+        BadInput: nothing is there, it is of no known kind, or a folder holds none of what is looked
+            for.
+    """
     if not path.exists():
         raise BadInput(f"{path} does not exist. Give a file, a folder of files, or a table.")
     if path.is_dir():

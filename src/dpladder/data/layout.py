@@ -32,9 +32,14 @@ class Naming(Protocol):
 class Layout:
     """What the config says about a source's columns, arrays and folders.
 
-    `columns`: of a table, those that are features, all others where none is named; of lines of
-    JSON, the roles that they have. `named`: the column of a role, where it is called otherwise.
-    `labelled`: whether a table has to name a class for each record.
+    Attributes:
+        columns: of a table, those that are features, all others where none is named; of lines of
+            JSON, the roles that they have.
+        grouping: where a record's group stands, and what groups are called.
+        links: which links below a folder are followed.
+        named: the column of a role, where it is called otherwise.
+        labelled: whether a table has to name a class for each record.
+        multiline: whether a cell of a CSV table may hold line ends.
     """
 
     columns: tuple[Chosen, ...] = ()
@@ -42,7 +47,7 @@ class Layout:
     links: Links = "none"
     named: tuple[tuple[str, str], ...] = ()
     labelled: bool = True
-    multiline: bool = False  # whether a cell of a CSV table may hold line ends
+    multiline: bool = False
 
     @property
     def group(self) -> str | None:
@@ -55,6 +60,7 @@ class Layout:
         return None if self.grouping is None else self.grouping.level
 
     def name(self, role: str) -> str:
+        """What the column of a role is called."""
         return dict(self.named).get(role, role)
 
     @property
@@ -63,8 +69,12 @@ class Layout:
         return any(role.startswith(OF_CLASS) for role, _ in self.named)
 
     def columns_present(self, names: Collection[str], plural: str = "") -> dict[str, str]:
-        """The column of each role and of the group, as far as they are among those held. Arrays
-        have the `plural` of a role for a name."""
+        """The column of each role and of the group, as far as they are among those held.
+
+        Args:
+            names: of the columns or arrays that a source holds.
+            plural: what arrays have after the name of a role.
+        """
         columns = {role: f"{role}{plural}" for role in ROLES} | dict(self.named)
         if self.has_class_columns:
             del columns["label"]
@@ -114,7 +124,8 @@ def renamed_columns(says: Naming) -> tuple[tuple[str, str], ...]:
 
 
 def as_attrs(layout: Layout) -> dict[str, str]:
-    """For a manifest. What is not declared is left out."""
+    """A layout as attributes of a manifest. What is not declared is left out, so that a new key
+    changes no older manifest."""
     attrs = {"columns": json.dumps([column_as_json(column) for column in layout.columns])}
     if layout.grouping is not None:
         attrs["grouping"] = json.dumps(asdict(layout.grouping))
@@ -128,6 +139,12 @@ def as_attrs(layout: Layout) -> dict[str, str]:
 
 
 def from_attrs(attrs: Mapping[str, object], labelled: bool) -> Layout:
+    """A layout, from what `as_attrs` made of it.
+
+    Args:
+        attrs: of a manifest.
+        labelled: whether records have labels.
+    """
     grouping = attrs.get("grouping")
     return Layout(
         restored_columns(json.loads(str(attrs["columns"]))),

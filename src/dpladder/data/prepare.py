@@ -5,13 +5,14 @@ Everything about a unit follows from that unit's own records and a key, never fr
 its neighbours. So one unit more or less changes one unit's rows in one part.
 
 **Copies.** Where a source has no ids, a record *is* all that its source says of it. That is its
-content, and its row in a table, its folder or what stands beside it in other arrays, whatever the
-config reads of these (`Source.line`). So two experiments with other labels, columns, groups or
-classes part the same people alike. Exact copies are one record and count once, for three reasons.
-The map from a list to its set moves neighbours to neighbours. Randomness drawn from record ids
-stays independent between rows. Two rows under one id would fall into a Poisson batch together,
-which its amplification does not allow. And an image that someone stored twice is protected as the
-one image it is. Data in which equal rows are different people has ids to say so.
+content, and what stands with it: its row in a table, its folder, its values in other arrays. It
+does not matter which of these the config reads (`Source.line`). So two experiments with other
+labels, columns, groups or classes part the same people alike. Exact copies are one record and
+count once, for three reasons. The map from a list to its set moves neighbours to neighbours.
+Randomness drawn from ids stays independent between rows. Two rows under one id would fall into a
+Poisson batch together, which its amplification does not allow. And an image that someone stored
+twice is protected as the one image it is. Data in which equal rows are different people has ids
+to say so.
 
 **Conflicts.** Rows of one unit that claim one id but differ count as nothing, all of them. So one
 row more adds a record or takes one away. It never puts one in the place of another, which would
@@ -97,7 +98,17 @@ WRONG_LABEL: dict[Labels, str] = {
 
 @dataclass(frozen=True)
 class Keys:
-    """Home's keys for the three purposes of this room, and the one that seals its files."""
+    """Home's keys for the three purposes of this room, and the one that seals its files.
+
+    Each purpose has a key of its own, so that a digest of one kind is never one of another kind.
+
+    Attributes:
+        units: names units, records and contents, and ranks the records of a unit.
+        split: decides which part a unit lies in. Nobody without it can choose ids that fall into
+            one part.
+        commitment: makes the digest of a version of the data, and of its set of units.
+        cache: seals manifests and caches (data/sealed.py).
+    """
 
     units: bytes
     split: bytes
@@ -107,7 +118,30 @@ class Keys:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A version of a lineage, sorted by record id. Private."""
+    """A version of a lineage, sorted by record id. Private.
+
+    Arrays have an entry, or a row, for each record that is kept. Records that count as nothing are
+    among them, under the label -1.
+
+    Attributes:
+        source: the config's name of it.
+        layout: where the source holds what belongs to a record.
+        classes: how many there are; a public constant.
+        commitment: a keyed digest of ids, units, contents, labels, parts and groups, in hex.
+        everybody: a keyed digest of all units of the source, whatever the config reads of them.
+        record_ids: uint8 (records, 16).
+        units: uint8 (records, 16), whose each record is.
+        contents: uint8 (records, 16), keyed digests. A source that changed since does not match
+            them.
+        labels: (records,), the class, or the number of a set of classes (config/label_sets.py).
+        parts: (records,), places in `PARTS`.
+        index: (records,), the row of the source, or its document's.
+        spans: (records,), which span of the document; 0 where texts are not cut into spans.
+        tokenizer: a digest of what cut documents; empty where nothing did.
+        digest: the file's seal, which names these exact bytes.
+        groups: (records,), places among the declared groups; None where none are declared.
+        attrs: what the file says of itself.
+    """
 
     source: str
     layout: Layout
@@ -120,20 +154,33 @@ class Manifest:
     labels: NDArray[np.int64]
     parts: NDArray[np.uint8]
     index: NDArray[np.int64]
-    # of the document in that row of the source, which one; 0 where texts are not cut into spans
     spans: NDArray[np.int64]
-    tokenizer: str  # what cut them; empty where nothing did
+    tokenizer: str
     digest: str
     groups: NDArray[np.int64] | None = None
     attrs: sealed.Attrs = field(default_factory=dict)
 
     def rows(self, part: Part) -> NDArray[np.int64]:
+        """The rows of one part, in the manifest's order. How many they are is private."""
         return np.flatnonzero(self.parts == PARTS.index(part))
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a source, by what its owner and a key say of it."""
+    """One row of a source, by what its owner and a key say of it.
+
+    Attributes:
+        unit: whose it is, a keyed digest of 16 bytes.
+        record: which record it is, within its unit: rows with one `record` are copies or conflict.
+        rank: a keyed digest of content, part, label and group. Rows of one record that differ in it
+            conflict.
+        content: a keyed digest of what is stored.
+        label: below 0 where the row counts as nothing.
+        part: a place in `PARTS`.
+        index: its row in the source.
+        group: a place among the declared groups; -1 where it is of none.
+        span: which span of a document it is.
+    """
 
     unit: bytes
     record: bytes
@@ -148,11 +195,20 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What a source holds, as a run would take it: the rows that are kept, sorted by record id;
-    what is wrong with which row; and every unit that any row names, kept or not. A row without an
-    id in which nothing is a number is a unit here, though one of them alone is kept. `class_of`:
-    from a label to the place of its class among `names`. `everybody`: all units, whatever the
-    config reads of them. Private."""
+    """What a source holds, as a run would take it. Private.
+
+    Attributes:
+        source: the records, as their owner stored them.
+        dataset: the config's section.
+        rows: those that are kept, sorted by record id.
+        problems: what is wrong with which row of the source, sorted.
+        units: every unit that any row names, kept or not. A row without an id in which nothing is a
+            number is a unit here, though one of them alone is kept.
+        class_of: from a label to the place of its class among `names`.
+        names: of the classes, in their order.
+        everybody: all units, whatever the config reads of them.
+        grouping: where the records' groups stand; None where none are declared.
+    """
 
     source: Source
     dataset: Dataset
@@ -167,8 +223,13 @@ class Survey:
 
 @dataclass(frozen=True)
 class Sorter:
-    """From a group as given to its place among the names, or to -1. `trained`: the groups that
-    alone are taken into the parts that trainings see; all where none is named."""
+    """Finds a record's group and whether its part takes it, by that record alone.
+
+    Attributes:
+        names: of the groups, in the declared order.
+        trained: the groups that alone are taken into the parts that trainings see; all where none
+            is named.
+    """
 
     names: tuple[str, ...] = ()
     trained: tuple[str, ...] = ()
@@ -178,12 +239,14 @@ class Sorter:
         return {text(name): place for place, name in enumerate(self.names)}
 
     def place(self, group: object) -> int:
-        """3.0 is 3, as pandas makes one of the other where a value is missing."""
+        """The place of a group, as given, among the names; -1 where it is none of them. 3.0 is 3,
+        as pandas makes one of the other where a value is missing."""
         whole = int(group) if isinstance(group, float) and group.is_integer() else group
         return -1 if whole is None else self._places.get(text(whole), -1)
 
     def takes(self, group: int, part: int) -> bool:
-        """Of a record's own group and part alone. One of no group stays, and counts as nothing."""
+        """Whether a record of this group belongs in this part: by its own group and part alone. One
+        of no group stays, and counts as nothing."""
         elsewhere = PARTS[part] not in ("train", "validation") or group < 0
         return elsewhere or not self.trained or self.names[group] in self.trained
 
@@ -197,8 +260,24 @@ def survey(
     digests: Digests | None = None,
 ) -> Survey:
     """Read a dataset, or its source declared public for the part `public`, all of it in that part.
-    Of a further test, labels find their class by `matching`. `cutting`: how documents become spans,
-    where they do. `digests`: who reads the records' contents, if somebody else."""
+
+    Every row is read once and no row decides about another unit's. So one unit more or less changes
+    one unit's rows in one part (contract 9 and 14).
+
+    Args:
+        dataset: the config's section.
+        keys: home's, without which no id can be told from another.
+        public: the part whose public source is read; None for the lineage itself.
+        matching: of a further test, how labels find their class and records their group.
+        cutting: how documents become spans, where they do.
+        digests: who reads the records' contents, if somebody else does. `dpladder check` keeps what
+            it saw.
+
+    Raises:
+        BadInput: the source cannot be opened as the config says, or lacks a column that the config
+            needs. A public source without a record is refused too; a private one never, for that
+            would tell the last person from nobody.
+    """
     name: str | None = dataset.source if public is None else getattr(dataset, f"public_{public}")
     if name is None:
         raise BadInput(
@@ -228,7 +307,8 @@ def survey(
 
 
 def units_digest(units: Iterable[bytes], keys: Keys) -> str:
-    """What a set of units is known by in home."""
+    """A keyed digest of a set of units, in hex of 32 digits. Home notes it to see whether the same
+    units come again; it tells nothing without the key."""
     return blake2b(b"".join(sorted(units)), key=keys.commitment, digest_size=16).hexdigest()
 
 
@@ -279,7 +359,23 @@ def prepare(
     matching: Matching | None = None,
     cutting: Cutter | None = None,
 ) -> Survey:
-    """Write the manifest of what a survey finds."""
+    """Write the manifest of what a survey finds, sealed, and the diagnostics beside it.
+
+    Args:
+        dataset: the config's section.
+        keys: home's.
+        path: of the manifest, in the private folder.
+        diagnostics: where it is noted which record failed which check, for the owner's eyes.
+        public: the part whose public source is read; None for the lineage itself.
+        matching: of a further test, how labels find their class.
+        cutting: how documents become spans, where they do.
+
+    Returns:
+        What was found. Private.
+
+    Raises:
+        BadInput: as in `survey`.
+    """
     surveyed = survey(dataset, keys, public, matching, cutting)
     rows, source = surveyed.rows, surveyed.source
     columns: dict[str, NDArray[Any]] = {
@@ -315,7 +411,11 @@ def prepare(
 
 
 def read_manifest(path: Path, key: bytes) -> Manifest:
-    """A manifest as it was sealed; one that is damaged, or another home's, is refused."""
+    """A manifest as it was sealed.
+
+    Raises:
+        BadInput: it is damaged, another home's, or no manifest.
+    """
     file = sealed.read(path, key)
     if file.attrs.get("kind") != "manifest":
         raise BadInput(f"{path} is not a manifest. Run prepare_dataset again.")
@@ -350,8 +450,12 @@ def numbered_units(surveyed: Survey) -> set[bytes]:
 
 
 def content_digest(content: Any, key: bytes) -> bytes:
-    """A keyed digest of what a record says, the same for a matrix of float32 as for its exact copy
-    in float64."""
+    """A keyed digest of what a record says, of 16 bytes.
+
+    It is the same for a row of float32 as for its exact copy in float64. So a table saved in
+    another type makes no new people. Pixels keep their type, for 8 and 16 bits show different
+    images.
+    """
     if isinstance(content, bytes):
         return prf(key, b"file", content)
     array = np.ascontiguousarray(content, "<f8" if content.ndim == 1 else None)
@@ -387,6 +491,8 @@ def missing(source: Source) -> str:
 
 
 def _check(source: Source, dataset: Dataset, public: Part | None) -> None:
+    """Refuse a source that lacks a column that the config needs, and a public one without any
+    record."""
     name = source.name
     if not source.labels and (public is not None or dataset.declared_public):
         # of private data a refusal would tell the last person from nobody
@@ -521,7 +627,7 @@ def _text_or_empty(column: Sequence[Any] | None, index: int) -> str:
 
 
 def _name(text_: str) -> bytes:
-    """Half a pair of surrogates is no character, but as good a name as another."""
+    """A name's bytes. Half a pair of surrogates is no character, but as good a name as another."""
     return text_.encode("utf-8", "surrogatepass")
 
 
@@ -605,8 +711,11 @@ def _select_rows(
 
 
 def _sort_key(row: Row) -> tuple[bool, bytes]:
+    """Records that count first, then by keyed id: random to everybody without the key, and the same
+    whoever else is there."""
     return row.label < 0, row.record
 
 
 def ids_of(values: Iterable[bytes]) -> NDArray[np.uint8]:
+    """Digests of 16 bytes each, one below the other: uint8 (records, 16)."""
     return np.frombuffer(b"".join(values), np.uint8).reshape(-1, ID_BYTES)

@@ -27,7 +27,11 @@ Answer = tuple[int, str]  # the place of its first character in the context, and
 
 def from_squad(path: Path, layout: Layout = PLAIN) -> Source:
     """SQuAD's own JSON, or a question a row: lines of JSON, or parquet, with id, title, context,
-    question and answers. A title is a user where the config says so."""
+    question and answers. A title is a user where the config says so.
+
+    Raises:
+        BadInput: there is no such file, or it is laid out in another way.
+    """
     if not path.is_file():
         raise missing_source_error(
             path, "SQuAD's JSON, or jsonl or parquet with a question in each row"
@@ -89,7 +93,14 @@ def _content(row: dict[str, Any]) -> bytes:
 
 
 def content_of(question: str, context: str, answers: Sequence[Answer] = ()) -> bytes:
-    """A question with its context and answers as the content of one record."""
+    """A question with its context and answers as the content of one record.
+
+    Args:
+        question: its text.
+        context: where answers stand.
+        answers: each with the place of its first character, counted from 0; none where there is no
+            answer.
+    """
     text = json.dumps([question, context, answers], ensure_ascii=False)
     return text.encode("utf-8", "surrogatepass")
 
@@ -113,9 +124,14 @@ def _answers(answers: Any) -> list[Answer] | None:
 
 
 def tokenize_question(tokenizer: Any, content: Any) -> Rows:
-    """A record's tokens, which of them are no padding, and their marks. The context's last tokens
-    are cut off where they are too many. Raises where a question alone is too long, and where an
-    answer does not stand where it says."""
+    """A record's tokens, which of them are no padding, and their marks: int64 (3, tokens).
+
+    The context's last tokens are cut off where they are too many.
+
+    Raises:
+        ValueError: the question alone is too long, or an answer does not stand where it says. The
+            caller makes that a bad record.
+    """
     question, context, answers = json.loads(decode(content))
     encoding = tokenizer.encode(question, context)
     inside = [place == 1 for place in encoding.sequence_ids]

@@ -30,7 +30,7 @@ from dpladder.data.parallel import cores
 from dpladder.errors import BadInput
 from dpladder.formats import FORMATS, Newer
 
-LEAF = 4 << 20
+LEAF = 4 << 20  # bytes
 ALIGNMENT = 64  # bytes; a cache line, and enough for every number type
 SEAL = "seal"
 
@@ -39,7 +39,14 @@ Attrs = Mapping[str, str | int]
 
 @dataclass(frozen=True)
 class Blocks:
-    """An array that is written piece by piece along its first axis."""
+    """An array that is written piece by piece along its first axis, so that it need not fit into
+    memory.
+
+    Attributes:
+        shape: of the whole array.
+        dtype: that pieces are written as.
+        pieces: in order, each of any number of rows; together as many as the shape says.
+    """
 
     shape: tuple[int, ...]
     dtype: DTypeLike
@@ -84,7 +91,16 @@ def write(
 
 
 def read(path: Path, key: bytes) -> Sealed:
-    """Open a sealed file, or say what is wrong with it."""
+    """Open a sealed file and verify every byte of it.
+
+    Args:
+        path: of the file.
+        key: home's, for seals.
+
+    Raises:
+        BadInput: it is missing, damaged, unreadable, or another key sealed it.
+        Newer: a later dpladder wrote it.
+    """
     try:
         attrs, seal = read_attrs(path)
         arrays = {name: _map(path, *place) for name, place in _places(path).items()}
@@ -157,12 +173,14 @@ def _places(path: Path) -> dict[str, tuple[int, np.dtype, tuple[int, ...]]]:
 
 
 def _map(path: Path, offset: int, dtype: np.dtype, shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array in the file, as memory that is read when it is used."""
     if 0 in shape:  # nothing to map
         return np.empty(shape, dtype)
     return np.memmap(path, dtype, "r", offset, shape)
 
 
 def _fill(file: BinaryIO, array: Blocks) -> None:
+    """Write an array's pieces one after the other."""
     dtype = np.dtype(array.dtype)
     rows = 0
     for piece in array.pieces:
@@ -173,6 +191,7 @@ def _fill(file: BinaryIO, array: Blocks) -> None:
 
 
 def _seal(attrs: Attrs, arrays: Mapping[str, NDArray[Any]], key: bytes) -> bytes:
+    """An HMAC over the attributes and, of each array, type, shape and hash tree."""
     described = {
         name: [array.dtype.str, array.shape, _tree(array).hex()]
         for name, array in sorted(arrays.items())
@@ -181,6 +200,7 @@ def _seal(attrs: Attrs, arrays: Mapping[str, NDArray[Any]], key: bytes) -> bytes
 
 
 def _tree(array: NDArray[Any]) -> bytes:
+    """The hash of the hashes of an array's leaves, in order."""
     data = memoryview(array.reshape(-1).view(np.uint8).data)
     leaves = (data[start : start + LEAF] for start in range(0, len(data), LEAF))
     with ThreadPoolExecutor(cores()) as pool:  # hashing large buffers releases the GIL

@@ -36,6 +36,16 @@ Run = Callable[..., Any]  # from tokens, which of them are the text's, and marks
 
 
 def sentences(features: Features, threads: int) -> Encoder:
+    """A network for texts as an encoder: pooled depths, activations at a cut, or tokens alone.
+
+    Args:
+        features: the network, what of it is kept, and how many tokens a text has.
+        threads: that one pass may use.
+
+    Raises:
+        BadInput: the model is no encoder of texts, or takes fewer tokens.
+        Refused: a row depends on the rest of its batch on this machine.
+    """
     device = device_of()
     model, tokenizer = language_model_of(features)
     weights = digest(model.state_dict())
@@ -95,8 +105,16 @@ def sentences(features: Features, threads: int) -> Encoder:
 
 
 def tokenize_text(tokenizer: Any, text: str, span: int = 0) -> Rows:
-    """A text's tokens at the fixed length, from its beginning or in one of its spans, and which of
-    them are no padding."""
+    """A text's tokens at the fixed length, and which of them are no padding: int64 (2, tokens).
+
+    Args:
+        tokenizer: public, which cuts and pads.
+        text: one record's.
+        span: which part of the text; 0 is its beginning.
+
+    Raises:
+        ValueError: no token of it is known. The caller makes that a bad record.
+    """
     span_text = pieces(tokenizer, text)[span]
     if all(
         special or not seen
@@ -137,7 +155,7 @@ def _run(model: Any, features: Features, names: Sequence[str]) -> Run:
 
 
 def place_of(name: str) -> int:
-    """Of a depth among a network's hidden states, which begin with the embeddings."""
+    """The place of a depth among a network's hidden states, which begin with the embeddings."""
     return 0 if name == EMBEDDINGS else int(name.removeprefix(LAYER))
 
 

@@ -27,7 +27,15 @@ DIGITS = 20  # of a class's number, at most: Python refuses to read very many
 
 
 def corrupt_image(image: Pixels, how: Corruption) -> Pixels:
-    """An 8-bit RGB image, blurred or with noise: the same every time."""
+    """An 8-bit RGB image, blurred or with noise: the same every time.
+
+    Noise is drawn from a seed that is a digest of the image. So it is a function of the record, and
+    no mechanism's.
+
+    Args:
+        image: uint8 (height, width, 3).
+        how: the kind, and a severity from 1 to 5.
+    """
     place = how.severity - 1
     if how.kind == "blur":
         from scipy.ndimage import gaussian_filter  # half a second that every other job saves

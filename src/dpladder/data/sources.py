@@ -47,9 +47,30 @@ BROKEN: Errors = (
 @dataclass(frozen=True)
 class Source:
     """Records by index. Labels, ids, users, parts and groups are as given, not yet checked.
+    Private.
 
-    `read` gives an image file's bytes, a text's, an array of pixels, or one row of features, as
-    `kind` says.
+    Columns have one value for each record.
+
+    Attributes:
+        kind: what `read` gives: an image file's bytes, a text's, an array of pixels, or one row of
+            features.
+        read: from an index to a record.
+        labels: of each record.
+        ids, users, parts, groups: of each record; None where the source has none.
+        width: of a row of features or of flattened pixels; 0 for files, whose sizes differ.
+        files: where each record's file lies, for the private diagnostics.
+        name: as the config calls it.
+        shut: links that were not followed.
+        unnamed: images that no row of a table is about.
+        skipped: files of other suffixes, by suffix.
+        unread: rows of a table that do not parse, and count as nothing.
+        bags: whether a row of features is the mean of a file's rows.
+        line: from an index to all that stands with a record in its table or folder. It does not
+            matter what of that a config reads: a record without an id is known by all of it.
+        line_is_all: whether `line` holds the record itself.
+        some_have_ids: whether `ids` holds those of some rows alone, and a row without one is known
+            by what it says.
+        names: of a table's columns.
     """
 
     kind: Literal["files", "texts", "pixels", "features"]
@@ -59,20 +80,18 @@ class Source:
     users: Column | None = None
     parts: Column | None = None
     groups: Column | None = None
-    width: int = 0  # of a row of features or of flattened pixels; 0 for files, whose sizes differ
-    files: Column | None = None  # for the private diagnostics: where each record's file lies
-    name: str = ""  # as config calls it
-    shut: Sequence[Path] = ()  # links that were not followed
-    unnamed: Sequence[Path] = ()  # images that no row of a table is about
-    skipped: Mapping[str, int] = field(default_factory=dict)  # files of other suffixes, by suffix
-    unread: Sequence[int] = ()  # rows of a table that do not parse, and count as nothing
-    bags: bool = False  # whether a row of features is the mean of a file's rows
-    # all that stands with a record in its table or folder, whatever a config reads of it
+    width: int = 0
+    files: Column | None = None
+    name: str = ""
+    shut: Sequence[Path] = ()
+    unnamed: Sequence[Path] = ()
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    unread: Sequence[int] = ()
+    bags: bool = False
     line: Callable[[int], bytes] | None = None
-    line_is_all: bool = False  # whether that holds the record itself
-    # whether `ids` holds those of some rows alone, and a row without one is known by what it says
+    line_is_all: bool = False
     some_have_ids: bool = False
-    names: Sequence[str] = ()  # of a table's columns
+    names: Sequence[str] = ()
 
 
 def text_bytes(value: Any) -> bytes:
@@ -82,8 +101,18 @@ def text_bytes(value: Any) -> bytes:
 
 
 def check_held(path: Path, names: Collection[str], layout: Layout, plural: str = "") -> None:
-    """Refuse a table or arrays without a column that the config needs or names. Records that are
-    to be predicted, and not learned from, need nothing but themselves."""
+    """Refuse a table or arrays without a column that the config needs or names. Records that are to
+    be predicted, and not learned from, need nothing but themselves.
+
+    Args:
+        path: of the file, for the message.
+        names: of what it holds.
+        layout: what the config says of columns.
+        plural: what arrays have after the name of a role.
+
+    Raises:
+        BadInput: a column is missing. What the file holds instead is for the operator's eyes alone.
+    """
     if not layout.labelled:
         return
     wanted = {} if layout.has_class_columns else {"label": f"label{plural}"}
@@ -108,7 +137,17 @@ def names_found_text(names: Iterable[str]) -> str:
 
 
 def record_columns(columns: Mapping[str, Column], path: Path, rows: int) -> dict[str, Any]:
-    """What stands beside records, by its role."""
+    """What stands beside records, by the name of the field of `Source` that holds it.
+
+    Args:
+        columns: by their role.
+        path: of the file, for the message.
+        rows: how many records there are.
+
+    Raises:
+        BadInput: a column has another length. That stops the run, private data or not: the file
+            contradicts itself (contract 8).
+    """
     if any(len(column) != rows for column in columns.values()):
         raise BadInput(
             f"{path}: its columns differ in length. Give every record one value in each."
@@ -134,8 +173,13 @@ def _labels(columns: Mapping[str, Column]) -> Column:
 
 def labels_of_record(label: object, classes: int) -> list[object]:
     """The labels of a record that may have several: those of a list, or between bars, or of a truth
-    value for each class. Rows of an array are of one length, so they are filled up with numbers
-    below 0, or with nothing."""
+    value for each class.
+
+    Args:
+        label: as given. Rows of an array are of one length, so they are filled up with numbers
+            below 0, or with nothing.
+        classes: how many there are.
+    """
     value = label.tolist() if hasattr(label, "tolist") else label
     each = (
         value
@@ -171,8 +215,8 @@ def text(value: object) -> str:
 
 
 def bytes_of(file: Path) -> bytes:
-    """A file's bytes. There are none if it is no regular file (a pipe would be waited for without
-    end) or cannot be read: one bad record rather than the end of the run."""
+    """A file's bytes. There are none if it cannot be read or is no regular file (a pipe would be
+    waited for without end). That is one bad record rather than the end of the run."""
     try:
         return file.read_bytes() if file.is_file() else b""
     except (OSError, ValueError):  # no path at all, where NUL is in it
@@ -180,6 +224,7 @@ def bytes_of(file: Path) -> bytes:
 
 
 def missing_source_error(path: Path, wanted: str) -> BadInput:
+    """The error of a source that is not there, for a reader to raise before it reads a record."""
     return BadInput(
         f"dataset.source: {path} does not exist. It must be {wanted}; is the right disk mounted?"
     )

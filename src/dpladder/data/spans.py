@@ -21,14 +21,21 @@ LEAST = 2  # tokens of a span: one has to follow another
 
 @dataclass(frozen=True)
 class Cutter:
-    """`count`: the spans of a document, by its content; 1 where it cannot be read, for one record
-    that counts as nothing. `sha256`: of the tokenizer, and how long spans are."""
+    """How documents become spans.
+
+    Attributes:
+        count: the spans of a document, by its content; 1 where it cannot be read, for one record
+            that counts as nothing.
+        sha256: of the tokenizer, and how long spans are.
+    """
 
     count: Callable[[Any], int]
     sha256: str
 
 
 def cutter(spans: Spans) -> Cutter:
+    """How documents are cut by a public tokenizer, `spans.tokens` at a time. A last span of one
+    token is left out: a language model is asked which token follows another."""
     tokenizer = tokenizer_of(spans.model, spans.tokens)
 
     def count(content: Any) -> int:

@@ -46,7 +46,12 @@ STOPPED_BY_NOISE = 1e-6  # how probable at most, on either line, where the data 
 
 
 def check_kind(features: Features, source: Source) -> None:
-    """Refuse a network that does not take what the source holds."""
+    """Refuse a network that does not take what the source holds. Config and suffixes decide, and no
+    record.
+
+    Raises:
+        BadInput: it takes something else.
+    """
     if features.takes == "features" and source.kind in ("files", "texts"):
         kinds = (
             "image files. Name a timm model"
@@ -74,8 +79,12 @@ def check_kind(features: Features, source: Source) -> None:
 
 
 def refuse_too_few_different_rows(surveyed: Survey, nominal_size: int) -> None:
-    """Refuse a table in which nominal_size rows cannot all differ. Header and config decide, and
-    no record."""
+    """Refuse a table in which nominal_size rows cannot all differ. Header and config decide, and no
+    record.
+
+    Raises:
+        BadInput: the declared levels allow fewer rows than that.
+    """
     allowed = most_different_rows(surveyed)
     if allowed is not None and allowed < nominal_size:
         raise BadInput(
@@ -91,10 +100,12 @@ def reason_to_stop(
     """Why data of these units cannot be what the config means; None where it may be.
 
     Args:
-        counts: All that count, and those of each class.
-        expected: How many units there are by declaration.
-        stops: Which data is to stop anything.
-        sd: Of the noise in each count, Gaussian and independent.
+        counts: (1 + classes,), all units that count, and those of each class. Of findings, (4,):
+            all, and those that have none, some and all of them (`units_by_class`).
+        expected: how many units there are by declaration.
+        stops: which data is to stop anything.
+        most: classes of a record, or `many` where each is a finding.
+        sd: of the noise in each count, Gaussian and independent; 0 where counts are exact.
     """
     usable, by_class = float(counts[0]), np.asarray(counts[1:], np.float64)
     margin = max(NormalDist().inv_cdf(1 - STOPPED_BY_NOISE) * sd, LEAST / 2)

@@ -1,4 +1,11 @@
-"""Tables as sources: CSV, lines of JSON, and parquet."""
+"""Tables as sources: CSV, lines of JSON, and parquet.
+
+Two rules hold here. A row that cannot be read is one bad record, and does not move what other rows
+are read as. (Of CSV whose cells may hold line ends, `dataset.multiline`, an open quote can do
+that.) What decides about all rows, such as columns, types and the delimiter, stands in the header,
+the schema or the config, never in a row. Otherwise one person's row could change other people's
+records (contract 14).
+"""
 
 from __future__ import annotations
 
@@ -34,8 +41,12 @@ from dpladder.errors import BadInput
 
 
 class Worded(BadInput):
-    """Columns that would be features, and hold no numbers. `path` and `layout` lead to them, for
-    the operator's eyes alone."""
+    """Columns that would be features, and hold no numbers.
+
+    Attributes:
+        path, layout: lead to the columns, for the operator's eyes alone: `dpladder check` shows
+            them.
+    """
 
     def __init__(self, message: str, private: str, path: Path, layout: Layout) -> None:
         super().__init__(message, private)
@@ -43,9 +54,16 @@ class Worded(BadInput):
 
 
 def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
-    """Rows of path,label or text,label, or of features and a label, between commas, semicolons or
-    tabs. id, user and split are optional, and so is the column of groups that is declared. Paths
-    are relative to the table's own folder."""
+    """A table of records, between commas, semicolons or tabs.
+
+    Rows hold path and label, or text and label, or features and a label. id, user and split are
+    optional, and so is the column of groups that is declared. Paths are relative to the table's own
+    folder.
+
+    Raises:
+        BadInput: there is no such file, it is no table, or a column that the config needs is
+            missing.
+    """
     if not path.is_file():
         raise missing_source_error(
             path,
@@ -110,8 +128,8 @@ DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 
 
 def with_points(cells: Sequence[Any]) -> list[Any]:
-    """Numbers as Python writes them, where cells stand between semicolons or tabs so that a comma
-    can begin decimals."""
+    """Numbers as Python writes them: 1,5 becomes 1.5. Only for tables between semicolons or tabs,
+    where a comma can begin decimals."""
     return [
         cell.replace(",", ".") if cell and DECIMAL_COMMA.fullmatch(cell) else cell for cell in cells
     ]
@@ -119,8 +137,19 @@ def with_points(cells: Sequence[Any]) -> list[Any]:
 
 def features_in(path: Path, names: Sequence[str], layout: Layout) -> Sequence[Chosen]:
     """The columns that are features: those that the config names, or else all that have no role.
+
     Whether a column of groups is a feature as well is said, and never guessed: predictions will be
-    made of the same."""
+    made of the same.
+
+    Args:
+        path: of the table, for messages.
+        names: of its columns.
+        layout: what the config says of columns.
+
+    Raises:
+        BadInput: a named column is missing, no column is left, or groups are declared without
+            columns.
+    """
     if layout.group is not None and not layout.columns and layout.labelled:
         raise BadInput(
             f"{path}: beside the column {layout.group} of groups, dataset.columns must name the "
@@ -139,8 +168,12 @@ def features_in(path: Path, names: Sequence[str], layout: Layout) -> Sequence[Ch
 
 
 def header_of(path: Path) -> list[str]:
-    """The names of a table's columns, all on the first line. Where a quote stays open there, what
-    follows would be read as a name, and told."""
+    """The names of a table's columns, all on the first line.
+
+    Raises:
+        BadInput: a quote stays open there. What follows would be read as a name, and told, though
+            it may be a record's.
+    """
     names = next(csv.reader([_first_line(path)], delimiter=delimiter_in(path)), [])
     if any(name.endswith(("\n", "\r")) for name in names):
         raise BadInput(
@@ -151,7 +184,8 @@ def header_of(path: Path) -> list[str]:
 
 
 def delimiter_in(path: Path) -> str:
-    """What stands between the names of a table's columns."""
+    """What stands between the names of a table's columns: of comma, semicolon and tab the one that
+    its first line has most of."""
     return max(",;\t", key=_first_line(path).count)
 
 
@@ -163,6 +197,7 @@ def _encoding_of(path: Path) -> str:
 
 
 def _first_line(path: Path) -> str:
+    """The first line of a table, as it stands. What is no character there is replaced."""
     try:
         with path.open(encoding=_encoding_of(path), errors="replace", newline="") as file:
             return file.readline()
@@ -178,11 +213,12 @@ NO_ROW = "\n"  # what no column is called: there stands a line that does not par
 
 
 def _rows_of(path: Path, multiline: bool) -> list[dict[str, Any]]:
-    """The rows of a table. Nothing stands in the columns of one that does not parse.
+    """The rows of a table, from names to cells. In one that does not parse every cell is None.
 
     Each line is a row, so that no row takes another one along. A quote that is not closed would,
     where cells may hold line ends. Bytes that are no UTF-8 are one bad record rather than the end
-    of the run, and so is a cell of any length."""
+    of the run, and so is a cell of any length.
+    """
     csv.field_size_limit(2**31 - 1)
     names, delimiter = header_of(path), delimiter_in(path)
     rows: list[dict[str, Any]] = []
@@ -207,6 +243,7 @@ def _rows_of(path: Path, multiline: bool) -> list[dict[str, Any]]:
 
 
 def _unreadable_rows(rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The places of rows that did not parse."""
     return [place for place, row in enumerate(rows) if NO_ROW in row]
 
 
@@ -227,9 +264,12 @@ def _cells_of(line: str, delimiter: str) -> list[str] | None:
 
 
 def from_jsonl(path: Path, layout: Layout = PLAIN) -> Source:
-    """An object a line with text and label, and what else the config says that lines have. A file
-    without a header says nowhere what it holds. An id is read where a line has one, for it decides
-    about its own line alone. A line that is no object is one bad record."""
+    """An object a line with text and label, and what else the config says that lines have.
+
+    A file without a header says nowhere what it holds, so the config has to. An id is read where a
+    line has one, for it decides about its own line alone. A line that is no object is one bad
+    record.
+    """
     names = layout.json_fields()
     columns = _texts(objects_in(path), {"id": "id", **names}, path)
     return replace(columns, some_have_ids="id" not in names)
@@ -247,6 +287,7 @@ def objects_in(path: Path) -> list[dict[str, Any]]:
 
 
 def _object(line: bytes) -> dict[str, Any]:
+    """The object of one line; an empty one of what is no JSON, of no object, or nested too deep."""
     try:
         document = json.loads(line.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
@@ -255,6 +296,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _texts(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], path: Path) -> Source:
+    """Texts as records. What is no string comes out empty, and so counts as nothing."""
     texts = [text_bytes(row.get(TEXT)) for row in rows]
     columns = record_columns(printables(rows, names), path, len(rows))
     line = partial(_line, rows)
@@ -264,7 +306,16 @@ def _texts(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], path: Pa
 def printables(
     rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]
 ) -> dict[str, Sequence[Any]]:
-    """The columns of these roles, of which a digest can be taken."""
+    """The columns of these roles, of which a digest can be taken.
+
+    Args:
+        rows: by the names of their columns.
+        names: from a role to the column that holds it.
+
+    Returns:
+        From each role to its values, one for each row. Half a surrogate pair becomes a question
+        mark.
+    """
     return {role: [_printable(row.get(name)) for row in rows] for role, name in names.items()}
 
 
@@ -273,9 +324,16 @@ def _printable(value: Any) -> Any:
 
 
 def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
-    """A label column, optional id, user, split and declared group. Features are the chosen columns,
-    or one list column named features, or all others that are no index of pandas'. Where a column is
-    named text and none is chosen, that is what records are."""
+    """A parquet table of records.
+
+    It has a label column, and optional ones of id, user, split and the declared group. Features are
+    the chosen columns, or one list column named features, or all others that are no index of
+    pandas'. Where a column is named text and none is chosen, that is what records are.
+
+    Raises:
+        BadInput: the file is missing or damaged, or lacks a column.
+        Worded: a column that would be a feature is of words or dates, by the schema.
+    """
     table, column_names, index = _open_parquet(path)
     check_held(path, column_names, layout)
     columns = {
@@ -343,8 +401,16 @@ def _open_parquet(path: Path) -> tuple[Any, list[str], list[str]]:
 def columns_in(
     path: Path, multiline: bool = False
 ) -> tuple[dict[str, Sequence[Any]], Sequence[int]]:
-    """All columns of a table, each with its values as they are read; and the places of rows that do
-    not parse."""
+    """All columns of a table, each with its values as they are read.
+
+    Args:
+        path: of CSV or parquet, by its suffix.
+        multiline: whether a cell of CSV may hold line ends.
+
+    Returns:
+        From names to values, but for columns that number rows; and the places of rows that do not
+        parse.
+    """
     if path.suffix == ".parquet":
         table, read, index = _open_parquet(path)
         return {name: _cells(table.column(name)) for name in read if name not in index}, ()
@@ -355,6 +421,7 @@ def columns_in(
 
 
 def _values(column: Any) -> Sequence[Any]:
+    """A column's values: an array where all are there and are plain numbers, or else a list."""
     import pyarrow as pa
 
     plain = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)

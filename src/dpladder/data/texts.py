@@ -8,8 +8,11 @@ LARGEST = 2**20  # bytes, a public bound: what is longer could hold up the whole
 
 
 def decode(content: Any) -> str:
-    """Text of UTF-8 bytes, exactly as its owner wrote it. Raises what is wrong with it: the caller
-    makes that a bad record."""
+    """Text of UTF-8 bytes, exactly as its owner wrote it, but for a mark at its beginning.
+
+    Raises:
+        ValueError: what is wrong with it. The caller makes that a bad record.
+    """
     if not isinstance(content, bytes):
         raise ValueError("no text")
     if len(content) > LARGEST:

@@ -21,10 +21,12 @@ LAST = dict(zip(GENRES, (5, 17, 22, 39, 43, 44, 65, 66), strict=True))
 
 
 def from_kjv(count: str) -> Source:
+    """Verses of the King James version; all 31,102, or so many of them."""
     return _verses("kjv", count)
 
 
 def from_web(count: str) -> Source:
+    """The same verses of the World English Bible, from the other end of the public order."""
     return _verses("web", count)
 
 
@@ -66,6 +68,7 @@ def _verses(name: str, count: str) -> Source:
 
 
 def book_of(verse: int) -> int:
+    """The number of the book that a verse is of, from 1 to 66."""
     return verse // 1_000_000
 
 
@@ -74,6 +77,7 @@ def _chapter_of(verse: int) -> str:
 
 
 def genre_of(verse: int) -> str:
+    """The genre of the book that a verse is of: its class."""
     return next(genre for genre, last in LAST.items() if book_of(verse) <= last)
 
 
