@@ -44,7 +44,12 @@ class Pinned(Noise):
 
 
 class PinnedMeter(Meter):
-    """Notes what it is asked, inside a search too, and tells nothing of the data."""
+    """Notes what it is asked, inside a search too, and tells nothing of the data.
+
+    Attributes:
+        asked: every question, in order; searches share one list.
+        level: on which every answer lies, whatever the records are.
+    """
 
     def __init__(
         self, draws: Sequence[Draw], source: Any, questions: list[Any], level: float = 0.0
@@ -65,6 +70,8 @@ class PinnedMeter(Meter):
 
 @dataclass(frozen=True)
 class PinnedWithin(Within):
+    """Meters of a private selection, each pinned as the outer one is."""
+
     questions: list[Any] = field(default_factory=list, kw_only=True)
 
     def meter(self, name: str, draws: Sequence[Draw]) -> Meter:
@@ -97,6 +104,8 @@ def data_sets(learner: Any, constants: Constants) -> Iterator[Data]:
 
 
 def add_public_inputs(units: Sequence[Record], learner: Any, constants: Constants) -> Data:
+    """Made-up units with what is public beside them, where the learner uses it: a head, and public
+    records."""
     data = data_of(units, learner.views, constants.dimension)
     if not learner.uses_public_gradient:
         return data
@@ -106,7 +115,12 @@ def add_public_inputs(units: Sequence[Record], learner: Any, constants: Constant
 
 
 def findings(name: str, key: bytes) -> Iterator[Finding]:
-    """One for each way to set the learner: how many data sets left other bytes than the first."""
+    """One for each way to set the learner: how many data sets left other bytes than the first.
+
+    Args:
+        name: of the learner.
+        key: home's subkey for audits; the same noise is drawn on every data set.
+    """
     for learner, constants in learner_variants(name):
         outputs = [
             _returned(learner, constants, data, key) for data in data_sets(learner, constants)
@@ -119,6 +133,8 @@ def findings(name: str, key: bytes) -> Iterator[Finding]:
 
 
 def _returned(learner: Any, constants: Constants, data: Data, key: bytes) -> bytes:
+    """What a training returns, and what it asked for, as bytes. Both must be the same whatever the
+    records are."""
     draws = declare(learner, HYPER, constants).draws
     questions: list[Any] = []
     meter = PinnedMeter(draws, SecretNoise(key, f"{learner.name} blind", "0"), questions)

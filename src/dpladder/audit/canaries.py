@@ -1,12 +1,12 @@
 """An empirical audit of one whole training: the demo's learner on data of the demo's shape, with
 canaries in it.
 
-A canary is a record in a direction across from the data's, shared with canaries of the other
-classes alone, and in the data by a fair coin. It is just long enough for its gradient to be
-clipped, and too short for the softmax to learn it. So that gradient is one direction of length C at
-every step. Its trace in the released weights is the largest that a record can leave. It is a shift
-of mu beside noise of deviation 1, less a little for momentum. Nothing but the released weights is
-looked at, and only the surest guesses count (audit/engine/one_run.py).
+A canary is a record in a direction across from the data's. Canaries of the other classes alone
+share that direction. A fair coin decides whether it is in the data. It is just long enough for its
+gradient to be clipped, and too short for the softmax to learn it. So that gradient is one direction
+of length C at every step. Its trace in the released weights is the largest that a record can leave.
+It is a shift of mu beside noise of deviation 1, less a little for momentum. Nothing but the
+released weights is looked at, and only the surest guesses count (audit/engine/one_run.py).
 
 One run shows the more the larger its claim is. At a total of 8 that is more than half of the claim,
 at the demo's own 1 a third.
@@ -52,7 +52,15 @@ Coins = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Bound:
-    """What one run shows: a lower bound at confidence 1 - CHANCE, and what the training claims."""
+    """What one run shows: a lower bound on epsilon, and what the training claims.
+
+    Attributes:
+        correct: guesses that are right.
+        guesses: how many were ventured: the surest ones.
+        canaries: how many coins were thrown.
+        chance: that the bound exceeds what is true, at most.
+        claimed, bound: epsilon at CONSTANTS.delta.
+    """
 
     correct: int
     guesses: int
@@ -63,11 +71,17 @@ class Bound:
 
     @property
     def ok(self) -> bool:
+        """Whether the run contradicts the claim in nothing."""
         return self.bound <= self.claimed
 
 
 def audit(key: bytes, epsilon: float = EPSILON) -> Bound:
-    """One run, whose noise and coins hang on `key`."""
+    """One run of the demo's training, audited by canaries.
+
+    Args:
+        key: home's subkey for audits. Noise and coins hang on it, so that an audit repeats.
+        epsilon: of the training, at CONSTANTS.delta.
+    """
     source = SecretNoise(key, "audit canaries", "0")
     coins = uniform(source.stream("coins", 0), (CANARIES,)) < 0.5
     training = demo(epsilon)
@@ -86,7 +100,17 @@ def demo(epsilon: float) -> Training:
 def released(
     training: Training, coins: Coins, source: Streams, meter: Callable[..., Meter] = Meter
 ) -> Floats:
-    """The weights of a training on the made-up data and the canaries whose coins say so."""
+    """The weights of a training on the made-up data and the canaries whose coins say so.
+
+    Args:
+        training: the demo's.
+        coins: (canaries,), whether each is in the data.
+        source: of the noise.
+        meter: makes the meter; a test puts a broken one here.
+
+    Returns:
+        float64 (classes, dimension).
+    """
     declared = meter(training.declared.draws, source)
     [weights] = training.run(_data(coins), declared, Resources())
     declared.close()
@@ -135,6 +159,7 @@ def sentence(bound: Bound) -> str:
 
 
 def to_json(bound: Bound) -> str:
+    """The result for programs, with a verdict."""
     return json.dumps(asdict(bound) | {"ok": bound.ok, "delta": CONSTANTS.delta}, indent=2)
 
 

@@ -28,13 +28,15 @@ MU = 2.0
 
 
 def attacks_on_counts() -> Iterator[Mechanism]:
+    """Every way in which records are counted: right and wrong, losses, answers, and shares of
+    findings."""
     yield right_and_wrong()
     for relation in get_args(Relation):
         yield from (each(relation) for each in (clipped_losses, right_answers, shares_of_findings))
 
 
 def counts_at(mu: float) -> Cells:
-    """Right and wrong."""
+    """Right and wrong, two cells that share noise for this mu."""
     return Cells(name="counts", multiplier=gdp.sigma(mu, 1), cells=(2,))
 
 

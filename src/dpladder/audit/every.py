@@ -30,8 +30,17 @@ KINDS: tuple[Any, ...] = (kinds, learners, rules, searches)
 
 
 def audit(key: bytes, only: str | None = None) -> Report:
-    """Attack everything, or one learner, on all cores. Each check gets the same share of the
-    allowed error as if one process ran all of them. `key`: home's subkey for audits."""
+    """Attack everything, or one learner, on all cores.
+
+    Each check gets the same share of the allowed error as if one process ran all of them.
+
+    Args:
+        key: home's subkey for audits.
+        only: a learner; None for everything.
+
+    Raises:
+        BadInput: there is no such learner, or a rule asks something that no attack knows.
+    """
     chosen = groups(only)
     with scene_folder(key) as folder:
         number = sum(len(mechanisms(group, folder)) for group in chosen)
@@ -54,6 +63,12 @@ def groups(only: str | None = None) -> tuple[str, ...]:
 
 
 def mechanisms(group: str, folder: SceneFolder) -> tuple[Mechanism, ...]:
+    """The attacks of one group.
+
+    Args:
+        group: one of `groups()`.
+        folder: for scenes.
+    """
     return tuple(_kind_of(group).attacks(folder, group))
 
 
@@ -83,6 +98,13 @@ def _private_rules() -> Iterator[str]:
 
 
 def _run_attack(key: bytes, number: int, group: str) -> Report:
+    """Attack one group, in a process of its own.
+
+    Args:
+        key: home's subkey for audits.
+        number: mechanisms of all groups, which share the allowed error.
+        group: which.
+    """
     seen = tuple(blind.findings(group, key)) if group in learners.ATTACKED else ()
     with scene_folder(key) as folder:
         attacked = mechanisms(group, folder)

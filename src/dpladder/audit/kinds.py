@@ -64,7 +64,14 @@ NETWORK = "test_vit", "blocks.4", 32  # a small one: its name, its cut, and its 
 
 @dataclass(frozen=True)
 class GridCell:
-    """One place of the grid."""
+    """One place of the grid: a setting that a config can ask for.
+
+    Attributes:
+        relation: what neighbours are.
+        sampled: whether answers are sums over a Poisson sample of rate RATE.
+        cap: records of a unit.
+        views: of a record.
+    """
 
     relation: Relation
     sampled: bool = False
@@ -121,7 +128,11 @@ class Attack:
         yield from self.cells or (GridCell(*each) for each in product(*ways))
 
     def mechanisms(self, name: str) -> Iterator[Mechanism]:
-        """The attack in each of its cells, by the kind's name and the cell's."""
+        """The attack in each of its cells.
+
+        Args:
+            name: of the kind of query; the cell's stands behind it.
+        """
         network = network_of(*NETWORK) if self.cut else None
         dimension = math.prod(network.shape) if network else len(NOTHING[0])
         for cell in self.grid():
@@ -143,7 +154,15 @@ class Attack:
 @dataclass(frozen=True, eq=False)
 class Asking:
     """A method that asks its queries as often as it may, at fixed places, and returns the answers
-    in units of their noise."""
+    in units of their noise.
+
+    Attributes:
+        queries: that are asked.
+        constants: public sizes.
+        views: of each record.
+        far: whether weights put some canaries' losses at their bound, and others' at nothing.
+        curators: those of before, by their units: runs differ in their noise alone.
+    """
 
     queries: tuple[Query, ...]
     constants: Constants
@@ -152,8 +171,15 @@ class Asking:
     curators: dict[Any, Any] = field(default_factory=dict)
 
     def mechanism(self, name: str, tight: bool = False) -> Mechanism:
-        """The same as the engine attacks it. It is charged by what its queries declare, and
-        answered by a curator, so that a bound which the curator does not keep is seen."""
+        """The same as the engine attacks it.
+
+        It is charged by what its queries declare, and answered by a curator. So a bound which the
+        curator does not keep is seen.
+
+        Args:
+            name: of the attack.
+            tight: whether some canary reaches the claim.
+        """
         costs = declared(self.queries, self.constants, DELTA0)
         relation = self.constants.relation
         # that noise is what it claims to be is seen without further records and views; what moves
@@ -177,7 +203,8 @@ class Asking:
         return released
 
     def many(self, units: Sequence[Record], meters: Sequence[Meter]) -> list[Floats]:
-        """Of several trainings side by side, as a rung's job has them."""
+        """What several trainings side by side release, as a rung's job has them: one curator, and a
+        meter for each."""
         from dpladder.learn.curator import Curator
 
         if units not in self.curators:
@@ -188,7 +215,12 @@ class Asking:
         return released
 
     def ask_all(self, inputs: Any, queries: tuple[Query, ...]) -> Any:
-        """The method itself: it yields its questions, and returns every answer over its scale."""
+        """The method itself: it yields its questions, and returns every answer over its scale.
+
+        Args:
+            inputs: what a curator gives a method: public sizes, and where tensors lie.
+            queries: that are asked.
+        """
         import torch
 
         answers = []
@@ -202,7 +234,7 @@ class Asking:
         return torch.cat(answers).numpy()
 
     def places(self, query: Query, inputs: Any) -> list[tuple[Any, ...]]:
-        """The arguments of the questions that make one answer."""
+        """The arguments of the questions that make one answer: one tuple, or one for each class."""
         import torch
 
         constants = self.constants
@@ -249,6 +281,8 @@ class Asking:
 
 
 def _gradients(clipping: Any = "flat", link: Any = "softmax", steps: int = STEPS) -> Make:
+    """Clipped gradients of a linear head at weights of zero, with noise for MU over all steps."""
+
     def make(cell: GridCell, _: Constants) -> tuple[Query, ...]:
         return (
             GradientSum(
@@ -277,6 +311,7 @@ def _gradient_and_losses(points: int = 3, link: Any = "softmax", laplace: bool =
 def _loss_queries(
     model: LinearHead | Flat, cell: GridCell, points: int, laplace: bool
 ) -> tuple[Query, ...]:
+    """The gradient at half of MU, and losses at what is left of it."""
     mu = 2 * MU if cell.sampled else MU  # samples hide the canary
     gradient = GradientSum(
         name="noise",
@@ -299,6 +334,8 @@ def _loss_queries(
 
 
 def _differences(laplace: bool = False, link: Any = "softmax", steps: int = 3) -> Make:
+    """Differences of losses between two heads, each step with noise of its own."""
+
     def make(_: GridCell, __: Constants) -> tuple[Query, ...]:
         return (
             LossDifference(
@@ -319,10 +356,12 @@ def _single_query(kind: Callable[..., Query], **options: Any) -> Make:
 
 
 def _class_sums(radius: float = 1.0, **options: Any) -> Make:
+    """Weighed sums in a ball of this radius."""
     return _single_query(WeighedSums, radius=radius, **options)
 
 
 def _moments(**options: Any) -> Make:
+    """Second moments in a ball of radius 2, so that a radius that is not squared is seen."""
     return _single_query(SecondMoments, radius=2.0, **options)
 
 
@@ -351,6 +390,8 @@ def _network(trains: Any, looks: bool = False, **options: Any) -> Make:
 
 
 def _perceptron(clipping: Any = "flat", link: Any = "softmax") -> Make:
+    """The gradient of a hidden layer, by the learner's own queries."""
+
     def make(cell: GridCell, constants: Constants) -> tuple[Query, ...]:
         learner = HiddenLayer(link=link, augment=cell.views, clipping=clipping, sampling_rate=1.0)
         [query] = perceptron.queries(learner, Hyper(1.0, 1, MU), constants)
@@ -449,12 +490,17 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
     ),
 }
 """Every kind of query, and how it is attacked. Its first attack runs in every cell that a config
-can ask for; further ones vary what the query declares, in the cells where that may matter."""
+can ask for. Further ones vary what the query declares, in the cells where that may matter."""
 ATTACKED = (SCORES, *ATTACKS)
 
 
 def attacks(_: SceneFolder, name: str) -> tuple[Mechanism, ...]:
-    """What `dpladder audit` runs of a kind of query, or of scores."""
+    """What `dpladder audit` runs of a kind of query, or of scores.
+
+    Args:
+        _: a folder for scenes, which kinds do not need.
+        name: one of ATTACKED.
+    """
     if name == SCORES:
         return tuple(attacks_on_counts())
     return tuple(one for each in ATTACKS[name] for one in each.mechanisms(name))

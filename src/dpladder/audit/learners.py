@@ -34,4 +34,5 @@ def default_queries(name: str) -> Iterator[Mechanism]:
 
 
 def skipped_combinations(_: str) -> tuple[LeftOut, ...]:
+    """None: a plug-in is attacked under both relations and both caps."""
     return ()

@@ -2,6 +2,9 @@
 
 Units of two records are replaced, so that a sensitivity which forgets the relation or the cap does
 not pass. Units of one record are added and removed.
+
+An attack is a function from a folder for scenes and a relation to a `Mechanism`. Its name in the
+audit is the rule's and the relation's.
 """
 
 from __future__ import annotations
@@ -68,12 +71,15 @@ def counting(scenes: SceneFolder, kind: Kind, findings: bool = False) -> Mechani
 
 
 def counting_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """Units with no finding, some and all."""
     return counting(scenes, kind, findings=True)
 
 
 def mean(scenes: SceneFolder, kind: Kind) -> Mechanism:
-    """The noised mean, under each relation by another way of bounding records."""
-    # Records are scaled into a ball, or, where there is none, all to the public length.
+    """The noised mean, under each relation by another way of bounding records.
+
+    Records are scaled into a ball, or, where there is none, all to the public length.
+    """
     ball = {"mean": {"epsilon": EPSILON} | ({"radius": RADIUS} if kind == "add_remove" else {})}
     scene = scenes.scene(terms(kind, 40.0), {"features": ball | {"length": RADIUS}})
     rule = Rule(
@@ -88,6 +94,13 @@ def mean(scenes: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def shared_sums(scenes: SceneFolder, kind: Kind, which: SumsShared = "covariance") -> Mechanism:
+    """The sums that all trainings of dp_ls share.
+
+    Args:
+        scenes: a folder for scenes.
+        kind: the relation.
+        which: the covariance alone, or all of them.
+    """
     keys = {"name": "dp_ls", "radius": RADIUS, "shared": {"epsilon": EPSILON, "sums": which}}
     names = ("covariance", "moments", "targets")[: 1 if which == "covariance" else None]
 
@@ -109,12 +122,21 @@ def shared_sums(scenes: SceneFolder, kind: Kind, which: SumsShared = "covariance
 
 
 def all_shared_sums(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """The covariance, each class's moments, and the targets, in one release."""
     return shared_sums(scenes, kind, "all")
 
 
 def head(scenes: SceneFolder, kind: Kind, guides: Mapping[str, Any] | None = None) -> Mechanism:
-    """On features that are the network's last already: what lies between them and a cut is a map of
-    each record."""
+    """A first head on public features, trained by several steps with momentum.
+
+    It stands on features that are the network's last already: what lies between them and a cut is a
+    map of each record.
+
+    Args:
+        scenes: a folder for scenes.
+        kind: the relation.
+        guides: keys of a config by which public records guide each step.
+    """
     cut = {
         "features": {"model": "efficientnet_lite0", "weights": "random", "until": "blocks.5"},
         "learner": {"name": "dp_finetune", "head": {"epsilon": EPSILON}},
@@ -159,6 +181,7 @@ def guided_head(scenes: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def _guides(scenes: SceneFolder) -> dict[str, Any]:
+    """Keys of a config by which public records guide each step, and none is looked at first."""
     return {
         "dataset": {"public_sample": f"npz:{scenes.folder}/public.npz"},
         "learner": {"public": "gradient", "look": 0.0},
@@ -166,6 +189,7 @@ def _guides(scenes: SceneFolder) -> dict[str, Any]:
 
 
 def _public_start(scenes: SceneFolder) -> str:
+    """A head of zeros in a file, as a job that trains on public data would leave it."""
     path = scenes.folder / "start.safetensors"
     save_file({"head": np.zeros((CLASSES, 3), np.float32)}, path)
     return str(path)
@@ -178,8 +202,17 @@ def trial(
     suffix: str = "",
     number: int = 0,
 ) -> Mechanism:
-    """A trial's weights and score, both in units of their noise. It takes one gradient step, so
-    that what is published is linear in what was noised."""
+    """A trial's weights and score, both in units of their noise.
+
+    It takes one gradient step, so that what is published is linear in what was noised.
+
+    Args:
+        scenes: a folder for scenes.
+        kind: the relation.
+        further: keys of a config.
+        suffix: of the attack's name.
+        number: of the trial in its rung.
+    """
     sweep = {"rungs": [{"epsilon": EPSILON, "trials": number + 1}], "select": {"share": 0.3}}
 
     def read(folder: Path) -> Floats:
@@ -212,6 +245,7 @@ def trial_of_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def final(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """The final training: one step at all of a total."""
     return _final(scenes, kind).mechanism(
         f"rule train_final {kind}", lambda request: ETA * _scale(request, "noise") / N0, pairs(kind)
     )
@@ -229,38 +263,47 @@ def guided_final(scenes: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def evaluation(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """The counts of right and wrong answers of a released model."""
     return _evaluation(scenes, kind, "accuracy")
 
 
 def evaluation_by_class(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """The same by the record's class."""
     return _evaluation(scenes, kind, "classes")
 
 
 def evaluation_of_answers(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """A table of the record's class and the model's answer."""
     return _evaluation(scenes, kind, "confusion")
 
 
 def evaluation_of_scores(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """Histograms of the score of each of two classes, for the area under a curve."""
     return _evaluation(scenes, kind, "auc")
 
 
 def evaluation_of_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """The same of findings."""
     return _evaluation(scenes, kind, "auc", FINDINGS)
 
 
 def evaluation_of_findings_by_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """Findings, by the record's declared group."""
     return _evaluation(scenes, kind, "groups", FINDINGS, {"column": "place", "names": ["a", "b"]})
 
 
 def evaluation_of_confidence(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """Right answers by how sure the model is."""
     return _evaluation(scenes, kind, "calibration")
 
 
 def evaluation_of_confidence_in_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """The same of findings."""
     return _evaluation(scenes, kind, "calibration", FINDINGS)
 
 
 def evaluation_by_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """Right and wrong answers by the record's declared group."""
     return _evaluation(scenes, kind, "groups", grouped={"column": "place", "names": ["a", "b"]})
 
 
@@ -288,10 +331,12 @@ def further_evaluation_of_a_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def evaluation_of_another(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """Right and wrong answers on records of another lineage."""
     return _evaluation_of_another(scenes, kind, "accuracy")
 
 
 def evaluation_of_another_by_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """The same by the record's declared group."""
     return _evaluation_of_another(scenes, kind, "groups", {"column": "place", "names": ["a", "b"]})
 
 
@@ -327,7 +372,20 @@ def _evaluation(
     of: Mapping[str, str] | None = None,
     trained_under: Kind | None = None,
 ) -> Mechanism:
-    """On a model that the final training's rule really released, through the ledger."""
+    """The counts of one test, on a model that the final training's rule really released, through
+    the ledger.
+
+    Args:
+        scenes: a folder for scenes.
+        kind: the relation of the records that are counted.
+        measures: what is counted, as `evaluate.measures` names it.
+        further: keys of a config.
+        grouped: the config's `dataset.group`.
+        which: the rule.
+        of: wildcards of its job.
+        trained_under: the relation of the records that the model was trained on, where it is
+            another one.
+    """
     findings = further == FINDINGS
     classes = 2 if measures == "auc" and not findings else CLASSES
     data: dict[str, Any] = {"classes": classes, "group": grouped}
@@ -350,8 +408,9 @@ def _evaluation(
         {**NOTHING, "weights": str(task.output["weights"])},
     )
     # One of the labels is the model's, whatever it learnt. Turned round, a record scores on the
-    # other side, and is of another class: where one group alone counts, a record of the first one's
-    # class may not be of it.
+    # other side, and is of another class. That matters where one group alone counts: a record of
+    # the
+    # first one's class may not be of it.
     some = which == "evaluate_also" and grouped is not None
     turned = classes == 2 or some or findings
     labels = (-1, 0, 2, ALL_PRESENT) if findings else range(-1, classes)
@@ -406,6 +465,7 @@ have it ask."""
 
 
 def attacks(scenes: SceneFolder, rule: str) -> Iterator[Mechanism]:
+    """All attacks on a rule, under both relations."""
     return (attack(scenes, kind) for kind in KINDS for attack in ATTACKED[rule])
 
 
@@ -417,6 +477,7 @@ def skipped_combinations(rule: str) -> Iterator[LeftOut]:
 
 
 def _final(scenes: SceneFolder, kind: Kind, changes: Mapping[str, Any] | None = None) -> Rule:
+    """The final training's rule, in a scene of its own."""
     total = {
         "privacy": {"epsilon": EPSILON},
         "evaluate": {"epsilon": EPSILON},
@@ -437,15 +498,23 @@ def _scene_of_learner(scenes: SceneFolder, kind: Kind, learner: Mapping[str, Any
 
 
 def terms(kind: Kind, epsilon: float = EPSILON) -> dict[str, Any]:
+    """The keys that say what is protected, and for how much.
+
+    Args:
+        kind: the relation.
+        epsilon: of the lineage's total.
+    """
     unit = {"by": "record", "cap": 1} if CAPS[kind] == 1 else {"by": "user", "cap": CAPS[kind]}
     return {"dataset": {"unit": unit}, "privacy": {"relation": kind, "epsilon": epsilon}}
 
 
 def _unit(features: tuple[float, ...], label: int, rows: int) -> Unit:
+    """A unit of so many records, all alike: nothing pulls a sum further."""
     return ((features, label),) * rows
 
 
 def _base(rows: int) -> Units:
+    """Two units that contribute nothing: their features are zero."""
     return (_unit((0.0, 0.0, 0.0), 0, rows),) * 2
 
 
@@ -468,13 +537,16 @@ def pairs(kind: Kind) -> Pairs:
 
 
 def _scale(request: ReleaseRequest, name: str) -> float:
+    """The scale of the noise of a draw, as the rule declares it."""
     return next(draw.scale for draw in request.draws if draw.name == name)
 
 
 def _numbers(request: ReleaseRequest, name: str) -> int:
+    """How many numbers one draw has."""
     return int(np.prod(next(draw.shape for draw in request.draws if draw.name == name)))
 
 
 def released_weights(folder: Path) -> Floats:
+    """All weights in a folder that a job wrote, in a row."""
     layers, _ = weights.load(folder / "weights.safetensors")
     return np.concatenate([np.ravel(layer).astype(np.float64) for layer in layers])

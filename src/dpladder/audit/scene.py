@@ -65,25 +65,39 @@ NOTHING: Inputs = {"fit": [], "below": [], "chosen": []}
 
 @dataclass(frozen=True)
 class Scene:
-    """One config's jobs, reserved in the ledger of a home of their own."""
+    """One config's jobs, reserved in the ledger of a home of their own.
+
+    Attributes:
+        folder: where it all lies.
+        project: the config, with every default decided.
+    """
 
     folder: Path
     project: Project
 
     @property
     def home(self) -> Home:
+        """The scene's own home, never the auditor's."""
         return Home(self.folder / "home")
 
     @property
     def classes(self) -> int:
+        """How many classes the config declares."""
         declared = self.project.main.dataset.classes
         return len(declared) if isinstance(declared, tuple) else declared or CLASSES
 
     def task(
         self, rule: str, wildcards: Mapping[str, str], units: Units, inputs: Inputs = NOTHING
     ) -> Task[Any]:
-        """The rule's own params, and caches of these units behind every private part that it
-        reads."""
+        """A rule's job: its own params, and caches of these units behind every private part that it
+        reads.
+
+        Args:
+            rule: of the workflow.
+            wildcards: of the job.
+            units: the private data.
+            inputs: further files that the job reads.
+        """
         labels = {"experiment": "main", **wildcards}
         cfg = job_identity.params(self.project, rule, labels)
         group = self.project.experiments[labels["experiment"]].dataset.group
@@ -104,6 +118,7 @@ class Scene:
         return Task(rule, labels, cfg, code, dict(inputs), output, Resources(threads=1))
 
     def _cache(self, path: Path, part: str, units: Units, group: Group | None) -> None:
+        """Write a feature cache of these units, as extract_features would have left it."""
         if path.is_file():
             return
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -134,13 +149,22 @@ class Scene:
 
 @dataclass(frozen=True)
 class SceneFolder:
-    """A folder for scenes, which is gone when it is left. `key` makes its homes' keys: an audit
-    repeats."""
+    """A folder for scenes, which is gone when it is left.
+
+    Attributes:
+        folder: where scenes lie.
+        key: makes their homes' keys, so that an audit repeats.
+    """
 
     folder: Path
     key: bytes
 
     def scene(self, *changes: Mapping[str, Any]) -> Scene:
+        """A scene of a config: made and reserved once, and found again after that.
+
+        Args:
+            changes: parts of a config, laid over BASE one after the other.
+        """
         # a config's sources must be there; nobody opens them
         for source in ("none.npz", "public.npz"):
             (self.folder / source).touch()
@@ -162,6 +186,7 @@ class SceneFolder:
 
 @contextlib.contextmanager
 def scene_folder(key: bytes) -> Iterator[SceneFolder]:
+    """A folder for scenes, for the time of a block."""
     with tempfile.TemporaryDirectory(prefix="dpladder-audit-") as folder:
         yield SceneFolder(Path(folder), key)
 
@@ -187,7 +212,15 @@ Read = Callable[[Path], Floats]
 
 @dataclass
 class Rule:
-    """One of the workflow's rules in a scene, ready to answer for any units."""
+    """One of the workflow's rules in a scene, ready to answer for any units.
+
+    Attributes:
+        scene: the config, plan and ledger.
+        rule: its name.
+        read: from the folder that a job wrote to all the numbers in it.
+        wildcards: of the job.
+        inputs: further files that it reads.
+    """
 
     scene: Scene
     rule: str
@@ -197,7 +230,11 @@ class Rule:
     _releases: dict[Units, Release] = field(default_factory=dict)
 
     def release_request(self, units: Units) -> ReleaseRequest:
-        """The rule's one question about these units, whose charge must be what its noise costs."""
+        """The rule's one question about these units, whose charge must be what its noise costs.
+
+        Raises:
+            Refused: noise and charge do not match (contract 3).
+        """
         if units not in self._releases:
             module = import_module(f"dpladder.jobs.{rule_specs.module_of(self.rule)}")
             task = self.scene.task(self.rule, self.wildcards, units, self.inputs)
@@ -214,8 +251,10 @@ class Rule:
         Args:
             units: the data.
             meter: all its noise.
-            as_asked: what it asked on other data: a rule that charges or draws by its data is
-                refused.
+            as_asked: what it asked on other data.
+
+        Raises:
+            Refused: it charges or draws by its data. Then the charge itself would tell of a record.
         """
         request = self.release_request(units)
         if (list(request.spends), tuple(request.draws)) != (

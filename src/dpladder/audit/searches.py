@@ -27,11 +27,12 @@ ATTACKED = METHODS
 
 
 def attacks(scenes: SceneFolder, name: str) -> Iterator[Mechanism]:
+    """A search under every relation that it is priced under."""
     return (search(scenes, name, kind) for kind in relations_of(name))
 
 
 def relations_of(name: str) -> tuple[Kind, ...]:
-    """Return the relations that a search is priced under."""
+    """The relations that a search is priced under."""
     return tuple(kind for kind in KINDS if kind in METHODS[name].section.exact_under)
 
 
@@ -51,6 +52,13 @@ def skipped_combinations(name: str) -> Iterator[LeftOut]:
 
 
 def search(scenes: SceneFolder, name: str, kind: Kind | None = None) -> Mechanism:
+    """A search in the rule that runs it, at all of a total.
+
+    Args:
+        scenes: a folder for scenes.
+        name: of the search.
+        kind: the relation; by default the last one that the search is priced under.
+    """
     kind = kind or relations_of(name)[-1]
     options: Mapping[str, Any] = {
         "hpo": {"name": name, **METHODS[name].attack},

@@ -66,8 +66,8 @@ def run_audit(
     noise: Callable[[bytes, str, str], Streams] = SecretNoise,
     among: int | None = None,
 ) -> Report:
-    """Audit each mechanism: what it draws, how its noise is spread, how far a unit moves what it
-    publishes, and how well neighbours can be told apart.
+    """Audit each mechanism: what it draws and how its noise is spread, how far a unit moves what it
+    publishes, and whether neighbours can be told apart.
 
     Args:
         mechanisms: that are attacked.
@@ -80,6 +80,10 @@ def run_audit(
     Returns:
         Every check with what was claimed and measured. A mechanism that the meter refuses is a
         finding too.
+
+    Raises:
+        BadInput: there is nothing to audit, or a mechanism is of a kind that an audit does not
+            know.
     """
     if not mechanisms:
         raise BadInput("nothing to audit. Name at least one mechanism.")
@@ -100,6 +104,8 @@ def run_audit(
 def _audit(
     mechanism: Mechanism, streams: SourceOfQuery, delta: float, chance: float
 ) -> list[Finding]:
+    """Every check of one mechanism. The pair of neighbours that the last check guesses between is
+    the one whose releases lie furthest apart without noise."""
     name = mechanism.name
     scores, used = _noise(mechanism, streams)
     still = Still(mechanism, streams(f"{name} shift", "0"))
@@ -191,6 +197,8 @@ def _independence(name: str, scores: Floats, chance: float) -> Finding:
 
 
 def _scale(name: str, scores: Floats, chance: float) -> Finding:
+    """The root mean square of the noise, in units of its claim. The sum of squares of standard
+    normals has a chi-square distribution, which says what chance allows."""
     from scipy import stats
 
     measured = math.sqrt(np.mean(scores * scores))
@@ -200,6 +208,7 @@ def _scale(name: str, scores: Floats, chance: float) -> Finding:
 
 
 def _distribution(name: str, scores: Floats, chance: float) -> Finding:
+    """How far the noise's distribution lies from the claimed one (Kolmogorov and Smirnov)."""
     from scipy import stats
 
     distance = stats.kstest(scores.ravel(), "norm", method="asymp").statistic
@@ -210,6 +219,8 @@ def _distribution(name: str, scores: Floats, chance: float) -> Finding:
 
 
 def _sensitivity(mechanism: Mechanism, measured: float) -> Finding:
+    """How far a unit moves all that is published, in units of the noise. Of a tight mechanism it
+    must come near the claim, which shows that the attack sees."""
     claimed = claimed_shift(mechanism)
     low = claimed * (1 - INSIDE) if mechanism.tight else 0.0
     return Finding(
@@ -258,9 +269,12 @@ def _check_declared_sensitivity(mechanism: Mechanism, still: Still) -> Finding:
 
 
 def _check_sampled_sensitivity(mechanism: Mechanism, still: Still) -> list[Finding]:
-    """How far the last unit moves each sum by being in the sample, over what neighbours in a sample
-    may: half of the declared sensitivity under replace_one (draws.in_sample). Two neighbours that
-    are both sampled tell nothing of it. Nothing is drawn by chance here."""
+    """How far the last unit moves each sum by being in the sample, over what it may.
+
+    Under replace_one that is half of the declared sensitivity, as `sampled_sensitivity` says
+    (privacy/accounting/draws.py). Two neighbours that are both sampled tell nothing of it. Nothing
+    is drawn by chance here.
+    """
     masks = {draw.name for draw in mechanism.draws if draw.distribution == "mask"}
     noises = [draw for draw in mechanism.draws if draw.under in masks and draw.sensitivity]
     if not noises:
@@ -355,12 +369,14 @@ def _epsilon_of_sample(
 ) -> Finding:
     """The same of noise on one Poisson sample, by the likelihood ratio, the best test there is.
 
-    Where the last unit is out of the sample, and where it is in, tells what each neighbour
-    releases: p = (1 - q) N(out) + q N(in), with N the declared noise around a place. Noise that is
-    no such noise fails the checks before.
-    Of S = {L > t}, L = log p / p', every release tells p'(S) <= e^-t p(S), so delta(epsilon) >=
-    p(S) (1 - e^(epsilon - t)): no run of the other neighbour has to be wrong, and a few hundred
-    runs show what a threshold on one number hides among the samples without the unit.
+    Let N(place) be the declared noise around a place. A neighbour releases from p = (1 - q) N(out)
+    + q N(in): its last unit is out of the sample, or in it. Noise that is no such noise fails the
+    checks before.
+
+    Let L = log p / p' and S = {L > t}. Every release in S tells p'(S) <= e^-t p(S). So
+    delta(epsilon) >= p(S) (1 - e^(epsilon - t)), and no run of the other neighbour has to be wrong.
+    A few hundred runs show it. A threshold on one number would hide it among the samples without
+    the unit.
     """
     # others' contributions would vary by sample
     fewest = min(len(first) for first, _ in mechanism.neighbours)
@@ -404,6 +420,8 @@ def _half_squares(away: Floats) -> Floats:
 def _epsilon_charged_and_bound(
     mechanism: Mechanism, right: float, wrong: float, delta: float
 ) -> tuple[float, float]:
+    """The epsilon that is charged, and the lower bound that a test's hit rates show, both at delta.
+    Where the charge is a mu, the bound is one on mu: it says more than one (epsilon, delta)."""
     mu = events.mu(mechanism.event)
     if mu is not None:
         return gdp.epsilon(mu, delta), gdp.epsilon(mu_bound(right, wrong), delta)

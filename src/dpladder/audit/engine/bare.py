@@ -35,8 +35,13 @@ class _None(Noise):
 
 
 class Bare(Meter):
-    """No noise, and everybody in every sample: what is left is what the data alone do. `totals` are
-    what noise was asked for, by the name of its draw."""
+    """No noise, and everybody in every sample: what is left is what the data alone do.
+
+    Never for private records: what it answers is exact.
+
+    Attributes:
+        totals: what noise was asked for, by the name of its draw.
+    """
 
     def __init__(self, draws: Sequence[Draw], source: Streams, without_last: bool = False) -> None:
         super().__init__(draws, source)
@@ -64,12 +69,20 @@ class _BareWithin(Within):
 
 
 def release(mechanism: Mechanism, data: Any, meter: Meter) -> Floats:
-    """What one run publishes, in units of the claimed noise."""
+    """What one run publishes, in units of the claimed noise: float64 (numbers,).
+
+    Raises:
+        BadInput: it publishes more than MOST numbers.
+        Refused: it did not draw exactly what it declares.
+    """
     return _in_units(mechanism, mechanism.run(data, meter), meter)
 
 
 def releases(mechanism: Mechanism, data: Any, meters: Sequence[Meter]) -> list[Floats]:
-    """The same of many runs, each with a meter of its own."""
+    """What many runs publish, each with a meter of its own, in units of the claimed noise.
+
+    A mechanism that can make many at a time does so: the workflow runs a rung's trials in one pass.
+    """
     many = getattr(mechanism.run, "many", None)
     if many is None:
         return [release(mechanism, data, meter) for meter in meters]
@@ -79,6 +92,8 @@ def releases(mechanism: Mechanism, data: Any, meters: Sequence[Meter]) -> list[F
 
 
 def _in_units(mechanism: Mechanism, published: ArrayLike, meter: Meter) -> Floats:
+    """A release over the claimed scale of its noise. The meter is closed, so that a draw that was
+    declared and not made is seen."""
     released = np.ravel(np.asarray(published, dtype=np.float64) / mechanism.scale)
     meter.close()
     if released.size > MOST:
@@ -102,9 +117,17 @@ class Still:
         self._told: dict[tuple[Any, ...], NoiselessRun] = {}
 
     def released(self, data: Any, without_last: bool = False) -> Floats:
+        """What is released of some data without noise, with everybody in the sample.
+
+        Args:
+            data: units.
+            without_last: whether the last unit is left out of every sample.
+        """
         return self._of(data, without_last)[0]
 
     def totals(self, data: Any, without_last: bool = False) -> dict[str, list[Floats]]:
+        """What noise was asked for on some data, by the name of its draw: a list of arrays, one for
+        each time."""
         return self._of(data, without_last)[1]
 
     def shift(self, pair: tuple[Any, Any]) -> tuple[Floats, Floats]:

@@ -11,8 +11,12 @@ def mu_bound(right: float, wrong: float) -> float:
     false positives.
 
     A mu-GDP mechanism has Phi^-1(right) - Phi^-1(wrong) <= mu for every test (Dong, Roth & Su 2019,
-    Definition 2.6); Nasr et al. 2023 (Tight auditing of differentially private machine learning)
+    Definition 2.6). Nasr et al. 2023 (Tight auditing of differentially private machine learning)
     audit with it.
+
+    Args:
+        right: a lower bound on the probability of a true positive.
+        wrong: an upper bound on the probability of a false one.
     """
     from scipy.special import ndtri
 
@@ -24,6 +28,11 @@ def epsilon_bound(right: float, wrong: float, delta: float) -> float:
 
     From right <= e^epsilon wrong + delta and 1 - wrong <= e^epsilon (1 - right) + delta (Kairouz,
     Oh & Viswanath 2015, Theorem 2.1).
+
+    Args:
+        right: a lower bound on the probability of a true positive.
+        wrong: an upper bound on the probability of a false one.
+        delta: that the bound holds at.
     """
     odds = [(right - delta) / wrong, (1 - wrong - delta) / (1 - right)]
     return math.log(max(1.0, *odds))

@@ -1,4 +1,4 @@
-"""What an audit found, and how it is told."""
+"""What an audit found, and how it is told. Nothing here is private: attacks run on made-up data."""
 
 from __future__ import annotations
 
@@ -61,6 +61,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
+        """Whether no check failed."""
         return all(finding.ok for finding in self.findings)
 
 

@@ -43,8 +43,8 @@ class Mechanism:
         neighbours: pairs of data sets. On the first one of all, every published number must be a
             constant plus noise; for a learner, records that contribute nothing do that.
         relation: what makes them neighbours.
-        tight: promises that some pair reaches the claim, so that the audit can show that it sees:
-            the bound must come within a factor of two. Claim an epsilon of 6 to 20 then (2 or 3 for
+        tight: promises that some pair reaches the claim. So the audit can show that it sees: the
+            bound must come within a factor of two. Claim an epsilon of 6 to 20 then (2 or 3 for
             Laplace noise).
         winner: of a search, which puts one of many trainings out, that training's event. What is
             published carries its noise, and may move by no more; the bound on epsilon is held
@@ -89,7 +89,14 @@ def neighbours(
 
 def claimed_shift(mechanism: Mechanism) -> float:
     """By how much one unit may move a release, in units of the noise: what the event says, sample
-    or no sample."""
+    or no sample.
+
+    Returns:
+        mu for Gaussian noise, in L2; epsilon for Laplace noise, in L1.
+
+    Raises:
+        BadInput: the event is of neither kind of noise, or not of the kind that is drawn.
+    """
     event = mechanism.winner or _without_sampling(mechanism.event)
     claimed = (
         _pure_epsilon(event)
@@ -106,6 +113,8 @@ def claimed_shift(mechanism: Mechanism) -> float:
 
 
 def _without_sampling(event: Event) -> Event:
+    """The event as if everybody were in every sample: sampling makes it cost less, and moves no sum
+    less."""
     match event:
         case Sampled(_, inner):
             return _without_sampling(inner)
@@ -117,6 +126,7 @@ def _without_sampling(event: Event) -> Event:
 
 
 def _pure_epsilon(event: Event) -> float:
+    """The sum of the epsilons of Laplace noise; NaN where an event is another one."""
     match event:
         case Laplace(scale):
             return 1 / scale

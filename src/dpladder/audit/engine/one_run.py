@@ -1,24 +1,24 @@
 """A lower bound on mu, and so on epsilon, from a single run in which many canaries were put by fair
 coins.
 
-After Steinke, Nasr & Jagielski 2023 (Privacy auditing with one (1) training run), and for mu-GDP,
-which says more than one (epsilon, delta), after Mahloujifar, Melis & Chaudhuri 2025 (Auditing
+It is after Steinke, Nasr & Jagielski 2023 (Privacy auditing with one (1) training run). For mu-GDP,
+which says more than one (epsilon, delta), it is after Mahloujifar, Melis & Chaudhuri 2025 (Auditing
 f-differential privacy in one run, ICML). The argument is whole here.
 
 Each of m canaries is in the data or not. Who sees the release guesses r of the m coins, and p_i is
 the probability that i guesses are right. Let T = {c, ..., r}. Turn one coin j over, which adds or
-removes a record: the outputs that make guess j right, with a count in T, are then those that make
-it wrong, with a count in T - 1. The mechanism is f-DP, so for f-bar = 1 - f, which is concave, and
-on average over coins and canaries (Jensen),
+removes a record. The outputs that make guess j right, with a count in T, then make it wrong, with a
+count in T - 1. The mechanism is f-DP, and f-bar = 1 - f is concave. So on average over coins and
+canaries (Jensen),
 
     a_c <= f-bar(b_(c-1)),                                                                       (1)
     a_c = sum over i >= c of (i/m) p_i,   b_c = sum over i >= c of ((r-i)/m) p_i.
 
 Say that c or more guesses are right with probability tau. Then a_c >= tau c/m, with equality where
-all of that mass lies at c. From there down, (1) asks for b_(c-1) at least, which is mass at c - 1,
-which raises a_(c-1), and so on: each step asks for the least where the one above asked for the
-least. If in the end more mass is asked for than 1, no such mechanism has a count of c or more with
-probability tau; seeing one refutes mu with confidence 1 - tau.
+all of that mass lies at c. From there down, (1) asks for b_(c-1) at least. That is mass at c - 1,
+which raises a_(c-1), and so on. Each step asks for the least where the one above asked for the
+least. In the end more mass may be asked for than 1. Then no such mechanism has a count of c or more
+with probability tau. Seeing one refutes mu with confidence 1 - tau.
 """
 
 from __future__ import annotations
@@ -62,8 +62,14 @@ def mu_bound(correct: int, guesses: int, canaries: int, chance: float) -> float:
 
 
 def refutes(mu: float, correct: int, guesses: int, canaries: int, chance: float) -> bool:
-    """Whether no mu-GDP release gets so many guesses right, or more, with probability `chance`: the
-    argument above, from the count that was seen down to 0."""
+    """Whether no mu-GDP release gets so many guesses right, or more, with probability `chance`.
+
+    It is the argument above, from the count that was seen down to 0.
+
+    Args:
+        mu: that is tried.
+        correct, guesses, canaries, chance: as in `mu_bound`.
+    """
     if correct == 0:
         return False
     a, b = chance * correct / canaries, chance * (guesses - correct) / canaries

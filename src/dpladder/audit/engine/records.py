@@ -59,6 +59,7 @@ GUIDES: tuple[Record, ...] = (((1.0, 2.0, 3.0), 0), ((0.5, -1.0, 0.0), 1), ((4.0
 
 
 def canaries_of(labels: Labels) -> tuple[Record, ...]:
+    """The records that tempt a clip, for labels of this kind. The first one contributes nothing."""
     if labels == MANY:
         return FINDINGS
     return SEVERAL if labels > 1 else CANARIES
@@ -67,8 +68,20 @@ def canaries_of(labels: Labels) -> tuple[Record, ...]:
 def data_of(
     units: Sequence[Record], views: int = 1, width: int = len(NOTHING[0]), cap: int = 1
 ) -> Data:
-    """A unit's records are all alike, for nothing pulls a sum further; so are a record's views.
-    Records' numbers come over and over where they have to be more."""
+    """Units as a curator holds them.
+
+    A unit's records are all alike, for nothing pulls a sum further; so are a record's views.
+    Records' numbers come over and over where they have to be more.
+
+    Args:
+        units: a record for each.
+        views: of each record.
+        width: numbers of a record.
+        cap: records of a unit.
+
+    Returns:
+        float32 features (units cap, width), or (units cap, views, width), with labels and units.
+    """
     records = [record for record in units for _ in range(cap)]
     features = np.array([np.resize(record[0], width) for record in records], np.float32)
     features = features.reshape(len(records), width)
