@@ -43,8 +43,7 @@ class Map:
     Attributes:
         mean: that rows lose, public or released; None where they lose none.
         radius: of the ball that rows are scaled into before a noised mean is taken away. So the
-        mean
-            is that of the rows that lose it.
+            mean is that of the rows that lose it.
         length: that rows are scaled to at last; None leaves them as they are.
         constant: the share of a centred row's length that is a constant feature's.
         exact: whether rows are all scaled to `radius`, and not only those beyond it.
@@ -204,11 +203,9 @@ def network_mean(features: Features) -> NDArray[np.float64]:
     """The mean of the pooled features as the network itself knows it, without an image.
 
     A batch norm's outputs have mean beta and deviation gamma in each channel. They have them over
-    the
-    images that it was trained on (Ioffe & Szegedy 2015, section 3). So the mean behind it and its
-    activation is
-    E[act(z)], z ~ N(beta, gamma^2). A layer norm's have mean beta, where inputs are spread evenly
-    around theirs (Ba et al. 2016).
+    the images that it was trained on (Ioffe & Szegedy 2015, section 3). So the mean behind it and
+    its activation is E[act(z)], z ~ N(beta, gamma^2). A layer norm's have mean beta, where inputs
+    are spread evenly around theirs (Ba et al. 2016).
     """
     import torch
     from timm.layers import BatchNormAct2d

@@ -118,8 +118,7 @@ def _apply_dicom_table(pixels: np.ndarray, item: Any) -> np.ndarray:
     """Through a table of DICOM's (PS3.3 C.11.1.1): values beyond its ends take what stands there.
 
     pydicom's own keeps places in the type of the table's entries. That type is too small for an
-    8-bit
-    table of more than 256 entries. And pydicom takes no modality's table of 10 or 12 bits.
+    8-bit table of more than 256 entries. And pydicom takes no modality's table of 10 or 12 bits.
     """
     count, first, _ = item.LUTDescriptor
     data = item.LUTData

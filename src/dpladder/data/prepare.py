@@ -7,12 +7,11 @@ its neighbours. So one unit more or less changes one unit's rows in one part.
 **Copies.** Where a source has no ids, a record *is* all that its source says of it. That is its
 content, and what stands with it: its row in a table, its folder, its values in other arrays. It
 does not matter which of these the config reads (`Source.line`). So two experiments with other
-labels, columns, groups or classes part the same people alike. Exact copies are one record and
-count once, for three reasons. The map from a list to its set moves neighbours to neighbours.
-Randomness drawn from ids stays independent between rows. Two rows under one id would fall into a
-Poisson batch together, which its amplification does not allow. And an image that someone stored
-twice is protected as the one image it is. Data in which equal rows are different people has ids
-to say so.
+labels, columns, groups or classes part the same people alike. Exact copies are one record and count
+once, for three reasons. The map from a list to its set moves neighbours to neighbours. Randomness
+drawn from ids stays independent between rows. Two rows under one id would fall into a Poisson batch
+together, which its amplification does not allow. And an image that someone stored twice is
+protected as the one image it is. Data in which equal rows are different people has ids to say so.
 
 **Conflicts.** Rows of one unit that claim one id but differ count as nothing, all of them. So one
 row more adds a record or takes one away. It never puts one in the place of another, which would

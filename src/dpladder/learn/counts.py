@@ -1,8 +1,8 @@
 """The curator's part that adds up counts, and the mean of units. No torch here, so that a job that
 counts alone starts without it.
 
-What a question says of a record is taken for what it may be, and cut to what the query declares
-(learn/queries.py): a unit moves a sum by no more, whatever it is asked about.
+A question may say anything of a record. It is cut to what the query declares (learn/queries.py). So
+a unit moves a sum by no more, whatever it is asked about.
 """
 
 from __future__ import annotations
@@ -29,26 +29,38 @@ FINEST = 2.0**30  # shares are multiples of 1/FINEST, so that float64 sums of th
 BLOCK = 8192  # rows held in float64 at a time
 
 Places = tuple[NDArray[np.int64], NDArray[np.float64]]
-"""Of each record, in each block, the cells that it is in and its share of each; a cell below 0 is
-none: (records, blocks, cells) both."""
+"""Of each record, in each block, the cells that it is in and its share of each: (records, blocks,
+cells) both. A cell below 0 is none."""
 
 
 def ask(question: QueryCall, data: Data, constants: Constants, meter: Meter) -> Floats:
     """The noised answer to one question of these kinds, on the public grid.
+
+    Guarantee: that of the query's draw, which the meter must declare (contract 3).
 
     Args:
         question: a declared query with its public arguments.
         data: the records that count.
         constants: public sizes; the query's noise follows from them.
         meter: its noise. A query that it was not made for is refused before a record is read.
+
+    Returns:
+        float64 of the query's shape.
+
+    Raises:
+        Refused: the query is not what the meter declares.
     """
     refuse_undeclared(question.query, constants, meter)
     return meter.publish(question.query.name, sum_of(question, data, constants))
 
 
 def refuse_undeclared(query: Query, constants: Constants, meter: Meter) -> None:
-    """Refuse a query whose draw, with its sensitivity, is not what the meter declares: then what
-    was charged is about another question."""
+    """Refuse a query whose draw, with its sensitivity, is not what the meter declares. Then what
+    was charged is about another question.
+
+    Raises:
+        Refused: it is another one. No record was read.
+    """
     if not meter.declares(query.draw(constants)):
         raise Refused(
             f"query {query.name} is not what was declared. Nothing was asked: make a method's "
@@ -57,7 +69,16 @@ def refuse_undeclared(query: Query, constants: Constants, meter: Meter) -> None:
 
 
 def sum_of(question: QueryCall, data: Data, constants: Constants) -> Floats:
-    """The sum itself: private until noise is added, unless the records are declared public."""
+    """The sum itself: private until noise is added, unless the records are declared public.
+
+    Args:
+        question: a query of a kind that counts, with its arguments.
+        data: the records.
+        constants: public sizes.
+
+    Returns:
+        float64 of the query's shape; a number for `RightCount`.
+    """
     query, arguments = question.query, question.arguments
     match query:
         case RightCount():
@@ -97,9 +118,9 @@ def add_up(
 ) -> Floats:
     """The sum over records of their shares of cells.
 
-    Sensitivity: in each block a record's shares are cut to 0 or more, and to 1 together, so that
-    what it adds has length sqrt(blocks) at most. Shares are multiples of 2^-30, so that float64
-    sums are exact, in whatever order records stand.
+    Sensitivity: in each block a record's shares are cut to 0 or more, and to 1 together. So what it
+    adds has length sqrt(blocks) at most. Shares are multiples of 2^-30, so that float64 sums are
+    exact, in whatever order records stand.
 
     Args:
         shape: of the table of cells.
@@ -123,9 +144,18 @@ def units_by_class(
     """How many units count, and how many of them are of each class; of findings, how many have
     none, some and all.
 
-    Sensitivity: a unit is counted once at most, by the first of its records that counts and by the
-    first of that one's classes, whoever else is there. So it adds 1 to the first count and to one
-    of the others.
+    Sensitivity: a unit is counted once at most, by the first of its records that counts, and by the
+    first of that one's classes. It does not matter who else is there. So it adds 1 to the first
+    count and to one of the others.
+
+    Args:
+        units: uint8 (records, 16), whose each record is.
+        labels: (records,), a number for each record's set of classes; below 0 it counts as nothing.
+        classes: how many there are.
+        most: classes of a record, or `many` where each is a finding.
+
+    Returns:
+        int64 (1 + classes,), or (4,) of findings. Exact, and so private.
     """
     counting = np.flatnonzero(labels >= 0)
     _, first = np.unique(units[counting], axis=0, return_index=True)
@@ -145,8 +175,15 @@ def units_by_class(
 
 def _sum_of_means(query: UnitMean, data: Data, several: bool) -> Floats:
     """The sum over units of the mean of their valid records, each scaled into the ball or to its
-    edge: a unit's records weigh as one together. `several`: whether more than one may be a
-    unit's."""
+    edge.
+
+    Sensitivity: a unit's records weigh as one together, so it adds `query.radius` in L2 at most.
+
+    Args:
+        query: with the ball.
+        data: the records.
+        several: whether more than one record may be a unit's.
+    """
     total = np.zeros(query.width)
     counted = np.asarray(data.labels) >= 0
     shares = _shares(data.units, counted) if several else np.ones(len(counted))

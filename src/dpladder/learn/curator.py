@@ -1,13 +1,13 @@
-"""The curator: it holds the records and the meter, and answers the questions that a method
-declared, noised and on the public grid, and no others.
+"""The curator holds the records and the meter. It answers the questions that a method declared,
+noised and on the public grid, and no others.
 
 A method is a generator. It yields questions and is sent answers; all that it knows are public
-inputs (`Given`) and these answers, so what it returns is post-processing. Several trainings run
-side by side: questions of one kind are answered over one pass of the records.
+inputs (`PublicInputs`) and these answers, so what it returns is post-processing. Several trainings
+run side by side: questions of one kind are answered over one pass of the records.
 
-What is said of a sum's sensitivity stands with its query (learn/queries.py), and the same `bound`
-that is declared there is what records are kept within here. Products are float32 inside a chunk;
-clip factors, sums over chunks and noise are float64.
+What is said of a sum's sensitivity stands with its query (learn/queries.py). The same `bound` that
+is declared there is what records are kept within here. Products are float32 inside a chunk; clip
+factors, sums over chunks and noise are float64.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class PublicInputs:
         return torch.zeros(shape, dtype=torch.float64, device=self.device)
 
     def map_in_threads(self, work: Callable[..., Result], *each: Iterable[Any]) -> list[Result]:
-        """`map`, shared out to the threads."""
+        """`map`, shared out to the threads; results in the order of the items."""
         return _map_in_threads(self.threads, work, *each)
 
 
@@ -141,7 +141,7 @@ class Curator:
         """Run methods side by side and answer their questions.
 
         Guarantee: that of the declared draws. A query that was not declared is refused before any
-        record is read, and a question that is none of the declared queries is not answered.
+        record is read. A question that is none of the declared queries is not answered.
 
         Args:
             begin: starts one method, of its public inputs and its queries.
@@ -257,6 +257,7 @@ class Curator:
             for place, total in zip(group, sums, strict=True):
                 totals[place] = total
         return [
+            # what the public sample says carries no noise: no private record is near it
             total if question.step is not None else self._release(seat, question, total)
             for (seat, question), total in zip(questions, totals, strict=True)
         ]
@@ -264,8 +265,8 @@ class Curator:
     def _release(self, seat: _Seat, question: QueryCall, total: Tensor | None) -> Tensor:
         """The answer from all its releases: this one, and that which trainings share.
 
-        Two of one sum, with independent noise of variances proportional to multiplier^2, weigh as
-        multiplier^-2: that has the least variance, what one release at the mu of both together
+        Two of one sum have independent noise of variances proportional to multiplier^2. They weigh
+        as multiplier^-2, which has the least variance: what one release at the mu of both together
         would have.
         """
         query, shared = question.query, self._data.shared
@@ -282,8 +283,11 @@ class Curator:
         return before.lerp(fresh, multiplier**2 / (multiplier**2 + query.multiplier**2))
 
     def _take_class(self, seat: _Seat, question: QueryCall) -> None:
-        """Refuse a class again, or at other arguments, before all classes of a release were asked:
-        a unit moves all of them together no further than one answer, so that is what they cost."""
+        """Refuse a class again, or at other arguments, before all classes of a release were asked.
+
+        A unit moves all classes together no further than one answer, so that is what they cost.
+        Asked twice, a class would cost more than was charged.
+        """
         query, parts = question.query, question.query.parts(self._constants)
         if parts == 1:
             return
@@ -307,8 +311,11 @@ class Curator:
             seat.releases.pop(query.name, None)
 
     def _sample(self, seat: _Seat, query: Query) -> NDArray[np.bool_]:
-        """A query is asked once a sample: asked again, it begins the next one. So no sample answers
-        more than was declared of it, and the meter refuses one sample too many."""
+        """The present sample, or the next one.
+
+        A query is asked once a sample: asked again, it begins the next one. So no sample answers
+        more than was declared of it, and the meter refuses one sample too many.
+        """
         if seat.mask is None or query.name in seat.seen:
             if self._data.units is None:
                 raise BadInput(
@@ -376,14 +383,19 @@ class Curator:
         return [*guide.mean(weights, bound, step, scale_of(query.clipping))]
 
     def _residuals(self, query: ResidualSum | Curvatures, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """The sum of logistic regression's residuals, and the softmax's denominators at these
+        weights."""
         link = self._link(query.link)
         total, levels = moments.residual_sum(self._records(), weights, query.radius, link)
         self._levels = query.radius, query.link, weights.clone(), levels
         return total, levels
 
     def _levels_at(self, query: Curvatures, weights: Tensor) -> Tensor:
-        """The softmax's denominators at these very weights, in this very ball: with others, a
-        record's probabilities would not add to 1, and its curvatures not keep their bound."""
+        """The softmax's denominators at these very weights, in this very ball.
+
+        With others, a record's probabilities would not add to 1, and its curvatures would not keep
+        their bound.
+        """
         known = self._levels
         if known is None or not _are_equal(known[:3], (query.radius, query.link, weights)):
             return self._residuals(query, weights)[1]
@@ -392,6 +404,7 @@ class Curator:
     def _losses(
         self, query: LossSums, questions: Sequence[QueryCall], mask: NDArray[np.bool_] | None
     ) -> Sequence[Tensor]:
+        """Sums of records' losses, each in units of the public bound and cut to it."""
         sums = self._model(query.model)
         weights = torch.cat([question.arguments[0] for question in questions])
         most = torch.stack([question.arguments[1] for question in questions])
@@ -407,6 +420,7 @@ class Curator:
     def _differences(
         self, query: LossDifference, questions: Sequence[QueryCall], mask: NDArray[np.bool_] | None
     ) -> Sequence[Tensor]:
+        """Sums of differences of records' losses, each cut to the query's bound."""
         sums = self._model(query.model)
         bound = query.bound(self._constants) * (1.0 - SLACK)
         heads = [question.arguments[side] for side in (0, 1) for question in questions]
@@ -419,6 +433,7 @@ class Curator:
         return [*sums.losses(torch.stack(heads), bounded, _rows(sums.records, mask))]
 
     def _weighed_sums(self, query: WeighedSums, label: int | None) -> Tensor:
+        """Sums of w x, by the weights that the query names, of one class or of all classes."""
         records, constants, radius = self._records(), self._constants, query.radius
         if query.by == "class":
             classes = range(constants.classes) if label is None else [label]
@@ -431,6 +446,8 @@ class Curator:
         return moments.weighed_sums(records, radius, of(records.labels, constants.classes))
 
     def _sum_of_records(self, query: RecordSum, arguments: tuple[Any, ...]) -> Tensor:
+        """The sum of a plug-in's function of single records, each value cut to the query's
+        bound."""
         records = self._records()
         bound = query.bound(self._constants) * (1.0 - records.slack)
         each = self._trace_function(query.of, arguments)
@@ -473,12 +490,15 @@ class Curator:
         return 1 if self._device.type == "cuda" else self._resources.threads
 
     def _cached(self, key: Any, make: Callable[[], Result]) -> Result:
+        """What was made before under this key, or is made now. Records never change while a curator
+        holds them."""
         if key not in self._ready:
             self._ready[key] = make()
         result: Result = self._ready[key]
         return result
 
     def _records(self, views: int = 1, bias: bool = False) -> Records:
+        """The records, ready for a linear head."""
         data, constants = self._data, self._constants
         return self._cached(
             ("records", views, bias),
@@ -506,6 +526,7 @@ class Curator:
         )
 
     def _guide(self, model: Model) -> Guide:
+        """The public sample, ready to be asked for gradients."""
         sample = self._data.sample
         if sample is None:
             raise BadInput(
@@ -529,6 +550,7 @@ def _kind_of(query: Query, kinds: list[Query]) -> int:
 
 
 def _rows(records: Records, mask: NDArray[np.bool_] | None) -> list[Rows]:
+    """All rows, or those of a sample."""
     return records.chunks() if mask is None else records.select_rows(mask)
 
 

@@ -164,7 +164,12 @@ def released(weights: Tensor) -> NDArray[np.float32]:
 
 
 def split_into_shapes(flat: NDArray[np.float32], shapes: Iterable[Shape]) -> Weights:
-    """One vector of weights as the tensors that it is made of."""
+    """One vector of weights as the tensors that it is made of.
+
+    Args:
+        flat: (numbers,).
+        shapes: of the tensors, in the vector's order.
+    """
     each = [*shapes]
     ends = np.cumsum([math.prod(shape) for shape in each])
     parts = zip(np.split(flat, ends[:-1]), each, strict=True)

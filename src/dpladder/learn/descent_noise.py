@@ -48,8 +48,8 @@ def gradient_sum(
 def noise_multiplier(learner: Descending, hyper: Hyper, constants: Constants) -> float:
     """sigma: the noise sd of each step over the sensitivity of its sum.
 
-    On full batches sigma = sqrt(steps) / mu (Dong, Roth & Su 2019, Corollary 3.3); on Poisson
-    samples it is the least that the steps are booked at mu with.
+    On full batches sigma = sqrt(steps) / mu (Dong, Roth & Su 2019, Corollary 3.3). On Poisson
+    samples it is the least at which the steps are booked at mu.
 
     Returns:
         sigma, rounded up.
@@ -69,9 +69,9 @@ def logit_noise(
 
     Every step adds noise of the same sd to the gradient, and a step size's worth of it to the
     weights: eta sigma C / n0. With momentum m it goes on moving them, by 1 + m + ... + m^(j-1)
-    where j steps are left, and m^(j-1) once more in the free step, each at its step's learning
-    rate. The steps' shares are independent, so their squares add; sqrt(T) sigma C = T C / mu makes
-    that r C R / (n0 mu) times the root mean square of what momentum carries. Of samples it is
+    where j steps are left. The free step adds m^(j-1) once more. Each counts at its step's learning
+    rate. The steps' shares are independent, so their squares add. As sqrt(T) sigma C = T C / mu,
+    that makes r C R / (n0 mu) times the root mean square of what momentum carries. Of samples it is
     computed as if they were full batches.
 
     Args:
@@ -93,8 +93,11 @@ def logit_noise(
 
 
 def logit_noise_of_adam(learner: Descending, hyper: Hyper, constants: Constants) -> float:
-    """kappa of Adam. Its second moment is the noise's own, or stands for it: a step moves every
-    weight by eta, whatever the noise is, and the first moment only spreads it out."""
+    """kappa of Adam: the sd of the noise that a whole training puts into a logit.
+
+    Its second moment is the noise's own, or stands for it. So a step moves every weight by eta,
+    whatever the noise is, and the first moment only spreads it out.
+    """
     return hyper.eta * random_walk_deviation(learner, hyper.steps) * constants.length
 
 
@@ -111,6 +114,7 @@ def _momentum_noise(rates: tuple[float, ...], momentum: float, free_step: bool) 
 
 @lru_cache(maxsize=4096)
 def _paces(schedule: str, steps: int) -> tuple[float, ...]:
+    """Each step's learning rate over the first one's, by the name of a schedule."""
     shares = [step / steps for step in range(steps)]
     if schedule == "cosine":  # Loshchilov & Hutter 2017, Eq. 5, without restarts
         return tuple((1 + math.cos(math.pi * share)) / 2 for share in shares)
@@ -123,8 +127,8 @@ def relative_rates(learner: Descending, steps: int) -> tuple[float, ...]:
 
 
 def random_walk_deviation(learner: Descending, steps: int) -> float:
-    """The sd of a sum of independent steps, each of which has its learning rate over the first
-    one's as its sd: sqrt(steps) at a constant rate."""
+    """The sd of a sum of independent steps: sqrt(steps) at a constant rate. Each step has its
+    learning rate over the first one's as its sd."""
     return math.hypot(*relative_rates(learner, steps))
 
 

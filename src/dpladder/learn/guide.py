@@ -1,14 +1,15 @@
-"""How much public records weigh that guide a descent on a linear head: at each step the sum of
-their clipped gradients joins the private ones' noised mean. It costs nothing, for it follows from
-public records and from weights that are private already.
+"""How much public records weigh that guide a descent on a linear head.
+
+At each step the sum of their clipped gradients joins the private ones' noised mean. It costs
+nothing, for it follows from public records and from weights that are private already.
 
 The weight follows from variances, so there is nothing to choose (Amid et al. 2022, arXiv
 2112.00193, leave it to a search). What counts is the error that each mean gradient puts into a
 logit, for records x of one length L. Over a whole training noise of deviation s = C / (n0 mu) puts
-s^2 L^2 into each of m logits. The public mean of P gradients r x'^T of length C at most puts
-E|r|^2 E(x.x')^2 / P into all of them together, which is C^2 L^2 / (P k). Here k = L^4 / E(x.x')^2
-is how many directions features take up: 18 of 1,280 for images of digits, 86 of 384 for verses. On
-full batches that weighs the public mean, beside the private one, by
+s^2 L^2 into each of m logits. Take the public mean of P gradients r x'^T of length C at most. It
+puts E|r|^2 E(x.x')^2 / P into all logits together, which is C^2 L^2 / (P k). Here k = L^4 /
+E(x.x')^2 is how many directions features take up: 18 of 1,280 for images of digits, 86 of 384 for
+verses. On full batches that weighs the public mean, beside the private one, by
 
     lambda = P m k / (n0 mu)^2,
 
@@ -16,14 +17,14 @@ and by four times as much where units are replaced. Noise in the other direction
 
 All of this holds for a sample of the same kind. Of one that is about something else the error does
 not fall with P. So a part of mu^2 (`learner.look`) buys one noised count of the public head's right
-answers on the training part, and where those are too few a training goes its own way, from zero.
-Where a share of them is missing, its square, less what the count's noise makes of it, joins the
-public mean's squared error, which is 1 / P of a sample of the same kind.
+answers on the training part. Where those are too few, a training goes its own way, from zero. Where
+a share of them is missing, its square, less what the count's noise makes of it, joins the public
+mean's squared error. Of a sample of the same kind that error is 1 / P.
 
 What a network's head sees keeps its mean m, which is the longest direction and tells no classes
 apart. There both errors are those of x - m alone. With D^2 = E|x - m|^2 noise puts s^2 D^2 into
-each logit, and the public mean C^2 D^4 / (P k L^2), so that k of the directions of x - m counts L^2
-/ D^2 times. A network is guided by the law of its head, a batch of public records a step: over a
+each logit, and the public mean C^2 D^4 / (P k L^2). So k of the directions of x - m counts L^2 /
+D^2 times. A network is guided by the law of its head, a batch of public records a step. Over a
 training those average as P does, or as all that the batches hold, where they are fewer. A head that
 is bought for the network looks, and what it found its sample worth is released with it.
 """
@@ -55,7 +56,10 @@ def asks_for_look(learner: Descending) -> bool:
 
 
 def look_query(learner: Descending, hyper: Hyper) -> RightCount:
-    """One count over all records of the training part, at its part `learner.look` of mu^2."""
+    """One noised count of the public head's right answers over all records of the training part.
+
+    Guarantee: (sqrt(`learner.look`) mu)-GDP. Its sensitivity is the cap, however neighbours differ.
+    """
     return RightCount(name=LOOK, multiplier=gdp.sigma(_mu_of_look(learner, hyper), 1))
 
 
@@ -69,8 +73,15 @@ def hyper_after_look(learner: Descending, hyper: Hyper) -> Hyper:
 def queries(
     learner: Descending, hyper: Hyper, constants: Constants, model: Model | None = None
 ) -> tuple[Query, ...]:
-    """A descent's noised sums of gradients, of a linear head or of another model, and a look where
-    the learner takes one."""
+    """A descent's noised sums of gradients, and a look where the learner takes one. All of them
+    together are mu-GDP on full batches.
+
+    Args:
+        learner: its section in the config.
+        hyper: steps, and the mu that all of it costs together.
+        constants: public sizes.
+        model: a linear head where none is named.
+    """
     gradients = gradient_sum(learner, hyper_after_look(learner, hyper), constants, model)
     return (gradients, look_query(learner, hyper)) if asks_for_look(learner) else (gradients,)
 
@@ -99,9 +110,9 @@ def worth(units: int, right: float, claim: Claim, scale: float, constants: Const
     """How many public units of the same kind a sample is worth, by its look; 0 where its head is
     not trusted.
 
-    A share g of answers that the head claims and does not give adds g^2 to the public mean's
-    squared error, which is 1 / units by itself. What the noise of the count makes of g^2 is taken
-    away.
+    Let g be the share of answers that the head claims and does not give. It adds g^2 to the public
+    mean's squared error, which is 1 / units by itself. What the noise of the count makes of g^2 is
+    taken away.
 
     Args:
         units: of the public sample.
@@ -118,6 +129,7 @@ def worth(units: int, right: float, claim: Claim, scale: float, constants: Const
 
 
 def _mu_of_look(learner: Descending, hyper: Hyper) -> float:
+    """The look's mu: its square is the share `learner.look` of the whole one's."""
     return float(learner.look**0.5 * hyper.mu)
 
 
@@ -125,6 +137,13 @@ def weight(
     learner: Descending, gradients: GradientSum, constants: Constants, directions: float
 ) -> float:
     """lambda / P of the law above: what one public unit weighs in a step, beside the noise of a
-    whole training. By public figures alone."""
+    whole training. By public figures alone.
+
+    Args:
+        learner: clip and sampling rate.
+        gradients: the query of each step, with its noise.
+        constants: public sizes.
+        directions: k, of the public sample.
+    """
     noise = gradients.scale(constants) / batch_size(learner, constants)
     return constants.classes * directions / gradients.count * (noise / learner.clip) ** 2

@@ -107,8 +107,13 @@ class Hyper:
 
 @dataclass(frozen=True)
 class Claim:
-    """How often a public head is right about public records that it was not fitted to, less one
-    standard error, and how often who always names their largest class."""
+    """What a public head may be held to.
+
+    Attributes:
+        right: the share of public records that it is right about and was not fitted to, less one
+            standard error.
+        luck: the share that is right if one always names their largest class.
+    """
 
     right: float
     luck: float
@@ -116,8 +121,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a mechanism costs, and every draw that it will make. COMMIT recomputes the one from the
-    other (privacy/accounting/draws.py)."""
+    """What a mechanism costs, and every draw that it will make.
+
+    COMMIT recomputes the one from the other (privacy/accounting/draws.py).
+
+    Attributes:
+        events: that the ledger is charged.
+        draws: with the sensitivities that their noise is made for.
+    """
 
     events: tuple[Counted, ...]
     draws: tuple[Draw, ...] = ()

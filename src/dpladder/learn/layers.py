@@ -20,8 +20,18 @@ def ready(
     trainings: int = 1,
     parts: bool = False,
 ) -> None:
-    """Refuse what cannot be trained on this machine, before a training is charged. `trainings`: how
-    many may share a pass; `parts`: whether some are on parts of the records."""
+    """Refuse what cannot be trained on this machine, before a training is charged.
+
+    Args:
+        learner: its section in the config.
+        constants: public sizes.
+        resources: threads, memory and device.
+        trainings: how many may share a pass.
+        parts: whether some are on parts of the records.
+
+    Raises:
+        Refused: the machine rounds a record by its place among others.
+    """
     from dpladder.learn import linear  # which starts torch
 
     bias, views = learner.constant_feature, learner.views

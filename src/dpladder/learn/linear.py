@@ -5,8 +5,8 @@ no per-record gradient is ever formed. Each step reads the features once, in chu
 cache, forward and backward together. Chunk products are float32; clip factors, sums over chunks,
 noise and weights are float64.
 
-A job is bit-identical when it runs again on the same machine: the number of threads comes from the
-config, and the chunks, the thread that takes each, their order and their shapes do not change.
+A job is bit-identical when it runs again on the same machine. The number of threads comes from the
+config. The chunks, the thread that takes each, their order and their shapes do not change.
 """
 
 from __future__ import annotations
@@ -64,8 +64,12 @@ def directions(records: Records) -> float:
 
 
 def effective_width_of_differences(records: Records) -> float:
-    """The same where features keep their mean: of how records differ, which is what tells classes
-    apart, and more by how much longer records are than that (guide.py)."""
+    """How many directions the differences of records take up, where features keep their mean: these
+    tell classes apart.
+
+    It counts more by how much longer records are than their differences (guide.py). Of public
+    records alone: it is no release.
+    """
     x = _counted_records(records)
     centred = x - x.mean(0)
     longer = float(x.square().sum() / centred.square().sum()) if len(x) > 1 else 1.0
@@ -79,6 +83,8 @@ def _counted_records(records: Records) -> Tensor:
 
 
 def _participation_ratio(x: Tensor) -> float:
+    """How many directions the rows of x take up: |x|^2 |y|^2 over (x . y)^2, each the mean over
+    pairs of different rows."""
     squares = x.square().sum(1)
     pairs = (x.T @ x).square().sum() - squares.square().sum()  # each of them twice
     whole = squares.sum().square() - squares.square().sum()
@@ -111,8 +117,11 @@ def resident(
 
 
 def _chunk(constants: Constants, device: torch.device) -> int:
-    """How many records are summed at a time. A small data set fits into one chunk, a multiple of 64
-    rows: 8/7 of the expected number, for the real one varies."""
+    """How many records are summed at a time, by declared sizes alone.
+
+    A small data set fits into one chunk, a multiple of 64 rows: 8/7 of the expected number, for the
+    real one varies.
+    """
     return min(CHUNK[device.type], 64 * math.ceil(constants.n0 * constants.cap / 56))
 
 
@@ -129,7 +138,7 @@ def refuse_places(
     Where logits are huge, the last bit of one decides on a gradient's direction, and whoever joins
     moves those behind by a place. Then one unit would move more than its own contribution, and no
     sensitivity would hold. Products by the libraries that are known round alike at every place
-    (`logits_by`); this sees it on this very machine, on public noise, to the last bit, of each
+    (`logits_by`). This sees it on this very machine, on public noise, to the last bit, of each
     product that a training may ask for.
 
     Args:
@@ -155,6 +164,7 @@ def refuse_places(
 
 @cache
 def _refuse_places(rows: int, width: int, chunk: int, views: int, device: torch.device) -> None:
+    """The check of one shape, once in a process: the machine stays the same."""
     random = torch.Generator().manual_seed(0)
     records = torch.randn(1, width, generator=random).to(device).repeat(chunk * views, 1)
     heads = torch.randn(rows, width, generator=random).to(device)
@@ -222,9 +232,9 @@ def summed_losses(
 ) -> Tensor:
     """Sums of what `bounded` makes of the records' losses under several heads.
 
-    Sensitivity: what `bounded` cuts a record's loss to. Losses are float64 from the features on, so
-    that the rounding of other records' losses, which may change when a neighbour enters their
-    chunk, is nothing to a bound.
+    Sensitivity: what `bounded` cuts a record's loss to. Losses are float64 from the features on.
+    For the rounding of other records' losses may change when a neighbour enters their chunk, and
+    that is nothing to a bound.
 
     Args:
         records: of `width` numbers each.
@@ -268,9 +278,9 @@ def _sum(
     """The sum over records of their clipped gradients, of several trainings at once.
 
     A record's gradient in the weights is residual x^T, summed over its views. Its norm needs the
-    residuals and the views' products among themselves (`gram`), so that no record's gradient is
-    ever made: two matrix products for each chunk are nearly all of the work. Sums over records are
-    taken in float64 where there is no room for rounding (`Records.summed`).
+    residuals and the views' products among themselves (`gram`). So no record's gradient is ever
+    made, and two matrix products for each chunk are nearly all of the work. Sums over records are
+    taken in float64 where there is no room for rounding (`Records.as_summable`).
 
     Returns:
         (trainings, classes, width), in float64.
@@ -306,8 +316,8 @@ def _losses(
 ) -> Tensor:
     """The sum over records of their losses, each bounded by itself, for each of several heads.
 
-    A record that is too long counts as nothing: where its logits nearly tie, its loss would hang on
-    the order in which a product adds up its row, and that hangs on its place.
+    A record that is too long counts as nothing. Where its logits nearly tie, its loss would hang on
+    the order in which a product adds up its row. That order hangs on its place.
     """
     heads, classes, width = weights.shape
     # of a sample that may have nobody in it
@@ -357,10 +367,12 @@ def _onednn(left: Tensor, right: Tensor) -> Tensor:
 
 @cache
 def _onednn_is_faster() -> bool:
-    """Whether oneDNN may use AVX-512, or what equals it: there it is up to twice as fast as a plain
-    product, and a fifth slower on AVX2. Told by the processor and never by a clock, so that a
-    training that runs again is the same to the last bit. PyTorch asks about AVX-512 by the name of
-    a type that needs it."""
+    """Whether oneDNN may use AVX-512, or what equals it. There it is up to twice as fast as a plain
+    product, and a fifth slower on AVX2.
+
+    It is told by the processor and never by a clock, so that a training that runs again is the same
+    to the last bit. PyTorch asks about AVX-512 by the name of a type that needs it.
+    """
     known = ("_linear_pointwise", "_reorder_linear_weight", "_is_mkldnn_bf16_supported")
     onednn = torch.ops.mkldnn
     return all(hasattr(onednn, name) for name in known) and onednn._is_mkldnn_bf16_supported()
@@ -386,6 +398,6 @@ def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
         return lengths[..., 0]
     by_record = residual.double().permute(0, 2, 3, 1)
     squares = (by_record @ by_record.mT * gram).sum((2, 3))
-    # Where views cancel, what is left of them is rounded as what cancelled was, by 2^-24 of each
-    # view's length in float32: 16 times that keeps it within its bound, its rounding included.
+    # Where views cancel, what is left of them is rounded as what cancelled was: by 2^-24 of each
+    # view's length in float32. 16 times that keeps it within its bound, its rounding included.
     return (squares.clamp_(min=0.0).sqrt_() + CANCELLED * lengths.sum(2)) / views

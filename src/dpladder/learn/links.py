@@ -1,5 +1,5 @@
 """From logits to probabilities, and to the loss that a descent follows: one softmax over the
-classes, or a sigmoid for each; of findings (`dataset.labels: many`) a sigmoid for each, told by
+classes, or a sigmoid for each. Of findings (`dataset.labels: many`) each has a sigmoid, told by
 itself.
 
 With sigmoids and weights at zero every class would have probability 1/2, and the first steps would
@@ -63,12 +63,15 @@ class Link:
         return torch.softmax(logits, dim=dim)
 
     def subtract_targets(self, probabilities: Tensor, labels: Tensor) -> Tensor:
-        """The slope of the loss in each logit, in place: less 1 for a record's class, or for each
-        of its findings; nothing where that is unknown.
+        """The slope of the loss in each logit, in place: probabilities less 1 for a record's class,
+        or for each of its findings. It is nothing where a finding is unknown.
 
         Args:
             probabilities: (heads, classes, records, views).
             labels: (records,).
+
+        Returns:
+            The same tensor.
         """
         if self.labels == MANY:
             present, known = self._findings(labels, dim=0)

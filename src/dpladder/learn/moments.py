@@ -96,8 +96,8 @@ def class_labels(records: Records, constants: Constants) -> Tensor:
 def rows_of_class(records: Records, labels: Tensor, label: int) -> tuple[list[Rows], Tensor]:
     """The rows of one class's records, and what each record weighs in its class's sums.
 
-    A record of k classes weighs 1/sqrt(k) in each of them. The squares of its weights add up to 1,
-    so it moves the sums of all classes together no further than a record of one class moves its
+    A record of k classes weighs 1/sqrt(k) in each of them. The squares of its weights add up to 1.
+    So it moves the sums of all classes together no further than a record of one class moves its
     own.
 
     Args:
@@ -156,11 +156,13 @@ def presence_weights(labels: Tensor, classes: int) -> Tensor:
 
 
 def absence_weights(labels: Tensor, classes: int) -> Tensor:
-    """What each finding's public share 1/m lacks, over 1 - 1/m: 1 where the finding is present,
-    -1/(m - 1) where not, and nothing where it is unknown.
+    """What each record weighs in the target of each finding: what the finding's public share 1/m
+    lacks, over 1 - 1/m.
 
-    Sensitivity: a record's weights are cut to length 1 together, so that it moves all targets no
-    further than a record of one class moves its own.
+    It is 1 where the finding is present, -1/(m - 1) where not, and nothing where it is unknown.
+
+    Sensitivity: a record's weights are cut to length 1 together. So it moves all targets no further
+    than a record of one class moves its own.
 
     Returns:
         (classes, records).
@@ -234,7 +236,7 @@ def sums_weighed_per_record(
 ) -> Tensor:
     """Sums of w x by any weights of single records.
 
-    Sensitivity: a record's weights are cut to length 1 together, so it moves all sums by the
+    Sensitivity: a record's weights are cut to length 1 together. So it moves all sums by the
     radius, and by sqrt(2) times that with a constant. Weights that are no numbers count as 0.
 
     Args:
@@ -342,7 +344,8 @@ def to_coordinates(matrix: Tensor) -> Tensor:
 
 
 def to_matrix(coordinates: Tensor) -> Tensor:
-    """The symmetric matrix of coordinates: `to_coordinates` turned around."""
+    """The symmetric matrix of coordinates, (dimension, dimension): `to_coordinates` turned
+    around."""
     dimension = round(((8 * len(coordinates) + 1) ** 0.5 - 1) / 2)
     row, column = torch.triu_indices(dimension, dimension, device=coordinates.device)
     matrix = coordinates.new_zeros(dimension, dimension)
@@ -359,6 +362,13 @@ def eigen(matrix: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
     """Eigenvalues and vectors of P + ridge I, where P is the nearest positive semidefinite matrix.
 
     It is post-processing of a release: noise makes sums indefinite, and singular without the ridge.
+
+    Args:
+        matrix: symmetric (dimension, dimension), released.
+        ridge: above 0.
+
+    Returns:
+        (dimension,) in rising order, and the vectors as columns.
     """
     values, vectors = torch.linalg.eigh(matrix)
     return values.clamp(min=0.0) + ridge, vectors

@@ -38,13 +38,20 @@ class Perceptron(nn.Module):
         self.bias = bias
 
     def forward(self, x: Tensor) -> Tensor:
+        """Logits (..., classes), of features (..., inputs)."""
         hidden = torch.relu(self.inner(x))
         return self.outer(pad(hidden, (0, 1), value=1.0) if self.bias else hidden)
 
 
 def sums_of(model: Flat, data: Data, constants: Constants, resources: Resources) -> Sums:
     """The gradients of a perceptron, whose weights lie in one vector: the engine that `Flat` names.
-    `model.options` are the shapes of its layers, whether there is a bias, and the link."""
+
+    Args:
+        model: whose options are the shapes of its layers, whether there is a bias, and the link.
+        data: private features and labels.
+        constants: public sizes.
+        resources: threads, memory and device.
+    """
     shapes, bias, link = model.options
     records = load(
         data,

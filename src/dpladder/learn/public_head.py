@@ -60,7 +60,15 @@ def fit_public_head(
 
 def cross_validated(data: Data, classes: int) -> Floats | None:
     """Of each labelled record, the loss of a head that was not fitted to it, at the strength that
-    is best for all; None where too few classes are labelled."""
+    is best for all.
+
+    Args:
+        data: public records, with labels.
+        classes: of the declared list.
+
+    Returns:
+        (records,), in nats; None where too few classes are labelled.
+    """
     rows = np.flatnonzero((data.labels >= 0) & (data.labels < classes))
     x, labels = (
         np.asarray(unaugmented(data.features, rows), np.float64),
@@ -84,6 +92,8 @@ def _cross_validated(
 def _held_out(
     x: Floats, labels: NDArray[np.int64], strength: float, classes: int
 ) -> tuple[Floats, NDArray[np.bool_]]:
+    """The loss of each record, and whether it is right, by a head that was not fitted to its
+    fold."""
     losses, right = np.empty(len(labels)), np.empty(len(labels), np.bool_)
     part = np.arange(len(labels)) % FOLDS
     for held_out in (part == fold for fold in range(FOLDS)):
@@ -102,7 +112,11 @@ def linear_head_inputs(constant: bool, features: Any) -> Floats:
 
 
 def initial_head_of_shape(head: NDArray[np.float32] | None, shape: Shape) -> NDArray[np.float32]:
-    """The head, which must be of this shape."""
+    """The head, which must be of this shape.
+
+    Raises:
+        BadInput: there is none, or its shape is another one.
+    """
     if head is None or head.shape != shape:
         raise BadInput(
             "training starts from a head, and has "
@@ -114,6 +128,7 @@ def initial_head_of_shape(head: NDArray[np.float32] | None, shape: Shape) -> NDA
 
 
 def _fit(x: Floats, labels: NDArray[np.int64], strength: float, classes: int) -> Floats:
+    """Logistic regression without noise, (classes, width): of public records alone."""
     from sklearn.linear_model import LogisticRegression  # a second that trainings save
 
     # so that strengths mean the same whatever the length

@@ -2,9 +2,9 @@
 what they cost.
 
 A method says what it will ask as a list of queries. From that list follow its events, its price,
-its draws and their noise; and the curator (learn/curator.py) clips by the same `bound`, adds up,
-adds that noise, and refuses every other question. So each kind has one argument for its
-sensitivity, which stands in its docstring.
+its draws and their noise. The curator (learn/curator.py) clips by the same `bound`, adds up, adds
+that noise, and refuses every other question. So each kind has one argument for its sensitivity,
+which stands in its docstring.
 
 A record adds a contribution of length `bound` at most to a sum, and a unit has `cap` records. A
 unit that enters or leaves moves the sum by bound * cap. A unit that is replaced takes one
@@ -77,6 +77,7 @@ class Flat:
     views: int = 1
 
     def shape(self, _: Constants) -> Shape:
+        """Of its weights: one vector."""
         return (self.numbers,)
 
 
@@ -87,7 +88,7 @@ Model = LinearHead | Flat
 class Query:
     """A question that is asked `count` times, each answer with noise of its own.
 
-    Guarantee: an answer is a sum over records plus noise of scale `multiplier * sensitivity`, so it
+    Guarantee: an answer is a sum over records plus noise of scale `multiplier * sensitivity`. So it
     costs what `events` says: 1/multiplier-GDP for each of its `numbers`, or 1/multiplier-DP with
     Laplace noise. A kind adds nothing to that but a bound on one record's contribution, and a law.
 
@@ -142,9 +143,8 @@ class Query:
         return ()
 
     def parts(self, constants: Constants) -> int:
-        """How many draws make one answer, where it comes class by class: each class is asked once,
-        and all at the same arguments (`Curator`), so that together they cost what one answer does.
-        """
+        """How many draws make one answer, where it comes class by class. Each class is asked once,
+        and all at the same arguments (`Curator`). So together they cost what one answer does."""
         return 1
 
     @property
@@ -174,8 +174,13 @@ class Query:
         return self.multiplier * self.sensitivity(constants)
 
     def draw(self, constants: Constants) -> Draw:
-        """The noise of all answers, as a job declares it: with the very sensitivity that its scale
-        is made of, so that COMMIT can compute the charge from it."""
+        """The noise of all answers, as a job declares it. It has the very sensitivity that its
+        scale is made of, so that COMMIT can compute the charge from it.
+
+        Raises:
+            BadInput: Laplace noise on an answer of several numbers, which is not what it is priced
+                for.
+        """
         together, parts = math.sqrt(self.numbers), self.parts(constants)
         sampled = self.sampling_rate < 1.0
         shape = self.shape(constants)
@@ -226,7 +231,7 @@ class QueryCall:
 
 @dataclass(frozen=True, kw_only=True)
 class OfModel(Query):
-    """A query about a model at some weights."""
+    """A query about a model at some weights. Its answers may be sums over a Poisson sample."""
 
     model: Model
     samples: ClassVar[bool] = True
@@ -241,7 +246,7 @@ class GradientSum(OfModel):
     """The sum of records' clipped gradients at some weights: `at(weights)`.
 
     A record's gradient, the mean over its views, is scaled to length clip / cap at most (Abadi et
-    al. 2016, Algorithm 1; automatic clipping: Bu et al. 2023, Eq. 5), so that a unit adds `clip` at
+    al. 2016, Algorithm 1). Automatic clipping is Bu et al. 2023, Eq. 5. So a unit adds `clip` at
     most. Two gradients may be opposite.
 
     Sensitivity: `clip` where a unit enters or leaves, 2 `clip` where one is replaced.
@@ -266,14 +271,14 @@ class LossSums(OfModel):
     """Sums of records' losses under `points` models each, in units of a public bound on a loss:
     `at(weights, most)`.
 
-    A record's loss, the mean over its views, is cut to between 0 and the bound, so each sum is one
+    A record's loss, the mean over its views, is cut to between 0 and the bound. So each sum is one
     of numbers from 0 to 1: replaced, a unit moves it no further than added. It moves `points` sums
     together by the root of their number. Over a sample a loss at its bound is one unit's bounds
     away from "nobody sampled", so the law is `opposite` there. By the range's an epsilon of 8.0 was
     stated and 31.3 was true (gamma 2, every 1, q 0.02, 50 steps).
 
-    Sensitivity: cap sqrt(points) in units of the bound; over samples, 2 cap sqrt(points) where
-    a unit is replaced.
+    Sensitivity: cap sqrt(points) in units of the bound; over samples, 2 cap sqrt(points) where a
+    unit is replaced.
     """
 
     points: int = 1
@@ -350,9 +355,12 @@ class WeighedSums(Query):
 
 
 def coordinates(dimension: int) -> int:
-    """How many there are of a symmetric matrix: it is released by its coordinates in an orthonormal
-    basis of the symmetric matrices, its diagonal and sqrt(2) times what lies above it. Their L2
-    norm is the matrix's Frobenius norm, and an entry and its mirror share one draw."""
+    """How many coordinates a symmetric matrix has: dimension (dimension + 1) / 2.
+
+    It is released by its coordinates in an orthonormal basis of the symmetric matrices: its
+    diagonal, and sqrt(2) times what lies above it. Their L2 norm is the matrix's Frobenius norm,
+    and an entry and its mirror share one draw.
+    """
     return dimension * (dimension + 1) // 2
 
 
@@ -477,7 +485,7 @@ class Cells(Query):
 class UnitsByClass(Query):
     """How many units count, and how many of them are of each class. A unit that counts adds 1 to
     the first and to one other, which is sqrt(2) long. Two units differ in their class, or in
-    whether they count: by sqrt(2) again, so that a replaced one moves no more than one that enters.
+    whether they count: by sqrt(2) again. So a replaced one moves no more than one that enters.
 
     Sensitivity: sqrt(2), however neighbours differ.
     """
@@ -560,9 +568,8 @@ def declared(queries: Sequence[Query], constants: Constants, delta0: float = 0.0
 
 def _steps(sampled: Sequence[Query], rate: float) -> tuple[Counted, ...]:
     """Queries of one step see one sample, so they compose inside the sampling: composed outside it,
-    they would pass for independent samples. A query is asked once a sample at most
-    (`Curator`), so one that is asked less often than others shares the samples of the first
-    ones."""
+    they would pass for independent samples. A query is asked once a sample at most (`Curator`). So
+    one that is asked less often than others shares the samples of the first ones."""
     starts, before = [], 0
     for count in sorted({query.count for query in sampled}):
         inside = _merged(query.events() for query in sampled if query.count >= count)

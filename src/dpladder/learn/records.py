@@ -64,6 +64,7 @@ class Records:
 
     @property
     def device(self) -> torch.device:
+        """Where the records are computed."""
         return self.labels.device
 
     def chunks(self) -> list[Rows]:
@@ -119,7 +120,13 @@ def no_losses(*_: Any) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Records, and what is summed up of them for one kind of model."""
+    """Records, and what is summed up of them for one kind of model.
+
+    Attributes:
+        records: private, or a public sample's.
+        gradients: sums of gradients, each kept within a bound.
+        losses: sums of what a public rule makes of losses.
+    """
 
     records: Records
     gradients: ClippedSum
@@ -201,7 +208,8 @@ def load(
     bias: bool = False,
 ) -> Records:
     """Records ready to train on. Those that contribute nothing are found here, each from itself
-    alone: an unknown label, features all zero, no finite length, or one that float32 cannot scale.
+    alone. Such a one has an unknown label, features all zero, no finite length, or one that float32
+    cannot scale.
 
     They become resident where so many as are declared fit into half of the memory, so that a step
     reads nothing but float32. How many there are decides nothing that a stranger could see.
@@ -252,6 +260,7 @@ def load(
 
 
 def _slices(count: int, size: int) -> list[slice]:
+    """Rows from 0 to the count, so many at a time; the last slice may be shorter."""
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
@@ -293,4 +302,5 @@ def _expect(features: Any, rows: NDArray[np.int64]) -> None:
 
 
 def _memory(memory_mb: int, device: torch.device) -> int:
+    """Bytes that records may fill, half of which they take."""
     return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else memory_mb * 1_000_000

@@ -1,5 +1,8 @@
 """Logits of a head or a perceptron, probabilities, and the price of the noised count of correct
-predictions: the only way a private part says how good a head is (learn/scorers.py)."""
+predictions.
+
+That count is the only way a private part says how good a head is (learn/scorers.py).
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,8 @@ def _largest_terms(weights: Weights, features: NDArray[Any]) -> NDArray[np.float
 
 
 def row_by_row_logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
-    """Logits by sums over each record's own numbers, in an order that hangs on nothing else."""
+    """Logits by sums over each record's own numbers, in an order that hangs on nothing else:
+    float64 (records, classes)."""
     return _layers(weights, features, _row_by_row_product)
 
 
@@ -86,6 +90,7 @@ def _layers(
     features: NDArray[Any],
     times: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
 ) -> NDArray[np.float64]:
+    """Layer upon layer, with ReLU between them; a column more than a layer's inputs is its bias."""
     # whether a record overflows must show nowhere
     with np.errstate(over="ignore", invalid="ignore"):
         x = np.asarray(features, np.float64)
@@ -101,23 +106,33 @@ def _layers(
 def log_odds(
     classes: int, logits_of: Logits | None, weights: Weights, features: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Of findings: what training took for their logits, the public bias included."""
+    """The logits of findings as training took them, the public bias included: (records, classes).
+
+    Args:
+        classes: how many there are; the bias follows from it.
+        logits_of: what weights make of features; None where they are layers.
+        weights: released ones.
+        features: (records, dimension).
+    """
     return (logits_of or row_by_row_logits)(weights, features) + sigmoid_bias(classes)
 
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The probability of each of some classes of which a record has one."""
+    """The probability of each of some classes of which a record has one: (records, classes)."""
     exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True), np.float64)
 
 
 def odds(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The probability of each finding."""
+    """The probability of each finding, in the shape of its logits. tanh neither overflows nor
+    underflows, whatever the logit is."""
     return np.asarray((1.0 + np.tanh(logits / 2.0)) / 2.0, np.float64)
 
 
 def count_at(mu: float) -> RightCount:
     """One noised count that costs mu.
+
+    Guarantee: mu-GDP.
 
     Sensitivity: a unit moves it by its number of records at most, also when it is replaced: wrong
     becomes right.

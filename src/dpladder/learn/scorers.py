@@ -6,10 +6,10 @@ nothing. A score is the noised sum of these shares. A unit moves it as far as it
 - `ClassScorer`: a record is right or wrong, by the class with the largest logit.
 - `FindingScorer`: a record may be right about some of its findings and wrong about others. It
   counts one less the mean of (p - y)^2 over its known classes (Brier 1950). Findings are rare, so
-  that nearly all p are below 1/2: how many of them are right would be the same for a model that
-  says no to all of them, and for one that ranks well.
+  nearly all p are below 1/2. A model that says no to all of them would have as many right as one
+  that ranks well.
 - `LossScorer`: a language model predicts no class. A record counts how much less than the public
-  bound its loss is, as a share of the bound: 0 where the loss is the bound or more.
+  bound its loss is, as a share of the bound. That is 0 where the loss is the bound or more.
 - `AnswerScorer`: a model that finds answers is right or wrong about a record.
 """
 
@@ -41,10 +41,11 @@ WIDE = 32  # linear heads whose logits are computed in one pass
 
 
 class Scorer:
-    """What one task counts of each record.
+    """What one task counts of each record. Everything here is private until noise is added.
 
-    `full` is what a record's right and wrong shares add up to. Everything here is private until
-    noise is added.
+    Attributes:
+        task: its name.
+        full: what a record's right and wrong shares add up to.
     """
 
     task: ClassVar[TaskName]
@@ -53,7 +54,14 @@ class Scorer:
     def shares(
         self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """What each record counts, from 0 to `full`."""
+        """What each record counts, from 0 to `full`: float64 (records,).
+
+        Args:
+            weights: released ones.
+            features: (records, dimension), or (records, views, dimension), of which the first view
+                counts.
+            labels: (records,); below 0 a record counts nothing.
+        """
         raise NotImplementedError
 
     def shares_by_model(
@@ -151,7 +159,7 @@ class FindingScorer(Scorer):
     full: ClassVar[float] = FULL
 
     def logits(self, weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
-        """Of all records."""
+        """A logit of each class, of all records: float64 (records, classes)."""
         classes = weights[-1].shape[0]
         batches = (self.of(weights, unaugmented(features, rows)) for rows in _chunks(features))
         return np.concatenate([np.empty((0, classes)), *batches])

@@ -29,8 +29,15 @@ def covariance(sigma: float, radius: float) -> SecondMoments:
 
 
 def class_sums(sigma: float, radius: float, constants: Constants) -> tuple[Query, ...]:
-    """A_j and b_j of every class j, the sums of x x^T and of x over its own records; of findings
-    b_j alone, where records weigh by what they lack (`WeighedSums`)."""
+    """A_j and b_j of every class j, the sums of x x^T and of x over its own records.
+
+    Of findings it is b_j alone, where records weigh by what they lack (`WeighedSums`).
+
+    Args:
+        sigma: noise sd over each sum's sensitivity.
+        radius: of the ball that records are scaled into.
+        constants: what a record may be of.
+    """
     several = constants.labels != MANY
     moments = SecondMoments(name="moments", multiplier=sigma, radius=radius, by_class=True)
     targets = WeighedSums(
@@ -49,6 +56,12 @@ def shared_queries(
     """The sums that are released once for all trainings (learner.shared).
 
     Guarantee: mu-GDP together: each is a release of one multiplier.
+
+    Args:
+        which: the covariance alone, or all sums.
+        mu: that all of them cost together.
+        radius: of the ball that records are scaled into.
+        constants: public sizes.
     """
     if which == "covariance":
         return (covariance(gdp.sigma(mu, 1), radius),)

@@ -26,7 +26,11 @@ Keep = Callable[[Query, int, ArrayLike], None]
 
 @dataclass(frozen=True)
 class ReleasedSums:
-    """The file. A curator answers from it (learn/curator.py)."""
+    """The file of released sums. A curator answers from it (learn/curator.py).
+
+    Attributes:
+        path: of the file.
+    """
 
     path: Path
 
@@ -65,7 +69,13 @@ class ReleasedSums:
 
 @contextmanager
 def create(path: Path, queries: Sequence[Query], constants: Constants) -> Iterator[Keep]:
-    """A file to fill, one draw of these queries at a time."""
+    """A file to fill, one draw of these queries at a time.
+
+    Args:
+        path: of the file.
+        queries: whose answers are kept.
+        constants: public sizes, from which shapes follow.
+    """
     with h5py.File(path, "w") as file:
         for query in queries:
             shape = (query.parts(constants), *query.shape(constants))

@@ -2,8 +2,8 @@
 records. It costs nothing, for it follows from public records and a release.
 
 Noise in directions that no record takes up changes no label, so the student forgets it. How
-strongly it is held back is chosen by leaving each record out, which ridge regression tells in
-closed form (Allen 1974, PRESS): a residual over one less the record's leverage.
+strongly it is held back is chosen by leaving each record out. Ridge regression tells that in closed
+form (Allen 1974, PRESS): a residual over one less the record's leverage.
 """
 
 from __future__ import annotations

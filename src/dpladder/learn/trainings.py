@@ -99,8 +99,10 @@ def train_many(
     meters: Sequence[Meter],
     resources: Resources,
 ) -> list[Weights]:
-    """Independent trainings, a meter each, on one set of records: side by side over one pass of it
-    where their queries allow that, else one after the other.
+    """Independent trainings, a meter each, on one set of records.
+
+    They go side by side over one pass of the records where their queries allow that, else one after
+    the other.
 
     Guarantee: that of `train` for each, and their noise is independent: together they cost the sum
     of what they declare.

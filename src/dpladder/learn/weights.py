@@ -64,7 +64,16 @@ def load(path: Path) -> tuple[Weights, dict[str, Any]]:
 
 
 def load_with_mean(path: Path) -> tuple[Weights, NDArray[np.float64] | None, dict[str, Any]]:
-    """Released weights, the mean that records lose first (None: none), and the metadata."""
+    """Released weights, the mean that records lose first, and the metadata. No code in the file is
+    run.
+
+    Returns:
+        The layers; the mean, float64 (dimension,), or None; and the metadata.
+
+    Raises:
+        BadInput: there is no such file, or it holds no weights of dpladder.
+        Newer: a later dpladder wrote it.
+    """
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = json.loads((file.metadata() or {})[KEY])

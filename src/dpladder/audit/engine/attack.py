@@ -66,8 +66,10 @@ def run_audit(
     noise: Callable[[bytes, str, str], Streams] = SecretNoise,
     among: int | None = None,
 ) -> Report:
-    """Audit each mechanism: what it draws and how its noise is spread, how far a unit moves what it
-    publishes, and whether neighbours can be told apart.
+    """Audit each mechanism.
+
+    It looks at what the mechanism draws, and how the noise is spread. It looks at how far a unit
+    moves what is published, and whether neighbours can be told apart.
 
     Args:
         mechanisms: that are attacked.

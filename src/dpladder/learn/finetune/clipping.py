@@ -1,12 +1,14 @@
-"""The sum of clipped gradients of a whole network, by book-keeping (Bu et al. 2023, "Differentially
-private optimization on large model at small cost"): one backward pass finds the gradients of each
-layer's outputs, and from these and the layer's inputs come both the norms of records' gradients and
-their clipped sum. Beside it a sum of records' losses, forward alone.
+"""The sum of clipped gradients of a whole network, by book-keeping.
+
+(Bu et al. 2023, "Differentially private optimization on large model at small cost".) One backward
+pass finds the gradients of each layer's outputs. From these and the layer's inputs come both the
+norms of records' gradients and their clipped sum. Beside it stands a sum of records' losses,
+forward alone.
 
 A matrix product's weights have the gradient sum_t g_t a_t^T over positions t, whose norm needs no
-gradient (Li et al. 2022, Eq. 3). All other layers' are small, and are made record by record. What
-can be told of no layer alone (a tensor that the network adds by itself, a layer that is used twice)
-is taken from the network as a whole.
+gradient (Li et al. 2022, Eq. 3). All other layers' are small, and are made record by record. Some
+tensors can be told of no layer alone: one that the network adds by itself, or one of a layer that
+is used twice. These are taken from the network as a whole.
 """
 
 from __future__ import annotations
@@ -53,9 +55,11 @@ def clipped_sum(
     """Sums of the records' gradients, each kept within a bound, one training after the other.
 
     Guarantee: one record moves a training's sum by at most `bound` in L2, however long its own
-    gradient is (Abadi et al. 2016, Algorithm 1), with the rounding that learn/bounds.py pays for.
+    gradient is (Abadi et al. 2016, Algorithm 1). learn/bounds.py pays for the rounding.
 
     Args:
+        owners: which layer owns which trained tensor.
+        records: activations at the cut, with their views.
         weights: (trainings, numbers), the differences from the public network.
         bound: C, the L2 length that each gradient is kept within.
         rows: the records of this step, a chunk at a time.
@@ -85,15 +89,20 @@ def summed_losses(
     bounded: Bounded,
     rows: Sequence[Rows],
 ) -> Tensor:
-    """Sums of what `bounded` makes of the records' losses. The network is float32 here too, and its
+    """Sums of what `bounded` makes of the records' losses.
+
+    Sensitivity: what `bounded` cuts a record's loss to. The network is float32 here too, and its
     rounding is paid for as gradients' is, inside the bound (learn/bounds.py).
 
     Args:
+        tuned: the network.
+        records: activations at the cut, with their views.
         weights: (several, numbers), at each of which losses are summed.
-        bounded: what a loss is cut to, so that one record moves a sum by that at most.
+        bounded: from losses (several, records) to numbers within a public bound.
+        rows: the records to add up, a chunk at a time.
 
     Returns:
-        One sum for each of `weights`.
+        float64, one sum for each row of what `bounded` returns.
     """
     losses = torch.stack([_losses(tuned, records, each, rows) for each in weights])
     nobody = records.counted[:0]
@@ -119,8 +128,8 @@ def factors(
     """What each record's gradient is multiplied by, to stay within the bound.
 
     A gradient that is the small difference of large terms counts as longer than it is, by LOOSE of
-    its terms: float32 rounds it as coarsely as those. One that overflows has no gradient: a rule
-    that looks at this record alone.
+    its terms. For float32 rounds it as coarsely as those. One that overflows has no gradient: a
+    rule that looks at this record alone.
 
     Args:
         parts: records' gradients, layer by layer.
@@ -186,8 +195,8 @@ def _layer_gradients(layer: Layer, taken: Tensor, gradient: Tensor, views: int) 
     clipped sum can be made of.
 
     For y = x W^T over P positions a record's gradient is the sum over positions of g_p a_p^T. Its
-    norm follows from two P x P products (ghost clipping: Goodfellow 2015; Li et al. 2022), which at
-    few positions is less work than the gradient itself. A table's gradient is sparse: rows that a
+    norm follows from two P x P products (ghost clipping: Goodfellow 2015; Li et al. 2022). At few
+    positions that is less work than the gradient itself. A table's gradient is sparse: rows that a
     record looks up twice must be added before the norm is taken. A norm's scale and shift meet each
     position's normed value and nothing else. All other layers are differentiated record by record.
 
@@ -242,8 +251,10 @@ def _norm_layer_gradients(
 
 def _remaining_gradients(rest: Layer, x: Tensor, labels: Tensor, views: int) -> SummedGradients:
     """Each record's gradient of all that is no layer of its own, by differentiating the rest of the
-    network record by record: a record's loss is the mean over its views, which is what is
-    clipped."""
+    network record by record.
+
+    A record's loss is the mean over its views, and its gradient is what is clipped.
+    """
     losses: Any = rest.module.losses
 
     def loss(weights: dict[str, Tensor], one: Tensor, label: Tensor) -> Tensor:
@@ -258,6 +269,7 @@ def _remaining_gradients(rest: Layer, x: Tensor, labels: Tensor, views: int) -> 
 
 
 def _sum_views(gradients: Mapping[str, Tensor], layer: Layer, views: int) -> SummedGradients:
+    """The gradients of each tensor, (records, numbers), summed over the record's views."""
     return SummedGradients(
         [
             gradients[name].reshape(-1, views, gradients[name][0].numel()).sum(1)
@@ -279,6 +291,8 @@ def _is_product(module: nn.Module) -> bool:
 
 
 def _is_table(module: nn.Module) -> TypeGuard[nn.Embedding]:
+    """Whether a module looks up rows of a table, and changes nothing of them by what else is looked
+    up."""
     return (
         is_plain(module, nn.Embedding) and module.max_norm is None and not module.scale_grad_by_freq
     )

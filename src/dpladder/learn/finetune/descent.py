@@ -66,9 +66,25 @@ def sample_worth(
     learner: TunedDescent,
     constants: Constants,
 ) -> Training[float]:
-    """What a public sample is worth to a training that it guides, in units (learn/guide.py): by a
-    look at how many private records the public head is right about above the public network. What
-    was released before is not asked again, and without a look all of its units count."""
+    """What a public sample is worth to a training that it guides, in units (learn/guide.py).
+
+    A look says it: how many private records the public head is right about above the public
+    network. What was released before is not asked again, and without a look all of its units count.
+
+    Guarantee: that of one noised count, where there is a look, and else nothing private is asked.
+
+    Args:
+        inputs: public inputs, the head and the sample's size among them.
+        queries: the gradients' and, where there is one, the look's.
+        learner: its section in the config.
+        constants: public sizes, and the network.
+
+    Returns:
+        From 0 to the number of units in the sample.
+
+    Raises:
+        BadInput: there are no public records, or no head.
+    """
     if inputs.units is None or inputs.start is None:
         raise BadInput(
             f"learner.public: {learner.public} has no public records, or no head. The workflow has "

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-# What writing and reading a number of a record's gradient takes, and copying one of its factors, in
-# multiplications of float32: measured on a CPU at 1 to 200 positions and 200 to 2 million numbers.
+# What it takes to write and read a number of a record's gradient, and to copy one of its factors.
+# In multiplications of float32, measured on a CPU at 1 to 200 positions and 200 to 2 million
+# numbers.
 PASSES, COPIES = 64, 16
 
 
@@ -37,6 +38,7 @@ class Product:
 
     @property
     def tensors(self) -> list[Tensor]:
+        """All that a record's gradient is made of, to compare bit by bit (probing.py)."""
         return [self.gradients, self.inputs]
 
     def squares(self) -> Tensor:
@@ -102,18 +104,24 @@ class Looked:
 
     @property
     def tensors(self) -> list[Tensor]:
+        """All that a record's gradient is made of."""
         return [self.gradients, self.rows]
 
     def squares(self) -> Tensor:
-        """The square of each record's norm, as of a matrix product whose inputs are 1 in one place:
-        a row that a record looks up twice is added up before its norm is taken."""
+        """The square of each record's norm, as of a matrix product whose inputs are 1 in one place.
+
+        A row that a record looks up twice is added up before its norm is taken.
+        """
         g, same = self.gradients.double(), self.rows[:, :, None] == self.rows[:, None]
         return (same * (g @ g.mT)).sum((1, 2))
 
     def terms(self) -> Tensor:
+        """The square of the sum of the terms' norms, of each record."""
         return self.gradients.double().norm(dim=2).sum(1).square()
 
     def sums(self, factor: Tensor) -> list[Tensor]:
+        """The sum over records of their gradients, each times its factor: the whole table, in
+        float64."""
         g = (self.gradients * factor[:, None, None]).masked_fill((factor == 0)[:, None, None], 0.0)
         table = g.new_zeros(self.count, g.shape[2])
         return [table.index_add_(0, self.rows.flatten(), g.flatten(0, 1)).flatten()]
@@ -134,9 +142,11 @@ class SummedGradients:
 
     @property
     def tensors(self) -> list[Tensor]:
+        """The gradients themselves."""
         return [*self.gradients]
 
     def squares(self) -> Tensor:
+        """The square of each record's norm, over all of these tensors, in float64."""
         norms = [
             torch.linalg.vector_norm(gradient, dim=1, dtype=torch.float64)
             for gradient in self.gradients
@@ -144,9 +154,13 @@ class SummedGradients:
         return torch.stack(norms).square().sum(0)
 
     def terms(self) -> Tensor:
+        """The square of the sum of the terms' norms; where these are not known, the square of the
+        norm."""
         return self.squares() if self.added is None else self.added
 
     def sums(self, factor: Tensor) -> list[Tensor]:
+        """The sum over records of their gradients, each times its factor, for each tensor in
+        float64. What is not finite counts as nothing."""
         return [
             factor.double() @ gradient.nan_to_num(0.0, 0.0, 0.0).double()
             for gradient in self.gradients

@@ -68,8 +68,18 @@ class Ownership:
 
 def owners_of(tuned: Tuned, width: int) -> Ownership:
     """Owners of the trained tensors: layers without layers in them that are used once, on one
-    tensor; else the whole. Its weights are laid out with channels last, which makes convolutions a
-    tenth faster and moves no value."""
+    tensor. Tensors of others are the whole network's.
+
+    Its weights are laid out with channels last, which makes convolutions a tenth faster and moves
+    no value.
+
+    Args:
+        tuned: the network, on the device that it is trained on.
+        width: numbers of a record's activations at the cut.
+
+    Raises:
+        Refused: the network cannot be computed with what is trained of it.
+    """
     tuned.module.to(memory_format=torch.channels_last)
     x = torch.zeros(2, width, device=tuned.base.device, dtype=tuned.base.dtype)
     try:
@@ -112,8 +122,12 @@ def owners_of(tuned: Tuned, width: int) -> Ownership:
 def _probe_layers(
     model: nn.Module, x: Tensor
 ) -> tuple[Counter[nn.Module], frozenset[nn.Module], int]:
-    """How often each layer is used on one tensor of a row per record, whose outputs are written
-    over, and the numbers that a record fills on its way."""
+    """How layers are used, seen by one pass over records of zeros.
+
+    Returns:
+        How often each layer is used on one tensor of a row per record. The layers whose outputs are
+        written over. The numbers that a record fills on its way.
+    """
     uses: Counter[nn.Module] = Counter()
     put_out: list[tuple[nn.Module, Tensor, int]] = []
     floats = x.shape[1]
@@ -145,7 +159,7 @@ def _probe_layers(
 
 
 def untrainable_error(names: Sequence[str], why: str) -> Refused:
-    """That no clipped gradients of these tensors can be told, and what to do.
+    """The error that no clipped gradients of these tensors can be told, and what to do.
 
     Args:
         names: of the tensors, as the network calls them.

@@ -33,8 +33,16 @@ HEAD = "head.weight"
 
 
 class AboveCut(nn.Module):
-    """From flattened activations at the cut to logits. The head's bias is a last column, met by a
-    constant input. Nothing here looks at more than one record."""
+    """From flattened activations at the cut to logits. Nothing here looks at more than one record.
+
+    The head's bias is a last column, met by a constant input. The head starts at zero.
+
+    Args:
+        upper: the network above the cut.
+        classes: rows of the head.
+        bias: whether there is that column.
+        link: from logits to the loss.
+    """
 
     def __init__(self, upper: Upper, classes: int, bias: bool, link: Link) -> None:
         super().__init__()
@@ -45,18 +53,26 @@ class AboveCut(nn.Module):
         nn.init.zeros_(self.head.weight)
 
     def forward(self, activations: Tensor) -> Tensor:
+        """Logits (records, classes), of activations (records, width)."""
         logits: Tensor = self.head(self.seen_by_head(activations))
         return logits
 
     def seen_by_head(self, activations: Tensor) -> Tensor:
+        """What the head's weights are multiplied with, its constant input included."""
         pooled = self.pooled(activations)
         return pad(pooled, (0, 1), value=1.0) if self.bias else pooled
 
     def pooled(self, activations: Tensor) -> Tensor:
+        """What the network makes of activations: (records, features)."""
         return self.read(self.network, self.enter(activations))
 
     def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
-        """Of each record, by its logits."""
+        """The loss of each record, by its logits.
+
+        Args:
+            put_out: logits (records, classes).
+            labels: (records,).
+        """
         return self.link.losses(put_out, labels[:, None], dim=1)
 
     @property
@@ -66,7 +82,12 @@ class AboveCut(nn.Module):
 
 
 class Adapted(nn.Module):
-    """A frozen layer, and a product of two thin ones beside it (Hu et al. 2021, Eq. 3)."""
+    """A frozen layer, and a product of two thin ones beside it (Hu et al. 2021, Eq. 3).
+
+    Args:
+        base: the layer.
+        lora: the rank of the product, and alpha: the product counts alpha / rank times.
+    """
 
     def __init__(self, base: Any, lora: Lora) -> None:
         super().__init__()
@@ -81,6 +102,7 @@ class Adapted(nn.Module):
         nn.init.zeros_(self.up.weight)
 
     def forward(self, x: Tensor) -> Tensor:
+        """What the layer puts out, and beside it what the product does."""
         thin = self.scale * self.down(x)  # scaled where it is thin
         output: Tensor = self.base(x) + self.up(thin)
         return output
@@ -118,10 +140,12 @@ class Speaking(nn.Module):
         self.network, self.read, self.draw = upper.network, upper.read, upper.draw
 
     def forward(self, tokens: Tensor) -> Tensor:
+        """The loss on each record, of tokens (records, numbers)."""
         logits: Tensor = self.read(self.network, tokens)
         return logits
 
     def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
+        """The losses themselves: a language model has put them out already."""
         return put_out
 
     @property
@@ -139,15 +163,19 @@ class Answering(AboveCut):
         self.tokens = tokens
 
     def forward(self, rows: Tensor) -> Tensor:
+        """The loss on each record: how improbable the places of its answer are."""
         return answers.losses(super().forward(rows), rows)
 
     def right(self, rows: Tensor) -> Tensor:
+        """1 for each record whose answer is found, 0 for others."""
         return answers.right(super().forward(rows), rows)
 
     def best_answers(self, rows: Tensor) -> Tensor:
+        """The first and the last token of the likeliest answer: (records, 2)."""
         return answers.best(super().forward(rows), rows)
 
     def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
+        """The losses themselves, which `forward` has put out."""
         return put_out
 
     @property
@@ -163,7 +191,7 @@ class Tuned:
     Attributes:
         module: in evaluation mode, so that no norm takes statistics over records.
         trained: tensors by name. A training moves one vector: how far each of them is from `base`.
-        base: where they start: the public network, and zero for what the network has not.
+        base: (numbers,), where they start: the public network, and zero for what it has not.
     """
 
     module: AboveCut | Speaking
@@ -175,7 +203,12 @@ class Tuned:
         vector_to_parameters(self.base + difference, self.trained.values())
 
     def copy_to(self, device: torch.device, kind: torch.dtype = torch.float32) -> Tuned:
-        """One of its own for a training, which moves its tensors."""
+        """One of its own for a training, which moves its tensors.
+
+        Args:
+            device: that it lies on.
+            kind: float32 for trainings, float64 for predictions.
+        """
         module = copy.deepcopy(self.module).to(device, kind)
         weights = dict(module.named_parameters())
         return Tuned(
@@ -281,15 +314,27 @@ def _check_patterns(patterns: Sequence[str], names: Iterable[str]) -> None:
 
 
 def _matches_any(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a name fits one of these patterns, in which * stands for anything."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def start(
     learner: Tuning, constants: Constants, tuned: Tuned, head: NDArray[np.float32] | None = None
 ) -> Tensor:
-    """Where the vector starts: at the public network. Adapters start by a public seed on one side
-    and at zero on the other, so that their product is nothing (Hu et al. 2021, section 4.1); so
-    does the head, as `init` says."""
+    """Where the vector of trained weights starts: at the public network, so mostly at zero.
+
+    Adapters start by a public seed on one side and at zero on the other. So their product is
+    nothing (Hu et al. 2021, section 4.1). The head starts as `init` says.
+
+    Args:
+        learner: its section in the config.
+        constants: public sizes, and the network.
+        tuned: the network.
+        head: to start from, public or bought; None where there is none.
+
+    Returns:
+        float64 (numbers,), differences from `tuned.base`.
+    """
     parts = []
     for place, (name, weight) in enumerate(tuned.trained.items()):
         if name == HEAD and (learner.starts_from_private_head or learner.starts_from_public_head):

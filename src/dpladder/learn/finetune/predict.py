@@ -1,5 +1,8 @@
 """What the trained weights of a public network mean: its logits, losses and answers, and what its
-head sees (learn/layers.py has the same for layers of a perceptron)."""
+head sees.
+
+learn/layers.py has the same for layers of a perceptron.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,19 @@ def ready(
     parts: bool = False,
 ) -> None:
     """Refuse a network that cannot be trained, on public random records: before a training is
-    charged. No two share a pass, and no search trains one (config/check.py)."""
+    charged.
+
+    Args:
+        learner: its section in the config.
+        constants: public sizes, and the network.
+        resources: threads, memory and device.
+        trainings, parts: as learn/layers.py has them. No two trainings of a network share a pass,
+            and no search trains one (config/check.py).
+
+    Raises:
+        Refused: on this machine a record's gradient hangs on other records, or is not that of
+            autograd.
+    """
     plan_chunks(learner, constants, prepare(resources), resources)
 
 
@@ -46,15 +61,18 @@ def tensors(learner: Tuning, constants: Constants) -> tuple[str, ...]:
 
 
 def logits(learner: Tuning, constants: Constants) -> Logits:
-    """What weights make of features."""
+    """From weights and features to logits, float64 (records, classes)."""
     return partial(_logits, learner, constants)
 
 
 def _logits(
     learner: Tuning, constants: Constants, weights: Weights, features: Any
 ) -> NDArray[np.float64]:
-    """In float64 and in batches of one size, so that rounding inside the network, which may depend
-    on the other rows, tips no prediction but one that is a tie to 15 digits; the head tips none."""
+    """Logits in float64 and in batches of one size.
+
+    Rounding inside the network may depend on the other rows. So it tips no prediction but one that
+    is a tie to 15 digits, and the head tips none.
+    """
     module = _model_with_weights(learner, constants, weights).module
     assert isinstance(module, AboveCut), "a language model has no head of its own"
     head = module.head.weight.numpy()
@@ -106,8 +124,17 @@ def _model_outputs(
     width: tuple[int, ...] = (),
     says: Callable[[Any], Callable[[Tensor], Tensor]] = lambda module: module,
 ) -> NDArray[np.float64]:
-    """What the model says of each record, in float64 and in batches of one size. `says`: of its
-    module, what is asked."""
+    """What the model says of each record, in float64 and in batches of one size.
+
+    Args:
+        learner: its section in the config.
+        constants: public sizes, and the network.
+        weights: released ones.
+        features: (records, width).
+        size: records of a batch.
+        width: shape of what is said of a record.
+        says: of the model's module, what is asked.
+    """
     module = _model_with_weights(learner, constants, weights).module
     rows = forward_batches(says(module), features, size)
     return np.concatenate([np.empty((0, *width)), *rows])

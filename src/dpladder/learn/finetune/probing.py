@@ -1,6 +1,8 @@
 """What this very network does on this very machine, seen on public random records before anything
-private is read: that no record moves another one's gradient, and that clipped sums are those of
-plain autograd.
+private is read.
+
+It shows that no record moves another one's gradient, and that clipped sums are those of plain
+autograd.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ def refuse_mixing(owners: Ownership, chunk: int, views: int, width: int, classes
 
     Privacy rests on that, so see it on this very module, machine and number of threads, on public
     noise, to the last bit. With another record among them, all others' logits and gradients stay
-    the same. And one record has the same logits in every place of a chunk: whoever joins moves
+    the same. And one record has the same logits in every place of a chunk. For whoever joins moves
     those behind by a place, and the last bit of a logit may decide on a gradient's direction. From
     there on a gradient is linear, and its rounding is paid for (LOOSE in clipping.py): by its place
     it may differ by that.
@@ -36,6 +38,9 @@ def refuse_mixing(owners: Ownership, chunk: int, views: int, width: int, classes
         chunk: records computed at a time.
         views, width: of a record.
         classes: of labels.
+
+    Raises:
+        Refused: a record moves another one, or is rounded by its place. Nothing was charged yet.
     """
     random = torch.Generator().manual_seed(0)
     draw, count = owners.tuned.module.draw, max(chunk, 2)
@@ -73,6 +78,9 @@ def refuse_untrainable(owners: Ownership, views: int, width: int, classes: int) 
         owners: of the network's trained tensors.
         views, width: of a record.
         classes: of labels.
+
+    Raises:
+        Refused: norms or sums are not those of autograd, or cannot be computed.
     """
     x, labels = _probes(owners, torch.Generator().manual_seed(1), (2, views, width), classes)
     device = owners.tuned.base.device

@@ -32,9 +32,14 @@ BATCH, RATE = 32, 3e-4  # of Adam (Kingma & Ba 2015)
 
 @dataclass(frozen=True, eq=False)
 class PublicNetwork:
-    """The network's own tensors above the cut. `right`: the share of held-out records that it is
-    right about, before it is trained on the others and after each epoch of that; `epochs`: how many
-    the training on all of them took."""
+    """A public network that was trained on public records.
+
+    Attributes:
+        tensors: the network's own above the cut, by its names.
+        right: shares of held-out records that it is right about: before it is trained on the
+            others, and after each epoch of that.
+        epochs: how many the training on all records took.
+    """
 
     tensors: dict[str, Tensor]
     right: Sequence[float]
@@ -44,8 +49,17 @@ class PublicNetwork:
 def tune_network(
     data: Data, constants: Constants, epochs: int, resources: Resources
 ) -> PublicNetwork:
-    """Trained for as many epochs as leave the least loss on held-out records, `epochs` at most and
-    none at least."""
+    """Train for as many epochs as leave the least loss on held-out records, `epochs` at most and
+    none at least.
+
+    No noise is added: the records are declared public.
+
+    Args:
+        data: public records, with labels.
+        constants: public sizes, and the network with its cut.
+        epochs: at most.
+        resources: threads, memory and device.
+    """
     device, held_out = prepare(resources), np.arange(len(data.labels)) % FOLDS == 0
     training, judges = _part(data, ~held_out), _part(data, held_out)
     judged = [
@@ -63,6 +77,7 @@ def tune_network(
 
 
 def _part(data: Data, rows: NDArray[np.bool_]) -> Data:
+    """Some of the records."""
     return Data(data.features[rows], data.labels[rows])
 
 

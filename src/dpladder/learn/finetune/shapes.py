@@ -11,7 +11,7 @@ from dpladder.learn.queries import Flat, LinearHead
 
 
 def model_of(learner: Tuning, constants: Constants) -> Flat:
-    """A vector of all trained weights."""
+    """A vector of all trained weights, as queries name it."""
     size = sum(math.prod(shape) for shape in shapes(learner, constants).values())
     return Flat("dpladder.learn.finetune.sums", learner, size, learner.augment)
 

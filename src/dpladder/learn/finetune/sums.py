@@ -34,8 +34,16 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What the head sees of records' activations, computed when it is read, `chunk` at a time: an
-    array to those who read it, of which nothing but the rows asked for is ever in memory."""
+    """What the head sees of records' activations, computed when it is read, `chunk` at a time.
+
+    It is an array to those who read it, and nothing but the rows asked for is ever in memory.
+
+    Attributes:
+        stored: activations at the cut, (records, width) or (records, views, width).
+        module: the network, which nothing trains.
+        chunk: records computed at a time.
+        width: numbers that the head sees of a record.
+    """
 
     stored: Any
     module: AboveCut
@@ -44,6 +52,7 @@ class Seen:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Of the array: (records, width) or (records, views, width)."""
         return (*self.stored.shape[:-1], self.width)
 
     @property
@@ -70,7 +79,18 @@ class Seen:
 
 
 def sums_of(model: Flat, data: Data, constants: Constants, resources: Resources) -> Sums:
-    """The records, and how their losses and clipped gradients are summed."""
+    """The records, and how their losses and clipped gradients are summed: the engine that `Flat`
+    names.
+
+    Args:
+        model: whose options are a learner's section.
+        data: activations at the cut, private.
+        constants: public sizes, and the network.
+        resources: threads, memory and device.
+
+    Raises:
+        Refused: as `plan_chunks`.
+    """
     learner: Tuning = model.options
     device = prepare(resources)
     owners, chunk = plan_chunks(learner, constants, device, resources)
@@ -84,8 +104,16 @@ def sums_of(model: Flat, data: Data, constants: Constants, resources: Resources)
 
 
 def guide_of(model: Flat, sample: Data, constants: Constants, resources: Resources) -> Guide:
-    """The public records that a learner is guided by, by the directions that its head sees: all of
-    them at each step where the head alone moves, else a batch."""
+    """The public records that a learner is guided by, by the directions that its head sees.
+
+    Where the head alone moves, all of them come at each step, else a batch.
+
+    Args:
+        model: whose options are a learner's section.
+        sample: public records.
+        constants: public sizes, and the network.
+        resources: threads, memory and device.
+    """
     learner: Tuning = model.options.model_copy(update={"augment": 1})
     device = prepare(resources)
     owners, chunk = plan_chunks(learner, constants, device, resources)
@@ -100,6 +128,7 @@ def guide_of(model: Flat, sample: Data, constants: Constants, resources: Resourc
 
 
 def _counted_rows(records: Records, data: Data) -> NDArray[np.bool_]:
+    """Whether each record of a sample counts, without the rows that fill up chunks."""
     return records.counted[: len(data.labels)].cpu().numpy()
 
 
@@ -122,8 +151,8 @@ def plan_chunks(
     """Which layer owns which tensor, and how many records are computed at a time.
 
     Raises:
-        Refused: on this machine, public random records show that the network mixes records, rounds
-            one by its place among others, or that its clipped sums are not those of autograd.
+            Refused: public random records show that on this machine the network mixes records, or
+            rounds one by its place among others. Or its clipped sums are not those of autograd.
     """
     torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
     owners = owners_of(tuned_model(learner, constants).copy_to(device), constants.dimension)
@@ -200,8 +229,9 @@ def forward_batches(
     kind: torch.dtype = torch.float64,
     device: torch.device = CPU,
 ) -> Iterator[NDArray[Any]]:
-    """What a module makes of features, in batches of one size, the last one filled up with zeros:
-    a product of another shape would round a record in another way.
+    """What a module makes of features, in batches of one size, the last one filled up with zeros.
+
+    A product of another shape would round a record in another way.
 
     Args:
         module: from (size, width) to (size, ...).
@@ -209,6 +239,9 @@ def forward_batches(
         size: records of a batch.
         kind: that features are computed in.
         device: that the module lies on.
+
+    Yields:
+        Of each batch (records, ...), without what filled it up.
     """
     for first in range(0, len(features), size):
         rows = torch.from_numpy(np.asarray(features[first : first + size])).to(device, kind)

@@ -58,8 +58,16 @@ def share(right: float, wrong: float, sd: float) -> NoisedFigure | None:
 
 
 def share_of(right: float, total: float, sd: float) -> NoisedFigure:
-    """The same of any total. c / (c + w) moves by (1 - a) / total with c and by -a / total with w,
-    each of which has this deviation."""
+    """The share that is right, of a total.
+
+    c / (c + w) moves by (1 - a) / total with c and by -a / total with w, each of which has this
+    deviation.
+
+    Args:
+        right: the noised count.
+        total: of right and wrong, above 0.
+        sd: of each one's noise.
+    """
     value = float(min(max(right / total, 0.0), 1.0))
     return NoisedFigure(value, float(sd * math.hypot(1.0 - value, value) / total))
 
@@ -74,7 +82,12 @@ def mean_of(figures: Sequence[NoisedFigure | None]) -> NoisedFigure | None:
 
 
 def balanced_accuracy(counts: Counts, sd: float) -> NoisedFigure | None:
-    """The mean accuracy over the rows of a table of right and wrong."""
+    """The mean accuracy over the rows of a table of right and wrong.
+
+    Args:
+        counts: (rows, 2).
+        sd: of the noise in each count.
+    """
     return mean_of([share(float(right), float(wrong), sd) for right, wrong in counts])
 
 
@@ -100,10 +113,20 @@ ELSEWHERE = MeasuredFigure("elsewhere", "accuracy on other groups", {})
 
 
 def auc(counts: Counts, sd: float) -> NoisedFigure | None:
-    """How often a record of the second class scores above one of the first, half a point for the
-    same bin: sum_i n1_i (sum_{j<i} n0_j + n0_i / 2) / (N0 N1), of noised counts. A count of the
-    second class in bin i moves it by (F0_i - A) / N1 and one of the first by (1 - F1_i - A) / N0, F
-    being the share below, half the bin included."""
+    """How often a record of the second class scores above one of the first; half a point for the
+    same bin.
+
+    Of noised counts it is sum_i n1_i (sum_{j<i} n0_j + n0_i / 2) / (N0 N1). A count of the second
+    class in bin i moves it by (F0_i - A) / N1. One of the first class moves it by (1 - F1_i - A) /
+    N0. F is the share below, half the bin included.
+
+    Args:
+        counts: (2, bins), of each class.
+        sd: of the noise in each count.
+
+    Returns:
+        The figure with its deviation; None where noise hides whether a class has any records.
+    """
     totals = counts.sum(axis=1)
     if (totals <= detectable_count(sd, counts.shape[1])).any():
         return None
@@ -119,8 +142,15 @@ AUC = MeasuredFigure("auc", "AUC", {"scores": auc, "scores_by_finding": auc}, "n
 
 
 def f1_of_answers(counts: Counts, sd: float) -> NoisedFigure | None:
-    """The mean over classes of 2 c_ii / (row i + column i). A count moves it by 2 (1 - F_i) / D_i
-    where it is right, and by -F_i / D_i - F_j / D_j where class i is taken for j."""
+    """The mean over classes of 2 c_ii / (row i + column i).
+
+    A count moves it by 2 (1 - F_i) / D_i where it is right. Where class i is taken for j, it moves
+    it by -F_i / D_i - F_j / D_j.
+
+    Args:
+        counts: (classes, classes), a row for each class: what its records are taken for.
+        sd: of the noise in each count.
+    """
     sums = counts.sum(axis=0) + counts.sum(axis=1)
     if (sums <= detectable_count(sd, 2 * len(counts))).any():
         return None
@@ -132,7 +162,12 @@ def f1_of_answers(counts: Counts, sd: float) -> NoisedFigure | None:
 
 
 def f1_of_finding(counts: Counts, sd: float) -> NoisedFigure | None:
-    """The same of those that have it, from right and wrong of those that lack it and have it."""
+    """The F1 of one finding: 2 right / (2 right + said without having it + missed).
+
+    Args:
+        counts: (2, 2), right and wrong of those that lack it, then of those that have it.
+        sd: of the noise in each count.
+    """
     (_, said_only), (right, missed) = counts
     total = 2.0 * right + said_only + missed
     if right + missed <= detectable_count(sd, 2) or total <= detectable_count(sd, 4):
@@ -148,9 +183,16 @@ F1 = MeasuredFigure("f1", "F1", {"answers": f1_of_answers, "by_finding": f1_of_f
 
 
 def calibration_error(counts: Counts, sd: float) -> NoisedFigure | None:
-    """The expected calibration error (Guo et al. 2017, Eq. 3): how far confidence and the share
-    that is right lie apart, bin by bin, weighed by the predictions in each. Noise alone makes each
-    difference larger: what it adds to the square is taken off (Kumar et al. 2019, section 4)."""
+    """The expected calibration error (Guo et al. 2017, Eq. 3).
+
+    It is how far confidence and the share that is right lie apart, bin by bin, weighed by the
+    predictions in each. Noise alone makes each difference larger: what it adds to the square is
+    taken off (Kumar et al. 2019, section 4).
+
+    Args:
+        counts: (bins, 2, 2), right and wrong, at the lower and the upper edge.
+        sd: of the noise in each count.
+    """
     total = counts.sum()
     if total <= detectable_count(sd, counts.size):
         return None
@@ -161,7 +203,12 @@ def calibration_error(counts: Counts, sd: float) -> NoisedFigure | None:
 
 def overconfidence(counts: Counts, sd: float) -> NoisedFigure | None:
     """The mean confidence, less the share that is right. A count moves it by its own difference
-    less that of all, over their number."""
+    less that of all, over their number.
+
+    Args:
+        counts: (bins, 2, 2), right and wrong, at the lower and the upper edge.
+        sd: of the noise in each count.
+    """
     total = counts.sum()
     if total <= detectable_count(sd, counts.size):
         return None

@@ -55,14 +55,22 @@ SURE = 1.96  # deviations either way, which hold 95 % of a Gaussian
 
 @dataclass(frozen=True, eq=False)
 class MeasuredModel:
-    """A released model, and the public facts of the test that it meets: no record, and nothing that
-    follows from one but through a release."""
+    """A released model, and the public facts of the test that it meets. No record is among them,
+    and nothing that follows from one but through a release.
+
+    Attributes:
+        weights: released ones.
+        scorer: what the model's task counts of a record.
+        constants: public sizes.
+        classes: their names, in order.
+        groups: where each is counted by itself; None elsewhere.
+    """
 
     weights: Weights
     scorer: Scorer
     constants: Constants
     classes: tuple[str, ...]
-    groups: GroupNames | None = None  # where each is counted by itself
+    groups: GroupNames | None = None
 
 
 class CellTable:
@@ -80,6 +88,7 @@ class CellTable:
     draw: ClassVar[str]
 
     def shape(self, model: MeasuredModel) -> Shape:
+        """Of the table of counts, by public facts alone."""
         raise NotImplementedError
 
     def blocks(self, model: MeasuredModel) -> int:
@@ -87,19 +96,30 @@ class CellTable:
         return 1
 
     def places(self, model: MeasuredModel, data: Data) -> Places:
+        """The cells that each record is in, and its shares of them. Private."""
         raise NotImplementedError
 
     def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
-        """Fields of `Tested`."""
+        """Fields of `Tested` that follow from the noised counts, beside figures. Free.
+
+        Args:
+            counts: noised, of the table's shape.
+            sd: of the noise in each; 0 where counts are exact.
+            of: all that the test released.
+        """
         return {}
 
     def query(self, model: MeasuredModel, mu: float) -> Cells:
-        """What its release asks and costs."""
+        """What its release asks and costs.
+
+        Guarantee: mu-GDP, as `queries.Cells` has it.
+        """
         multiplier = gdp.sigma(mu, 1)
         shape, blocks = self.shape(model), self.blocks(model)
         return Cells(name=self.draw, multiplier=multiplier, cells=shape, each=blocks)
 
     def question(self, model: MeasuredModel, mu: float = 1.0) -> QueryCall:
+        """The query about this model's records."""
         return self.query(model, mu).at(partial(self.places, model))
 
 
@@ -117,7 +137,7 @@ def in_each_block(places: NDArray[np.int64]) -> Places:
 
 
 class RightAndWrong(CellTable):
-    """How many are right, and how many wrong; a record may be partly in both."""
+    """How many are right, and how many wrong: (2,). A record may be partly in both."""
 
     holds, draw = "right_and_wrong", "counts"
 
@@ -138,7 +158,7 @@ class RightAndWrong(CellTable):
 
 
 class ByClass(CellTable):
-    """The same of each class."""
+    """How many are right and wrong of each class: (classes, 2)."""
 
     holds, draw = "by_class", "counts"
 
@@ -154,7 +174,7 @@ class ByClass(CellTable):
 
 
 class ByGroup(CellTable):
-    """The same of each group."""
+    """How many are right and wrong of each group that is counted: (groups, 2)."""
 
     holds, draw = "by_group", "counts"
 
@@ -185,8 +205,11 @@ class ByGroup(CellTable):
 
 class ByFinding(CellTable):
     """Of each class, how many records lack it and have it, and of how many that is told right and
-    wrong. A class is told present where its logit is above zero. A record is in one count of each
-    class, so it moves all of them by the root of how many there are."""
+    wrong: (classes, 2, 2).
+
+    A class is told present where its logit is above zero. A record is in one count of each class,
+    so it moves all of them by the root of how many there are.
+    """
 
     holds, draw = "by_finding", "counts"
 
@@ -232,7 +255,13 @@ def _right_or_wrong(model: MeasuredModel, data: Data, rows: NDArray[np.int64]) -
 
 
 def _accuracy(rows: Counts, sd: float) -> dict[str, Any]:
-    """From noised counts alone: with both of them, the part's true size is needed nowhere."""
+    """The accuracy and its deviation, from noised counts alone: with both of them, the part's true
+    size is needed nowhere.
+
+    Args:
+        rows: (rows, 2), counts of right and wrong.
+        sd: of the noise in each.
+    """
     correct, wrong = (float(count) for count in rows.sum(axis=0))
     total, summed = max(correct + wrong, 1.0), sd * math.sqrt(len(rows))
     accuracy = share_of(correct, total, summed)
@@ -247,6 +276,7 @@ def _accuracy(rows: Counts, sd: float) -> dict[str, Any]:
 
 
 def _rows(names: tuple[str, ...], rows: Counts, sd: float) -> tuple[ClassTested, ...]:
+    """What a test says of each class or group by itself."""
     shares = [share(float(right), float(wrong), sd) for right, wrong in rows]
     return tuple(
         ClassTested(
@@ -274,8 +304,16 @@ def worst(rows: tuple[ClassTested, ...]) -> WorstTested | None:
 
 
 def perplexity_of_share(share: float, sd: float, most: float) -> Perplexity:
-    """Of the mean of clipped losses, which is `most` less the share of it that records count: its
-    exponential, and where that lies with probability 0.95 over the noise alone."""
+    """The perplexity of a language model: the exponential of the mean of its clipped losses.
+
+    That mean is `most` less the share of it that records count. An interval holds the perplexity
+    with probability 0.95, over the noise alone.
+
+    Args:
+        share: noised, of what records count, from 0 to 1.
+        sd: of its noise.
+        most: the bound that losses are clipped at, in nats a token.
+    """
     loss, spread = most * (1.0 - share), most * sd
     low, high = (math.exp(min(max(loss + side * SURE * spread, 0.0), most)) for side in (-1, 1))
     return Perplexity(math.exp(loss), low, high, loss, spread, most)
@@ -285,7 +323,7 @@ def perplexity_of_share(share: float, sd: float, most: float) -> Perplexity:
 
 
 class Answers(CellTable):
-    """Of each class, how many of its records are taken for each class."""
+    """Of each class, how many of its records are taken for each class: (classes, classes)."""
 
     holds, draw = "answers", "cells"
 
@@ -306,8 +344,11 @@ class Answers(CellTable):
 
 
 class Scores(CellTable):
-    """Of each of two classes, how many records' scores lie in each bin. The score is how far the
-    second logit is above the first. Bins are public: they follow from the released weights."""
+    """Of each of two classes, how many records' scores lie in each bin: (2, bins).
+
+    The score is how far the second logit is above the first. Bins are public: they follow from the
+    released weights.
+    """
 
     holds, draw = "scores", "scores"
 
@@ -326,7 +367,8 @@ class Scores(CellTable):
 
 
 class ScoresByFinding(CellTable):
-    """Of each class, how many logits of records that lack it and have it lie in each bin."""
+    """Of each class, how many logits of records that lack it and have it lie in each bin: (classes,
+    2, bins)."""
 
     holds, draw = "scores_by_finding", "scores"
 
@@ -355,14 +397,22 @@ class ScoresByFinding(CellTable):
 def margin(
     weights: Weights, features: NDArray[np.floating], logits_of: Logits | None
 ) -> NDArray[np.float64]:
-    """What a model of two classes ranks records by: how far the second logit is above the first."""
+    """What a model of two classes ranks records by: how far the second logit is above the first,
+    (records,).
+
+    Args:
+        weights: released ones.
+        features: (records, dimension).
+        logits_of: what weights make of features; None where they are layers.
+    """
     logits = (logits_of or row_by_row_logits)(weights, features)
     with np.errstate(invalid="ignore"):  # whether a record overflows must show nowhere
         return np.asarray(logits[:, 1] - logits[:, 0], np.float64)
 
 
 def edges(weights: Weights, constants: Constants, logits_of: Logits | None) -> NDArray[np.float64]:
-    """Bins of the margin of two classes."""
+    """Bins of the margin of two classes: their edges, in rising order. They follow from released
+    weights and public random records."""
     return _bins(margin(weights, _probes(constants), logits_of))
 
 
@@ -398,9 +448,12 @@ def _bins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 class Confidence(CellTable):
     """How sure a model is of its predictions, and whether they are right: (bins, right and wrong,
-    lower and upper edge). A record's confidence says which bin it is in, and it is shared out
-    between the bin's edges so that their mean is its confidence: sums of confidence are exact. Of
-    findings, each that is known has an even part of its record."""
+    lower and upper edge).
+
+    A record's confidence says which bin it is in. It is shared out between the bin's edges so that
+    their mean is its confidence: sums of confidence are exact. Of findings, each that is known has
+    an even part of its record.
+    """
 
     holds, draw = "confidence", "confidence"
 
@@ -423,6 +476,8 @@ class Confidence(CellTable):
 
 
 def _reliability(counts: Counts, sd: float) -> Iterator[ReliabilityBin]:
+    """Each bin's mean confidence and share that is right, from noised counts; neither where noise
+    hides how many there are."""
     for place, cells in enumerate(counts):
         lower, upper = place / len(counts), (place + 1) / len(counts)
         total, right = float(cells.sum()), float(cells[0].sum())
@@ -481,7 +536,12 @@ TABLES: Mapping[str, CellTable] = {
 
 
 def tables_of(name: Measures, model: MeasuredModel) -> tuple[CellTable, ...]:
-    """The tables of a measure, for a model's task."""
+    """The tables of a measure, for a model's task.
+
+    Args:
+        name: as `evaluate.measures` has it.
+        model: the released model that is measured.
+    """
     measure = MEASURES[name]
     if name == "groups" and model.groups is None:
         return MEASURES["accuracy"].tables
@@ -495,6 +555,8 @@ def questions_of(
 ) -> tuple[QueryCall, ...]:
     """What their release asks: a question for each table.
 
+    Guarantee: mu-GDP together, where there are two: each has the share MORE of mu^2.
+
     Args:
         tables: one or two.
         model: the released model that is measured.
@@ -505,7 +567,12 @@ def questions_of(
 
 
 def released(model: MeasuredModel, tables: Mapping[str, CountTable]) -> ReleasedCounts:
-    """What a test puts out."""
+    """What a test puts out, as metrics.json has it.
+
+    Args:
+        model: the released model that is measured.
+        tables: noised counts, by what they hold.
+    """
     most = model.scorer.most if isinstance(model.scorer, LossScorer) else None
     return ReleasedCounts(model.scorer.task, model.classes, dict(tables), model.groups, most)
 
@@ -518,7 +585,7 @@ def exact(name: Measures, model: MeasuredModel, data: Data) -> ReleasedCounts:
 
 
 def arrays_of(released: ReleasedCounts) -> dict[str, tuple[Counts, float]]:
-    """Its tables, each with the deviation of its noise."""
+    """The tables of a test as arrays, each with the deviation of its noise, by what they hold."""
     return {
         holds: (np.array(table.cells, np.float64), table.sd)
         for holds, table in released.tables.items()

@@ -41,8 +41,12 @@ class GroupNames:
 class ReleasedCounts:
     """metrics.json: what a test releases. All figures follow from it, for nothing.
 
-    `task` and `most` are the scorer's (learn/scorers.py). `tables` are named for what they hold
-    (learn/measures/tables.py). `groups`: of records that are in groups.
+    Attributes:
+        task: of the scorer (learn/scorers.py).
+        classes: their names.
+        tables: named for what they hold (learn/measures/tables.py).
+        groups: of records that are in groups.
+        most: the bound that a language model's losses are clipped at, in nats a token.
     """
 
     task: TaskName
@@ -55,7 +59,7 @@ class ReleasedCounts:
 @dataclass(frozen=True)
 class ClassTested:
     """One class: noised counts of its records that are right and wrong, and the share that is
-    right, null where there is too little to tell."""
+    right. The share is null where there is too little to tell."""
 
     name: str
     accuracy: float | None
@@ -92,9 +96,16 @@ class WorstTested:
 
 @dataclass(frozen=True)
 class FindingTested:
-    """One finding (dataset.labels: many): the share of all records that are told right, and its
-    figures by name, null where noise hides them. `counts`: of the records that lack it, and of
-    those that have it, how many are told right and wrong, each with noise of deviation `sd`."""
+    """One finding (dataset.labels: many).
+
+    Attributes:
+        name: of the class.
+        accuracy: the share of all records that are told right.
+        figures: by name; null where noise hides them.
+        counts: of the records that lack it, then of those that have it, how many are told right and
+            wrong.
+        sd: of the noise in each count.
+    """
 
     name: str
     accuracy: NoisedFigure | None
@@ -109,6 +120,7 @@ class FindingTested:
 
     @property
     def present(self) -> float:
+        """How many records have it, noised."""
         return sum(self.counts[1])
 
 
@@ -126,9 +138,14 @@ class Confusion:
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """The predictions whose confidence lies from `lower` to `upper`: their mean confidence, and the
-    share of them that is right; null where noise hides how many there are. `total`: how many there
-    are, noised."""
+    """The predictions whose confidence lies in a bin.
+
+    Attributes:
+        lower, upper: ends of the bin.
+        total: how many predictions there are, noised.
+        confidence: their mean; null where noise hides how many there are.
+        accuracy: the share of them that is right; null likewise.
+    """
 
     lower: float
     upper: float
@@ -139,10 +156,16 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class Perplexity:
-    """Of a language model: the exponential of `loss`, the mean over records of their losses in nats
-    a token, each cut at `most`, the log of how many words there are. `low` to `high` hold it with
-    probability 0.95 over the noise, of which `loss_sd` is the deviation in the loss. Which records
-    happened to be in the test part is not in that."""
+    """Of a language model: how many words it wavers between, on average.
+
+    Attributes:
+        value: the exponential of `loss`.
+        low, high: hold the value with probability 0.95 over the noise. Which records happened to be
+            in the test part is not in that.
+        loss: the mean over records of their losses in nats a token, each cut at `most`.
+        loss_sd: the deviation of the noise in the loss.
+        most: the log of how many words there are.
+    """
 
     value: float
     low: float
@@ -158,7 +181,7 @@ class Tested:
 
     - `accuracy`: the share that is right, with the deviation of its noise. Of groups that were
       counted apart, it and `total` are of those that were trained on; of other people, of all. Of
-      findings that were counted apart, it is the share of known findings that are told right, and
+      findings that were counted apart, it is the share of known findings that are told right. There
       `correct` and `total` are counts over how many classes there are. `brier`: whether it is one
       less the mean squared error of probabilities.
     - `figures`: by the name that learn/measures/figures.py gives them; null where noise hides one.
@@ -193,6 +216,7 @@ class Tested:
 
     @property
     def spread_is_over(self) -> str:
+        """What the spread of the accuracy is over, in words."""
         return "noise and sampling" if self.noised else "sampling alone, for its counts are exact"
 
     @property
