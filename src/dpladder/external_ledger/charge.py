@@ -68,7 +68,14 @@ class Charge:
 
     def commit(self) -> Charge:
         """Write the charge down, durably. Only then may the mechanism read private data and draw
-        its noise."""
+        its noise.
+
+        Returns:
+            This charge, for a `with` block.
+
+        Raises:
+            Refused: it was committed before, by whomever, or the limit has no room for it any more.
+        """
         self._refuse_fork()
         with self._lock:
             if self.status != "RESERVED":
@@ -95,7 +102,18 @@ class Charge:
         return self
 
     def finish(self, released: Any) -> str:
-        """What came out, once: its digest goes into the ledger, and is returned."""
+        """Note what came out, once: its digest goes into the ledger.
+
+        Args:
+            released: bytes, a `Path`, numbers, text, arrays, tensors, a module, or nestings of
+                these.
+
+        Returns:
+            The digest, in hex of 64 digits.
+
+        Raises:
+            Refused: the charge is not committed, or by another process or thread.
+        """
         self._require_committed("finish")
         output = digest(released)
         with self._lock:
@@ -104,7 +122,12 @@ class Charge:
         return output
 
     def refund(self) -> None:
-        """Give the budget back. Only what was never committed can be."""
+        """Give the budget back. Only what was never committed can be: after that a mechanism may
+        have drawn.
+
+        Raises:
+            Refused: it is committed, or done.
+        """
         self._refuse_fork()
         with self._lock:
             book.refund(self._ledger, [self._held.token])
@@ -140,16 +163,27 @@ class Charge:
         return float(noised) if np.ndim(value) == 0 else noised
 
     def accountant(self) -> IAccountant:
-        """An accountant for Opacus (`engine.accountant = charge.accountant()`, before
-        `make_private`): a step that was not reserved, or not committed, is refused before it
-        changes the model."""
+        """An accountant for Opacus: `engine.accountant = charge.accountant()`, before
+        `make_private`.
+
+        A step that was not reserved, or not committed, is refused before it changes the model.
+        """
         from dpladder.external_ledger.accountant import WatchedAccountant
 
         return WatchedAccountant(self.step)
 
     def step(self, noise_multiplier: float, sample_rate: float) -> None:
-        """Take one reserved step of DP-SGD; refused where none of these is left. It draws nothing:
-        the caller's engine does, and that is its author's word."""
+        """Take one reserved step of DP-SGD.
+
+        It draws nothing: the caller's engine does, and that is its author's word (contract 3).
+
+        Args:
+            noise_multiplier: noise over the clipping norm.
+            sample_rate: the probability of each record, from 0 to 1.
+
+        Raises:
+            Refused: none of these steps is left, or the charge is not committed.
+        """
         self._require_committed("take a step")
 
         def same(left: Steps) -> bool:
@@ -179,6 +213,7 @@ class Charge:
         )
 
     def _use(self, fits: Callable[[Steps], bool], what: str) -> Steps:
+        """Take one of the reserved steps that fits; refused where none is left."""
         for place, left in enumerate(self._left):
             if left.count and fits(left):
                 self._left[place] = Steps(left.noise_multiplier, left.sample_rate, left.count - 1)
@@ -189,6 +224,8 @@ class Charge:
         )
 
     def _require_committed(self, what: str) -> None:
+        """Refuse a charge that is not committed, or by another process or thread: two who draw
+        would share one charge."""
         self._refuse_fork()
         if self.status != "COMMITTED":
             before = (
@@ -204,6 +241,7 @@ class Charge:
             )
 
     def _refuse_fork(self) -> None:
+        """Refuse in a fork: it would draw the same noise as the process that it is a copy of."""
         if os.getpid() != self._process:
             self._refuse(
                 "was reserved by another process, of which this is a fork. Open the Ledger here "

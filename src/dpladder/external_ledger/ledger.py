@@ -164,7 +164,10 @@ class OpenLedger:
 
     def spend(self, name: str, mechanism: Mechanism, *, again: bool = False) -> Charge:
         """Reserve and commit: `with ledger.spend(name, mechanism) as charge:`, and
-        `charge.finish(released)` inside."""
+        `charge.finish(released)` inside.
+
+        Arguments, and what is refused, are those of `reserve`.
+        """
         return self.reserve(name, mechanism, again=again).commit()
 
     def spends(
@@ -213,8 +216,19 @@ class OpenLedger:
     def histogram(
         self, name: str, values: Any, *, levels: Sequence[Any], epsilon: float, again: bool = False
     ) -> dict[Any, float]:
-        """How many values are each of the levels, which are declared, with noise. A value that is
-        none of them counts nowhere. All levels together cost epsilon, for a record is in one."""
+        """How many values are each of the levels, with noise. All levels together cost epsilon, for
+        a record is in one.
+
+        Args:
+            name: What the spend is called in the ledger.
+            values: One of each record. A value that is none of the levels counts nowhere.
+            levels: Declared, never read off the data.
+            epsilon: What it costs at the lineage's delta.
+            again: Whether to pay once more under a name that was used.
+
+        Returns:
+            A count for each level. It may be below 0, and no whole number.
+        """
         exact = statistics.counts_of_levels(values, levels)
         result = self._release_statistic(name, *exact, epsilon, again)
         return dict(zip(levels, result.tolist(), strict=True))
@@ -331,7 +345,11 @@ class OpenLedger:
 
     def stop_when_spent(self, mechanism: Mechanism) -> Callable[[Any, Any], None]:
         """A callback for Optuna's `study.optimize`: ends the search when no other trial of this
-        cost fits. What the final training needs is reserved before."""
+        cost fits. Reserve what the final training needs before.
+
+        Args:
+            mechanism: What one trial does to data.
+        """
 
         def callback(study: Any, _: Any) -> None:
             if not self.affords(mechanism):
@@ -340,7 +358,8 @@ class OpenLedger:
         return callback
 
     def released(self, name: str) -> str | None:
-        """The digest of what a spend released; None while it has not."""
+        """The digest of what a spend released last, in hex of 64 digits; None while it has released
+        nothing."""
         with self._lock:
             charges = book.load(self._ledger).charges_for(_question(name))
         return next((one.output for one in reversed(charges) if one.status == "DONE"), None)
@@ -368,14 +387,22 @@ class OpenLedger:
         )
 
     def statement(self) -> str:
-        """Write privacy.json and privacy.md into `results`, with a record of each spend, and return
-        the page. `dpladder verify RESULTS` recomputes them."""
+        """Write privacy.json and privacy.md into `results`, with a record of each spend.
+
+        `dpladder verify RESULTS` recomputes them.
+
+        Returns:
+            The page.
+
+        Raises:
+            Refused: the folder holds another lineage's statement, or a run's.
+        """
         self._refuse_fork()
         with self._lock:
             return write_statement(self._ledger, self.results)
 
     def verify(self) -> list[str]:
-        """Every problem of the ledger, and of the statement where there is one, by name; none if
+        """Every problem of the ledger, and of the statement where there is one, in words; none if
         all is as it was."""
         with self._lock:
             problems = book.verify(self._ledger, anchors_in(self.results))
@@ -391,6 +418,7 @@ class OpenLedger:
         )
 
     def _item(self, name: str, mechanism: Mechanism) -> Item:
+        """What is asked of the ledger: the spend's name and its events."""
         terms = self._terms
         delta0 = booking.delta0_of(terms.delta, booking.TRIAL, terms.share)
         where = Partition(terms.split_rule)
@@ -401,9 +429,12 @@ class OpenLedger:
         return Item(Job(OWN_CODE, name), _question(name), spends)
 
     def _anchor(self) -> None:
+        """Note in `results` where the ledger stands, so that one that is put back in time is
+        seen."""
         anchors.save_anchors(self.results, [book.head(self._ledger)])
 
     def _refuse_fork(self) -> None:
+        """Refuse in a fork: its threads' lock and its view of the books are copies."""
         if os.getpid() != self._process:
             raise Refused(
                 "this Ledger was opened by another process, of which this is a fork. Open it here."

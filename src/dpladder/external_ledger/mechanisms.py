@@ -51,8 +51,13 @@ KNOWN = (
 
 @dataclass(frozen=True)
 class Steps:
-    """`count` steps of DP-SGD, as Opacus counts them: Poisson samples, and noise over the clipping
-    norm."""
+    """Steps of DP-SGD, as Opacus counts them.
+
+    Attributes:
+        noise_multiplier: noise over the clipping norm, whatever the relation.
+        sample_rate: of Poisson samples; 1 where there are none.
+        count: how many steps.
+    """
 
     noise_multiplier: float
     sample_rate: float
@@ -62,8 +67,8 @@ class Steps:
 def events_of(mechanism: Mechanism, relation: Relation, delta0: float) -> tuple[Event, ...]:
     """The events that a spend is charged.
 
-    Those that are Gaussian only nearly, samples and zCDP, are composed among themselves and booked
-    at `delta0`; everything else has an entry of its own.
+    Samples and zCDP are Gaussian only nearly. They are composed among themselves and booked at
+    `delta0`; everything else has an entry of its own.
 
     Args:
         mechanism: a DpEvent, an Opacus accountant, its history, or a list of these.
@@ -102,6 +107,7 @@ def steps_of(events: Sequence[Event], relation: Relation) -> list[Steps]:
 
 
 def _events(mechanism: Mechanism, relation: Relation) -> Iterator[Counted]:
+    """The events of a mechanism in any of the forms that are taken."""
     match getattr(mechanism, "history", mechanism):
         case (int() | float() as multiplier, int() | float() as rate, int() as count):
             inner = Gaussian(
@@ -116,6 +122,12 @@ def _events(mechanism: Mechanism, relation: Relation) -> Iterator[Counted]:
 
 
 def _counted_events(mechanism: Any, relation: Relation) -> Iterator[Counted]:
+    """The events of a DpEvent, by its kind.
+
+    A discrete Laplace with P(x) ~ exp(-a |x|) costs a times how far one record moves the sum. A
+    randomised response that answers with one of k buckets at random, with probability p, costs
+    log(1 + (1 - p) k / p).
+    """
     moved = _sensitivity_factor(relation)
     match _kind(mechanism):
         case "NoOp":
@@ -175,10 +187,12 @@ def _sampled_events(rate: float, inside: tuple[Counted, ...]) -> Iterator[Counte
 
 
 def _maybe_sampled(rate: float, inner: Event) -> Event:
+    """An event on a Poisson sample; the event itself where everybody is in it."""
     return inner if rate == 1.0 else Sampled(rate, inner)
 
 
 def _kind(mechanism: Any) -> str:
+    """The name of a DpEvent's kind, without what all of them end in."""
     from dp_accounting import dp_event
 
     if not isinstance(mechanism, dp_event.DpEvent):
@@ -191,6 +205,8 @@ def _kind(mechanism: Any) -> str:
 
 
 def _sensitivity_factor(relation: Relation) -> float:
+    """How far the relation moves a sum, over what one record adds: 2 where a record leaves and
+    another comes."""
     return 2.0 if relation == "replace_one" else 1.0
 
 

@@ -14,8 +14,15 @@ from dpladder.privacy.statement.records import file_digest
 
 
 def digest(released: Any) -> str:
-    """SHA-256 of bytes, files (as paths), numbers, text, arrays and tensors, a module's weights,
-    and nestings of these."""
+    """SHA-256 of what was released, in hex of 64 digits.
+
+    Args:
+        released: bytes, files (as paths), numbers, text, arrays and tensors, a module's weights,
+            and nestings of these.
+
+    Raises:
+        BadInput: it is something else.
+    """
     return hashlib.sha256(encode(_to_bytes(released))).hexdigest()
 
 

@@ -29,7 +29,18 @@ RECORDS = "own"
 
 
 def write_statement(ledger: Ledger, results: Path) -> str:
-    """Write each spend's record, privacy.json and privacy.md into `results`; return the page."""
+    """Write each spend's record, privacy.json and privacy.md into `results`.
+
+    Args:
+        ledger: of the lineage.
+        results: a public folder, of this lineage alone.
+
+    Returns:
+        The page.
+
+    Raises:
+        Refused: the folder holds another lineage's statement, or a run's.
+    """
     state = book.load(ledger)
     _check_folder(ledger, results)
     try:
@@ -85,4 +96,5 @@ def _check_folder(ledger: Ledger, results: Path) -> None:
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a public document, whole or not at all."""
     replace(path, (json.dumps(document, indent=2, allow_nan=False) + "\n").encode(), mode=0o666)

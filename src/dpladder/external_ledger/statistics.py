@@ -54,7 +54,11 @@ def scaled_sum_and_count(values: Any, bounds: tuple[float, float]) -> tuple[Floa
 
 
 def mean_of(noised: Floats, bounds: tuple[float, float]) -> float:
-    """The mean within bounds from a noised sum and count of `scaled_sum_and_count`."""
+    """The mean within bounds from a noised sum and count of `scaled_sum_and_count`:
+    post-processing.
+
+    A count below 1 is taken for 1, for noise may bring it to 0.
+    """
     low, high = bounds
     share = noised[0] / max(noised[1], 1.0)
     return float(np.clip((low + high) / 2.0 + share * (high - low) / 2.0, low, high))
@@ -95,12 +99,13 @@ def _quantile(tree: Floats, share: float, low: float, high: float) -> float:
 
 
 def numbers(values: Any) -> Floats:
-    """Those that are numbers. Infinite ones are cut to bounds later."""
+    """Those of the values that are numbers, float64. Infinite ones are cut to bounds later."""
     as_numbers = np.array([_number(value) for value in values], np.float64)
     return as_numbers[~np.isnan(as_numbers)]
 
 
 def _number(value: Any) -> float:
+    """A value as a number; NaN of what is none."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -108,6 +113,7 @@ def _number(value: Any) -> float:
 
 
 def _is_missing(value: Any) -> bool:
+    """Whether a value is not there: None, NaN, or what pandas writes there."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas' NA

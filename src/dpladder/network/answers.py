@@ -1,5 +1,7 @@
-"""Where in a text an answer stands: what is kept of a question with its context, what a network's
-loss on it is, and when it is right.
+"""Where in a text an answer stands.
+
+This says what is kept of a question with its context, what a network's loss on it is, and when it
+is right.
 
 A record is a row of two channels: its tokens, as stack.py keeps them, and a mark for each. Bits of
 a mark say whether a token is the context's, and of which answers it is the first or the last one.
@@ -23,16 +25,24 @@ LONGEST = 30  # tokens of an answer that a model may give, as SQuAD's own baseli
 
 
 def rows_of(tokens: Tensor, mask: Tensor, marks: Tensor) -> Tensor:
-    """From tokens, which of them are the text's, and their marks, to rows (records, tokens, 2)."""
+    """From tokens, which of them are the text's, and their marks, to rows (records, tokens, 2).
+
+    Args:
+        tokens: (records, tokens), their numbers in the vocabulary.
+        mask: (records, tokens), above 0 where a token is the text's.
+        marks: (records, tokens), as `answer_marks` makes them.
+    """
     return torch.stack([rows_of_tokens(tokens, mask), marks.int()], dim=2)
 
 
 def _channel(rows: Tensor, place: int) -> Tensor:
+    """One channel of rows that may be flattened: (records, tokens)."""
     return rows.reshape(len(rows), -1, CHANNELS)[..., place]
 
 
 def token_vectors(reading: Reading) -> Callable[[nn.Module, Tensor], Tensor]:
-    """From a network and rows to a vector for each token, by the tokens alone."""
+    """From a network and rows to a vector for each token, by the tokens alone: (records, tokens,
+    width)."""
 
     def read(network: nn.Module, rows: Tensor) -> Tensor:
         vectors: Tensor = reading(network, _channel(rows, 0))[0].last_hidden_state
@@ -42,6 +52,7 @@ def token_vectors(reading: Reading) -> Callable[[nn.Module, Tensor], Tensor]:
 
 
 def _marks(rows: Tensor) -> Tensor:
+    """The marks of rows, as whole numbers: (records, tokens)."""
     return _channel(rows, 1).long()
 
 
@@ -51,9 +62,15 @@ def _allowed_tokens(marks: Tensor) -> Tensor:
 
 
 def losses(logits: Tensor, rows: Tensor) -> Tensor:
-    """Of each record, the mean of two cross-entropies over the tokens that an answer may start or
-    end at. They are of where its first answer starts, and where it ends. `logits`: (records,
-    tokens, 2)."""
+    """The loss of each record, in nats: (records,).
+
+    It is the mean of two cross-entropies over the tokens that an answer may start or end at. They
+    are of where its first answer starts, and where it ends.
+
+    Args:
+        logits: (records, tokens, 2).
+        rows: (records, tokens, 2), or flattened.
+    """
     marks = _marks(rows)
     allowed = logits.masked_fill(~_allowed_tokens(marks)[..., None], -torch.inf)
     ends = [
@@ -65,7 +82,14 @@ def losses(logits: Tensor, rows: Tensor) -> Tensor:
 
 def right(logits: Tensor, rows: Tensor) -> Tensor:
     """Of each record, 1 where the best pair of a first and a last token is one of its answers, and
-    else 0. A pair lies within the context and has so many tokens at most, or it is no answer."""
+    else 0.
+
+    A pair lies within the context and has LONGEST tokens at most, or it is no answer.
+
+    Args:
+        logits: (records, tokens, 2).
+        rows: (records, tokens, 2), or flattened.
+    """
     starts, stops = _marks(rows).gather(1, best(logits, rows)).unbind(dim=1)
     is_right = torch.zeros_like(starts, dtype=torch.bool)
     for answer in range(MOST_ANSWERS):
@@ -74,8 +98,13 @@ def right(logits: Tensor, rows: Tensor) -> Tensor:
 
 
 def best(logits: Tensor, rows: Tensor) -> Tensor:
-    """Of each record, the first and last token of the answer that the network gives; both are 0
-    where it gives none."""
+    """Of each record, the first and last token of the answer that the network gives: (records, 2).
+    Both are 0 where it gives none.
+
+    Args:
+        logits: (records, tokens, 2).
+        rows: (records, tokens, 2), or flattened.
+    """
     context = _marks(rows) & IN_CONTEXT > 0
     tokens = context.shape[1]
     clean = logits.nan_to_num()
@@ -90,7 +119,14 @@ def best(logits: Tensor, rows: Tensor) -> Tensor:
 
 def random_questions(words: int, tokens: int, count: int, random: torch.Generator) -> Tensor:
     """Public random questions with contexts, as rows: each context is the latter half of a random
-    text, and the answer some of its tokens."""
+    text, and the answer some of its tokens.
+
+    Args:
+        words: of the vocabulary.
+        tokens: of a row.
+        count: of records.
+        random: a public generator.
+    """
     texts, mask = probes(words, tokens, count, random)
     length = mask.sum(dim=1)
     first = length // 2

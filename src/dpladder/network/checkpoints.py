@@ -35,6 +35,10 @@ def load_checkpoint(name: str, state: Mapping[str, Any], origin: str) -> Any:
         name: of timm's network.
         state: the checkpoint, read without running code.
         origin: where it is from, for messages.
+
+    Raises:
+        BadInput: no reading of the checkpoint fits the network, more than one does, or a weight is
+            not finite.
     """
     import timm
 
@@ -62,7 +66,12 @@ def load_checkpoint(name: str, state: Mapping[str, Any], origin: str) -> Any:
 
 
 def read_state(path: Path) -> Mapping[str, Any]:
-    """A checkpoint's tensors. Never its code: pickled objects are refused."""
+    """A checkpoint's tensors. Never its code: pickled objects are refused, for unpickling one may
+    run anything.
+
+    Raises:
+        BadInput: there is no such file, it has another suffix, or it holds more than tensors.
+    """
     from timm.models import load_state_dict
 
     if path.suffix not in SUFFIXES:
@@ -111,6 +120,7 @@ def _head_prefixes(model: Any) -> tuple[str, ...]:
 
 
 def _fits(state: Mapping[str, Any], wanted: Mapping[str, Any], heads: tuple[str, ...]) -> bool:
+    """Whether tensors are all of a network, and nothing else but heads."""
     fits = all(_is_same_shape(state, key, tensor) for key, tensor in wanted.items())
     return fits and all(key in wanted or HEADS.match(key) or key.startswith(heads) for key in state)
 
@@ -127,10 +137,12 @@ def _is_same_shape(state: Mapping[str, Any], key: str, wanted: Any) -> bool:
 
 
 def _body(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The tensors that the network has, without heads."""
     return {key: state[key] for key in wanted if key in state}
 
 
 def _strip_prefix(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The tensors below a prefix, under the names that they have there."""
     return {
         key.removeprefix(prefix): tensor for key, tensor in state.items() if key.startswith(prefix)
     }

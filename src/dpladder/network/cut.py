@@ -37,19 +37,26 @@ class Tracer(fx.Tracer):
         self.outputs: dict[str, Any] = {}
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        """Whether a module stays one step of the graph: one that owns weights does."""
         owns = next(m.parameters(recurse=False), None) is not None
         return (
             owns or isinstance(m, self.opaque) or super().is_leaf_module(m, module_qualified_name)
         )
 
     def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
+        """Note what the module puts out, by its name."""
         output = super().call_module(m, forward, args, kwargs)
         self.outputs[self.path_of_module(m)] = output
         return output
 
 
 class Pixels(nn.Module):
-    """From 8-bit pixels, as they are kept, to what a network takes."""
+    """From 8-bit pixels, as they are kept, to what a network takes.
+
+    Args:
+        mean: of each of three channels.
+        spread: the deviation of each.
+    """
 
     mean: Tensor
     spread: Tensor
@@ -60,17 +67,35 @@ class Pixels(nn.Module):
         self.register_buffer("spread", torch.tensor(spread).view(3, 1, 1), persistent=False)
 
     def forward(self, pixels: Tensor) -> Tensor:
+        """Images (records, 3, height, width), of pixels (records, height, width, 3)."""
         return (pixels.permute(0, 3, 1, 2) / 255 - self.mean) / self.spread
 
 
 def lower_part(model: nn.Module, until: str) -> nn.Module:
-    """From images to activations at the cut."""
+    """From images to activations at the cut.
+
+    Args:
+        model: a network for images, in evaluation mode.
+        until: the last layer below the cut.
+
+    Raises:
+        BadInput: the network cannot be traced, or has no such layer.
+    """
     graph, cut = _trace_to_cut(model, until)
     return _part(model, graph, cut)
 
 
 def upper_part(model: nn.Module, until: str) -> nn.Module:
-    """From activations at the cut to pooled features."""
+    """From activations at the cut to pooled features.
+
+    Args:
+        model: a network for images, in evaluation mode.
+        until: the last layer below the cut.
+
+    Raises:
+        BadInput: the network cannot be traced, has no such layer, or goes past it on another way
+            too.
+    """
     graph, cut = _trace_to_cut(model, until)
     (last,) = next(node for node in graph.nodes if node.op == "output").all_input_nodes
     try:
@@ -84,7 +109,11 @@ def upper_part(model: nn.Module, until: str) -> nn.Module:
 
 def check_cut(features: Features) -> None:
     """Refuse a cut that this network has not, before anything is read for it. An image network's
-    weights do not matter here."""
+    weights do not matter here.
+
+    Raises:
+        BadInput: there is no such cut.
+    """
     if features.takes == "texts":
         upper_of(text_network_of(features))
     elif features.until not in (None, INPUT):
@@ -119,6 +148,7 @@ def _ancestors_of(last: fx.Node, ends: set[fx.Node | None]) -> set[fx.Node]:
 
 
 def _trace_to_cut(model: nn.Module, until: str) -> tuple[fx.Graph, fx.Node]:
+    """The network as a graph, and the node that the layer puts out."""
     tracer = Tracer()
     try:
         graph = tracer.trace(model, _defaults(model))
@@ -174,7 +204,7 @@ def network_of(name: str, until: str, image_size: int, weights: str = "random") 
 
 
 def text_network_of(features: Features) -> Network:
-    """The same of a network for texts."""
+    """A network for texts and its cut, by the config's section; its weights are loaded."""
     model, _ = language_model_of(features)
     until = str(features.until)
     with torch.no_grad():
@@ -192,11 +222,16 @@ def _call_network(network: nn.Module, activations: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Upper:
-    """What lies above a cut, in evaluation mode: `enter` gives flattened activations their shape,
-    `network` makes pooled features of them when `read` calls it, `width` of each; or a language
-    model, and `read` tells its losses. Its weights have the public network's names; `last_block`
-    names those of the last block and of what follows it. `draw` makes public random records, by a
-    generator and how many."""
+    """What lies above a cut, in evaluation mode. Its weights have the public network's names.
+
+    Attributes:
+        enter: gives flattened activations their shape.
+        network: makes pooled features of them when `read` calls it; or it is a language model.
+        width: of these features; 0 of a language model.
+        last_block: names of the weights of the last block, and of what follows it.
+        draw: makes public random records, by a generator and how many.
+        read: calls the network; of a language model it tells the losses.
+    """
 
     enter: nn.Module
     network: nn.Module
@@ -207,11 +242,13 @@ class Upper:
 
 
 def identity_network(width: int) -> Upper:
-    """Nothing of a network: its features are all there is."""
+    """Nothing of a network: features of this width are all there is."""
     return Upper(nn.Identity(), nn.Identity(), width, frozenset(), _evenly(width))
 
 
 def _evenly(size: int) -> Callable[[torch.Generator, int], Tensor]:
+    """Public random records whose numbers lie evenly between 0 and 1."""
+
     def draw(random: torch.Generator, count: int) -> Tensor:
         return torch.rand(count, size, generator=random)
 
@@ -220,7 +257,12 @@ def _evenly(size: int) -> Callable[[torch.Generator, int], Tensor]:
 
 @cache
 def upper_of(network: Network) -> Upper:
-    """Built once in a process, and never changed: whoever trains it copies it."""
+    """What lies above a network's cut. Built once in a process, and never changed: whoever trains
+    it copies it.
+
+    Raises:
+        Refused: the weights at hand are not those that features were made with.
+    """
     return _cut_image_network(network) if network.pooling is None else _cut_text_network(network)
 
 
@@ -290,7 +332,8 @@ def _check_weights(module: nn.Module, network: Network) -> None:
 
 
 def last_block(model: Any) -> frozenset[str]:
-    """As timm groups a network's layers: from the last group on that holds a matrix."""
+    """The names of the weights of the last block, as timm groups a network's layers: from the last
+    group on that holds a matrix."""
     from timm.models import group_parameters
 
     groups = group_parameters(model, model.group_matcher(coarse=False))

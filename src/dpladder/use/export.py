@@ -1,8 +1,8 @@
 """A model as a folder that needs no dpladder: tensors, a plain torch module, and a model card.
 
 A network for texts lies in it as transformers keeps networks, with what was trained in its tensors
-and its tokenizer beside them: a classifier's in the folder `network`, where `model.py` finds it;
-and a language model is such a folder itself.
+and its tokenizer beside them. A classifier's lies in the folder `network`, where `model.py` finds
+it. A language model is such a folder itself.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def export(model: Model, folder: Path, form: Form) -> None:
             reads; for ONNX, with the whole as one graph.
 
     Raises:
-        BadInput: the model finds answers, which no form holds, or the folder is not empty.
+        BadInput: the model finds answers, which no form holds, or the folder is not empty. For
+            ONNX, a package is missing, or torch cannot write the network as one graph.
     """
     if model.answers:
         raise BadInput(
@@ -61,6 +62,7 @@ def export(model: Model, folder: Path, form: Form) -> None:
 
 
 def _write_classifier(model: Model, folder: Path, form: Form) -> None:
+    """Write tensors, config.json and model.py; for ONNX the graph beside them."""
     from safetensors.torch import save_file
 
     state = _head(model)
@@ -84,6 +86,7 @@ def _write_classifier(model: Model, folder: Path, form: Form) -> None:
 
 
 def _write_language_model(model: Model, folder: Path, form: Form) -> None:
+    """Write a folder as transformers keeps language models; for ONNX the graph beside it."""
     network, _ = load_language_model(model)
     network.config.use_cache = True  # of what came before, while it writes
     _save(network, transformers_tokenizer(model.features.model), folder)
@@ -99,10 +102,14 @@ def _save(network: Any, tokenizer: Any, folder: Path) -> None:
 
 
 def _write_graph_of_classifier(folder: Path) -> None:
-    """`inputs` of any number, as `read` of model.py makes them, or rows of features; `input_ids`
-    and `attention_mask` of texts; `logits` of each, or of the one person whose records they are,
-    where people are what it was trained on. graph.py beside it prepares records without torch,
-    where it can do what timm does with images."""
+    """Write a classifier as one graph, model.onnx.
+
+    It takes `inputs` of any number, as `read` of model.py makes them, or rows of features. Of texts
+    it takes `input_ids` and `attention_mask`. It gives `logits` of each record. Where people are
+    what it was trained on, it gives those of the one person whose records they are.
+
+    graph.py beside it prepares records without torch, where it can do what timm does with images.
+    """
     import torch
     from PIL import Image
 
@@ -126,6 +133,7 @@ def _write_graph_of_classifier(folder: Path) -> None:
 
 
 def _person_module(classifier: standalone.Classifier) -> nn.Module:
+    """The classifier as a module that takes all that it is given for one person's."""
     from torch import nn
 
     class Person(nn.Module):
@@ -176,7 +184,17 @@ def _write_graph_of_language_model(network: Any, folder: Path) -> None:
 def _write_graph(
     module: nn.Module, inputs: dict[str, Tensor], folder: Path, lengths: bool = False
 ) -> None:
-    """`lengths`: whether the second axis may be of any length too."""
+    """Write a module as model.onnx.
+
+    Args:
+        module: what is traced.
+        inputs: two records each, by the names that the graph will have for them.
+        folder: of the export.
+        lengths: whether the second axis may be of any length too.
+
+    Raises:
+        BadInput: torch cannot write it for any number of records.
+    """
     import torch
 
     axes = {0: torch.export.Dim("records"), **({1: torch.export.Dim("tokens")} if lengths else {})}
@@ -213,6 +231,8 @@ def _architecture(name: str) -> str:
 
 
 def _config(model: Model) -> dict[str, Any]:
+    """What model.py has to know beside the tensors: how records become features, and which classes
+    there are."""
     features, network = model.features, model.network
     images, depths = features.takes == "images", model.map.depths
     layers = [LAST] if depths is None else [*depths.names]
@@ -267,6 +287,8 @@ def _network(model: Model) -> dict[str, Tensor]:
 
 
 def _merged_weights(model: Model) -> dict[str, Tensor]:
+    """The tensors that were trained, under the public network's names; none where only a head
+    was."""
     if model.tuned is None:
         return {}
     from dpladder.learn.finetune.parts import merged_tensors

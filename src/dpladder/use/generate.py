@@ -28,8 +28,15 @@ FREE = (
 
 @dataclass(frozen=True)
 class Writing:
-    """`tokens`: written after the prompt, at most. `temperature`: 0 takes the likeliest token each
-    time. `seed`: public."""
+    """How texts are written.
+
+    Attributes:
+        tokens: written after the prompt, at most.
+        samples: how many texts.
+        temperature: 0 takes the likeliest token each time; 1 draws by the model's own
+            probabilities.
+        seed: public.
+    """
 
     tokens: int = 40
     samples: int = 1
@@ -38,7 +45,11 @@ class Writing:
 
 
 def load_language_model(model: Model) -> tuple[Any, Any]:
-    """The whole network as it was left, adapters merged, and its tokenizer."""
+    """The whole network as it was left, adapters merged, and its tokenizer.
+
+    Raises:
+        BadInput: the model is no language model, or the public network at hand is another one.
+    """
     from dpladder.learn.finetune.parts import merged_tensors
 
     if model.tuned is None or not model.speaks:
@@ -59,13 +70,21 @@ def load_language_model(model: Model) -> tuple[Any, Any]:
 
 
 def samples(model: Model, prompt: str, writing: Writing) -> list[str]:
-    """Continuations of a prompt, each with the prompt itself. They are drawn by a seed that
-    everybody may know: a model that is released needs no secret.
+    """Continuations of a prompt, each with the prompt itself.
+
+    They are drawn by a seed that everybody may know: a model that is released needs no secret. It
+    is post-processing, and free.
 
     Args:
         model: a language model.
         prompt: one token of the model's at least.
         writing: how many, how long, how freely, and the seed.
+
+    Returns:
+        A text for each sample.
+
+    Raises:
+        BadInput: the prompt holds no token, or the model is no language model.
     """
     import torch
 
@@ -94,6 +113,7 @@ def samples(model: Model, prompt: str, writing: Writing) -> list[str]:
 
 
 def _sample_next(logits: Tensor, temperature: float, random: torch.Generator) -> Tensor:
+    """The next token of each text, by its logits (texts, words)."""
     import torch
 
     if temperature == 0.0:

@@ -21,8 +21,16 @@ from numpy.typing import NDArray
 
 
 def classify(folder: str | Path, records: Sequence[Any]) -> list[dict[str, float]]:
-    """The probability of each class, for each image, by its path or opened by Pillow; each text; or
-    each row of numbers, of a table raw rows. Findings are told each by itself."""
+    """The probability of each class, by its name, for each record.
+
+    Args:
+        folder: of the export, with config.json and model.onnx.
+        records: images, by their paths or opened by Pillow; texts; or rows of numbers, of a table
+            raw rows.
+
+    Returns:
+        A mapping for each record. Findings are told each by itself, so theirs need not add up to 1.
+    """
     config, odds = _open_graph(Path(folder))
     # a graph of people takes whatever it is given as one person's
     groups = [[record] for record in records] if config["pooled"] else [records]
@@ -30,8 +38,16 @@ def classify(folder: str | Path, records: Sequence[Any]) -> list[dict[str, float
 
 
 def together(folder: str | Path, records: Sequence[Any]) -> dict[str, float]:
-    """The same of one person by all of their records, where people are what it was trained on.
-    Leave out what cannot be read."""
+    """The probability of each class for one person, by all of their records, where people are what
+    it was trained on.
+
+    Args:
+        folder: of the export.
+        records: as `classify` takes them. Leave out what cannot be read.
+
+    Raises:
+        ValueError: the model was trained on records, not on people.
+    """
     config, odds = _open_graph(Path(folder))
     if not config["pooled"]:
         raise ValueError("this model was trained on records, not on people: use classify")
@@ -60,19 +76,21 @@ def _open_graph(
 
 
 def _rows(_: Path, config: dict[str, Any], records: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    """Rows of features, or of a table, as the graph takes them."""
     rows = rows_of(config["columns"], records) if config["columns"] else records
     return {"inputs": np.asarray(rows, np.float32)}
 
 
 # model.py has the same function: either file works by itself.
 def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
-    """Rows of a table as training prepared them: numbers cut at their range and scaled to -1 to 1,
-    and for each level of a column of words 1 or 0.
+    """Rows of a table as training prepared them.
+
+    Numbers are cut at their range and scaled to -1 to 1. Each level of a column of words is 1 or 0.
 
     Args:
         columns: as config.json lists them, in training's order.
-        records: a DataFrame, or for each record a value by each column's name, or all its values
-            in that order.
+        records: a DataFrame, or for each record a value by each column's name, or all its values in
+            that order.
     """
     table = records.to_dict("records") if hasattr(records, "to_dict") else records
     return [
@@ -81,6 +99,7 @@ def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
 
 
 def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
+    """The numbers of one cell, as its column was declared."""
     spec: dict[str, Any] = {"name": column} if isinstance(column, str) else column
     name = spec["name"]
     if isinstance(row, Mapping):
@@ -111,6 +130,7 @@ def _level(value: Any) -> str:
 
 
 def _images(_: Path, config: dict[str, Any], records: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    """Images as the graph takes them: (records, 3, height, width)."""
     return {"inputs": np.stack([pixels(image, **config["pixels"]) for image in records])}
 
 
@@ -121,7 +141,16 @@ FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 def pixels(
     image: Any, resize: int, filter: str, crop: Sequence[int], mean: Any, std: Any
 ) -> NDArray[np.float32]:
-    """The middle of an image whose shorter side is `resize`, in units of the network's own."""
+    """The middle of an image whose shorter side is `resize`, in units of the network's own: float32
+    (3, height, width).
+
+    Args:
+        image: a path, or an image opened by Pillow.
+        resize: the shorter side, in pixels.
+        filter: by which Pillow resizes.
+        crop: height and width of the middle, in pixels.
+        mean, std: of each channel, which is scaled to 0 to 1 before.
+    """
     from PIL import Image, ImageOps
 
     opened = Image.open(image, formats=FORMATS) if isinstance(image, str | Path) else image
@@ -137,6 +166,7 @@ def pixels(
 
 
 def _texts(place: Path, _: dict[str, Any], records: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    """Texts as the graph takes them, each at the one length that the tokenizer fills up to."""
     from tokenizers import Tokenizer
 
     cut = Tokenizer.from_file(str(place / "network" / "tokenizer.json"))

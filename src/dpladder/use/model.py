@@ -60,10 +60,12 @@ class Predictions:
     """What a model says of records, a row each; of pooled users, a row for each user.
 
     Attributes:
+        classes: in the order of the columns.
         probabilities: (rows, classes); nan where a record cannot be read.
         problems: what is wrong with a record, or nothing.
         findings: whether each class is told by itself.
-        ids: the records' own ids, or whom each row is about.
+        ids: the records' own ids; None where they have none.
+        users: whom each row is about; None where rows are records.
     """
 
     classes: tuple[str, ...]
@@ -145,7 +147,11 @@ class Model:
         return sigmoid_bias(len(self.classes)) if self.findings else 0.0
 
     def public_language_model(self) -> tuple[Any, Any]:
-        """The public network that it was trained from, as it was, and its tokenizer."""
+        """The public network that it was trained from, as it was, and its tokenizer.
+
+        Raises:
+            BadInput: the network or the tokenizer at hand is another one.
+        """
         from dpladder.network.language import language_model_of, tokenizer_digest
 
         network, tokenizer = language_model_of(self.features)
@@ -172,6 +178,9 @@ class Model:
 
         Returns:
             Probabilities of shape (records or users, classes), with ids and problems.
+
+        Raises:
+            BadInput: the model names no classes, or takes other inputs than these.
         """
         if self.speaks or self.answers:
             notes = (
@@ -205,6 +214,9 @@ class Model:
         Returns:
             A text for each pair; empty where the model finds none, None where it cannot read the
             two.
+
+        Raises:
+            BadInput: the model finds no answers.
         """
         if self.tuned is None or not self.answers:
             raise BadInput(
@@ -241,8 +253,8 @@ class Model:
 
     @cached_property
     def tuned(self) -> tuple[Tuning, Constants] | None:
-        """How a part of the network itself was trained, if one was: its weights are told as
-        differences then."""
+        """How a part of the network itself was trained, if one was: its section in the config, and
+        public sizes. Its weights are told as differences then."""
         cut = public_network_of(self.network, self.features.weights)
         if cut is None:
             return None
@@ -251,11 +263,12 @@ class Model:
         return learner, Constants(1, len(self.classes), self.network["width"], network=cut)
 
     def preprocess(self, inputs: Inputs) -> NDArray[np.float32]:
-        """Records as the head sees them: features, less the mean, at the public length."""
+        """Records as the head sees them: features, less the mean, at the public length. float32
+        (records, width)."""
         return self.map(self._rows(self._source(inputs))[0])
 
     def predict_file(self, path: Path) -> tuple[Source, Predictions]:
-        """The same for a file or folder, with the source that names its records."""
+        """What the model says of a file or folder, with the source that names its records."""
         source = self._source(path)
         return source, self.predict(source)
 
@@ -284,6 +297,7 @@ class Model:
         return np.concatenate(rows), [WORDS.get(Check(check)) for check in np.concatenate(checks)]
 
     def _encoder(self, source: Source) -> Encoder:
+        """What makes features of these records, or an error where the model takes other ones."""
         if self.features.model != "none":
             source_kind = source.kind if source.kind in ("features", "texts") else "images"
             if source_kind != self.features.takes:
@@ -305,6 +319,7 @@ class Model:
 
     @cached_property
     def _network(self) -> Encoder:
+        """The public network, which must be the one that the model was trained with."""
         kind: Files = "texts" if self.features.takes == "texts" else "files"
         network = encoder(self.features, Source(kind, bytes, ()), self.threads)
         for what in ("weights", "tokenizer"):
@@ -337,6 +352,7 @@ class Model:
         return matrix_of(columns, lambda name: frame[name].to_list())
 
     def _source(self, inputs: Inputs) -> Source:
+        """Whatever is given as a source of records without labels."""
         if isinstance(inputs, Source):
             return inputs
         if isinstance(inputs, str | Path):
@@ -424,8 +440,8 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
         threads: CPU threads; by default one for each core.
 
     Raises:
-        BadInput: where the file holds no final model.
-        Refused: where a statement beside it is about other bytes.
+        BadInput: the file holds no final model, or its network is not here.
+        Refused: a statement beside it is about other bytes (contract 21).
     """
     file = Path(path)
     weights, mean, facts = files.load_with_mean(file)
@@ -518,6 +534,7 @@ def _refuse_changed_files(statement: Statement, results: Path, place: str) -> No
 
 
 def _models(statement: Statement, results: Path, file: Path) -> Iterator[Mapping[str, Any]]:
+    """What the statement says of the models whose bytes are this very file's."""
     for lineage, dataset in statement.datasets.items():
         for place, model in dataset.artifacts.items():
             if (results.parent / place).resolve() == file.resolve():

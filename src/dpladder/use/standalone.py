@@ -25,8 +25,16 @@ FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 
 
 class Classifier(nn.Module):
-    """Of rows of features: the map that they went through, and the head that was trained with
-    noise."""
+    """A classifier of rows of features: the map that they went through, and the head that was
+    trained with noise.
+
+    Attributes:
+        config: of config.json.
+        network: the public one; nothing where records are features.
+        transform: from an image to what the network takes; None elsewhere.
+        mean: that features lose.
+        head: matrices, with ReLU between them. A column more than a matrix's inputs is a bias.
+    """
 
     mean: Tensor
 
@@ -48,11 +56,12 @@ class Classifier(nn.Module):
         """The public network, where there is one."""
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        """Logits of what `read` makes of records."""
+        """Logits of what `read` makes of records: float64 (records, classes)."""
         x = self.features(*inputs).double()
         return self._add_bias(x if self.config["until"] else self._mapped(self._round_features(x)))
 
     def _add_bias(self, x: Tensor) -> Tensor:
+        """Logits by the head, layer upon layer, and what training added to each."""
         for depth, layer in enumerate(self.head):
             x = x.relu() if depth else x
             width = x.shape[-1]
@@ -61,6 +70,7 @@ class Classifier(nn.Module):
         return x + self.config["bias"]
 
     def features(self, *inputs: Tensor) -> Tensor:
+        """What the network makes of records: (records, width)."""
         values: Tensor = self.network(*inputs)
         return values
 
@@ -85,6 +95,8 @@ class Classifier(nn.Module):
         return torch.cat(scaled, dim=-1)
 
     def _mapped(self, x: Tensor) -> Tensor:
+        """Features as the head met them in training: at one length, less the mean, with a constant
+        feature in its place."""
         config = self.config
         if config["each"] is not None:
             x = self._scale_depths(x, config["each"])
@@ -102,14 +114,26 @@ class Classifier(nn.Module):
 
     @torch.inference_mode()
     def classify(self, records: Sequence[Any]) -> list[dict[str, float]]:
-        """The probability of each class, for each image, by its path or opened by Pillow; each
-        text; or each row of numbers, of a table raw rows. Findings are told each by itself."""
+        """The probability of each class, by its name, for each record.
+
+        Args:
+            records: images, by their paths or opened by Pillow; texts; or rows of numbers, of a
+                table raw rows.
+
+        Returns:
+            A mapping for each record. Findings are told each by itself, so theirs need not add up
+            to 1.
+        """
         return self._odds(self.logits(records))
 
     @torch.inference_mode()
     def together(self, records: Sequence[Any]) -> dict[str, float]:
-        """The same of one person by all of their records, where people are what it was trained
-        on. Leave out what cannot be read."""
+        """The probability of each class for one person, by all of their records, where people are
+        what it was trained on.
+
+        Args:
+            records: as `classify` takes them. Leave out what cannot be read.
+        """
         return self._odds(self.person(*self.read(records)))[0]
 
     def person(self, *inputs: Tensor) -> Tensor:
@@ -123,6 +147,7 @@ class Classifier(nn.Module):
         return [dict(zip(self.config["classes"], map(float, row), strict=True)) for row in odds]
 
     def logits(self, records: Sequence[Any]) -> Tensor:
+        """Logits of records as `classify` takes them: float64 (records, classes)."""
         return self(*self.read(records))
 
     def read(self, records: Sequence[Any]) -> tuple[Tensor, ...]:
@@ -133,13 +158,14 @@ class Classifier(nn.Module):
 
 
 def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
-    """Rows of a table as training prepared them: numbers cut at their range and scaled to -1 to 1,
-    and for each level of a column of words 1 or 0.
+    """Rows of a table as training prepared them.
+
+    Numbers are cut at their range and scaled to -1 to 1. Each level of a column of words is 1 or 0.
 
     Args:
         columns: as config.json lists them, in training's order.
-        records: a DataFrame, or for each record a value by each column's name, or all its values
-            in that order.
+        records: a DataFrame, or for each record a value by each column's name, or all its values in
+            that order.
     """
     table = records.to_dict("records") if hasattr(records, "to_dict") else records
     return [
@@ -148,6 +174,7 @@ def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
 
 
 def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
+    """The numbers of one cell, as its column was declared."""
     spec: dict[str, Any] = {"name": column} if isinstance(column, str) else column
     name = spec["name"]
     if isinstance(row, Mapping):
@@ -209,6 +236,8 @@ class Images(Classifier):
         return see
 
     def features(self, *inputs: Tensor) -> Tensor:
+        """What the network makes of images: each depth, side by side, or what lies above the
+        cut."""
         if self.config["until"]:
             return super().features(*inputs)
         last = self.network(*inputs).flatten(1)
@@ -217,6 +246,7 @@ class Images(Classifier):
         return torch.cat([stages[name] for name in self.config["layers"]], dim=1)
 
     def read(self, records: Sequence[Any]) -> tuple[Tensor, ...]:
+        """Images as the network takes them: (records, 3, height, width)."""
         return (torch.stack([self._pixels(image) for image in records]),)
 
     def _pixels(self, image: Any) -> Tensor:
@@ -244,6 +274,8 @@ class Texts(Classifier):
         self.tokenizer = Tokenizer.from_file(str(place / "tokenizer.json"))
 
     def features(self, *inputs: Tensor) -> Tensor:
+        """What the network makes of tokens: each depth, side by side, or what lies above the
+        cut."""
         tokens, mask = inputs
         arguments = {"input_ids": tokens, "attention_mask": mask}
         if self.config["until"]:
@@ -258,6 +290,7 @@ class Texts(Classifier):
         return torch.cat(parts, dim=1)
 
     def read(self, records: Sequence[str]) -> tuple[Tensor, ...]:
+        """Tokens of texts, and which of them are no padding: (records, tokens) both."""
         encodings = self.tokenizer.encode_batch([*records])
         for place, text in enumerate(encodings):
             each = zip(text.special_tokens_mask, text.attention_mask, strict=True)
@@ -280,7 +313,7 @@ class Texts(Classifier):
 
 
 def _place_of(depth: str) -> int:
-    """Among hidden states, which begin with the embeddings."""
+    """The place of a depth among hidden states, which begin with the embeddings."""
     return 0 if depth == "embeddings" else int(depth.removeprefix("layer."))
 
 
@@ -307,7 +340,7 @@ KINDS: Mapping[str, type[Classifier]] = {"features": Classifier, "images": Image
 
 
 def load(folder: str | Path) -> Classifier:
-    """The classifier of a folder with config.json and model.safetensors."""
+    """The classifier of a folder with config.json and model.safetensors, ready to classify."""
     from safetensors.torch import load_file
 
     place = Path(folder)
