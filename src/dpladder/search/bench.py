@@ -27,7 +27,14 @@ from dpladder.search.space import hyper_of
 
 @dataclass(frozen=True, eq=False)
 class NamedAsk:
-    """What a search asks for, under a name that no other training of its bench has."""
+    """What a search asks for, under a name that no other training of its bench has.
+
+    Attributes:
+        name: of the streams that its noise comes from.
+        ask: the training.
+        learner: its section in the config.
+        search: how r falls into eta and steps.
+    """
 
     name: str
     ask: Ask
@@ -36,14 +43,21 @@ class NamedAsk:
 
     @property
     def hyper(self) -> Hyper:
+        """The training's hyperparameters."""
         r = None if self.learner.searches is None else self.ask.r
         return hyper_of(self.learner, self.search, r, self.ask.mu, self.ask.delta0)
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What all trainings share. `meter` gives each a meter of its own for the draws that it
-    declares."""
+    """What all trainings share.
+
+    Attributes:
+        data: private features and labels.
+        constants: public sizes and bounds.
+        resources: threads and memory of the whole job.
+        meter: gives each training a meter of its own for the draws that it declares.
+    """
 
     data: Data
     constants: Constants
@@ -52,8 +66,18 @@ class Bench:
 
 
 def answers(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer], Floats]:
-    """Each one's weights and score, and its share of the time. Every core has a batch of its
-    own."""
+    """Weights and counts of right answers, of each training. Private.
+
+    Every core has a batch of its own.
+
+    Args:
+        bench: the data, and what makes meters.
+        trainings: in any order.
+
+    Returns:
+        An answer for each, in the order of `trainings`; and the seconds that each took, its share
+        of its batch's.
+    """
     batches = [*_batches(trainings, bench.resources.threads)]
     by_number: dict[int, Answer] = {}
     seconds = np.empty(len(trainings))
@@ -106,6 +130,7 @@ def _train_together(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[A
 
 
 def _select_units(data: Data, mask: Mask | None) -> Data:
+    """The records that a mask names, all where there is none."""
     if mask is None:
         return data
     units = None if data.units is None else data.units[mask]

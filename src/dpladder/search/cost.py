@@ -23,5 +23,11 @@ def price(
         epsilon: the total, final weights included.
         delta: the lineage's.
         relation: what neighbours are; some searches are bounded under one alone.
+
+    Returns:
+        Events that a ledger is charged, in the order that the search knows.
+
+    Raises:
+        Refused: the search has no bound under this relation.
     """
     return tuple(METHODS[search.name].price(search, epsilon, delta, relation))

@@ -63,7 +63,15 @@ def worth_of(training: Training, data: Data, meter: Meter, resources: Resources)
 
 
 def training_of_head(learner: FineTune, budget: Entry, constants: Constants) -> Training:
-    """Features at a cut are not centred, so the prior is that of features which are not."""
+    """The training of a head, at the kappa that its prior expects.
+
+    Features at a cut are not centred, so the prior is that of features which are not.
+
+    Args:
+        learner: as `head_of` makes it.
+        budget: the entry that the training may cost.
+        constants: public sizes, and the network.
+    """
     space = Space(Search(), learner, constants)
     kappa = prior_of_learner(DEFAULT, centred=False).median
     return training_of(space, space.r(kappa, budget.mu), budget)

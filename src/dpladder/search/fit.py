@@ -26,8 +26,9 @@ from dpladder.search.trial import Trial, best
 # the figures.
 # in log r: 60 % of the gain are left a factor e^1.7, about 5, away from the best r
 HUMP_WIDTH = 1.7
-HUMP_HEIGHT = 0.2  # prior scale of what the best r gains over a far one
-# how far two trainings at one r may differ, beside the noise of their scores
+# Prior scale of what the best r gains over a far one.
+HUMP_HEIGHT = 0.2
+# How far two trainings at one r may differ, beside the noise of their scores.
 TRIAL_SDS = (0.01, 0.03, 0.09)
 LIKELY = (0.1, 0.9)  # quantiles of r* that are reported
 NEAR = 1e-3  # relative: kappa jumps a little where the steps grow by one
@@ -60,7 +61,12 @@ class FitResult:
 
 @dataclass(frozen=True)
 class Extrapolation:
-    """The place at the target as the fit has it, before the search range is imposed."""
+    """The place at the target as the fit has it, before the search range is imposed.
+
+    Attributes:
+        place: on the search's axis.
+        method, coefficients, fallback: as `FitResult` has them.
+    """
 
     place: float
     method: str
@@ -70,8 +76,13 @@ class Extrapolation:
 
 @dataclass(frozen=True)
 class Target:
-    """A final training: its budget, which is `epsilon` on one axis and `mu` on the other, and the
-    space that its r lies in."""
+    """A final training: its budget on both axes, and the space that its r lies in.
+
+    Attributes:
+        epsilon: where the fit is against epsilon.
+        mu: where it is against mu, and what the training may cost.
+        space: the axis of r.
+    """
 
     epsilon: float
     mu: float
@@ -117,7 +128,12 @@ def fit_radius(trials: Sequence[Trial], target: Target, fit: Fit) -> FitResult:
 
 
 def place_by_prior(space: Space, mu: float) -> tuple[float, float]:
-    """The place and r of a training of this mu that no trial comes before."""
+    """The place and r of a training of this mu that no trial comes before.
+
+    Args:
+        space: the axis of r.
+        mu: that the training may cost.
+    """
     fitted = fit_radius([], Target(mu, mu, space), Fit())
     return fitted.kappa_star, fitted.r_star
 
@@ -126,9 +142,9 @@ def response_surface(trials: Sequence[Trial], target: Target, fit: Fit) -> tuple
     """The posterior of the best place's logarithm at the target, a grid and its probabilities, from
     every trial's released score.
 
-        score = level of its rung + height * exp(-(log kappa - log kappa*)^2 / (2 width^2)) + noise,
+        score = level of its rung + height * exp(-(log kappa - log kappa*)^2 / (2 width^2)) + noise.
 
-    where kappa* is one for all budgets; or r* is proportional to the axis: the linear scaling rule
+    Here kappa* is one for all budgets. Or r* is proportional to the axis: the linear scaling rule
     of Panda et al., a line through the origin. Accuracy is flat far below the best, where the
     weights' scale does not matter to the argmax. It falls to a plateau far above, where noise wins.
     So it is a bounded hump, not a parabola. Levels and height are Gaussian and integrated out, the
@@ -163,8 +179,9 @@ def _evidence(y: Floats, hump: Floats, covariance: Floats) -> Floats:
     """log p(y) up to a constant, for each row of hump: y ~ N(height * hump, covariance), height
     half-normal.
 
-    With precision P, p = hump'Py and q = hump'P hump, the height's Gaussian integral gives -log(1 +
-    t^2 q)/2 + t^2 p^2 / (2 (1 + t^2 q)), and its positive half log Phi(t p / sqrt(1 + t^2 q)).
+    With precision P, let p = hump'Py and q = hump'P hump. The height's Gaussian integral gives
+    -log(1 + t^2 q)/2 + t^2 p^2 / (2 (1 + t^2 q)). Its positive half gives log Phi(t p / sqrt(1 +
+    t^2 q)).
     """
     precision = np.linalg.inv(covariance)
     p, q = hump @ precision @ y, np.einsum("ij,jk,ik->i", hump, precision, hump)
@@ -185,6 +202,7 @@ def _growth(trial: Trial, target: Target, fit: Fit) -> float:
 
 
 def _fit_pooled(surface: tuple[Floats, Floats], target: Target, fit: Fit) -> Extrapolation:
+    """The place that all trials' scores speak for together, by the response surface."""
     if fit.degree != 1:
         raise BadInput(
             f"fit.using pooled fits a line through the origin, given fit.degree {fit.degree}. Use "
@@ -198,6 +216,7 @@ def _fit_pooled(surface: tuple[Floats, Floats], target: Target, fit: Fit) -> Ext
 
 
 def _weighted_middle(surface: tuple[Floats, Floats]) -> float:
+    """The mean of the best place's logarithm, as a place."""
     grid, weights = surface
     return math.exp(float(grid @ weights))
 
@@ -217,6 +236,7 @@ def _fit_through_best(trials: Sequence[Trial], target: Target, fit: Fit) -> Extr
 
 
 def _line(trials: Sequence[Trial], target: float, fit: Fit) -> Extrapolation:
+    """A polynomial through each rung's best, of a lower degree where it does not rise."""
     points = [(_axis(trial, fit), trial.r) for trial in _winners(trials)]
     x, r = (np.array(values) for values in zip(*points, strict=True))
     fallback = None
@@ -240,6 +260,7 @@ def _line(trials: Sequence[Trial], target: float, fit: Fit) -> Extrapolation:
 
 
 def _winners(trials: Sequence[Trial]) -> list[Trial]:
+    """Each rung's best trial, rung by rung."""
     by_rung = groupby(sorted(trials, key=attrgetter("rung", "trial")), key=attrgetter("rung"))
     return [best(list(group)) for _, group in by_rung]
 
@@ -253,6 +274,7 @@ def _fit_coordinate(target: Target, fit: Fit) -> float:
 
 
 def _interval(surface: tuple[Floats, Floats], target: Target) -> tuple[float, float]:
+    """The 80 % interval of r* at the target."""
     grid, weights = surface
     low, high = np.exp(np.interp(LIKELY, np.cumsum(weights), grid))
     return target.space.r(float(low), target.mu), target.space.r(float(high), target.mu)

@@ -1,7 +1,7 @@
 """Where the best kappa lies before any score is seen: log-normal, by learner, as public data have
-it. dp_gd's is fitted to five data sets, those of dp_adam, dp_adam_wosm and dp_newton to three
-(digits, mixture, mnist5k-112), those of dp_fc and dp_ls to the first two of these. All others take
-dp_gd's.
+it. dp_gd's is fitted to five data sets. Those of dp_adam, dp_adam_wosm and dp_newton are fitted to
+three (digits, mixture, mnist5k-112), those of dp_fc and dp_ls to the first two of these. All others
+take dp_gd's.
 
 It hangs on whether features were centred. With their mean still in them, less of a record's length
 tells classes apart, and about twice the noise is worth its larger steps. The figures are fitted by
@@ -32,7 +32,12 @@ REACH = (
 
 @dataclass(frozen=True)
 class Belief:
-    """log kappa is Gaussian around log `median`; `factor` is one deviation."""
+    """What is believed of the best kappa: its logarithm is Gaussian.
+
+    Attributes:
+        median: of kappa.
+        factor: one deviation, as a ratio; above 1.
+    """
 
     median: float
     factor: float
@@ -51,8 +56,8 @@ AFTER_HEAD = Belief(0.2, 2.0)
 
 
 def belief(learner: str, search: Search) -> Belief:
-    """The prior that the config names. Where nothing was settled (plan/resolve.py), that of centred
-    features."""
+    """The prior that the config names. Where the plan settled nothing (plan/resolve.py), that of
+    centred features."""
     return Belief(*search.expected) if search.expected else prior_of_learner(learner, centred=True)
 
 

@@ -76,6 +76,7 @@ class Setting:
 
     @property
     def delta(self) -> float:
+        """The lineage's, at which epsilon is told."""
         return self.constants.delta
 
     @property
@@ -125,10 +126,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """What a method puts out, and nothing else. No weights: it made no run."""
+    """What a method puts out, and nothing else.
+
+    Attributes:
+        r: of the training behind the weights.
+        mu: of that training, or that r is told at where there is none.
+        weights: None where the search made no run.
+    """
 
     r: float
-    mu: float  # of the training behind the weights, or that r is told at where there is none
+    mu: float
     weights: Weights | None
 
 
@@ -161,7 +168,12 @@ def searcher_of(section: PrivateSearch) -> Searcher:
 
 
 def run_alone(asking: Asking, answer: Callable[[list[Ask]], list[Answer]]) -> SearchOutcome:
-    """Drives one search to its end."""
+    """Drive one search to its end.
+
+    Args:
+        asking: the search at work.
+        answer: trains what it asks for, in order.
+    """
     try:
         asks = next(asking)
         while True:
@@ -172,7 +184,8 @@ def run_alone(asking: Asking, answer: Callable[[list[Ask]], list[Answer]]) -> Se
 
 
 def events_of(section: PrivateSearch, setting: Setting) -> tuple[Counted, ...]:
-    """The events that a search may spend."""
+    """The events that a search may spend: those that a ledger holds for it, or those that the total
+    allows."""
     return setting.reserved or price(
         section, setting.epsilon, setting.delta, setting.constants.relation
     )
@@ -202,6 +215,12 @@ def scores(mu: float, number: int, constants: Constants, name: str = "score") ->
     """Noise for so many counts of right answers, each of which costs this mu.
 
     Sensitivity: sqrt(number) times that of one count, for a unit may be in all of them.
+
+    Args:
+        mu: of each count.
+        number: of counts.
+        constants: public sizes.
+        name: of the draw.
     """
     draw = score.count_at(mu).draw(constants)
     moves = draw.sensitivity * math.sqrt(number)
@@ -209,13 +228,27 @@ def scores(mu: float, number: int, constants: Constants, name: str = "score") ->
 
 
 def split_mu(mu: float, share: float) -> tuple[float, float]:
-    """A run's mu for its weights and for its score, which gets this share of mu^2. Their squares
-    add up to no more than the run's own."""
+    """A run's mu for its weights and for its score, whose squares add up to no more than the run's
+    own.
+
+    Args:
+        mu: of the run.
+        share: of mu^2, for its score.
+
+    Returns:
+        mu of the weights, and mu of the score.
+    """
     score = math.sqrt(share) * mu
     return gdp.remaining(mu, [score]), score
 
 
 def spread_r(uniform: float, space: Space, mu: float) -> float:
-    """The r at this place of the range, evenly in its logarithm."""
+    """The r at this place of the range, evenly in its logarithm.
+
+    Args:
+        uniform: from 0 to 1.
+        space: the axis.
+        mu: of the training.
+    """
     low, high = space.range()
     return space.r(low * (high / low) ** float(uniform), mu)

@@ -48,10 +48,12 @@ class Searcher:
     section: Selection
 
     def declare(self, setting: Setting) -> Declaration:
+        """One event, and draws enough for the longest selection."""
         event = selection_event(self.section, setting)
         return Declaration((Counted(event),), draws(budget(event, setting)))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        """Train all runs side by side, and put out the best one."""
         event = selection_event(self.section, setting)
         plan = budget(event, setting)
         chance = draw_run_count(plan, self.section.padded, meter)
@@ -65,8 +67,13 @@ class Searcher:
 
 @dataclass(frozen=True)
 class Budget:
-    """What each run may spend on its weights, the noise of its score, and the law of their
-    number."""
+    """What each run may spend, and how many runs there may be.
+
+    Attributes:
+        weights: mu of the training.
+        score: the noise of one count.
+        law: of the number of runs: mean, shape, and where it is cut off.
+    """
 
     weights: float
     score: Draw
@@ -74,6 +81,7 @@ class Budget:
 
     @property
     def limit(self) -> int:
+        """The most runs there may be."""
         return self.law[-1]
 
 
@@ -95,7 +103,7 @@ class Chance:
     ties: Floats
 
     def scores(self, answers: Sequence[Answer]) -> Floats:
-        """The noised counts of the runs so far."""
+        """The noised counts of the runs so far. They stay secret but for which is the largest."""
         counts = np.array([answer.correct for answer in answers], np.float64)
         noised: Floats = self.noise.add_to(counts, self.noise.values[: len(counts)])
         return noised
@@ -109,7 +117,12 @@ def selection_event(section: Selection, setting: Setting) -> RepeatAndSelect:
 
 
 def budget(event: RepeatAndSelect, setting: Setting) -> Budget:
-    """A run's mu, shared out between its weights and its score."""
+    """A run's mu, shared out between its weights and its score.
+
+    Args:
+        event: the whole selection's.
+        setting: with the score's share.
+    """
     weights, counted = split_mu(mu_of(event.event), setting.share)
     assert event.limit is not None, "a search declares where it cuts its runs off"
     score_draw = score.count_at(counted).draw(setting.constants)
@@ -138,7 +151,14 @@ def best(
     asks: Sequence[Ask], answers: Sequence[Answer], chance: Chance, setting: Setting
 ) -> SearchOutcome:
     """The run with the highest noised count. Equal ones are ranked at random: the theorems assume
-    no ties."""
+    no ties.
+
+    Args:
+        asks: the runs, in order.
+        answers: theirs.
+        chance: the secret number, noise and ranks.
+        setting: names an r where no run was made.
+    """
     if not chance.number:
         return SearchOutcome(spread_r(0.5, setting.space, setting.mu), setting.mu, None)
     scores = chance.scores(answers[: chance.number])

@@ -21,7 +21,14 @@ SHAPES = {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf}
 def price(
     search: Selection, epsilon: float, delta: float, relation: Relation
 ) -> tuple[Counted, ...]:
-    """One event: the whole selection, its winner's weights included. Under either relation."""
+    """One event: the whole selection, its winner's weights included. Under either relation.
+
+    Args:
+        search: its section in the config.
+        epsilon: the total, final weights included.
+        delta: the lineage's.
+        relation: what neighbours are.
+    """
     return (Counted(event_of_repeats(search, epsilon, delta)),)
 
 

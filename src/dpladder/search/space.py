@@ -33,7 +33,13 @@ RIDGES = (1e-6, 1e9)  # the r of a ridge, 1 / lambda, that kappa may ask for
 @dataclass(frozen=True)
 class Space:
     """The axis that r is searched on, for one learner under the public facts of a training. All
-    that it says is public."""
+    that it says is public.
+
+    Attributes:
+        search: the range of r, its unit and how it is drawn.
+        learner: its section in the config.
+        constants: public sizes.
+    """
 
     search: Search
     learner: Any
@@ -167,6 +173,9 @@ def draw(
         rung, trial: its place in the ladder.
         before: the trial chosen on the rung below, by released scores. Only a prior that follows it
             or `binary` uses it.
+
+    Returns:
+        The place on the axis, and r.
     """
     search = space.search
     low, high = _interval(space, mu, epsilon, rung, before)
@@ -184,6 +193,8 @@ def draw(
 def _interval(
     space: Space, mu: float, epsilon: float, rung: int, before: Trial | None
 ) -> tuple[float, float]:
+    """Where on the axis a trial may lie, from and to: all of the range, or what a trial before
+    leaves of it."""
     search = space.search
     low, high = space.range()
     if before is None:

@@ -1,7 +1,7 @@
 """The price of looking: which trials a total should buy, if any.
 
 Trials cost the final training some of its budget. Their noised scores say the more about the best
-step the stronger the signal is: n0 times mu, all records beside the noise that hides one of them.
+step the stronger the signal is. That is n0 times mu: all records beside the noise that hides one.
 What a sweep gains on public data of each strength is simulated beforehand
 (`python tools/price_looks.py`, which writes the table here), noise of the scores included. Nothing
 private is asked.
@@ -17,15 +17,21 @@ from importlib import resources
 from statistics import NormalDist
 
 TABLE = "looks.csv"
-# Of a total's mu^2, for a candidate's trial at most, and for all of them; of a trial's, for its
-# score: less than for its training, whose noise moves the score more (tools/choose.py)
+# Of a total's mu^2, for a candidate's trial at most, and for all of them.
+# And of a trial's mu^2, for its score. That is less than for its training, whose noise moves the
+# score more (tools/choose.py).
 CHOICE_PART, CHOICE_SPENT, CHOICE_SHARE = 0.02, 0.1, 0.25
 CHOICE_TELLS = 2000  # n0 mu from which a choice among depths is near the best one (the same tool)
 
 
 @dataclass(frozen=True)
 class Look:
-    """A rung: trials that each take this part of the total's mu^2, their scores included."""
+    """A rung of trials.
+
+    Attributes:
+        trials: how many.
+        part: of the total's mu^2 that each takes, its score included.
+    """
 
     trials: int
     part: float
@@ -59,7 +65,12 @@ class LadderToBuy:
 
 def best_ladder(strength: float, centred: bool) -> LadderToBuy:
     """The line of the table that is nearest, by ratio. Less is known of features that were not
-    centred (prior.py)."""
+    centred (prior.py).
+
+    Args:
+        strength: n0 mu of the whole total.
+        centred: whether features lost their mean.
+    """
     lines = [line for line in table() if line.centred == centred]
     return min(lines, key=lambda line: abs(math.log(line.strength / strength)))
 
@@ -94,20 +105,27 @@ def rungs(text: str) -> tuple[Look, ...]:
 
 
 def rungs_as_text(rungs: tuple[Look, ...]) -> str:
+    """Rungs in words, as `rungs` reads them."""
     return " + ".join(f"{rung.trials} x {rung.part:g}" for rung in rungs)
 
 
 def ceiling(mu: float, n0: int, classes: int, labels: int = 1) -> float:
     """The largest accuracy that a training of this mu can reach, on average, on unseen records of
-    balanced classes, of which a record is of `labels` at most.
+    balanced classes.
 
-    Take the name of a class that no other record tells: without its n0 / classes units a prediction
-    for one of them is right with probability 1 / classes on average over names. With them it is the
-    output of a training on a data set that many neighbours away. Each of them adds mu to Phi^-1 of
-    a probability at most (Dong, Roth & Su 2019, on groups), so it is right with probability at most
-    Phi(Phi^-1(1 / classes) + mu n0 / classes). The same holds for records of the training part:
-    they are among those. Where a record may be of several classes, each of them has as many times
-    more units, and a prediction may be any of them.
+    Take the name of a class that no other record tells. Without its n0 / classes units a prediction
+    for one of them is right with probability 1 / classes, on average over names. With them it is
+    the output of a training on a data set that many neighbours away. Each of them adds mu to Phi^-1
+    of a probability at most (Dong, Roth & Su 2019, on groups). So the prediction is right with
+    probability at most Phi(Phi^-1(1 / classes) + mu n0 / classes). The same holds for records of
+    the training part: they are among those. Where a record may be of several classes, each of them
+    has as many times more units, and a prediction may be any of them.
+
+    Args:
+        mu: of the training.
+        n0: nominal number of units.
+        classes: how many there are.
+        labels: classes of a record, at most.
     """
     normal = NormalDist()
     each = normal.cdf(normal.inv_cdf(1.0 / classes) + mu * labels * n0 / classes)

@@ -18,7 +18,14 @@ from dpladder.search.space import Space, hyper_of
 
 @dataclass(frozen=True)
 class Training:
-    """A training that is settled: what it will do, cost and draw. Nothing was read for it."""
+    """A training that is settled: what it will do, cost and draw. Nothing was read for it.
+
+    Attributes:
+        learner: its section in the config.
+        hyper: eta, steps, mu and delta0.
+        constants: public sizes and bounds.
+        declared: its events and draws.
+    """
 
     learner: Learner
     hyper: Hyper
@@ -26,8 +33,15 @@ class Training:
     declared: Declaration
 
     def ready(self, resources: Resources, together: int = 1) -> None:
-        """Refuse, before it is charged, a training that cannot be run, beside so many others over
-        one pass, itself included."""
+        """Refuse, before it is charged, a training that cannot be run on this machine.
+
+        Args:
+            resources: threads, memory and device.
+            together: how many share a pass over the records, itself included.
+
+        Raises:
+            Refused: the machine rounds a record by its place, or mixes records.
+        """
         weights_of(self.learner).ready(self.learner, self.constants, resources, together)
 
     def run(self, data: Data, meter: Meter, resources: Resources) -> Weights:
@@ -49,10 +63,12 @@ def training_of(space: Space, r: float | None, budget: Entry) -> Training:
 
 
 def learner_of_trial(learner: Learner, trial: int) -> Learner:
+    """The learner as a trial of this number has it: some choose a key of their own by it, for
+    nothing."""
     return learner.of_trial(trial)
 
 
 def choice_as_text(learner: Learner, hyper: Hyper) -> dict[str, Any]:
-    """The choice in the learner's own words, for readers."""
+    """The choice in the learner's own words, for readers: from key to value."""
     choice = {"ridge": hyper.ridge} if learner.searches == "ridge" else {"eta": hyper.eta}
     return choice | learner.chosen_keys | {"steps": hyper.steps}

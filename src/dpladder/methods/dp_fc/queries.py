@@ -31,7 +31,11 @@ def queries(learner: FeatureCovariance, hyper: Hyper, constants: Constants) -> t
 
 
 def logit_noise(learner: FeatureCovariance, hyper: Hyper, constants: Constants) -> float:
-    """In the directions that hardly vary, where all that holds the steps back is the damping."""
+    """kappa of one training: the sd of the noise that it puts into a logit.
+
+    It is that in the directions that hardly vary, where all that holds the steps back is the
+    damping.
+    """
     *_, gradient = queries(learner, hyper, constants)
     step = gradient.scale(constants) / constants.n0
     length = min(constants.length, learner.radius)

@@ -20,7 +20,10 @@ def queries(learner: FineTune, hyper: Hyper, constants: Constants) -> tuple[Quer
 
 
 def logit_noise(learner: FineTune, hyper: Hyper, constants: Constants) -> float:
-    """As if the head were all: its inputs are about as long as pooled features."""
+    """kappa of one training: the sd of the noise that it puts into a logit.
+
+    It is computed as if the head were all: its inputs are about as long as pooled features.
+    """
     if learner.optimizer == "adam":
         return descent_noise.logit_noise_of_adam(learner, hyper, constants)
     steps = guide.hyper_after_look(learner, hyper)

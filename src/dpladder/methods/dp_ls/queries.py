@@ -1,8 +1,8 @@
 """DP-LS: every class's ridge regression from noised second moments, each summed once (Mehta et
 al.).
 
-theta_j = (A_j + alpha G + lambda I)^-1 b_j, where A_j and b_j sum x x^T and x over the class's own
-records and G sums x x^T over all. A record enters G and its own class alone, so each of the three
+theta_j = (A_j + alpha G + lambda I)^-1 b_j. A_j and b_j sum x x^T and x over the class's own
+records, and G sums x x^T over all. A record enters G and its own class alone, so each of the three
 costs what one record moves it by. alpha and lambda are post-processing, so one release of the sums
 answers any number of them. A record may be of several classes (dataset.labels): its weight is
 shared out between them.
@@ -41,8 +41,10 @@ def queries(learner: LeastSquares, hyper: Hyper, constants: Constants) -> tuple[
 
 
 def logit_noise(learner: LeastSquares, hyper: Hyper, constants: Constants) -> float:
-    """What the noise on the targets is divided by is the ridge, in the directions that hardly
-    vary."""
+    """kappa of one training: the sd of the noise that it puts into a logit.
+
+    What the noise on the targets is divided by is the ridge, in the directions that hardly vary.
+    """
     *_, targets = queries(learner, hyper, constants)
     length = min(constants.length, learner.radius)
     return length * targets.scale(constants) / constants.n0 / hyper.ridge

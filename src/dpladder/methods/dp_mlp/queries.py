@@ -32,5 +32,8 @@ def layers(learner: HiddenLayer, constants: Constants) -> tuple[Shape, Shape]:
 
 
 def logit_noise(learner: HiddenLayer, hyper: Hyper, constants: Constants) -> float:
-    """As if the last layer were all: its inputs are about as long as the features."""
+    """kappa of one training: the sd of the noise that it puts into a logit.
+
+    It is computed as if the last layer were all: its inputs are about as long as the features.
+    """
     return descent_noise.logit_noise(learner, hyper, constants, learner.momentum)

@@ -36,8 +36,15 @@ def train(
 
 
 def initial(learner: HiddenLayer, constants: Constants, layers: Sequence[Shape]) -> Tensor:
-    """Drawn from the public seed. `zero` holds for the outer layer alone: with both at zero no
-    gradient would pass."""
+    """The first weights in one vector, drawn from the public seed.
+
+    `zero` holds for the outer layer alone: with both at zero no gradient would pass.
+
+    Args:
+        learner: its section in the config.
+        constants: whose seed is drawn from.
+        layers: shapes of the two matrices.
+    """
     random = public_random(constants)
     inner, outer = (random.uniform(-1.0, 1.0, shape) * shape[1] ** -0.5 for shape in layers)
     scale = {"zero": 0.0, "random": 1.0}[learner.init]

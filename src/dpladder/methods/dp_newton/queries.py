@@ -22,8 +22,11 @@ def queries(learner: Newton, hyper: Hyper, constants: Constants) -> tuple[Query,
 
 
 def logit_noise(learner: Newton, hyper: Hyper, constants: Constants) -> float:
-    """That of the last step: the noise on the gradient over the ridge, in the directions that
-    hardly vary."""
+    """kappa of one training: the sd of the noise that it puts into a logit.
+
+    It is that of the last step: the noise on the gradient over the ridge, in the directions that
+    hardly vary.
+    """
     gradient, _ = queries(learner, hyper, constants)
     scale = gradient.scale(constants)
     return min(constants.length, learner.radius) * scale / constants.n0 / hyper.ridge

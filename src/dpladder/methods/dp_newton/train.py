@@ -2,7 +2,7 @@
 matrices are held.
 
 A step's Hessians all belong to the weights before it. Softmax couples the classes, and the diagonal
-blocks alone would overshoot: diag(p) - p p^T <= 2 diag(p_j (1 - p_j)), from (v_j - v_k)^2 <= 2
+blocks alone would overshoot. For diag(p) - p p^T <= 2 diag(p_j (1 - p_j)), from (v_j - v_k)^2 <= 2
 v_j^2 + 2 v_k^2 in its quadratic form. With twice the blocks a step bounds the loss from above to
 second order.
 """

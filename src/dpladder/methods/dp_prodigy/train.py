@@ -79,4 +79,5 @@ def prodigy(learner: GrowingSteps) -> UpdateFactory:
 
 
 def _inner_product(one: Tensor, other: Tensor) -> Tensor:
+    """The sum of products, number by number."""
     return (one * other).sum()

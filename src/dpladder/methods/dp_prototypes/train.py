@@ -1,12 +1,12 @@
 """The direction of every class's noised sum is its row of a linear head, so the nearest by angle
-wins (nearest class mean, as in Wahdany et al. 2025, with plain means).
+wins. That is the nearest class mean, as in Wahdany et al. 2025, with plain means.
 
 A class's size decides only how noisy its own direction is: small classes are not outvoted, as they
 are in a descent.
 
 A finding has a prototype of the records that have it and one of those that lack it. The difference
-of their directions is its row: a record is as likely to have it as its public bias says where it is
-as near to the one as to the other.
+of their directions is its row. A record that is as near to the one as to the other has it as likely
+as its public bias says.
 """
 
 from __future__ import annotations

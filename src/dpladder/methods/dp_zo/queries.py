@@ -38,7 +38,10 @@ def queries(learner: ZerothOrder, hyper: Hyper, constants: Constants) -> tuple[Q
 
 
 def logit_noise(learner: ZerothOrder, hyper: Hyper, constants: Constants) -> float:
-    """A direction of length 1 spreads a step's noise over all weights."""
+    """kappa of one training: the sd of the noise that it puts into a logit.
+
+    A direction of length 1 spreads a step's noise over all weights.
+    """
     (difference,) = queries(learner, hyper, constants)
     step = hyper.eta * difference.scale(constants) / (2 * learner.smoothing * constants.n0)
     weights = constants.classes * (constants.dimension + learner.bias)

@@ -97,9 +97,14 @@ def split(learner: LossesLookedAt, hyper: Hyper, relation: Relation = "add_remov
     """Noise multipliers that come to mu together.
 
     sigma_g = gamma sigma, where sigma is what T steps would need without losses to look at. On full
-    batches, exactly mu^2 = T / sigma_g^2 + points looks / sigma_l^2; for looks = T / K that is
+    batches, exactly mu^2 = T / sigma_g^2 + points looks / sigma_l^2. For looks = T / K that is
     sigma_l = sigma sqrt(points / (K (1 - gamma^-2))). On samples all multipliers grow or shrink
     together until the run is booked at mu.
+
+    Args:
+        learner: gamma, K, the points of a look, and the kind of noise.
+        hyper: steps, and the mu that all of it costs together.
+        relation: what neighbours are.
     """
     looks = -(-hyper.steps // learner.every)
     of_gradients = hyper.mu / learner.gamma
@@ -117,6 +122,8 @@ def split(learner: LossesLookedAt, hyper: Hyper, relation: Relation = "add_remov
 def _least_scale(
     whole: Multipliers, learner: LossesLookedAt, hyper: Hyper, relation: Relation
 ) -> float:
+    """By how much all multipliers grow so that the run on samples is booked at mu."""
+
     def cost(scale: float) -> float:
         (run,) = _events(learner, _scale_noise(whole, scale), hyper)
         return price(run.event, relation).mu
@@ -137,4 +144,5 @@ def _events(learner: LossesLookedAt, multipliers: Multipliers, hyper: Hyper) -> 
 
 
 def _scale_noise(whole: Multipliers, scale: float) -> Multipliers:
+    """All multipliers, so many times as large."""
     return replace(whole, gradient=whole.gradient * scale, loss=whole.loss * scale)

@@ -1,6 +1,6 @@
 """HyFreeDP: descent whose learning rate is read off a parabola through noised losses (Bu & Liu
-2025, section 3), on a linear head, or on whatever sums gradients and losses. No clip and no
-learning rate to choose, and so nothing to search.
+2025, section 3). It works on a linear head, or on whatever sums gradients and losses. There is no
+clip and no learning rate to choose, and so nothing to search.
 
 Gradients are scaled to length 1 each (automatic clipping, Bu et al. 2023). The rest is
 post-processing of releases: the direction, the parabola, the bound on the next losses, and all the
@@ -38,7 +38,12 @@ SURE = 1.5  # noise deviations by which the losses ahead and behind must differ,
 
 @dataclass(frozen=True)
 class Rate:
-    """What the releases so far say: the learning rate, and the bound on a record's loss."""
+    """What the releases so far say.
+
+    Attributes:
+        eta: the learning rate.
+        bound: on a record's loss, that the next losses are cut to.
+    """
 
     eta: Tensor
     bound: Tensor
@@ -117,8 +122,15 @@ def places(points: int) -> list[int]:
 
 
 def noised_losses(losses: list[Query], looked_at: Tensor, bound: Tensor) -> Training[Tensor]:
-    """Sums of losses from behind to ahead, in units of their bound: in one release, or one by
-    one, each under a name of its own or all under one."""
+    """Sums of losses from behind to ahead, in units of their bound: (places,).
+
+    They come in one release, or one by one. These have each a name of its own, or all one name.
+
+    Args:
+        losses: the queries of one look.
+        looked_at: weights at each place, from behind to ahead.
+        bound: on a record's loss, public by now.
+    """
     if losses[0].numbers > 1:
         return (yield losses[0].at(looked_at, bound))
     each = losses if len(losses) > 1 else losses * len(looked_at)

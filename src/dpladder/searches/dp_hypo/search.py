@@ -41,6 +41,8 @@ class Searcher(secret_runs.Searcher):
     section: DpHypo
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        """Run by run: propose a cell, train there, and look at the score before the next one. Runs
+        cannot be trained side by side here."""
         event = selection_event(self.section, setting)
         plan, lean = budget(event, setting), Lean(event.low, event.high)
         chance = draw_run_count(plan, self.section.padded, meter)
@@ -61,7 +63,9 @@ class Searcher(secret_runs.Searcher):
 def upper_bounds(
     cells: Sequence[int], answers: Sequence[Answer], chance: Chance, scale: float
 ) -> Floats:
-    """Upper confidence bounds of the scores in each cell, in standard deviations of those seen.
+    """Upper confidence bounds of the scores in each cell, in standard deviations of those seen:
+    (CELLS,).
+
     They are secret: they follow from losers' scores.
 
     Args:
@@ -93,6 +97,9 @@ def proposal(wished: Floats, lean: Lean) -> Floats:
     Args:
         wished: for each cell.
         lean: the bounds.
+
+    Returns:
+        float64 (cells,), a density for each.
     """
     weights = np.exp(SHARPNESS * (wished - wished.max()))
     low, high = lean.low - weights.max(), lean.high

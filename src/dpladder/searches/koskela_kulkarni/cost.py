@@ -18,7 +18,20 @@ from dpladder.searches.koskela_kulkarni.section import KoskelaKulkarni
 def price(
     search: KoskelaKulkarni, epsilon: float, delta: float, relation: Relation
 ) -> tuple[Counted, ...]:
-    """Every run costs as much as the final training, the same noise relative to its own sum."""
+    """Every run costs as much as the final training, the same noise relative to its own sum.
+
+    Args:
+        search: its section in the config.
+        epsilon: the total, final weights included.
+        delta: the lineage's.
+        relation: add_remove.
+
+    Returns:
+        One event: the selection on a subset, and the final training.
+
+    Raises:
+        Refused: under replace_one, for which there is no bound.
+    """
     if relation != "add_remove":
         raise Refused(
             "tuning on a random subset is bounded under add_remove alone, and the lineage's "

@@ -39,6 +39,8 @@ class Searcher:
     section: KoskelaKulkarni
 
     def declare(self, setting: Setting) -> Declaration:
+        """The selection's draws for the longest selection there may be, a mask for the subset, and
+        the final training's."""
         events = events_of(self.section, setting)
         selected = _selected_event(events)
         plan = budget(selected.tuning, setting)
@@ -52,6 +54,7 @@ class Searcher:
         )
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        """Select on the subset, then train at the winner's r on what the final training may see."""
         selected = _selected_event(self.declare(setting).events)
         plan = budget(selected.tuning, setting)
         mu = mu_of(selected.final)
@@ -74,6 +77,7 @@ class Searcher:
 
 
 def _selected_event(events: tuple[Counted, ...]) -> SubsetSelect:
+    """The one event of the whole search."""
     [selected] = events
     assert isinstance(selected.event, SubsetSelect)
     return selected.event

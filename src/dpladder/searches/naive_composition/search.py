@@ -36,6 +36,7 @@ class Searcher:
     section: NaiveComposition
 
     def declare(self, setting: Setting) -> Declaration:
+        """A score and a training for each run; their costs add up."""
         [training] = events = events_of(self.section, setting)
         trained, scored = split_mu(mu_of(training.event), setting.share)
         runs = self.section.runs
@@ -44,6 +45,7 @@ class Searcher:
         )
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        """Train all runs side by side, and put out the one with the highest noised count."""
         [training] = self.declare(setting).events
         space = setting.space_of(draw="stratified", prior="none")
         mu, _ = split_mu(mu_of(training.event), setting.share)

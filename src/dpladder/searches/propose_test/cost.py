@@ -14,8 +14,18 @@ from dpladder.searches.propose_test.section import ProposeTest
 def price(
     search: ProposeTest, epsilon: float, delta: float, relation: Relation
 ) -> tuple[Counted, ...]:
-    """A share of mu^2 for the final training, the rest for as many rounds of tests as there can
-    be."""
+    """A share of mu^2 for the final training, the rest for as many rounds of tests as there can be.
+
+    Args:
+        search: its section in the config.
+        epsilon: the total, final weights included.
+        delta: the lineage's.
+        relation: what neighbours are.
+
+    Returns:
+        The final training's event, and that of all rounds. These are pure DP, and booked as the
+        Gaussian that dominates them.
+    """
     rounds, delta0 = rounds_of(search), booking.delta0_of(delta, booking.FINAL)
     whole = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
     final = math.sqrt(search.final) * whole

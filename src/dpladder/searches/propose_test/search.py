@@ -43,22 +43,25 @@ from dpladder.searches.propose_test.section import ProposeTest
 class Searcher:
     """Candidates that are tested on parts, and the final training at the last one that passed.
 
-    Guarantee: each round is epsilon0-DP (Dwork & Roth 2014, Theorem 3.23), as many are charged as
-    there may ever be, and the final training is a Gaussian beside them. Parts' models, their scores
-    and which rounds were used stay secret.
+    Guarantee: each round is epsilon0-DP (Dwork & Roth 2014, Theorem 3.23). As many rounds are
+    charged as there may ever be, and the final training is a Gaussian beside them. Parts' models,
+    their scores and which rounds were used stay secret.
     """
 
     section: ProposeTest
 
     def declare(self, setting: Setting) -> Declaration:
+        """Masks of the parts, noise for every round that there can be, the parts' trainings and the
+        final one."""
         training, tests = events_of(self.section, setting)
         rounds = rounds_in(tests)
         section, moves, epsilon0 = self.section, self._sensitivity(setting), rounds.epsilon
         shares = [section.aside, *(1 / (section.parts - part) for part in range(section.parts - 1))]
         masks = tuple(Draw(f"part {index}", "mask", share) for index, share in enumerate(shares))
-        # Dwork & Roth 2014, Theorem 3.23: half of a round's epsilon for its level, and half for all
-        # of its utilities, of which two neighbours' comparisons with the level differ by twice what
-        # one of them moves. What rounding adds to that stands in privacy/release/grid.py.
+        # Dwork & Roth 2014, Theorem 3.23: half of a round's epsilon is for its level, and half for
+        # all of its utilities. Two neighbours' comparisons of a utility with the level differ by
+        # twice what one of them moves. What rounding adds to that stands in
+        # privacy/release/grid.py.
         level = Draw(
             "level", "laplace", 2 * moves / epsilon0, (rounds.count,), 1, moves, under="rounds"
         )
@@ -72,6 +75,8 @@ class Searcher:
         return Declaration((training, tests), (*masks, level, utility, parts, final))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        """Train every candidate on every part, test the candidates in rounds, and train at the last
+        one that passed."""
         declared, section = self.declare(setting), self.section
         masks = [draw for draw in declared.draws if draw.distribution == "mask"]
         mu = mu_of(declared.events[0].event)
@@ -112,9 +117,9 @@ class Searcher:
 class Utilities(Query):
     """The mean over parts of the share that their models are right about, a number from 0 to 1.
 
-    A unit lies in one part, whose model it may change as a whole, which is one share of `parts`; or
-    among those set aside, where it is cap records of about aside * n0 * cap, in every part's share.
-    Two units may pull the mean in opposite directions.
+    A unit may lie in one part, whose model it may change as a whole. That is one share of `parts`.
+    Or it lies among those set aside, where it is cap records of about aside * n0 * cap, in every
+    part's share. Two units may pull the mean in opposite directions.
 
     Sensitivity: `most`, the larger of both; twice that where a unit is replaced.
     """
@@ -134,7 +139,7 @@ class Rounds:
 
 
 def rounds_in(tests: Counted) -> Rounds:
-    """The rounds that a search may spend on."""
+    """The rounds that a search may spend on, from the event that it is charged."""
     assert isinstance(tests.event, Booked)
     [rounds] = tests.event.events
     assert isinstance(rounds.event, Exponential)
@@ -146,9 +151,12 @@ def last_above_threshold(noised: Floats, levels: Floats, start: float, step: flo
 
     Args:
         noised: utilities with fresh noise for each round, (rounds, candidates).
-        levels: noise of each round's level.
+        levels: noise of each round's level, (rounds,).
         start: the level that the first round has to beat by a step.
         step: the smallest step. A hit doubles it, a miss resets it, a miss of the smallest ends.
+
+    Returns:
+        The place of a candidate.
     """
     chosen, level, ahead = 0, start, step
     for utilities, noise in zip(noised, levels, strict=True):
@@ -164,7 +172,10 @@ def last_above_threshold(noised: Floats, levels: Floats, start: float, step: flo
 
 def _deal(masks: Sequence[Mask]) -> list[Mask]:
     """Disjoint parts: each mask takes from what those before it left, and the last part is what is
-    left over."""
+    left over.
+
+    So a unit lies in one part at most, and moves one part's model alone.
+    """
     left = np.ones_like(masks[0])
     dealt = []
     for mask in masks:

@@ -30,10 +30,12 @@ class Searcher:
     section: RandomSearch
 
     def declare(self, setting: Setting) -> Declaration:
+        """One training at the whole total."""
         [training] = events = events_of(self.section, setting)
         return Declaration(events, (trainings(mu_of(training.event)),))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        """Train once, at an r that everybody can draw."""
         [training] = self.declare(setting).events
         space, mu = setting.space_of(draw=self.section.law), mu_of(training.event)
         _, r = draw(space, mu, setting.epsilon, 0, 0)
