@@ -1,16 +1,17 @@
 """One currency for every mechanism: each event becomes one small entry, and entries add up whatever
 chose them.
 
-**An entry** says that the event is dominated by, at once, a mu-GDP release, a pure loss e, a weight
-w and a probability delta0 of revealing everything. For all epsilon >= 0, in both directions,
+**An entry** names what dominates the event. It is, all at once, a mu-GDP release, a pure loss e, a
+weight w and a probability delta0 of revealing everything, all at once. For all epsilon >= 0, in
+both directions,
 
     delta_event(epsilon) <= delta0 + (1 - delta0) w delta_mu(epsilon - e),                       (1)
 
 with delta_mu the profile of mu-GDP (gdp.delta). Nearly always e = 0 and w = 1. Then the right-hand
-side is the profile of "with probability delta0 everything is revealed, else a mu-GDP release", and
-the event is dominated by that pair. A dominating pair is one whose profile is nowhere smaller (Zhu,
-Dong & Wang 2022). Both directions at epsilon >= 0 are enough, for the pair is symmetric and
-H_a(P|Q) = a H_(1/a)(Q|P) + 1 - a.
+side is the profile of "with probability delta0 everything is revealed, else a mu-GDP release". That
+pair dominates the event. A dominating pair is one whose profile is nowhere smaller (Zhu, Dong &
+Wang 2022). Both directions at epsilon >= 0 are enough, for the pair is symmetric and H_a(P|Q) = a
+H_(1/a)(Q|P) + 1 - a.
 
 **Entries add up.** Dominating pairs compose, adaptively too. So k entries together are dominated by
 delta0's that add and one Gaussian of mu^2 = sum mu_i^2. Each event is a post-processing of its pair
@@ -66,7 +67,7 @@ POINTS = 20_000  # of epsilon, where (1) is checked if nothing else says where
 FINE = 1e-3  # of an event's mu: the step of losses in its discretised distribution
 MOST = 600.0  # of a loss on a sample, whose exponential is a float64
 # Of a lineage's delta, what its booked events may use up in its life. Where trainings sample it is
-# larger: that lowers the mu of few steps on small samples, and leaves less of delta to everything
+# larger, which lowers the mu of few steps on small samples. It leaves less of delta to everything
 # else under a lifetime limit (tools/price_samples.py). Searches gain nothing from it.
 SHARE, SAMPLED_SHARE = 0.1, 0.3
 TRIAL, FINAL = 1_000, 10  # trials, or final trainings, whose booking uses that share up
@@ -242,8 +243,8 @@ def _laplace_mu(pure: float) -> float:
     """The smallest mu whose Gaussian dominates a Laplace mechanism of this epsilon.
 
     Its profile is delta(x) = 1 - e^((x - epsilon)/2) for x up to epsilon, and 0 beyond. For the
-    losses above x are those of outputs above a point, which has mass 1 - e^((x - epsilon)/2)/2 on
-    the one side and e^(-(x + epsilon)/2)/2 on the other.
+    losses above x are those of outputs above a point. These have mass 1 - e^((x - epsilon)/2)/2
+    under the one law, and e^(-(x + epsilon)/2)/2 under the other.
     """
     import numpy as np
 
@@ -266,8 +267,15 @@ def _entry_of_booked(event: Booked | SubsetSelect, relation: Relation) -> Entry:
 
 
 def curve_of(event: Booked | SubsetSelect, relation: Relation) -> Curve:
-    """The privacy profile of events together, rounded up: by the mixture of subset.py, by a Renyi
-    bound where an event is known as zCDP alone, and else by composed privacy losses."""
+    """The privacy profile of events together, rounded up.
+
+    A subset's is that of the mixture in subset.py. Where an event is known as zCDP alone, it is a
+    Renyi bound. Else it follows from composed privacy losses.
+
+    Args:
+        event: events that are booked together, or a selection on a subset.
+        relation: what neighbours are.
+    """
     if isinstance(event, SubsetSelect):
         return _subset_curve(event, relation)
     if any(isinstance(part.event, ZCdp) for part in flatten_events(event.events)):
@@ -332,6 +340,7 @@ def loss_distribution(events: Iterable[Counted], relation: Relation, coarser: in
 
 
 def _compose_distributions(parts: Iterable[Counted], relation: Relation, step: float) -> Any:
+    """The privacy losses of all parts together, on one grid."""
     composed: Any = None
     for part in parts:
         one = _loss_distribution_of(part.event, relation, step).self_compose(part.count)
@@ -355,8 +364,10 @@ def _step(parts: Iterable[Counted]) -> float:
 
 
 def _loss_distribution_of(event: Event, relation: Relation, step: float) -> Any:
-    """The privacy losses of one event as a distribution on a grid, rounded up by the library, so
-    that what is composed of them is an upper bound (Koskela et al. 2020; Doroshenko et al. 2022).
+    """The privacy losses of one event as a distribution on a grid.
+
+    The library rounds them up, so that what is composed of them is an upper bound (Koskela et al.
+    2020; Doroshenko et al. 2022).
 
     Gaussians on one Poisson sample, several of them too, have the pair that
     `draws.sampled_sensitivity` proves. Laplace noise on a sample is known under add_remove alone.
@@ -404,7 +415,7 @@ def _sampled_loss_distribution(q: float, events: Iterable[Counted], step: float)
     """The privacy losses of Gaussian and Laplace releases that all see one Poisson sample, under
     add_remove.
 
-    On a sample that is given they compose adaptively, and are dominated by the product (P, Q) of
+    On a sample that is given they compose adaptively. They are dominated by the product (P, Q) of
     their own pairs, P with the unit and Q without (Zhu, Dong & Wang 2022, Theorem 10). The product
     mirrors itself, as each of them does: Q against P has the profile H of P against Q. The sampled
     pair is (1 - q) Q + q P against Q where a unit leaves, and Q against it where one enters
@@ -521,7 +532,7 @@ def _zcdp_curve(event: Booked) -> Curve:
 
     delta(epsilon) <= inf over a > 1 of e^((a-1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1) (Canonne,
     Kamath & Steinke 2020, Proposition 12). At any epsilon it is no more than the total variation
-    distance, which is at most sqrt(rho / 2) by Pinsker's inequality, for the KL divergence is at
+    distance. That is at most sqrt(rho / 2) by Pinsker's inequality, for the KL divergence is at
     most rho.
     """
     import numpy as np
@@ -535,6 +546,8 @@ def _zcdp_curve(event: Booked) -> Curve:
 
 
 def _rho(part: Counted) -> float:
+    """The rho of an event, so many times: Gaussians are mu^2/2-zCDP, pure mechanisms
+    epsilon^2/2-zCDP."""
     mu_of_part = mu(part.event, part.count)
     if mu_of_part is not None:
         return mu_of_part * mu_of_part / 2
@@ -546,6 +559,8 @@ def _rho(part: Counted) -> float:
 
 
 def _subset_curve(event: SubsetSelect, relation: Relation) -> Curve:
+    """The profile of a selection on a subset; refused under replace_one, for which there is no
+    bound."""
     if relation != "add_remove":
         raise Refused(
             f"tuning on a random subset is bounded under add_remove alone, not under {relation}."

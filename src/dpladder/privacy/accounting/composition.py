@@ -2,8 +2,8 @@
 
 A unit lies in one part of each split rule, so the parts of one rule compose in parallel and
 different rules add. Under replace_one the unit and its replacement may lie in different parts of a
-rule, so there the worst two parts add: each loses or gains one unit, which costs no more than
-replacing it. That is so because nothing else follows the size of a part: sums are divided by public
+rule. So there the worst two parts add: each loses or gains one unit, which costs no more than
+replacing it. That is so because nothing else follows the size of a part. Sums are divided by public
 constants, and a unit alone moves a sum by no more than two that change places. A unit's part may
 change with the version of the data, so each version is a rule of its own.
 """
@@ -27,21 +27,29 @@ Part = tuple[str, str]
 
 @dataclass(frozen=True)
 class Figure:
-    """The guarantee for one unit, and the entry that it follows from, at the lineage's delta."""
+    """The guarantee for one unit, at the lineage's delta.
+
+    Attributes:
+        epsilon: rounded up.
+        entry: that it follows from.
+    """
 
     epsilon: float
     entry: Entry
 
     @property
     def mu(self) -> float | None:
-        """None where more than a Gaussian is behind the figure."""
+        """The mu that says everything; None where more than a Gaussian is behind the figure."""
         return self.entry.mu if self.entry.is_gaussian else None
 
 
 @dataclass(frozen=True)
 class Composition(Figure):
-    """The guarantee of all spends together, which is the worst unit's, and that of each part's
-    units, whatever version of the data they are in."""
+    """The guarantee of all spends together, which is the worst unit's.
+
+    Attributes:
+        parts: that of each part's units, whatever version of the data they are in.
+    """
 
     parts: Mapping[Part, Figure]
 
@@ -119,6 +127,7 @@ class _Choice:
 
 
 def _choices(spends: Sequence[Spend], relation: Relation) -> dict[Rule, list[_Choice]]:
+    """Of each split rule and version of the data, all that a unit may bear of it."""
     touched = 2 if relation == "replace_one" else 1
     by_rule: dict[Rule, list[Spend]] = {}
     for spend in spends:
@@ -130,6 +139,7 @@ def _choices(spends: Sequence[Spend], relation: Relation) -> dict[Rule, list[_Ch
 
 
 def _choices_of_rule(spends: Sequence[Spend], touched: int) -> Iterator[_Choice]:
+    """For each part, or under replace_one each two parts, what a unit there bears."""
     parts = sorted({part for spend in spends for part in spend.partition.parts}) or ["*"]
     for chosen in combinations(parts, min(touched, len(parts))):
         charged = [
@@ -151,6 +161,7 @@ def _worst_figure(choices: Mapping[Rule, Sequence[_Choice]], delta: float) -> Fi
 
 
 def _drop_dominated(entries: set[Entry]) -> list[Entry]:
+    """The entries that may be the dearest, whatever is spent beside them."""
     return [
         e
         for e in entries

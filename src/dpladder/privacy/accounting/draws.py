@@ -157,7 +157,7 @@ def sampled_sensitivity(entering: float, relation: Relation) -> float:
     Under replace_one it is twice that, even where no two units' contributions are ever opposite, as
     with counts or losses. A sample may hold the unit, its replacement, or neither. So neighbours
     release P = (1 - q) N(0) + q N(a) and Q = (1 - q) N(0) + q N(b), with |a| and |b| up to
-    `entering`: both lie around "nobody sampled", not only around each other. The accountant's pair
+    `entering`. Both lie around "nobody sampled", not only around each other. The accountant's pair
     for Sampled[Gaussian] under replace_one has N(m/2) and N(-m/2) in the places of N(a) and N(b), m
     being the sensitivity (booking.py).
 
@@ -237,8 +237,13 @@ def check_charge_matches_noise(
 
 def _check_places(draws: Sequence[Draw], rounds: bool) -> None:
     """Refuse a draw that lies where nothing would count it, or more often than what it lies under
-    is drawn. `rounds`: whether rounds of tests are charged, which pay for what is seen of trainings
-    that cost nothing by themselves. A selection charges all that one run looks at."""
+    is drawn.
+
+    Args:
+        draws: all randomness that a job declares.
+        rounds: whether rounds of tests are charged. They pay for what is seen of trainings that
+            cost nothing by themselves; a selection charges all that one run looks at.
+    """
     by_name = {draw.name: draw for draw in draws}
     for draw in draws:
         above = by_name.get(draw.under)
@@ -269,9 +274,11 @@ are no draw."""
 
 
 def _direct_draws_match(events: Sequence[Counted], draws: Sequence[Draw]) -> bool:
-    """Whether what lies under nothing is what is charged. A Laplace release may be charged as a
-    Gaussian that dominates it, and then adds to the others; no Gaussian may be charged as Laplace
-    noise, nor several Laplace releases as one."""
+    """Whether what lies under nothing is what is charged.
+
+    A Laplace release may be charged as a Gaussian that dominates it, and then adds to the others.
+    No Gaussian may be charged as Laplace noise, nor several Laplace releases as one.
+    """
     gaussians = math.sqrt(math.fsum(_direct(e.event) ** 2 * e.count for e in events))
     drawn = [d for d in draws if d.distribution == "laplace" and not d.under]
     left = sorted(d.sensitivity / d.scale for d in drawn for _ in range(d.releases))
@@ -365,6 +372,7 @@ def _rounds(draws: Sequence[Draw]) -> Iterator[Priced]:
 
 
 def _matches(charged: Priced, priced: Priced) -> bool:
+    """Whether an event that is charged is the one that is drawn, within rounding."""
     (event, count), (other, counted) = charged, priced
     if count != counted:
         return False
@@ -399,6 +407,7 @@ def _noises(event: Event) -> list[float]:
 
 
 def _mu_squared(draw: Draw) -> float:
+    """The square of the mu of a draw's noise, over all its releases."""
     ratio = draw.sensitivity / draw.scale
     if draw.distribution == "laplace":
         ratio = gdp.mu_of_pure(ratio)
@@ -414,4 +423,5 @@ def _direct(event: Event) -> float:
 
 
 def _is_equal(one: float, other: float) -> bool:
+    """Whether two costs are the same but for rounding to the safe side."""
     return math.isclose(one, other, rel_tol=EQUAL, abs_tol=0.0)

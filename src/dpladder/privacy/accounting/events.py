@@ -22,8 +22,11 @@ Relation = Literal["add_remove", "replace_one"]
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Gaussian mechanism. `sigma` is noise sd over the L2 sensitivity *under the lineage's own
-    relation*, so one event is exactly 1/sigma-GDP whatever the relation is (gdp.py)."""
+    """Gaussian mechanism: exactly 1/sigma-GDP, whatever the relation is (gdp.py).
+
+    Attributes:
+        sigma: noise sd over the L2 sensitivity *under the lineage's own relation*.
+    """
 
     sigma: float
 
@@ -33,8 +36,11 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Laplace:
-    """Laplace mechanism, 1/scale-DP. `scale` is the noise scale over the L1 sensitivity under the
-    lineage's relation."""
+    """Laplace mechanism, 1/scale-DP.
+
+    Attributes:
+        scale: the noise's scale over the L1 sensitivity under the lineage's relation.
+    """
 
     scale: float
 
@@ -47,9 +53,9 @@ class Sampled:
     """Poisson sampling: each unit enters independently with `probability`, then `event` sees the
     sample.
 
-    Under replace_one a unit may leave the sample while its replacement enters, so the sensitivity
+    Under replace_one a unit may leave the sample while its replacement enters. So the sensitivity
     that `event` counts is twice what one unit can add, even where two units' contributions can
-    never be opposite (`draws.sampled_sensitivity` has the proof).
+    never be opposite. (`draws.sampled_sensitivity` has the proof.)
     """
 
     probability: float
@@ -73,7 +79,8 @@ class Exponential:
 
 @dataclass(frozen=True)
 class ZCdp:
-    """A mechanism known only to be rho-zCDP (Bun & Steinke 2016, Definition 1.1)."""
+    """A mechanism known only to be rho-zCDP (Bun & Steinke 2016, Definition 1.1), under the
+    lineage's own relation."""
 
     rho: float
 
@@ -231,7 +238,12 @@ class Partition:
 
 @dataclass(frozen=True)
 class Job:
-    """A job of the workflow by its label, for display alone: the ledger knows questions."""
+    """A job of the workflow by its label, for display alone: the ledger knows questions.
+
+    Attributes:
+        experiment, rule: their names.
+        wildcards: pairs of a name and a value, sorted by name.
+    """
 
     experiment: str
     rule: str
@@ -254,9 +266,12 @@ class Spend:
     """One mechanism's event, `count` times, on one lineage: what the ledger books.
 
     Attributes:
+        lineage: whose units bear it.
         relation: what neighbours are; a lineage has one for life.
         partition: whose units the mechanism reads.
-        label: what it buys, for the reader alone.
+        event: what it does to them.
+        count: how often, each time with noise of its own.
+        label: what it buys, for the reader alone: "weights", "score".
         query: digest of the query that was charged. A plan does not know it: inputs do not exist
             yet.
     """
@@ -266,8 +281,8 @@ class Spend:
     partition: Partition
     event: Event
     count: int = 1
-    label: str = ""  # what it buys, for the reader: "weights", "score"
-    query: str | None = None  # known from COMMITTED on
+    label: str = ""
+    query: str | None = None
 
     def __post_init__(self) -> None:
         _check_text("Spend.lineage", self.lineage)

@@ -2,7 +2,7 @@
 releases.
 
 T releases of noise multiplier sigma are exactly sqrt(T)/sigma-GDP (Dong, Roth & Su 2019, Corollary
-3.3), and mu-GDP is exactly the curve delta(epsilon, mu) below (Corollary 2.13 there; Balle & Wang
+3.3). And mu-GDP is exactly the curve delta(epsilon, mu) below (Corollary 2.13 there; Balle & Wang
 2018, Theorem 8). Every function rounds to the safe side: epsilon, delta and sigma up, a mu that may
 be spent down, a mu that was spent up. So epsilon(mu_from_epsilon(e, d), d) <= e, and
 mu_from_sigma(sigma(m, T), T) <= m, with a relative slack below 1e-9.
@@ -79,7 +79,7 @@ def epsilon(mu: float, delta: float) -> float:
     aim = delta * _EPSILON_AIM
     if math.erf(mu / math.sqrt(8)) <= aim:  # delta(0, mu): the total variation distance
         return 0.0
-    # log delta is concave in a (a convolution of log-concave functions), so Newton's steps descend
+    # log delta is concave in a (a convolution of log-concave functions). So Newton's steps descend
     # from the safe side: at the first a, delta <= P(N > a) <= exp(-a^2/2)/2 <= aim.
     a = _tail_point(aim)
     for _ in range(100):

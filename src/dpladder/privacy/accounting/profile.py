@@ -13,16 +13,22 @@ SAFE = 1 + 1e-9  # above what bisection and float64 leave open
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A privacy profile, the larger of both directions: delta at each of many epsilon from 0 on,
-    rounded up. Beyond the last one it is no larger than there."""
+    """A privacy profile, the larger of both directions.
+
+    Attributes:
+        epsilons: from 0 on, rising.
+        deltas: the smallest delta at each, rounded up. Beyond the last one it is no larger than
+            there.
+    """
 
     epsilons: Floats
     deltas: Floats
 
 
 def gaussian_profile(epsilons: Floats, candidate: float) -> Floats:
-    """delta of mu-GDP at many epsilon >= 0 (Dong, Roth & Su 2019, Corollary 2.13), rounded down, so
-    that a Gaussian is never thought to dominate what it does not.
+    """delta of mu-GDP at many epsilon >= 0 (Dong, Roth & Su 2019, Corollary 2.13).
+
+    It is rounded down, so that a Gaussian is never thought to dominate what it does not.
 
     Args:
         epsilons: any shape.

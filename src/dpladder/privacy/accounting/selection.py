@@ -1,10 +1,10 @@
 """What it costs to publish the best of a random number of runs, and nothing else (Liu & Talwar
 2019; Papernot & Steinke 2022).
 
-A run puts out y (weights and score) with law Q, which is mu-GDP in the data: for neighbours Q and
-Q', Q'(S) <= g(Q(S)) with g(u) = Phi(Phi^-1(u) + mu). Runs are ordered by score, ties by a random
-rank. K runs are made, K drawn from a public law with generating function f(x) = E[x^K], and the
-best is put out. It has the law
+A run puts out y (weights and score) with law Q, which is mu-GDP in the data. So for neighbours Q
+and Q', Q'(S) <= g(Q(S)) with g(u) = Phi(Phi^-1(u) + mu). Runs are ordered by score, ties by a
+random rank. K runs are made, K drawn from a public law with generating function f(x) = E[x^K], and
+the best is put out. It has the law
 
     A(dy) = Q(dy) f'(Q(<= y)),                                                                   (1)
 
@@ -25,8 +25,8 @@ For a truncated negative binomial K, f'(x) is proportional to (1 - (1 - gamma) x
 Poisson K to e^(mx).
 
 **Beside other mechanisms** the same proof holds, because w = f' only multiplies. Let B be mu_B-GDP
-and B' its law on the neighbour, published with the winner, each free to look at the other. With
-w <= e^e2 w' and w <= E[K], and delta the profile of sqrt(mu^2 + mu_B^2)-GDP,
+and B' its law on the neighbour, published with the winner, each free to look at the other. With w
+<= e^e2 w' and w <= E[K], and delta the profile of sqrt(mu^2 + mu_B^2)-GDP,
 
     integral over S of w Q B - e^(e1 + e2) w' Q' B' <= E[K] delta(e1).                           (4)
 
@@ -34,11 +34,11 @@ So mus add in squares, e2 adds, and E[K] multiplies. Where there may be no run a
 probability p, B stands alone with that probability and adds p delta_B(e1): weights are E[K] + p.
 
 **K is cut off at a limit**: above it, it becomes the least there may be. (2) to (4) stay as they
-are. Each coefficient k p_k of f' changes by a factor that falls with k (above 1 at the least k, 1
-up to the limit, 0 beyond). So the mean of k - 1 under weights k p_k x^(k-1), which is d log f' / d
-log x, falls at every x. Between two ranks log f' grows by no more than before, and f'(1) = E[K]
-falls. So does its sum with the chance of no run, which weights a Poisson law. A leaning law's
-arguments below 0 only help: its true f' there is that at 0.
+are. Each coefficient k p_k of f' changes by a factor that falls with k. The factor is above 1 at
+the least k, 1 up to the limit, and 0 beyond. So the mean of k - 1 under weights k p_k x^(k-1),
+which is d log f' / d log x, falls at every x. Between two ranks log f' grows by no more than
+before, and f'(1) = E[K] falls. So does its sum with the chance of no run, which weights a Poisson
+law. A leaning law's arguments below 0 only help: its true f' there is that at 0.
 
 None of this holds when somebody learns K, a loser, or how long the job took to make them.
 """
@@ -106,11 +106,11 @@ STRAIGHT = Lean()
 def epsilon(mu: float, runs: Runs, delta: float, lean: Lean = STRAIGHT) -> float:
     """Epsilon at delta of publishing the best of K runs, and nothing else.
 
-    The bound is (2) and (3) above, at the best e1. Where proposals adapt to earlier runs (DP-HyPO:
-    Wang et al. 2023, Algorithm 1), each run's law lies in [low Q, high Q] whatever came before,
-    which bounds (1) by low Q(dy) f'(1 - high u) and high Q(dy) f'(1 - low u). Then (2) compares
-    high u' with low u, and the step from Q to Q' costs log(high/low) and high E[K] delta(e1).
-    The best e1 is the smallest at which high E[K] delta(e1) is within delta.
+    The bound is (2) and (3) above, at the best e1. Proposals may adapt to earlier runs (DP-HyPO:
+    Wang et al. 2023, Algorithm 1). Then each run's law lies in [low Q, high Q] whatever came
+    before. That bounds (1) by low Q(dy) f'(1 - high u) and high Q(dy) f'(1 - low u). Then (2)
+    compares high u' with low u, and the step from Q to Q' costs log(high/low) and high E[K]
+    delta(e1). The best e1 is the smallest at which high E[K] delta(e1) is within delta.
 
     Args:
         mu: of one run, its score included.
@@ -148,11 +148,11 @@ def loss(mu: float, runs: Runs, lean: Lean) -> float:
 def rank_loss(mu: float, runs: Runs, lean: Lean = STRAIGHT) -> float:
     """e2 of (2): how much the weight of a rank may move.
 
-    Poisson: f'(1 - low u) / f'(1 - high g(u)) = exp(m (high g(u) - low u)), and where nothing leans
+    Poisson: f'(1 - low u) / f'(1 - high g(u)) = exp(m (high g(u) - low u)). Where nothing leans,
     the largest g(u) - u is the total variation distance 2 Phi(mu/2) - 1. Truncated negative
     binomial: (1 + eta) log of (1 + b high g(u)) / (1 + b low u), b = (1 - gamma) / gamma. That is
-    concave over linear, so it has one peak, where b high g'(u) (1 + b low u) = b low (1 + b high
-    g(u)), which is bisected.
+    concave over linear, so it has one peak. It lies where b high g'(u) (1 + b low u) = b low (1 + b
+    high g(u)), which is bisected.
     """
     if runs.shape == math.inf:
         # high g(u) - low u is concave: its peak is where g'(u) = exp(-z mu - mu^2/2) = low/high.
@@ -177,8 +177,8 @@ def largest(
 ) -> float:
     """The largest mu, at most `high`, whose cost does not exceed epsilon.
 
-    Secants between the two costs that enclose epsilon, and a bisection wherever those do not halve
-    what is open (Dekker 1969): each cost takes a while to compute.
+    It takes secants between the two costs that enclose epsilon, and a bisection wherever those do
+    not halve what is open (Dekker 1969). For each cost takes a while to compute.
 
     Args:
         cost: epsilon of a mu; it grows with mu.

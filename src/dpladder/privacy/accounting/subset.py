@@ -1,16 +1,16 @@
 """The profile of tuning on a secret Poisson subset and training on the rest, or on everything
 (Koskela & Kulkarni 2023).
 
-With probability q the unit that neighbours differ in lies in the subset; then the tuning sees it,
+With probability q the unit that neighbours differ in lies in the subset. Then the tuning sees it,
 with a likelihood ratio L1 of its output. Else the final training sees it, with a ratio L2. Nobody
-knows which, so what is released has the ratio
+knows which, so what is released has a ratio L of one of two kinds.
 
-    L = q L1 + (1 - q) L2    where the final training sees the rest (their variant 1, `apart`),
-    L = (q L1 + 1 - q) L3    where it sees everything (variant 2), L3 being its own ratio.
+    L = q L1 + (1 - q) L2    where the final training sees the rest (their variant 1, `apart`).
+    L = (q L1 + 1 - q) L3    where it sees everything (variant 2). L3 is its own ratio.
 
-Given the tuning's output, the final training's ratio is dominated by that of a Gaussian of its mu,
-and what remains is a convex function of L1. So both may be replaced by dominating pairs,
-independent of each other (Blackwell; Zhu, Dong & Wang 2022), and
+Given the tuning's output, a Gaussian of its mu dominates the final training's ratio. What remains
+is a convex function of L1. So both may be replaced by dominating pairs, independent of each other
+(Blackwell; Zhu, Dong & Wang 2022), and
 
     H_a(P|Q) = E (L - a)+,  H_a(Q|P) = E (1 - a L)+   under the neighbour's law Q
 
@@ -19,8 +19,8 @@ of the same mixture term by term; this keeps the mixture as it is.
 
 **L1.** The tuning is a private selection: (1) of booking.py, with the e2 and weight w of
 selection.py, bounds its profile. The true one is convex in a = e^epsilon, so it lies below the
-convex envelope of the bound, whose chords between grid points are the profile of a discrete
-distribution of L1: minus the slopes are its tail probabilities.
+convex envelope of the bound. The envelope's chords between grid points are the profile of a
+discrete distribution of L1. Minus the slopes are its tail probabilities.
 
 Neighbours differ in one unit's presence. Under replace_one a unit and its replacement could lie on
 different sides of the split, which this does not bound: booking.py refuses it.

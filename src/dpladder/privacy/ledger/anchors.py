@@ -2,8 +2,8 @@
 
 A home can be put back in time, by a backup or a journal cut short, and another home can take its
 place. Either would answer anew what was answered before, and charge it once. So each run keeps
-beside its results where the ledgers stood, in a file that no rule owns: a statement is deleted
-before it is composed again, and some composing fails.
+beside its results where the ledgers stood. That file is no rule's: a statement is deleted before it
+is composed again, and some composing fails.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ NOTHING: Mapping[str, State] = {}
 
 def read(results: Path) -> list[Anchor]:
     """The anchors that runs kept beside their results. Read them before the ledgers, which only
-    grow."""
+    grow.
+
+    Raises:
+        BadInput: they cannot be read.
+        Newer: a later dpladder wrote them.
+    """
     path = results / FILE
     try:
         document = json.loads(path.read_text("utf-8"))
@@ -46,7 +51,12 @@ def read(results: Path) -> list[Anchor]:
 
 def save_anchors(results: Path, anchors: Iterable[Anchor]) -> None:
     """Remember where these ledgers stand. Of two jobs at once the later one may be forgotten until
-    the next."""
+    the next.
+
+    Args:
+        results: the public folder.
+        anchors: one for each lineage; an older one than is known is left out.
+    """
     by_lineage = {anchor.lineage: anchor for anchor in read(results)}
     for anchor in anchors:
         if anchor.lineage not in by_lineage or by_lineage[anchor.lineage].seq < anchor.seq:
@@ -70,6 +80,9 @@ def check(home: Home, anchors: Iterable[Anchor], states: Mapping[str, State] = N
         home: that a run would charge.
         anchors: where the ledgers stood when results were made.
         states: of ledgers that were read already, by lineage.
+
+    Raises:
+        Refused: a ledger lacks what an anchor saw in it. Nothing was spent.
     """
     for anchor in anchors:
         ledger = Ledger(home, anchor.lineage)

@@ -1,12 +1,12 @@
 """Backups of a home: encrypted, consistent while runs go on, and restored only where no ledger is.
 
-**Consistent without a lock.** A ledger's entries are files that are made once and never changed, so
+**Consistent without a lock.** A ledger's entries are files that are made once and never changed. So
 those that are there at one moment are a ledger as it was. They are read first, and of releases only
 those that they know: a release is complete before the entry that says so. What units are in which
 lineage only grows, and more of it than a ledger knows refuses at most too much.
 
 **Encrypted** as in STREAM (Hoang et al. 2015): blocks under AES-256-GCM, whose nonce counts them
-and marks the last, by a key that scrypt (RFC 7914) makes of a passphrase. A backup that was cut,
+and marks the last. scrypt (RFC 7914) makes the key of a passphrase. A backup that was cut,
 reordered or changed is refused before anything of it is kept.
 
 **Never back in time.** A home is restored where there is none, and not beside results that saw more
@@ -50,6 +50,9 @@ def backup(home: Home, path: Path, passphrase: str) -> int:
 
     Returns:
         How many files it holds.
+
+    Raises:
+        BadInput: there is no home, the file exists already, or the passphrase is too short.
     """
     if not home.key.is_file():
         raise BadInput(f"there is no home in {home.path}: set DPLADDER_HOME to the one to back up.")
@@ -72,6 +75,7 @@ def backup(home: Home, path: Path, passphrase: str) -> int:
 
 
 def _write(home: Home, file: IO[bytes], passphrase: str) -> int:
+    """Write the sealed archive, and say how many files it holds."""
     salt = secrets.token_bytes(SALT)
     file.write(MAGIC + salt)
     sealed: Any = _Sealing(file, _key(passphrase, salt))
@@ -150,6 +154,7 @@ def restore(path: Path, home: Path, passphrase: str, anchors: Iterable[Anchor]) 
 
 
 def _read_archive(path: Path, folder: Path, passphrase: str) -> None:
+    """Unpack a backup into a folder, each block authenticated before any of it is used."""
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise BadInput(f"{path} is no backup of a home that this dpladder can read.")
@@ -164,6 +169,7 @@ def _read_archive(path: Path, folder: Path, passphrase: str) -> None:
 
 
 def _check_restored(folder: Path, anchors: Iterable[Anchor]) -> list[str]:
+    """The lineages of a restored home; refused where results saw more of one than it holds."""
     home, seen = open_home(folder), list(anchors)
     for lineage in dict.fromkeys([*lineages(home), *(anchor.lineage for anchor in seen)]):
         if problems := verify(Ledger(home, lineage), seen):
@@ -176,10 +182,13 @@ def _check_restored(folder: Path, anchors: Iterable[Anchor]) -> list[str]:
 
 
 def _key(passphrase: str, salt: bytes) -> AESGCM:
+    """A key that takes a while to make of a passphrase, so that many cannot be tried."""
     return AESGCM(Scrypt(salt=salt, length=32, n=2**15, r=8, p=1).derive(passphrase.encode()))
 
 
 def _nonce(number: int, last: bool) -> bytes:
+    """A block's nonce: its number, and whether it is the last. No two blocks of a file share
+    one."""
     return number.to_bytes(11, "big") + bytes([last])
 
 

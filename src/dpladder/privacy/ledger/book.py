@@ -68,6 +68,7 @@ class Ledger:
 
     @property
     def folder(self) -> Path:
+        """Where its entries lie."""
         return self.home.ledgers / self.lineage
 
 
@@ -102,8 +103,14 @@ def open_ledger(home: Home, terms: Terms) -> Ledger:
 
 
 def record_choices(ledger: Ledger, chosen: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Remember what a plan chose, under a digest of what each choice followed from, before it is
-    paid for: a later dpladder, which would choose otherwise, goes on with what was paid for."""
+    """Remember what a plan chose, before it is paid for.
+
+    A later dpladder, which would choose otherwise, goes on with what was paid for.
+
+    Args:
+        ledger: of the lineage.
+        chosen: of each choice a digest of what it followed from, and its values.
+    """
     choices = list(chosen)
 
     def decide(state: State) -> Step:
@@ -118,7 +125,11 @@ def record_choices(ledger: Ledger, chosen: Iterable[tuple[str, Mapping[str, Any]
 
 
 def check_terms(fixed: Terms, terms: Terms) -> None:
-    """Refuse terms that are not those which hold for the lineage's life."""
+    """Refuse terms that are not those which hold for the lineage's life.
+
+    Raises:
+        Refused: one of them differs. Each that does is named.
+    """
     old, new = dataclasses.asdict(fixed), dataclasses.asdict(terms)
     if differing := [f"{key} is {old[key]}, not {new[key]}" for key in old if old[key] != new[key]]:
         raise Refused(
@@ -189,6 +200,9 @@ def check_units(
         new: what is about to be charged.
         units: the keys of the config that say by what units are known; None where no part follows.
         without: tokens that are about to be given back.
+
+    Raises:
+        Refused: they are known by another column. Nothing was charged.
     """
     stands = {
         version
@@ -223,8 +237,18 @@ def _text_or_empty(value: object) -> str:
 def check_user(
     ledger: Ledger, terms: Terms, state: State, new: Sequence[Item], replaced: Sequence[str] = ()
 ) -> None:
-    """Refuse what a member of a group may not spend, though the lineage has room for it. It keeps
-    honest people apart, and is no part of the guarantee (team.py)."""
+    """Refuse what a member of a group may not spend, though the lineage has room for it.
+
+    It keeps honest people apart, and is no part of the guarantee (team.py).
+
+    Args:
+        ledger, terms, state: of the lineage.
+        new: what is about to be charged.
+        replaced: tokens that are about to be given back.
+
+    Raises:
+        Refused: the member's own limit has no room for it. Nothing was charged.
+    """
     me, limit = user(), limits(ledger.home).of(user())
     if not new or limit is None or terms.mode == "research":
         return
@@ -272,7 +296,7 @@ def admit(
 
     A question has one unused reservation at most. It stands at the same price, versions and code,
     while `units` are known as they were. Of questions that are asked `anew`, even what is used is
-    reserved once more; a job that proves unchanged when it runs is restored and gives that back.
+    reserved once more. A job that proves unchanged when it runs is restored and gives that back.
 
     Args:
         terms, state: of the lineage.
@@ -283,6 +307,11 @@ def admit(
     Returns:
         The items that would be new charges, and the tokens of unused reservations that they
         replace.
+
+    Raises:
+        Refused: the limit has no room for what is new, or a spend is of another lineage or
+            relation.
+        BadInput: a question comes twice.
     """
     if len({item.question for item in items}) < len(items):
         raise BadInput(
@@ -330,6 +359,7 @@ def commit(
     free. The first COMMIT on a version of the data says who belongs to it.
 
     Args:
+        ledger: of the lineage.
         token: of the reservation.
         query: a digest of all that the answer follows from.
         spends: what is charged; at most what was reserved.
@@ -430,6 +460,9 @@ def finish(ledger: Ledger, token: str, output: str) -> LedgerCharge:
         ledger: of the lineage.
         token: of a charge that is COMMITTED.
         output: digest of the released bytes.
+
+    Raises:
+        Refused: the charge is not COMMITTED.
     """
 
     def decide(state: State) -> Step:
@@ -447,7 +480,11 @@ def finish(ledger: Ledger, token: str, output: str) -> LedgerCharge:
 
 
 def refund(ledger: Ledger, tokens: Iterable[str]) -> None:
-    """Give unused reservations back, all or none, by revoking the tokens that COMMIT would need."""
+    """Give unused reservations back, all or none, by revoking the tokens that COMMIT would need.
+
+    Raises:
+        Refused: one of them was used: it may have read private data.
+    """
     revoked = list(tokens)
 
     def decide(state: State) -> Step:
@@ -464,8 +501,13 @@ def refund(ledger: Ledger, tokens: Iterable[str]) -> None:
 
 
 def load(ledger: Ledger) -> State:
-    """The state of a ledger, empty where there is none; refused if anything in it is not as it was
-    written."""
+    """The state of a ledger, empty where there is none. What was read of it before is not read
+    again.
+
+    Raises:
+        Refused: something in it is not as it was written, or home keeps releases that it does not
+            know.
+    """
     stored = _stored_queries(ledger)
     if ledger.folder.is_dir():
         journal.advance(
@@ -476,8 +518,12 @@ def load(ledger: Ledger) -> State:
 
 
 def verify(ledger: Ledger, anchors: Iterable[Anchor] = ()) -> list[str]:
-    """Every problem by name; none if the ledger is whole and holds all that the anchors saw in
-    it."""
+    """Every problem in words; none if the ledger is whole and holds all that the anchors saw in it.
+
+    Args:
+        ledger: read anew, from its first entry on.
+        anchors: where it stood when results were made; those of other lineages are left out.
+    """
     stored = _stored_queries(ledger)
     state, chain = State(), Chain()
     if ledger.folder.is_dir():
@@ -532,7 +578,7 @@ def terms_of(ledger: Ledger, state: State) -> Terms:
 
 
 def cost_so_far(ledger: Ledger, state: State) -> Composition:
-    """What the lineage has cost so far."""
+    """What the lineage has cost so far, what is reserved included."""
     return lifetime_cost(terms_of(ledger, state), state.charged_spends())
 
 
@@ -540,6 +586,7 @@ Step = tuple[str, Body] | None  # the entry to append, if any
 
 
 def _append(ledger: Ledger, decide: Callable[[State], Step]) -> State:
+    """Append what is decided in full knowledge of every entry before it; the state after that."""
     state = ledger.state
     journal.append(
         _journal(ledger), state.chain, partial(fold, ledger.lineage, state), partial(decide, state)
@@ -576,10 +623,13 @@ def _stored_queries(ledger: Ledger) -> set[str]:
 
 
 def _unknown_queries(state: State, stored: set[str]) -> set[str]:
+    """The queries whose releases home keeps, and the ledger does not know."""
     return stored - {str(charge.query) for charge in state.items.values()}
 
 
 def _refuse_strangers(ledger: Ledger, state: State, stored: set[str]) -> None:
+    """Refuse a ledger that does not know a release which home keeps: it lost entries, and would
+    charge and answer anew."""
     if _unknown_queries(state, stored):
         raise Refused(
             f"{ledger.home.releases / ledger.lineage} keeps releases that the ledger in "

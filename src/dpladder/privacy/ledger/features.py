@@ -1,8 +1,8 @@
 """What was found of a public sample for nothing (a mean, a head), kept under what it was found
 from.
 
-Another device or build rounds features otherwise, and questions name what was found by its bytes:
-so these are kept in home, and given out again.
+Another device or build rounds features otherwise, and questions name what was found by its bytes.
+So these are kept in home, and given out again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from dpladder.privacy.ledger.journal import unwritable_error
 
 
 def first_found_value(home: Home, name: str, value: bytes) -> bytes:
-    """What was found under this name the first time: a digest of all that it is found from."""
+    """What was found the first time, whatever is found now.
+
+    Args:
+        home: where it is kept.
+        name: a digest of all that it is found from.
+        value: what was found now; kept where nothing was found before.
+    """
     path = home.features / name
     if not path.exists():
         try:

@@ -1,10 +1,10 @@
 """Home: the private folder with the key, the ledgers and the releases. It outlives clones and is
 shared by nodes.
 
-It is one user's, mode 0700, or a group's (privacy/ledger/team.py): the folder itself is its owner's
-and open to the group for reading, mode 2750, and the rooms below are open for writing, mode 2770.
-So nobody but the owner changes the key and `home.yaml`, and whatever is made in a room is the
-group's, whatever the umask.
+It is one user's, mode 0700, or a group's (privacy/ledger/team.py). A group's is its owner's and
+open to the group for reading, mode 2750. The rooms below are open for writing, mode 2770. So nobody
+but the owner changes the key and `home.yaml`, and whatever is made in a room is the group's,
+whatever the umask.
 """
 
 from __future__ import annotations
@@ -39,34 +39,42 @@ class Home:
 
     @property
     def key(self) -> Path:
+        """The secret key, 32 bytes. All noise rests on it, and so does every seal."""
         return self.path / "key"
 
     @property
     def format(self) -> Path:
+        """The number of the home's format, which says whether it is a group's."""
         return self.path / formats.KEY
 
     @property
     def ledgers(self) -> Path:
+        """A folder of entries for each lineage."""
         return self.path / "ledger"
 
     @property
     def releases(self) -> Path:
+        """The released bytes, by lineage and query: what is DONE is restored from here."""
         return self.path / "releases"
 
     @property
     def staging(self) -> Path:
+        """Where answers are made, before anything of them is kept."""
         return self.path / "staging"
 
     @property
     def units(self) -> Path:
+        """Whose data each lineage holds, as keyed ids. Private."""
         return self.path / "units"
 
     @property
     def limits(self) -> Path:
+        """How much each member of a group may spend."""
         return self.path / "home.yaml"
 
     @property
     def rooms(self) -> tuple[Path, ...]:
+        """The folders that a group's members write to."""
         return self.ledgers, self.releases, self.staging, self.units
 
     @property
@@ -76,8 +84,17 @@ class Home:
 
 
 def open_home(path: Path | None = None, create: bool = True) -> Home:
-    """The home at `path`, else at DPLADDER_HOME, else at ~/.dpladder. With `create` a new one is
-    made, with its key; without, one that does not exist is simply empty."""
+    """The home at `path`, else at DPLADDER_HOME, else at ~/.dpladder.
+
+    Args:
+        path: of the folder.
+        create: whether a new one is made, with its key; without, one that does not exist is empty.
+
+    Raises:
+        BadInput: the path is relative or a file, may be published, is open to others, or the key is
+            missing beside a ledger.
+        Newer: a later dpladder made it.
+    """
     chosen = Path(path or os.environ.get(VARIABLE) or Path.home() / ".dpladder").expanduser()
     if not chosen.is_absolute():
         raise BadInput(
@@ -110,7 +127,11 @@ def open_home(path: Path | None = None, create: bool = True) -> Home:
 
 def refuse_home_inside(home: Home, public: Iterable[Path]) -> None:
     """Refuse a home in a folder that may be published, wherever links lead: its key would lie among
-    what others read."""
+    what others read.
+
+    Raises:
+        BadInput: it lies in one of them.
+    """
     for folder in public:
         if home.path.resolve().is_relative_to(folder.resolve()):
             raise BadInput(
@@ -131,8 +152,8 @@ def subkey(home: Home, purpose: Purpose) -> bytes:
 def create_once(path: Path, data: bytes) -> bool:
     """Create `path`, whole and durable, or return False because it exists.
 
-    A hard link either makes the name or fails, on local and network file systems alike, so no
-    reader ever meets half a file and of several creators exactly one wins. A lost reply can make a
+    A hard link either makes the name or fails, on local and network file systems alike. So no
+    reader ever meets half a file, and of several creators exactly one wins. A lost reply can make a
     network file system report the name as taken by our own link; the link count tells.
     """
     temporary = _write_beside(path, data, 0o600)
@@ -178,9 +199,11 @@ def share(room: Path, *path: Path | int) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder in home, and what is missing above it: the group's in a room of a group's home,
-    from its first moment on, for whoever is killed here leaves no folder that others cannot
-    enter."""
+    """Make a folder in home, and what is missing above it.
+
+    In a room of a group's home it is the group's from its first moment on. So whoever is killed
+    here leaves no folder that others cannot enter.
+    """
     for folder in (*reversed(path.parents), path):
         if not folder.is_dir():
             shared = is_shared(folder.parent)
@@ -218,6 +241,7 @@ def _write_beside(path: Path, data: bytes, mode: int) -> Path:
 
 
 def _ensure_key(home: Home) -> None:
+    """Make the key of a new home; where a ledger or a key is, it must be readable."""
     # The order matters: whoever made a ledger had made the key before, so a key looked for later
     # must be there.
     used = any(home.ledgers.iterdir())
@@ -235,6 +259,7 @@ def _ensure_key(home: Home) -> None:
 
 
 def _check_format(home: Home) -> int:
+    """The number of a home's format; refused where a later dpladder made it."""
     try:
         text = home.format.read_text("utf-8")
     except OSError:  # of before homes had numbers, or none yet
@@ -249,9 +274,11 @@ def _check_format(home: Home) -> int:
 
 
 def _read_key(home: Home) -> bytes:
-    """The secret key, from a plain file that nobody else can read. Every way of lacking it has a
-    message of its own: a new key beside an old ledger would give out the same answers with other
-    noise."""
+    """The secret key, from a plain file that nobody else can read.
+
+    Every way of lacking it has a message of its own. A new key beside an old ledger would give out
+    the same answers with other noise.
+    """
     try:
         descriptor = os.open(home.key, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -285,6 +312,7 @@ def is_groups(home: Home) -> bool:
 
 
 def _is_group_shared(status: os.stat_result) -> bool:
+    """Whether a folder's mode is that of a group's home."""
     return stat.S_IMODE(status.st_mode) & 0o2050 == 0o2050
 
 
@@ -306,6 +334,7 @@ def check_owners(home: Home, path: Path, status: os.stat_result) -> None:
 
 
 def _check_open_to(home: Home, path: Path, status: os.stat_result, mode: str) -> None:
+    """Refuse a home or key that more people can open than it is meant for."""
     top = home.path.stat()
     mine = top.st_uid == os.geteuid() or top.st_gid in {os.getegid(), *os.getgroups()}
     if _is_group_shared(top) and not mine:
@@ -320,6 +349,7 @@ def _check_open_to(home: Home, path: Path, status: os.stat_result, mode: str) ->
 
 
 def _check_private(path: Path, status: os.stat_result, mode: str) -> None:
+    """Refuse a file that is another user's, or open to others."""
     if status.st_uid != os.geteuid():
         raise BadInput(
             f"{path} belongs to another user. Home and key must be your own: set {VARIABLE} to "

@@ -1,9 +1,9 @@
 """A journal: an append-only chain of signed entries, one readable file each, with nothing to lock
 or break.
 
-Every entry carries the hash of the one before it and a MAC, and its name can be created only once:
-a compare-and-swap that works on local and shared file systems alike. It knows nothing of what the
-entries say.
+Every entry carries the hash of the one before it and a MAC, and its name can be created only once.
+That is a compare-and-swap which works on local and shared file systems alike. It knows nothing of
+what the entries say.
 """
 
 from __future__ import annotations
@@ -47,25 +47,38 @@ MAC_LINE = re.compile(rb',\n "mac": "([0-9a-f]{64})"\n}\n\Z')
 
 @dataclass(frozen=True)
 class Journal:
-    """Where a journal lies, and the key that its entries are signed with."""
+    """Where a journal lies, and the key that its entries are signed with.
+
+    Attributes:
+        folder: with a file for each entry.
+        key: home's subkey for ledgers.
+    """
 
     folder: Path
     key: bytes = field(repr=False)
 
     def path(self, seq: int) -> Path:
+        """The file of an entry, by its number from 1."""
         return self.folder / f"{seq:08d}.json"
 
 
 @dataclass
 class Chain:
-    """How far a journal was read, and what was wrong with it."""
+    """How far a journal was read, and what was wrong with it.
+
+    Attributes:
+        hashes: of each entry's bytes, in order; empty of one that is missing.
+        problems: in words.
+        torn: whether the last entry is half-written.
+    """
 
     hashes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    torn: bool = False  # the last entry is half-written
+    torn: bool = False
 
     @property
     def head(self) -> str:
+        """The hash that the next entry chains over."""
         return self.hashes[-1] if self.hashes else START
 
 
@@ -112,8 +125,16 @@ def append(journal: Journal, chain: Chain, fold: Fold, decide: Decide) -> None:
 
 
 def advance(journal: Journal, chain: Chain, fold: Fold) -> None:
-    """Take in every entry after those in `chain`; refuse a journal that is not as it was
-    written."""
+    """Take in every entry after those in `chain`.
+
+    Args:
+        journal: where entries lie.
+        chain: how far it was read; it is read on.
+        fold: takes each entry in.
+
+    Raises:
+        Refused: the journal is not as it was written.
+    """
     read(journal, chain, fold)
     if chain.problems:
         raise Refused(
@@ -142,7 +163,7 @@ def read(journal: Journal, chain: Chain, fold: Fold) -> None:
 
 
 def unwritable_error(folder: Path, error: OSError) -> Refused:
-    """What to say where a ledger cannot be written."""
+    """The error that a ledger cannot be written, with what to do. What is charged stays charged."""
     return Refused(
         f"nothing can be written to {folder}: {error.strerror}. {TWICE}: free space, or check that "
         "the disk is mounted for writing and has hard links, and run again."
@@ -196,6 +217,7 @@ def _encode(journal: Journal, chain: Chain, kind: str, body: Mapping[str, Any]) 
 
 
 def _decode(journal: Journal, seq: int, data: bytes) -> Body:
+    """An entry from its bytes; refused where its MAC does not fit."""
     end = MAC_LINE.search(data)
     fits = end is not None and hmac.compare_digest(
         _mac(journal, data[: end.start()]), end[1].decode()
@@ -210,14 +232,17 @@ def _decode(journal: Journal, seq: int, data: bytes) -> Body:
 
 
 def _mac(journal: Journal, signed: bytes) -> str:
+    """The signature of an entry's bytes, in hex."""
     return hmac.digest(journal.key, signed, "sha256").hex()
 
 
 @contextlib.contextmanager
 def _queue(folder: Path, last: float) -> Iterator[None]:
-    """Wait for a turn among this host's processes, until `last` at most: a thousand that all go
-    ahead at once would take each other's place for minutes. Nothing rests on it: where locks do not
-    work, or the one in front hangs, so that nothing was written for a while, the append goes ahead.
+    """Wait for a turn among this host's processes, until `last` at most.
+
+    A thousand that all go ahead at once would take each other's place for minutes. Nothing rests on
+    it. Where locks do not work, the append goes ahead. So it does where the one in front hangs, and
+    nothing was written for a while.
     """
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

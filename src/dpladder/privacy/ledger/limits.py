@@ -27,13 +27,18 @@ def caps(terms: Terms) -> Entry:
 
 def remaining_epsilon(terms: Terms, charged: tuple[Spend, ...]) -> float:
     """Epsilon of the largest Gaussian mechanism that the limit still has room for, rounded down:
-    who asks for just that must get it."""
+    who asks for just that must get it.
+
+    Args:
+        terms: of the lineage.
+        charged: all that was charged, what is reserved included.
+    """
     room = gdp.remaining(caps(terms).mu, [largest_entry(charged).mu])
     return math.floor(gdp.epsilon(room, terms.delta) * 1e4) / 1e4 if room else 0.0
 
 
 def lifetime_cost(terms: Terms, spends: Sequence[Spend]) -> Composition:
-    """What spends cost over a lineage's life."""
+    """What spends cost over a lineage's life, at its delta."""
     return compose(spends, terms.delta)
 
 
@@ -44,6 +49,9 @@ def check_spends(terms: Terms, job: Job, spends: Iterable[Spend]) -> None:
         terms: the ledger's.
         job: for the message.
         spends: what is to be charged.
+
+    Raises:
+        Refused: one is another lineage's, or under another relation.
     """
     for spend in spends:
         if (spend.lineage, spend.relation) != (terms.lineage, terms.relation):
@@ -55,8 +63,18 @@ def check_spends(terms: Terms, job: Job, spends: Iterable[Spend]) -> None:
 
 
 def check_within(charge: LedgerCharge, concrete: Iterable[Spend], job: Job) -> None:
-    """Refuse what a job would spend on any part beyond what it reserved, component by component: a
-    plan that fitted must fit still when it is carried out."""
+    """Refuse what a job would spend on any part beyond what it reserved, component by component.
+
+    A plan that fitted must fit still when it is carried out.
+
+    Args:
+        charge: the reservation.
+        concrete: what the job would spend.
+        job: for the message.
+
+    Raises:
+        Refused: it is more, or something else.
+    """
     declared, actual = _entries_by_partition(charge.spends), _entries_by_partition(concrete)
     if any(
         not entry.costs_no_more_than(declared.get(parts, FREE)) for parts, entry in actual.items()
@@ -76,7 +94,16 @@ def _entries_by_partition(spends: Iterable[Spend]) -> dict[Partition, Entry]:
 
 
 def check_lifetime(terms: Terms, paid: tuple[Spend, ...], wanted: tuple[Spend, ...]) -> None:
-    """The filter: every part stays within every cap."""
+    """The filter: every part stays within every cap.
+
+    Args:
+        terms: of the lineage.
+        paid: all that was charged before, what is reserved included.
+        wanted: what is asked for now.
+
+    Raises:
+        Refused: there is no room for it. Nothing was charged.
+    """
     if over := lifetime_problem(terms, paid, wanted):
         raise Refused(f"{over}. Nothing was charged: {_WITHIN}.")
 

@@ -2,8 +2,8 @@
 
 An item is one job's declared spends. It goes RESERVED → COMMITTED (before the job's first private
 read) → DONE, or from RESERVED to REFUNDED. Whatever is not refunded is charged. That is why no
-damaged last entry can lose a charge: a torn RESERVED gave nobody a token to spend with, a torn
-COMMITTED or DONE leaves the item charged, a torn REFUNDED gave nothing back.
+damaged last entry can lose a charge. A torn RESERVED gave nobody a token to spend with. A torn
+COMMITTED or DONE leaves the item charged. A torn REFUNDED gave nothing back.
 """
 
 from __future__ import annotations
@@ -152,8 +152,13 @@ class LedgerCharge:
 
 @dataclass(frozen=True)
 class Anchor:
-    """Where a ledger stood. A statement carries it, so that a ledger put back in time is found
-    out."""
+    """Where a ledger stood. A statement carries it, so that a ledger put back in time is found out.
+
+    Attributes:
+        lineage: whose ledger.
+        seq: the number of its last entry.
+        sha256: of that entry's bytes, in hex.
+    """
 
     lineage: str
     seq: int
@@ -232,17 +237,20 @@ def job_label(job: Job) -> str:
 
 
 def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
-    """What one entry changes, the only place that gives entries their meaning: the state is all of
-    them in order, and a reader of a copy folds it in the same way.
+    """Take one entry in: the only place that gives entries their meaning.
 
-    An entry is never judged here by rules of today but for what would make it no entry of this
-    ledger: what was spent stays spent, whatever a later version would have allowed.
+    The state is all of them in order, and a reader of a copy folds it in the same way. An entry is
+    never judged here by rules of today but for what would make it no entry of this ledger. What was
+    spent stays spent, whatever a later version would have allowed.
 
     Args:
         lineage: whose ledger it is.
         state: which is changed.
         kind, body: of the entry.
         by: who wrote it.
+
+    Raises:
+        Refused: it cannot follow the entries before it, or this version does not know its kind.
     """
     state.entries += 1
     match kind:
@@ -319,6 +327,7 @@ BEFORE: dict[Status, Status] = {
 
 
 def _set_status(state: State, token: str, status: Status, **facts: Any) -> None:
+    """Move a charge one step on; refused where that step cannot follow."""
     charge = state.items[token]
     if charge.status != BEFORE[status]:
         raise Refused(f"makes {job_label(charge.job)} {status} when it is {charge.status}")

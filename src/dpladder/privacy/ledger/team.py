@@ -39,7 +39,12 @@ others: null     # epsilon of everybody else; null: as much as the lineage has l
 
 
 class Limits(Section):
-    """What `home.yaml` says."""
+    """What `home.yaml` says.
+
+    Attributes:
+        users: the epsilon of each lineage that a member may spend, by login name.
+        others: that of everybody else; None where the lineage's own limit is all.
+    """
 
     users: dict[str, Positive] = Field(default_factory=dict)
     others: Positive | None = None
@@ -63,7 +68,12 @@ def signature() -> dict[str, str]:
 
 
 def limits(home: Home) -> Limits:
-    """The limits of a group's home; none in one user's."""
+    """The limits of a group's home; none in one user's.
+
+    Raises:
+        BadInput: they are missing, cannot be read, or others than the owner could have written
+            them.
+    """
     if not (home.path.is_dir() and is_groups(home)):
         return Limits()
     try:
@@ -86,7 +96,15 @@ def limits(home: Home) -> Limits:
 
 
 def init(group: str, path: Path | None = None) -> Home:
-    """Make a home of a group, or make one's own home a group's. Doing it again mends its modes."""
+    """Make a home of a group, or make one's own home a group's. Doing it again mends its modes.
+
+    Args:
+        group: its name or number; who runs this must be of it.
+        path: of the home; by default as `open_home` finds it.
+
+    Raises:
+        BadInput: there is no such group, or it is not the user's, or the home is another user's.
+    """
     try:
         number = grp.getgrnam(group).gr_gid if not group.isdigit() else int(group)
     except KeyError:
@@ -125,6 +143,7 @@ def _set_group(path: Path, group: int, mode: int) -> None:
 
 
 def _groups() -> list[str]:
+    """The names of the groups of who runs this."""
     groups = []
     for number in sorted({os.getegid(), *os.getgroups()}):
         with contextlib.suppress(KeyError):

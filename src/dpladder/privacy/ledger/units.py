@@ -1,5 +1,7 @@
-"""Whose data a lineage holds, as keyed ids: so that a version of the data keeps its units, and that
-the operator is told where somebody would get a second budget under another name.
+"""Whose data a lineage holds, as keyed ids.
+
+So a version of the data keeps its units. And the operator is told where somebody would get a second
+budget under another name.
 
 Who shares whose data is for the operator's eyes alone (`dpladder check`). It stops no run: an exit
 code would tell about whoever decides it.
@@ -70,7 +72,11 @@ def remember_units(home: Home, lineage: str, digest: str, units_now: Known) -> N
 
 
 def units_of(home: Home, lineage: str, digest: str) -> frozenset[bytes]:
-    """The units that the ledger noted by this digest."""
+    """The units that the ledger noted by this digest, as keyed ids of 16 bytes. Private.
+
+    Raises:
+        BadInput: home has lost them.
+    """
     path = home.units / lineage / "versions" / digest
     try:
         return _split(path.read_bytes())
@@ -89,7 +95,13 @@ def same_data(one: Set[object], other: Set[object]) -> bool:
 
 
 def sharing(home: Home, lineage: str, known: Known) -> list[str]:
-    """The other lineages that hold the same people or records as these. Private."""
+    """The other lineages that hold the same people or records as these. Private.
+
+    Args:
+        home: what it knows of all lineages.
+        lineage: whose units these are.
+        known: of that lineage.
+    """
     names = sorted(path.name for path in home.units.iterdir() if path.name != lineage)
     by_lineage = {name: _read_known(home, name) for name in names}
     return [
@@ -113,6 +125,8 @@ def _lock_units(home: Home) -> Iterator[None]:
 
 
 def _read_known(home: Home, lineage: str) -> Known:
+    """What home knows of a lineage; nothing where it was never prepared."""
+
     def data(name: str) -> bytes:
         path = home.units / lineage / name
         return path.read_bytes() if path.exists() else b""
@@ -121,4 +135,5 @@ def _read_known(home: Home, lineage: str) -> Known:
 
 
 def _split(data: bytes) -> frozenset[bytes]:
+    """Ids of 16 bytes, which lie one after the other."""
     return frozenset(data[start : start + ID_BYTES] for start in range(0, len(data), ID_BYTES))
