@@ -12,7 +12,7 @@ TINY = 1e-12  # a record of zeros has no direction
 
 
 def lengths_of(rows: Floats) -> Floats:
-    """The L2 length of each row, of shape (..., 1)."""
+    """The L2 length of each row: rows of shape (..., length) give (..., 1)."""
     lengths: Floats = np.sqrt((rows * rows).sum(axis=-1, keepdims=True))
     return lengths
 
@@ -31,8 +31,14 @@ def scale_into_ball(rows: NDArray[Any], radius: float, exact: bool) -> Floats:
 
 
 def clip_rows(rows: NDArray[Any], radius: float) -> Floats:
-    """Each row x as x * min(1, radius / ||x||), in float64, so that a row has length `radius` at
-    most (Abadi et al. 2016, Algorithm 1)."""
+    """Each row x as x * min(1, radius / ||x||), in float64 (Abadi et al. 2016, Algorithm 1).
+
+    Sensitivity: a row has length `radius` at most, whatever it was.
+
+    Args:
+        rows: of shape (..., length), of any kind of number.
+        radius: L2, above 0.
+    """
     rows = np.asarray(rows, np.float64)
     norms = lengths_of(rows)
     factors = np.divide(radius, norms, out=np.ones_like(norms), where=norms > radius)

@@ -2,8 +2,7 @@
 chose them.
 
 **An entry** names what dominates the event. It is, all at once, a mu-GDP release, a pure loss e, a
-weight w and a probability delta0 of revealing everything, all at once. For all epsilon >= 0, in
-both directions,
+weight w and a probability delta0 of revealing everything. For all epsilon >= 0, in both directions,
 
     delta_event(epsilon) <= delta0 + (1 - delta0) w delta_mu(epsilon - e),                       (1)
 

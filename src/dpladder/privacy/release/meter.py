@@ -31,7 +31,13 @@ Number = TypeVar("Number", bound=np.generic)
 
 @dataclass(frozen=True)
 class Used:
-    """One draw that was made. Private: an audit compares the digests, nobody publishes them."""
+    """One draw that was made. Private: an audit compares the digests, nobody publishes them.
+
+    Attributes:
+        name: of the declared draw.
+        index: which of the draws of this name it is, from 0.
+        sha256: of the bytes that were drawn, or None where the meter does not audit.
+    """
 
     name: str
     index: int
@@ -74,12 +80,19 @@ class Meter:
         Everything leaves a mechanism this way or, from a tensor on a device, by `noise` and its
         `add_to`.
 
+        Guarantee: the release costs what the ledger charged for this draw, and `grid.slack` beside
+        it. That holds if a unit moves `total` by the draw's declared sensitivity at most, which is
+        the caller's part.
+
         Args:
             name: of the declared draw.
             total: the exact sum, in float64, of the draw's shape.
 
         Returns:
             The release: multiples of the grid's step.
+
+        Raises:
+            Refused: as `noise` does.
         """
         exact = np.asarray(total, np.float64)
         published: Floats = self.noise(name, exact.shape).add_to(exact)
@@ -94,6 +107,10 @@ class Meter:
 
         Returns:
             Noise of unit scale, with the scale that was declared: no caller can lower it.
+
+        Raises:
+            Refused: the draw is not declared, is no Gaussian or Laplace of this shape, or was made
+                as often as it was declared.
         """
         draw = self._declared.get(name)  # _take refuses a name that is not declared
         kind: Distribution = (
@@ -203,13 +220,16 @@ class Meter:
 class Within:
     """Gives each training inside a mechanism a meter of its own.
 
-    Guarantee: no two trainings share a stream, and where trainings cost something by themselves,
-    there are no more of them than were declared, each at just the mu that was declared for one.
+    Guarantee: no two trainings share a stream. Where trainings cost something by themselves, there
+    are no more of them than were declared, each at just the mu that was declared for one.
 
     Attributes:
         source: streams of the draw that declared the trainings.
         mu: of one training; 0 where its answers cost nothing by themselves, as in rounds of tests.
         most: trainings; under a secret number of runs, as many as there may ever be.
+        numbers: counts the trainings that asked for a meter, over all threads.
+        names: of the trainings so far. Each keeps its first caller, so that a second one is
+            refused.
     """
 
     source: noise.DerivedNoise = field(repr=False)

@@ -1,24 +1,26 @@
 """Secret randomness: a keyed stream for every draw, and the distributions made from it.
 
 Samples follow the method of Box & Muller, four of them added after Holohan & Braghin 2021 (Secure
-random sampling in differential privacy). Their logarithms are taken where floats are dense, so that
-each computed sample lies next to the ideal one that the same bits, continued for ever, would make.
-What that means for a release stands in grid.py.
+random sampling in differential privacy). Their logarithms are taken where floats are dense. So each
+computed sample lies next to the ideal one that the same bits, continued for ever, would make. What
+that means for a release stands in grid.py.
 
-How near, in units of u = 2^-50, with 4 units in the last place granted to each logarithm, cosine
-and tangent: V below is uniform on (0, 1/2) with 51 bits behind its leading one, so within a factor
-1 +- 2^-52 of its ideal. L = -log V or -log(1 - V), one or the other by a fair bit, is a standard
-exponential, within 1.4 u of its own size. An angle is uniform on a circle, which may be turned so
-that each of its 2^53 values is the middle of what it stands for: it is within 2 pi 2^-54, and
-rounding to 2 pi times it and 2 pi itself add to that, 1.2 u in all. A cosine adds 0.5 u, a product
-0.13 u, so L cos(angle) is within 2.5 u L: two of them within 178 u, where both L are 35 at most.
+How near follows, in units of u = 2^-50, with 4 units in the last place granted to each logarithm,
+cosine and tangent. V below is uniform on (0, 1/2) with 51 bits behind its leading one, so within a
+factor 1 +- 2^-52 of its ideal. L = -log V or -log(1 - V), one or the other by a fair bit, is a
+standard exponential, within 1.4 u of its own size. An angle is uniform on a circle. That may be
+turned so that each of its 2^53 values is the middle of what it stands for. So it is within 2 pi
+2^-54. Rounding to 2 pi times it and 2 pi itself add to that, 1.2 u in all. A cosine adds 0.5 u, a
+product 0.13 u, so L cos(angle) is within 2.5 u L. Two of them are within 178 u, where both L are 35
+at most.
 
 Normals take cosine c and sine s from the tangent of half the angle (`_cosine_and_sine`). It is
-within 1 u of its size, which moves c by s^2 u and s by |s c| u; rounding its square, both sums and
+within 1 u of its size, which moves c by s^2 u and s by |s c| u. Rounding its square, both sums and
 the division adds (0.07 s^2 + 0.38 |c|) u to c and 0.38 |s| u to s. r = sqrt(2 L) <= 9.6 is within
-0.9 u of its size. So r c is within (1.4 |c| + 1.2 |s| + 1.07 s^2) u r, and r s within (1.4 |s| +
-1.2 |c| + |s c|) u r, 2.6 u r at the most. Four of them, added and halved, are within 54 u, the
-roundings of the additions included."""
+0.9 u of its size. So r c is within (1.4 |c| + 1.2 |s| + 1.07 s^2) u r. And r s is within (1.4 |s| +
+1.2 |c| + |s c|) u r. Both are 2.6 u r at the most. Four of them, added and halved, are within 54 u,
+the roundings of the additions included.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,15 @@ class ResearchNoise:
 def encode(value: object) -> bytes:
     """One byte string for each value, and never the same for two: every element carries its type
     and length. Floats are written out in full. The order of a mapping's keys does not count, that
-    of a sequence does."""
+    of a sequence does.
+
+    Args:
+        value: None, a bool, a number, text, bytes, or mappings and sequences of such. Sequences of
+            different types that hold the same elements are encoded alike.
+
+    Raises:
+        BadInput: for anything else, such as an array or a set.
+    """
     match value:
         case None | bool():
             tag, body = "n", str(value).encode()
@@ -165,7 +175,15 @@ def laplace(stream: bytes, shape: Shape) -> Floats:
 
 
 def uniform(stream: bytes, shape: Shape) -> Floats:
-    """Uniforms on (0, 1], multiples of 2⁻⁵³, from the stream of one draw."""
+    """Uniforms on (0, 1], multiples of 2⁻⁵³, from the stream of one draw.
+
+    Args:
+        stream: the 32-byte key of one draw's own stream.
+        shape: of the array.
+
+    Returns:
+        float64. 0 never occurs, so a logarithm of them is finite.
+    """
     return _fill(stream, shape, lambda words: _unit(words[0]), words=1, samples=1)
 
 
@@ -177,12 +195,15 @@ def mask(stream: bytes, probability: float, ids: NDArray[np.uint8]) -> NDArray[n
     within 2⁻⁵³.
 
     Args:
-        stream: the key of this draw's own stream.
-        probability: of each unit.
+        stream: the 32-byte key of this draw's own stream.
+        probability: of each unit, in [0, 1].
         ids: uint8 of shape (units, 16).
 
     Returns:
         bool of shape (units,).
+
+    Raises:
+        BadInput: ids of another shape or kind.
     """
     if ids.dtype != np.uint8 or ids.ndim != 2 or ids.shape[1] != 16:
         raise BadInput("a mask needs its ids as rows of 16 bytes (uint8).")
@@ -203,7 +224,7 @@ def _exponential(words: Words, places: Words) -> Floats:
 def _normal_tail_uniforms(words: Words, places: Words) -> Floats:
     """V = m 2^-(k+2), bit by bit. m is in [1, 2): 51 random bits, and a last one that is always 1,
     the middle of the interval that they name. k zeros stand before the first 1 of `places`."""
-    # As floats, places have the exponent of their first 1, 63 - k, and none rounds up to the next
+    # As floats, places have the exponent of their first 1, 63 - k. None rounds up to the next
     # power of two without the bit below it. No 1 at all counts as one more place.
     floats = (places & ~(places >> np.uint64(1))).astype(np.float64)
     exponents = (np.maximum(floats, 0.5).view(np.uint64) & EXPONENT) - np.uint64(65 << 52)
@@ -211,12 +232,14 @@ def _normal_tail_uniforms(words: Words, places: Words) -> Floats:
 
 
 def _angle(words: Words) -> Floats:
+    """Uniform angles in (0, 2 pi], in radians."""
     return 2.0 * math.pi * _unit(words)
 
 
 def _cosine_and_sine(angle: Floats) -> tuple[Floats, Floats]:
-    """Cosine and sine, from the tangent of half the angle: NumPy has no fast cosine or sine in
-    double precision, but a fast tangent where there is AVX-512."""
+    """Cosine and sine, from the tangent t of half the angle: (1 - t^2) / (1 + t^2) and 2 t / (1 +
+    t^2). NumPy has no fast cosine or sine in double precision, but a fast tangent where there is
+    AVX-512."""
     tangent = np.tan(angle / 2.0)
     square = tangent * tangent
     return (1.0 - square) / (1.0 + square), 2.0 * tangent / (1.0 + square)

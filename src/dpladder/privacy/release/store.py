@@ -2,8 +2,8 @@
 is only restored.
 
 Snakemake deletes outputs before a job starts, jobs are killed, clones rerun finished work. None of
-that may spend again or publish a second answer to the same query, so the released bytes live in
-home and `results/` holds copies.
+that may spend again or publish a second answer to the same query. So the released bytes live in
+home, and `results/` holds copies.
 """
 
 from __future__ import annotations
@@ -55,6 +55,12 @@ def query_digest(**parts: object) -> str:
 
     It is public, and names no private input: not even by a digest under home's key, which would
     tell whether records changed.
+
+    Args:
+        parts: plain values, mappings and sequences of them (`noise.encode`).
+
+    Returns:
+        64 hexadecimal digits, a SHA-256.
     """
     return hashlib.sha256(encode(parts)).hexdigest()
 
@@ -89,6 +95,8 @@ class Work:
 
     Attributes:
         place: among all the questions that are asked together.
+        meter: holds exactly the question's declared draws.
+        folder: empty, for its owner alone. What is written there is kept only if all works succeed.
     """
 
     place: int
@@ -109,7 +117,7 @@ def release_together(
     """Answer each of several jobs' questions once, ever, and publish the answers.
 
     Each is committed, kept and DONE by itself, and what is DONE already is restored, free. Killed
-    at any moment, no charge and no answer is lost: a charge stands on the disk before private data
+    at any moment, no charge and no answer is lost. A charge stands on the disk before private data
     is read, and an answer does, whole, before it is DONE and copied.
 
     Args:
@@ -125,8 +133,9 @@ def release_together(
         An outcome for each question, in their order.
 
     Raises:
-        Refused: a question has no reservation, its draws are not what is charged, more or less is
-            drawn than was declared, or what was kept is damaged.
+        BadInput: an output is not named by a plain file name.
+        Refused: a question has no reservation, or its draws are not what is charged. Or more or
+            less is drawn than was declared. Or what was kept is damaged.
     """
     for question in questions:
         if any(name != Path(name).name or name.startswith(".") for name in question.outputs):
@@ -163,6 +172,7 @@ def _produce_unfinished(places: Sequence[int], produce: Produce, works: Sequence
 
 
 def _finished_charges(ledger: Ledger, questions: Sequence[Question]) -> dict[str, LedgerCharge]:
+    """The charge behind each question that is DONE, by query; those that are not are left out."""
     state = ledgers.load(ledger)
     pairs = ((question.query, state.finished_charge(question.query)) for question in questions)
     return {query: charge for query, charge in pairs if charge is not None}
@@ -306,6 +316,8 @@ def _produce(
 def _work_of_question(
     ledger: Ledger, place: int, question: Question, charge: LedgerCharge, seed: int | None
 ) -> Work:
+    """Its meter, on home's noise key or research's seed, and the name of a staging folder that no
+    other attempt has. The folder is not made yet."""
     noise = _research_noise(ledger, charge, seed)
     source = noise or SecretNoise(subkey(ledger.home, "noise"), question.query, str(charge.nonce))
     staging = ledger.home.staging / f"{charge.token}.{secrets.token_hex(8)}"
@@ -324,8 +336,8 @@ def _check_noise(source: Streams, question: Question, charge: LedgerCharge) -> N
 
 
 def _move_into_store(staging: Path, folder: Path) -> str:
-    """Bring a finished release into the store under the digest of its bytes: files first, then the
-    name, each on the disk before the next, so that a crash leaves all of it or nothing."""
+    """Bring a finished release into the store under the digest of its bytes. Files go first, then
+    the name, each on the disk before the next. So a crash leaves all of it or nothing."""
     for path in staging.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())
@@ -382,10 +394,13 @@ def _sweep(ledger: Ledger, finished: LedgerCharge) -> None:
 
 
 def _query_folder(ledger: Ledger, query: str) -> Path:
+    """Where answers to a query are kept in home, each in a folder that is named by `_digest`."""
     return ledger.home.releases / ledger.lineage / query
 
 
 def _digest(folder: Path) -> str:
+    """A SHA-256 over names and contents of a folder's files, whatever order the disk lists them
+    in."""
     files = {}
     for path in folder.iterdir():
         with path.open("rb") as file:
@@ -395,6 +410,7 @@ def _digest(folder: Path) -> str:
 
 @contextlib.contextmanager
 def _explain_write_errors(folder: Path) -> Iterator[None]:
+    """Turn a full or read-only disk into a refusal that says what to do, without a traceback."""
     try:
         yield
     except OSError as error:

@@ -104,7 +104,18 @@ def build_own(
 ) -> Statement:
     """The statement of the mechanisms of the user's own on one lineage (external_ledger/): no plan
     stands behind them, and no model. Without a plan every later spend may follow from an earlier
-    release, so without a limit there is rarely a guarantee (`guarantee_of`)."""
+    release. So without a limit there is rarely a guarantee (`guarantee_of`).
+
+    Args:
+        state: what the lineage's ledger holds; it is opened.
+        recorded: the privacy record of every release that is stated.
+        digests: of each record's bytes, by its path.
+        anchor: where the ledger stood.
+        origin: when it is composed, and by what.
+
+    Raises:
+        Refused: a record and the ledger disagree.
+    """
     terms = state.terms
     assert terms is not None, "a lineage is opened before it is stated"
     job_by_question = {
@@ -134,7 +145,7 @@ def common_value(values: Iterable[Value]) -> Value | None:
 
 def limit_was_exceeded(dataset: Stated) -> bool:
     """Whether more was spent than the limit allowed, which only releases that a bug had priced too
-    low can do."""
+    low can do. Then nothing more may be spent, and no figure is a guarantee."""
     low = any(line.unsound for line in (*dataset.spends, *dataset.outside_this_dag.spends))
     return (
         low
@@ -148,9 +159,9 @@ def guarantee_of(dataset: Stated) -> Cost | None:
 
     Returns:
         The limit, where one was declared and kept: later runs are held to it, too. Else what was
-        spent so far, where nothing was planned after the first release. Else None: whoever chose a
-        later spend because of an earlier result could as well have gone on, so no figure that
-        follows from what was spent bounds it.
+        spent so far, where nothing was planned after the first release. Else None. For whoever
+        chose a later spend because of an earlier result could as well have gone on, so nothing that
+        was spent bounds it.
     """
     if limit_was_exceeded(dataset):
         return None
@@ -179,6 +190,8 @@ def seal(statement: Mapping[str, Any], key: bytes) -> Document:
 
 
 def _canonical(statement: Mapping[str, Any]) -> bytes:
+    """The bytes that are digested and sealed: all but the id and the seal, with keys in order. So
+    reading and writing a statement again changes nothing."""
     content = {key: value for key, value in statement.items() if key not in ("id", "seal")}
     return json.dumps(content, sort_keys=True, allow_nan=False).encode()
 
@@ -268,6 +281,8 @@ def _current(records: Iterable[Document], state: State, lineage: str) -> dict[Jo
 
 
 def _is_of(charge: LedgerCharge, spends: tuple[Spend, ...]) -> bool:
+    """Whether a record's spends are this charge's. Records hold no query digests, so these do not
+    count."""
     return tuple(replace(spend, query=None) for spend in charge.spends) == spends
 
 
@@ -285,6 +300,8 @@ def limit_mu(terms: Terms) -> float | None:
 def _line(
     spend: Spend, job: Job, charge: LedgerCharge, superseded: bool, delta: float, made_text: str
 ) -> StatedSpend:
+    """One spend of a charge as the statement lists it, with its own figures at the lineage's delta.
+    Its query digest is left out, as in records."""
     return StatedSpend(
         rule=job.rule,
         experiment=job.experiment,
@@ -312,8 +329,13 @@ def figure_of(lines: Iterable[StatedSpend], delta: float) -> Cost:
 
 
 def figures_of(lines: Iterable[StatedSpend], delta: float) -> Costs:
-    """The DAG's composed figures from its spends: of the worst unit, and of each part's units.
-    `exact` are those where all was Gaussian, so that mu says everything."""
+    """The DAG's composed figures from its spends: of the worst unit, and of each part's units. The
+    accountant is `exact` where all was Gaussian, so that mu says everything.
+
+    Args:
+        lines: the spends of one lineage, superseded ones included: they were charged, too.
+        delta: the lineage's.
+    """
     whole = compose(_spends(lines), delta)
     exact = whole.mu is not None and not whole.entry.delta0
     return Costs(
@@ -355,6 +377,10 @@ def models_of(
         beside: what else was spent on the lineage.
         delta: the lineage's.
         limited: whether a total holds, which it does not in research.
+
+    Raises:
+        Refused: a model costs more than its total. Nothing is refused where a bug had priced one of
+            its releases too low: the page says so instead.
     """
     return {promise.path: _model_of(promise, lines, beside, delta, limited) for promise in promises}
 
@@ -363,8 +389,11 @@ def _model_of(
     promise: Promise, lines: Lines, beside: Lines, delta: float, limited: bool
 ) -> StatedModel:
     """One final model: its price, and beside it what was released earlier from the same people, as
-    contract line 15 wants both. Under a budget the price may not exceed its total; a plan that held
-    makes that impossible, so this is a second look and not the gate."""
+    contract line 15 wants both.
+
+    Under a budget the price may not exceed its total. A plan that held makes that impossible, so
+    this is a second look and not the gate.
+    """
     borne = lines_of_model(promise, lines)
     spends = _spends(borne)
     cost = compose(spends, delta)
@@ -414,6 +443,8 @@ def _cost_with_earlier(borne: Lines, lines: Lines, delta: float) -> Cost | None:
 
 
 def _spends(lines: Iterable[StatedSpend]) -> list[Spend]:
+    """The lines' spends, read back from the JSON that the statement itself carries. So `check`
+    composes from the very same text."""
     return [from_json(line.spend) for line in lines]
 
 

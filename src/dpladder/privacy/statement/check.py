@@ -37,7 +37,9 @@ from dpladder.privacy.statement.documents import Cost, Promise, SealedStatement,
 from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.records import Document, file_digest, spends_of
 
-# whatever an edited file may cause
+# Whatever an edited file may cause when it is read as a statement or a record. `check` turns it
+# into
+# a sentence: a reader wants to know which file it is, and no traceback.
 _UNREADABLE = (
     DpladderError,
     ValueError,
@@ -91,7 +93,12 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
 
 def is_sealed(document: Mapping[str, Any], key: bytes | None = None) -> bool:
     """Whether a statement, or the last record, is as it was written: by its digest, and by its MAC
-    too for who has the key."""
+    too for who has the key.
+
+    Args:
+        document: as read, with its `id` and `seal`.
+        key: home's, for this purpose; without it anybody could have made the digest anew.
+    """
     fresh = seal(document, key or b"")
     return fresh["id"] == document.get("id") and (
         key is None or fresh["seal"] == document.get("seal")
@@ -103,7 +110,9 @@ AGAIN = "dpladder run makes it again, free"
 
 
 def _check_files(stated: SealedStatement, results: Path, key: bytes | None) -> Iterator[str]:
-    """Everything that the statement is about, byte for byte, and all that was made from it."""
+    """Everything that the statement is about, byte for byte, and all that was made from it. What is
+    made last, the report and the summaries, came after the statement. So the last job's own sealed
+    record vouches for it."""
     yield from _changed_files(stated.files, results, "the statement was written")
     models = [
         _path_under_owner(path, asdict(model))
@@ -145,6 +154,7 @@ def _check_files(stated: SealedStatement, results: Path, key: bytes | None) -> I
 
 
 def _changed_files(files: Mapping[str, str], results: Path, since: str) -> Iterator[str]:
+    """A sentence for each file that is missing, or whose bytes are not those of its digest."""
     for path, digest in files.items():
         file = results.parent / path
         if not file.is_file():
@@ -156,8 +166,8 @@ def _changed_files(files: Mapping[str, str], results: Path, since: str) -> Itera
 def _check_page(
     stated: SealedStatement, results: Path, vouched: Mapping[str, str]
 ) -> Iterator[str]:
-    """The page that is signed follows from the statement. Another version may word it otherwise:
-    then its digest in the last record has to do."""
+    """The page that is signed follows from the statement. Another version may word it otherwise.
+    Then its digest in the last record has to do."""
     file = results / "privacy.md"
     path = str(file.relative_to(results.parent))
     if not file.is_file():
@@ -173,6 +183,8 @@ def _check_page(
 
 
 def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
+    """The records that the statement counts are there, as they were. And no record lies here of a
+    cost that it does not count: nobody may leave out what was spent."""
     problems = []
     for path, digest in statement["records"].items():
         file = results.parent / path
@@ -197,8 +209,8 @@ def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
 
 
 def _is_counted(record: Mapping[str, Any], statement: Mapping[str, Any]) -> bool:
-    """Whether a record is of a release that the statement counts, though the config no longer asks
-    for it, or its experiment has another name by now."""
+    """Whether a record is of a release that the statement counts, though the config asks for it no
+    longer, or its experiment was renamed."""
     try:
         counted = {
             line["question"]
@@ -241,8 +253,8 @@ def _recorded_spends(
 def _check_dataset(
     lineage: str, dataset: Stated, recorded: Sequence[tuple[str, Spend]], limited: bool
 ) -> list[str]:
-    """Compute each figure of one lineage again from the spends under it, and these from the
-    records: a reader who trusts neither needs the ledger (`dpladder ledger verify`)."""
+    """Compute each figure of one lineage again from the spends under it, and compare these with the
+    records. A reader who trusts neither needs the ledger (`dpladder ledger verify`)."""
     delta = dataset.delta
     where = f"privacy.json: dataset {lineage}"
     lines = dataset.spends
@@ -290,6 +302,7 @@ def _check_totals(lineage: str, dataset: Stated) -> Iterator[str]:
 
 
 def _check_models(where: str, lineage: str, dataset: Stated, limited: bool) -> list[str]:
+    """Compose each model's price again from the lines of its own jobs and its ancestors'."""
     promises = [
         Promise(path, model.experiment, lineage, model.target_epsilon, model.jobs)
         for path, model in dataset.artifacts.items()
@@ -307,6 +320,8 @@ def _check_models(where: str, lineage: str, dataset: Stated, limited: bool) -> l
 
 
 def _is_same(a: Any, b: Any) -> bool:
+    """Whether two figures, or trees of them, agree but for `ROUNDING`: another machine's arithmetic
+    may end in other last bits."""
     if is_dataclass(a) and is_dataclass(b):
         return _is_same(vars(a), vars(b))
     if isinstance(a, Mapping) and isinstance(b, Mapping):
@@ -318,6 +333,8 @@ def _is_same(a: Any, b: Any) -> bool:
 
 def checked_statement(results: Path, undone: str) -> Document:
     """The statement of a finished run, which follows from the records beside it.
+
+    No key is used, so a slip is found, and a forgery is not.
 
     Args:
         results: its folder.
@@ -335,7 +352,11 @@ def checked_statement(results: Path, undone: str) -> Document:
 
 def read_statement(results: Path) -> Document:
     """The statement of a results folder, as it is written: nothing of it is checked but its form
-    (`check`)."""
+    (`check`).
+
+    Raises:
+        BadInput: there is none, it is no JSON or no statement, or another version's format.
+    """
     path = results / "privacy.json"
     try:
         statement = json.loads(path.read_text("utf-8"))

@@ -16,8 +16,13 @@ Relation = Literal["add_remove", "replace_one"]
 
 @dataclass(frozen=True)
 class Cost:
-    """What composes to what, at the lineage's delta. `mu` is null where no single Gaussian says
-    it: then epsilon alone holds."""
+    """What composes to what, at the lineage's delta.
+
+    Attributes:
+        epsilon: of the worst unit. It holds together with the lineage's delta.
+        mu: of the one Gaussian release that costs the same; null where no single Gaussian says it.
+            Then epsilon alone holds.
+    """
 
     epsilon: float
     mu: float | None
@@ -43,6 +48,8 @@ class Promise:
 
     Attributes:
         path: of the final model's weights, or of counts of another lineage's model.
+        experiment: whose it is.
+        lineage: whose data its price is paid from.
         target_epsilon: the total that it may cost, its search included.
         jobs: all that its price composes: its own and its ancestors'.
     """
@@ -72,6 +79,8 @@ def total_text(jobs: Sequence[NamedJob]) -> str:
 
 @dataclass(frozen=True)
 class PlannedModel(Promise, Cost):
+    """A promise with the price that is planned for it."""
+
     pass
 
 
@@ -80,6 +89,9 @@ class PlannedLineage(Cost):
     """What a plan spends on one lineage.
 
     Attributes:
+        relation: which data sets are neighbours: one unit more or less, or one replaced.
+        delta: one for the life of the lineage.
+        lifetime_epsilon: the limit that was declared; null where none was.
         units: how many each part has by declaration, by the first experiment's nominal size. Where
             the source names each unit's part, those that train alone.
     """
@@ -96,6 +108,12 @@ class PlannedSpend(NamedJob):
 
     Attributes:
         question: what the ledger knows it by.
+        label: what it buys, in words.
+        dataset: the lineage.
+        partition: the parts that it reads, or all.
+        event: as JSON (accounting/events.py).
+        count: how often the event happens.
+        mu, epsilon: of this spend alone; mu is null where more than a Gaussian is behind it.
         in_parallel: whether nobody bears it together with the training.
     """
 
@@ -113,8 +131,12 @@ class PlannedSpend(NamedJob):
 
 @dataclass(frozen=True)
 class PlannedLifetime:
-    """All that was ever spent on a lineage, by its ledger: before this plan, and once it is carried
-    out."""
+    """All that was ever spent on a lineage, by its ledger.
+
+    Attributes:
+        epsilon_spent: before this plan.
+        epsilon_after: once it is carried out.
+    """
 
     epsilon_spent: float
     epsilon_after: float
@@ -124,15 +146,18 @@ class PlannedLifetime:
 class PlanDocument:
     """What a config will spend. The figures on top are the first lineage's.
 
-    What hangs on the ledger is left at its default in results/plan.json, because it changes while
-    the plan is carried out: `feasible`, `problems`, `lifetimes` and `kept`.
+    Four fields hang on the ledger, which changes while the plan is carried out: `feasible`,
+    `problems`, `lifetimes` and `kept`. In results/plan.json they are left at their defaults.
 
     Attributes:
+        target_epsilon: the greatest total of the first lineage's artifacts.
         config: a digest of all that private jobs read of the config.
         keys: all that an experiment's results follow from, by experiment; empty in research.
         deployment: the config's section of that name.
         choices: what the plan chose where the config left it open, in words, by experiment.
         notes: what the config cannot hope for.
+        artifacts: the final models, and counts of other lineages' models.
+        datasets: what is spent, by lineage.
         feasible, problems: whether the ledger has room for it, and else why not.
         lifetimes: each lineage's, before and after.
         kept: what is told of releases by older versions.
@@ -172,7 +197,10 @@ class StatedSpend(NamedJob):
     Attributes:
         rule, experiment, wildcards: a label, by the config of today; of what it no longer asks, by
             that of who asked first.
+        label: what it bought, in words.
+        partition: the parts that it read, or all.
         mu, epsilon: of this spend alone.
+        count: how often its event happened.
         superseded: whether it is of another answer to the question than the one that is stated.
         reserved, released: numbers of entries of the ledger.
         spend: as JSON (accounting/events.py).
@@ -204,10 +232,13 @@ class StatedModel(Cost):
     price, which its total bounds.
 
     Attributes:
+        experiment: whose model it is.
+        target_epsilon: the total that was promised.
         with_earlier: the price together with what was released before it was planned, or taken up
             again; null where there was nothing. Where there was something, that is its figure.
         search_share: the search's share of mu squared; null of a private search, whose training and
             search are one.
+        jobs: all that its price composes: its own and its ancestors'.
     """
 
     experiment: str
@@ -224,7 +255,13 @@ class StatedModel(Cost):
 
 @dataclass(frozen=True)
 class Outside(Cost):
-    """What else was spent on the lineage: by others, and on what this config asks no longer."""
+    """What else was spent on the lineage: by others, and on what this config asks no longer.
+
+    Attributes:
+        jobs: how many jobs that were.
+        spends: theirs. They count for the lifetime, and for a model's figure where they came before
+            it.
+    """
 
     jobs: int
     spends: tuple[StatedSpend, ...]
@@ -232,7 +269,13 @@ class Outside(Cost):
 
 @dataclass(frozen=True)
 class Costs(Cost):
-    """Of all spends of this DAG on a lineage, and of those that read each part."""
+    """Of all spends of this DAG on a lineage, and of those that read each part.
+
+    Attributes:
+        accountant: `exact` where all was Gaussian, so that mu says everything; else `booked`, a
+            safe upper bound.
+        partitions: the same for the units of each part, which bear only what reads it.
+    """
 
     accountant: Literal["exact", "booked"]
     partitions: dict[str, Cost]
@@ -243,6 +286,8 @@ class Stated(Costs):
     """One lineage, under its own relation and at its own delta.
 
     Attributes:
+        relation: which data sets are neighbours: one unit more or less, or one replaced.
+        delta: one for the life of the lineage.
         unit, cap: whose privacy is protected, and how many records of each count.
         lifetime_epsilon: the limit that was declared; null where none was.
         lifetime_mu: the limit as a Gaussian's; null where other events may be charged beside it.
@@ -250,6 +295,7 @@ class Stated(Costs):
         planned: whether nothing about the lineage was planned after its first release.
         artifacts: the final models, by path.
         outside_this_dag: what else was spent on the same people.
+        spends: each charge for what this DAG asks, superseded answers included.
         ledger: where it stood.
         chosen: the cost of whichever model is chosen among all that were ever released; null where
             there are no two.
@@ -272,7 +318,14 @@ class Stated(Costs):
 
 @dataclass(frozen=True)
 class Origin:
-    """`date`: the day in UTC. `commit`: of the clone, null outside one."""
+    """When a statement was composed, and by what.
+
+    Attributes:
+        date: the day in UTC.
+        commit: of the clone, null outside one. It says so where the clone's files are not that
+            commit's.
+        versions: of dpladder and the packages that it computes with, by name.
+    """
 
     date: str
     commit: str | None
@@ -285,10 +338,12 @@ class Statement:
 
     Attributes:
         relation, delta: those of all its lineages; null where they differ.
+        target_epsilon: the plan's; of a ledger alone its lifetime limit, or 0.
         datasets: what is guaranteed and was spent, by lineage.
         records: the digest of each job's privacy record, by path.
         origin: when it was composed, and by what.
         config: the plan's digest of it; empty of a ledger alone.
+        deployment: the config's section of that name; null where there is none.
         files: the digest of every other file that jobs before the statement published, weights and
             scores among them, by path.
     """
@@ -308,8 +363,12 @@ class Statement:
 
 @dataclass(frozen=True, kw_only=True)
 class SealedStatement(Statement):
-    """With its digest, which shows any slip, and a MAC, which shows any forgery to who has the
-    key."""
+    """A statement as it is written to results/privacy.json.
+
+    Attributes:
+        id: a digest of all the rest, which shows any slip.
+        seal: a MAC of it, which shows any forgery to who has the key.
+    """
 
     id: str
     seal: str

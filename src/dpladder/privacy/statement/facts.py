@@ -1,5 +1,5 @@
-"""What the documents beside a statement know: one set of facts, each a figure or a word as it is
-shown, and the texts that they are put into (texts/*.yaml)."""
+"""What the documents beside a statement know. It is one set of facts, each a figure or a word as it
+is shown, and the texts that they are put into (texts/*.yaml)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,18 @@ STRONG = 1.0  # NIST SP 800-226, 2.2: up to here epsilon is taken to be strong i
 
 
 def facts_of(statement: SealedStatement, lineage: str, deployment: Deployment) -> dict[str, Any]:
-    """All that a text may name. Figures are the guarantee's, rounded to the safe side."""
+    """All that a text may name, ready to be shown. Figures are the guarantee's, rounded to the safe
+    side.
+
+    Args:
+        statement: as it is sealed.
+        lineage: one of its lineages, with a guarantee (`guarantee_of`): the caller refuses any
+            other.
+        deployment: what people declared, shown as they wrote it.
+
+    Returns:
+        Text for most names; booleans, a number or None for those that a template chooses by.
+    """
     dataset, origin = statement.datasets[lineage], statement.origin
     bound = guarantee_of(dataset)
     assert bound is not None, "what is registered has a guarantee"
@@ -66,6 +77,7 @@ def facts_of(statement: SealedStatement, lineage: str, deployment: Deployment) -
 
 
 def _level(dataset: Stated) -> str:
+    """Whose data is protected, as the registry's field `privacy_unit` says it."""
     if dataset.unit == "record":
         return "record-level"
     if dataset.unit == "document":
@@ -100,7 +112,13 @@ def fill_template(name: str, facts: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         name: of the text, a file in texts/.
-        facts: of `facts_of`.
+        facts: of `facts_of`. They are put in as they are: each document escapes for itself.
+
+    Returns:
+        The YAML file's own tree of mappings and lists, every text in it filled.
+
+    Raises:
+        jinja2.UndefinedError: the text names a fact that there is not.
     """
     from jinja2 import Environment, StrictUndefined
 

@@ -1,10 +1,10 @@
 """NIST SP 800-226's privacy hazards, one by one, and what a statement answers to each.
 
 The hazards are told in our words, in the order and by the sections of the initial public draft
-(December 2023). Beside them: what *How to DP-fy ML* (Ponomareva et al. 2023), section 5.3, asks a
-report of a DP model for, and the three dimensions that the abstract of the W3C's draft note
-*Considerations for Reviewing Differential Privacy Systems* (February 2026) names. The words stand
-in texts/hazards.yaml.
+(December 2023). Beside them stands what *How to DP-fy ML* (Ponomareva et al. 2023), section 5.3,
+asks a report of a DP model for. Last come three dimensions, from the abstract of the W3C's draft
+note *Considerations for Reviewing Differential Privacy Systems* (February 2026). The words stand in
+texts/hazards.yaml.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from dpladder.privacy.statement.facts import facts_of, fill_template
 
 def checklist(statement: SealedStatement, lineage: str, deployment: Deployment) -> str:
     """The hazards of NIST SP 800-226 as a table in markdown: which of them the run answers, and
-    which a person must (statement/texts/hazards.yaml)."""
+    which a person must (statement/texts/hazards.yaml).
+
+    Args:
+        statement: as it is sealed.
+        lineage: one of its lineages, with a guarantee.
+        deployment: what people declared; its texts cannot break the table.
+    """
     text = fill_template("hazards", facts_of(statement, lineage, deployment))
     return "\n".join(
         [

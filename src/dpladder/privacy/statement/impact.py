@@ -18,7 +18,13 @@ from dpladder.privacy.statement.facts import facts_of, fill_template
 
 def as_markdown(statement: SealedStatement, lineage: str, deployment: Deployment) -> str:
     """The impact assessment of a deployment: what the run knows filled in, and the questions that
-    people answer (statement/texts/impact.yaml)."""
+    people answer (statement/texts/impact.yaml).
+
+    Args:
+        statement: as it is sealed.
+        lineage: one of its lineages, with a guarantee.
+        deployment: what people declared; its texts cannot break a table.
+    """
     text = fill_template("impact", facts_of(statement, lineage, deployment))
     title = f"# Data protection impact assessment: {markdown_cell(deployment.name)}"
     lines = [title, "", text["intro"]]
@@ -51,7 +57,8 @@ th { width: 11rem; color: #555 } tr, li { break-inside: avoid }
 
 
 def impact_page(statement: SealedStatement, lineage: str, deployment: Deployment) -> str:
-    """The same as a page of HTML, with boxes to write into."""
+    """The same as a page of HTML, with boxes to write into. It loads nothing from elsewhere, and
+    all that people declared is escaped."""
     text = fill_template("impact", facts_of(statement, lineage, deployment))
     title = f"Data protection impact assessment: {html.escape(deployment.name)}"
     parts = [f"<h1>{title}</h1>", f"<p>{html.escape(text['intro'])}</p>"]

@@ -1,7 +1,7 @@
 """The statement as one page, in words: what a privacy officer reads and signs.
 
-It follows from the statement's JSON byte for byte, so that `dpladder verify` can hold the one
-against the other (docs/design.md, line 21): no clock, no ledger and no config is read here.
+It follows from the statement's JSON byte for byte: no clock, no ledger and no config is read here.
+So `dpladder verify` can hold the one against the other (docs/design.md, line 21).
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ AT_COST = (
     "were asked for, and may be more than the lifetime limit: where it is, no figure above that "
     "limit was enforced, and nothing more may be spent."
 )
-MANY = 1_000_000
-FALSE_ALARMS_PERCENT = 5
+MANY = 1_000_000  # released numbers that float64's slack is told for
+FALSE_ALARMS_PERCENT = 5  # at which the best attack's hits are told
 FALSE_ALARMS = FALSE_ALARMS_PERCENT / 100
 WANTED = {
     "add_remove": "one more is",
@@ -169,7 +169,8 @@ def page(statement: SealedStatement) -> str:
 
 
 def bugs_in(statement: Statement) -> list[str]:
-    """Why some releases cost more than was booked for them."""
+    """Why some releases cost more than was booked for them: each reason once, in the order of the
+    spends. Empty where all is sound."""
     lines = (
         line
         for dataset in statement.datasets.values()
@@ -179,6 +180,8 @@ def bugs_in(statement: Statement) -> list[str]:
 
 
 def _facts(statement: SealedStatement) -> Iterator[tuple[str, str]]:
+    """The rows of the first table: what was declared and who declared it, whose privacy is
+    protected, and what identifies this statement."""
     deployment, origin = statement.deployment or {}, statement.origin
     for key in ("name", "curators", "authors", "use", "data", "region", "access"):
         if key in deployment:
@@ -211,7 +214,8 @@ def unit_text(dataset: Stated) -> str:
 
 
 def plain_words(statement: Statement) -> Iterator[str]:
-    """What the guarantee means for whom, without a formula."""
+    """What the guarantee means for whom, without a formula. One sentence or several for each item
+    of the page's list."""
     for lineage, dataset in statement.datasets.items():
         bound = guarantee_of(dataset)
         if bound is None:
@@ -262,15 +266,20 @@ def plain_words(statement: Statement) -> Iterator[str]:
 
 
 def _units(statement: Statement) -> str:
+    """The units of all lineages, each once, as one phrase."""
     return " or ".join(dict.fromkeys(dataset.unit for dataset in statement.datasets.values()))
 
 
 def detection_rate_text(bound: Cost, delta: float) -> str:
     """The true positives of the best test at FALSE_ALARMS, in percent, rounded up.
 
-    A mu-GDP release allows Phi(Phi^-1(alpha) + mu) (Dong, Roth & Su 2019, (6)), any (eps, delta)-DP
-    one min(e^eps alpha + delta, 1 - e^-eps (1 - delta - alpha)) (Kairouz, Oh & Viswanath 2015,
-    Theorem 2.1).
+    A mu-GDP release allows Phi(Phi^-1(alpha) + mu) (Dong, Roth & Su 2019, (6)). Any (eps, delta)-DP
+    one allows min(e^eps alpha + delta, 1 - e^-eps (1 - delta - alpha)) (Kairouz, Oh & Viswanath
+    2015, Theorem 2.1).
+
+    Args:
+        bound: the guarantee. Where it has a mu, the smaller of both bounds is told.
+        delta: the lineage's.
     """
     normal = NormalDist()
     odds = math.exp(min(bound.epsilon, 700.0))
@@ -282,7 +291,7 @@ def detection_rate_text(bound: Cost, delta: float) -> str:
 
 def first_line(statement: Statement, lineage: str) -> str:
     """What is guaranteed about a lineage, in one sentence. The lifetime limit comes first
-    (docs/design.md, line 17); what was spent so far is called a guarantee only where all of it was
+    (docs/design.md, line 17). What was spent so far is called a guarantee only where all of it was
     planned before its first release."""
     dataset = statement.datasets[lineage]
     delta, spent = round_up_short(dataset.delta), round_up(dataset.lifetime_spent)
@@ -315,8 +324,12 @@ def first_line(statement: Statement, lineage: str) -> str:
 
 
 def closing_line(terms: Terms, state: State) -> str:
-    """Where a lineage stands by its ledger alone, at the end of a run that may have stated
-    nothing."""
+    """Where a lineage stands by its ledger alone, at the end of a run that may have stated nothing.
+
+    Args:
+        terms: what the lineage was opened with.
+        state: what its ledger holds; all that was charged counts, released or not.
+    """
     spent, delta = (
         round_up(lifetime_cost(terms, state.charged_spends()).epsilon),
         round_up_short(terms.delta),
@@ -389,6 +402,14 @@ def costs(statement: Statement, lineage: str) -> Iterator[str]:
 
 
 def _page_of(lineage: str, dataset: Stated, here: str) -> list[str]:
+    """The figures of one lineage as tables: all that was ever released, its models, its parts, each
+    spend, and what groups of units bear.
+
+    Args:
+        lineage: its name.
+        dataset: what is stated of it.
+        here: what the releases are called together (`Wording.origin`).
+    """
     delta, beside = dataset.delta, dataset.outside_this_dag
     lines = [
         f"Everything ever released about lineage {lineage}: epsilon = "
@@ -444,6 +465,8 @@ def _page_of(lineage: str, dataset: Stated, here: str) -> list[str]:
 
 
 def _models(lineage: str, dataset: Stated) -> list[str]:
+    """The tables of final models and of counts of other lineages' models. Empty where there are
+    none."""
     if not dataset.artifacts:
         return []
     models, counts = _models_and_counts(dataset.artifacts)
@@ -478,6 +501,8 @@ def _models_and_counts(artifacts: Mapping[str, StatedModel]) -> list[dict[str, S
 def _artifact_table(
     heading: str, what: str, seen: str, artifacts: Mapping[str, StatedModel]
 ) -> list[str]:
+    """A table of models or counts, and what its two epsilons hold for. One is for who may have
+    chosen the config by earlier releases, the other for who did not."""
     if not artifacts:
         return []
     return [
@@ -496,6 +521,7 @@ def _artifact_table(
 
 
 def _row_of(path: str, artifact: StatedModel) -> str:
+    """One model of that table: its total, the figure it is stated at, and its price alone."""
     figure, share = artifact.stated, _percent(artifact.search_share)
     own_cost = f"{round_up(artifact.epsilon)}{_mu_of(Cost(artifact.epsilon, artifact.mu))}"
     return (
@@ -505,6 +531,7 @@ def _row_of(path: str, artifact: StatedModel) -> str:
 
 
 def _mu_of(cost: Cost) -> str:
+    """The mu beside an epsilon in running text, or nothing where no single mu says it."""
     return "" if cost.mu is None else f" (mu = {_mu(cost.mu)})"
 
 
@@ -519,15 +546,19 @@ def _percent(share: float | None) -> str:
 
 
 def _where(line: StatedSpend) -> str:
+    """A job's wildcards in words, such as `rung 1`."""
     return " ".join(f"{key} {value}" for key, value in line.wildcards.items())
 
 
 def _deltas(statement: Statement) -> str:
+    """The deltas of all lineages, each once, as one phrase. Lineages may differ in theirs."""
     deltas = dict.fromkeys(round_up_short(dataset.delta) for dataset in statement.datasets.values())
     return " or ".join(deltas)
 
 
 def _assumptions(statement: Statement) -> list[str]:
+    """What the guarantee rests on and what it leaves out, as a list: whoever signs the page accepts
+    these."""
     wording = statement_wording(statement)
     selected = {
         line.label
@@ -580,7 +611,8 @@ def _assumptions(statement: Statement) -> list[str]:
 
 
 def modified_code_warning(statement: Statement) -> Iterator[str]:
-    """Whether the code that composed a statement was that of its commit."""
+    """Whether the code that composed a statement was that of its commit: nothing where it was, or
+    where there is no clone."""
     commit = statement.origin.commit
     if commit is not None and commit.endswith(MODIFIED):
         yield (
@@ -590,6 +622,7 @@ def modified_code_warning(statement: Statement) -> Iterator[str]:
 
 
 def _slack() -> str:
+    """What float64 adds to ideal noise, for each MANY released numbers, rounded up (grid.py)."""
     # numpy, which the start of a workflow does without
     from dpladder.privacy.release.grid import slack
 

@@ -1,4 +1,8 @@
-"""The privacy record that every job leaves beside its output."""
+"""The privacy record that every job leaves beside its output.
+
+It is what a statement is composed from, and is held against the ledger there. So a reader may check
+a statement without the ledger, the data or the machine.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,8 @@ def record_of(
 
 
 def job_of(record: Mapping[str, Any]) -> Job:
-    """The job that left a record."""
+    """The job that left a record. A record without an experiment is of a mechanism outside
+    dpladder."""
     wildcards = dict(record["wildcards"])
     experiment = wildcards.pop("experiment", OWN_CODE)
     return Job(experiment, record["rule"], tuple(sorted(wildcards.items())))

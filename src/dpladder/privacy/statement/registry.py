@@ -21,7 +21,17 @@ from dpladder.privacy.statement.facts import facts_of, fill_template
 
 
 def entry(statement: SealedStatement, lineage: str, declared: Deployment) -> dict[str, Any]:
-    """A record of the registry, of tier 3. Its words stand in texts/registry.yaml."""
+    """A record of the registry, of tier 3. Its words stand in texts/registry.yaml.
+
+    Args:
+        statement: as it is sealed.
+        lineage: one of its lineages, with a guarantee: that is the epsilon that is registered,
+            rounded up.
+        declared: what people say of the deployment.
+
+    Returns:
+        The entry as plain values, with the registry's own keys and the status of a draft.
+    """
     dataset, facts = statement.datasets[lineage], facts_of(statement, lineage, declared)
     bound = guarantee_of(dataset)
     assert bound is not None, "what is registered has a guarantee"
@@ -42,7 +52,12 @@ def entry(statement: SealedStatement, lineage: str, declared: Deployment) -> dic
 
 
 def entry_slug(deployment: Deployment, published: str) -> str:
-    """As the registry makes it of name, curators and year."""
+    """As the registry makes it of name, curators and year.
+
+    Args:
+        deployment: what people declared.
+        published: the day, as YYYY-MM-DD.
+    """
     parts = (deployment.name, "-".join(deployment.curators), published[:4])
     return "-".join(re.sub(r"\W+", "-", part.lower()) for part in parts).replace("_", "-")
 
@@ -53,6 +68,8 @@ def file_name(deployment: Deployment, published: str) -> str:
 
 
 def entry_as_yaml(entry: dict[str, Any]) -> str:
+    """The file's text, its keys in the schema's order. No line is folded, so that texts stay as
+    people wrote them."""
     return yaml.dump(entry, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)
 
 
@@ -64,6 +81,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    """Text of several lines as a block; any other as YAML would have it."""
     return dumper.represent_scalar(
         "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
     )
