@@ -96,7 +96,8 @@ class Work:
     Attributes:
         place: among all the questions that are asked together.
         meter: holds exactly the question's declared draws.
-        folder: empty, for its owner alone. What is written there is kept only if all works succeed.
+        folder: empty, for its owner alone. What is written there is kept once the meter closed
+            without a refusal.
     """
 
     place: int
