@@ -80,7 +80,8 @@ class PinnedWithin(Within):
 
 
 def learner_variants(name: str) -> Iterator[tuple[Any, Constants]]:
-    """The learner as a config may have it: as it is by default, on samples, and guided."""
+    """The learner as a config may have it: as it is by default, on samples, and guided. One that
+    trains above a cut comes twice: with a network, and with its head alone."""
     section, constants = method(name).section, Constants(N0, CLASSES, len(NOTHING[0]))
     plain = section(name=name)
     if plain.above_cut:
@@ -105,7 +106,7 @@ def data_sets(learner: Any, constants: Constants) -> Iterator[Data]:
 
 def add_public_inputs(units: Sequence[Record], learner: Any, constants: Constants) -> Data:
     """Made-up units with what is public beside them, where the learner uses it: a head, and public
-    records."""
+    records. These are the same on every data set, so that units alone differ."""
     data = data_of(units, learner.views, constants.dimension)
     if not learner.uses_public_gradient:
         return data

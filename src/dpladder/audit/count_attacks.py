@@ -24,12 +24,12 @@ from dpladder.privacy.accounting.events import Composed, Relation
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
 
-MU = 2.0
+MU = 2.0  # of each count by itself
 
 
 def attacks_on_counts() -> Iterator[Mechanism]:
     """Every way in which records are counted: right and wrong, losses, answers, and shares of
-    findings."""
+    findings. All but the first run under both relations."""
     yield right_and_wrong()
     for relation in get_args(Relation):
         yield from (each(relation) for each in (clipped_losses, right_answers, shares_of_findings))
@@ -96,13 +96,15 @@ def shares_of_findings(relation: Relation) -> Mechanism:
 
 
 def _scored(model: MeasuredModel, data: Data, meter: Meter) -> Floats:
-    """Right and wrong as an evaluation releases them, and a trial's score."""
+    """Right and wrong as an evaluation releases them, and a trial's score: three numbers, the score
+    last."""
     alone = score.count_at(MU).at(model.weights, model.scorer)
     sums = counts_at(MU).at(partial(RightAndWrong().places, model))
     released = [counts.ask(one, data, model.constants, meter) for one in (sums, alone)]
     return np.append(*released)
 
 
+# at, below and above the bound, and what no loss should be: a model that ran away gives these
 LOSSES = (-1e9, 0.0, 0.5, 1.0, 7.0, 1e300, math.inf, -math.inf, math.nan)
 
 

@@ -407,10 +407,12 @@ def _odd_product(x: Any, label: Any) -> Any:
 
 
 def _oversized_weights(x: Any, label: Any) -> Any:
-    """A plug-in's weights for sums, which are longer than they may be, and follow features too."""
+    """A plug-in's weights for sums, which are longer than they may be, and follow features too. The
+    curator has to cut them."""
     return (label + x.new_tensor([1.0, 2.0, -3.0])) * (1.0 + x.sum())
 
 
+# cells for attacks that vary a query, where the first attack of its kind runs in all of them
 WHOLE = GridCell("add_remove"), GridCell("replace_one", cap=2)
 ONE = WHOLE[:1]
 ADDED = (GridCell("add_remove"), GridCell("add_remove", sampled=True))

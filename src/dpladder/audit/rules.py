@@ -409,8 +409,7 @@ def _evaluation(
     )
     # One of the labels is the model's, whatever it learnt. Turned round, a record scores on the
     # other side, and is of another class. That matters where one group alone counts: a record of
-    # the
-    # first one's class may not be of it.
+    # the first one's class may not be of it.
     some = which == "evaluate_also" and grouped is not None
     turned = classes == 2 or some or findings
     labels = (-1, 0, 2, ALL_PRESENT) if findings else range(-1, classes)
@@ -494,6 +493,8 @@ def _final(scenes: SceneFolder, kind: Kind, changes: Mapping[str, Any] | None = 
 
 
 def _scene_of_learner(scenes: SceneFolder, kind: Kind, learner: Mapping[str, Any]) -> Scene:
+    """A scene with this learner, and room in the lineage's total for more than the attacked
+    rule."""
     return scenes.scene(terms(kind, 40.0), {"learner": learner})
 
 

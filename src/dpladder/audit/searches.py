@@ -86,7 +86,13 @@ def search(scenes: SceneFolder, name: str, kind: Kind | None = None) -> Mechanis
 
 def released_weights_event(event: Event, scored: bool) -> Gaussian:
     """What the weights that a search puts out cost by themselves: a run's share for its weights, or
-    the final training."""
+    the final training.
+
+    Of a run's mu^2, SHARE pays for its score. So its weights have noise of sigma / sqrt(1 - SHARE).
+
+    Raises:
+        BadInput: a new kind of search is charged by another event.
+    """
     match event:
         case RepeatAndSelect(Gaussian(sigma)):
             return Gaussian(sigma / math.sqrt(1 - SHARE))

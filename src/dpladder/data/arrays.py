@@ -25,6 +25,10 @@ def from_npz(path: Path, layout: Layout = PLAIN) -> Source:
 
     Objects in it are not loaded: unpickling one runs code.
 
+    Args:
+        path: of the .npz file. All of it is read into memory.
+        layout: how arrays beside the records are called, and whether there must be labels.
+
     Raises:
         BadInput: the file is missing or damaged, or an array is missing or has another shape or
             type.
@@ -92,8 +96,9 @@ def is_self_contained(file: Any, name: str) -> bool:
 
 
 def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Source:
-    """Rows of `features`, (records, width), or pixels of `images`, (records, height, width,
-    ...)."""
+    """Rows of `features`, (records, width), or pixels of `images`, (records, height, width, ...). A
+    record's line, by which it is known where it has no id, holds its value of every array with one
+    for each record."""
     if not {"features", "images"} & set(arrays):
         raise BadInput(
             f"{path} has neither features nor images. It needs features, a row of numbers for each "

@@ -178,7 +178,15 @@ def _pixels(
 def _forward(
     run: Callable[[Any], list[Any]], mean: Any, std: Any, device: Any, threads: int
 ) -> Any:
-    """From batches of 8-bit images to rows of what `run` makes of them, side by side, in order."""
+    """From batches of 8-bit images to rows of what `run` makes of them, side by side, in order.
+
+    Args:
+        run: from images, float32 (batch, 3, height, width), to what is kept of them, each part as
+            (batch, its width).
+        mean, std: of each colour, as the network was trained, with pixels in [0, 1].
+        device: where the network lies.
+        threads: on a CPU, how many batches are on their way at once.
+    """
     import torch
 
     on_cpu = device.type == "cpu"
@@ -200,8 +208,9 @@ def fold(model: Any) -> None:
     """Work each batch-norm in evaluation mode into the convolution before it: one pass over memory
     less for each.
 
-    That is done where the traced graph shows two things: only the norm reads that convolution, and
-    each of the two is used once. A model that cannot be traced stays as it is.
+    The function stays the same but for rounding. That is done where the traced graph shows two
+    things: only the norm reads that convolution, and each of the two is used once. A model that
+    cannot be traced stays as it is.
 
     Args:
         model: a network, changed in place and set to evaluation mode.

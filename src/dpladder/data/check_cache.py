@@ -104,6 +104,7 @@ class CheckCache:
 
 
 def _version(package: str) -> str:
+    """A package's version; empty where it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -80,7 +80,8 @@ class ColumnReport:
 
 
 def columns_of(source: Source, layout: Layout) -> list[ColumnReport]:
-    """The columns of a table of features; of any other source none."""
+    """The columns of a table of features; of any other source none. The table is read once more for
+    it."""
     kind, path = kind_of(source.name), source.name.partition(":")[2]
     if source.kind != "features" or kind is None or not kind.columns:
         return []
@@ -106,6 +107,14 @@ def columns_at(path: Path, layout: Layout) -> list[ColumnReport]:
 def _report_column(
     name: str, values: Sequence[Any], role: str | None, feature: Chosen | None
 ) -> ColumnReport:
+    """One column in figures: what is missing or no number, and what the config's use of it loses.
+
+    Args:
+        name: of the column.
+        values: a cell for each row, as the table's reader gives it.
+        role: what it holds beside features, if anything.
+        feature: what the config makes of it, if anything.
+    """
     missing = np.array([value is None or value != value or value == "" for value in values], bool)
     number = np.isfinite(matrix_of([name], lambda _: values)[:, 0])
     words = float(np.mean(~number[~missing])) if not missing.all() else 0.0
@@ -135,7 +144,8 @@ def _reason_to_skip(here: Sequence[str], words: float, missing: float) -> str | 
 
 
 def hint_at_encoding(source: Source) -> str:
-    """What to do with a file of text that is no UTF-8; empty where it is."""
+    """What to do with a file of text that is no UTF-8. Empty where it is, or where the file says
+    itself that it is UTF-16."""
     kind, path = kind_of(source.name), Path(source.name.partition(":")[2]).expanduser()
     if kind is None or source.name.partition(":")[0] not in ("csv", "jsonl"):
         return ""

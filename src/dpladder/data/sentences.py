@@ -135,6 +135,8 @@ def depths_of(model: Any) -> tuple[str, ...]:
 
 
 def _run(model: Any, features: Features, names: Sequence[str]) -> Run:
+    """From tokens to rows, as `features` asks for them. Those are pooled depths side by side, what
+    the network puts out at a cut, or tokens with marks for finding answers."""
     import torch
 
     from dpladder.network.answers import rows_of
@@ -160,6 +162,8 @@ def place_of(name: str) -> int:
 
 
 def _start(run: Run, device: Any) -> Callable[[Rows], Any]:
+    """Begin one batch on the device. On a GPU the call returns before that is done, so that the
+    next batch is sent meanwhile."""
     import torch
 
     def start(batch: Rows) -> Any:

@@ -21,7 +21,14 @@ LAST = dict(zip(GENRES, (5, 17, 22, 39, 43, 44, 65, 66), strict=True))
 
 
 def from_kjv(count: str) -> Source:
-    """Verses of the King James version; all 31,102, or so many of them."""
+    """Verses of the King James version; all 31,102, or so many of them.
+
+    Args:
+        count: how many, in digits, as a config names them behind `kjv:`; empty for all.
+
+    Raises:
+        BadInput: there are fewer verses, or a package of the extra [text] is missing.
+    """
     return _verses("kjv", count)
 
 

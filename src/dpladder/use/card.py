@@ -31,12 +31,14 @@ from dpladder.use.generate import FREE
 from dpladder.use.model import Model
 
 TEMPLATE = "card.md.jinja"
+# what Hugging Face's site calls them, by what the model takes
 TASKS = {
     "features": "tabular-classification",
     "images": "image-classification",
     "texts": "text-classification",
 }
 SPEAKING = "text-generation"
+# an example of input, in Python, and the packages that an exported folder imports
 NEEDS = {
     "features": ("[[0.5, 1.25]]", "torch and safetensors"),
     "images": ('["picture.jpg"]', "torch, timm, safetensors and Pillow"),
@@ -47,8 +49,12 @@ NEEDS = {
 def card(model: Model, with_header: bool) -> str:
     """The model card, in Markdown.
 
+    Nothing in it is computed from data: each figure was released, and paid for, before. What the
+    config or people say cannot break its tables.
+
     Args:
-        model: the released model.
+        model: the released model; beside its file lie what its test released and its statement, if
+            any.
         with_header: whether it begins with what Hugging Face's site reads.
     """
     environment = Environment(
@@ -98,7 +104,7 @@ def card_facts(model: Model) -> dict[str, Any]:
 
 def _hub_name(model: Model) -> str | None:
     """What Hugging Face's site calls the public network, where it has it: not a folder, nor a
-    bundled one."""
+    bundled one. The card's header links there."""
     name = model.features.model.removeprefix(HUGGING_FACE)
     known = (
         name != model.features.model
@@ -137,7 +143,8 @@ def _stated(privacy: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tested(model: Model) -> dict[str, Any] | None:
-    """What evaluate released beside the weights; None where it released nothing."""
+    """What evaluate released beside the weights, as the template shows it; None where it released
+    nothing. Counts are noised already, so rates and their spreads are post-processing."""
     path = model.path.resolve().with_name("metrics.json")
     if not path.is_file():
         return None
@@ -193,7 +200,8 @@ def _accuracy_row(one: ClassTested) -> dict[str, Any]:
 
 
 def _finding_rows(tested: Tested) -> dict[str, Any]:
-    """Each finding's figures, each with the deviation of its noise."""
+    """Each finding's figures, each with the deviation of its noise. A figure that the test did not
+    buy has no column."""
     if tested.findings is None:
         return {"finding_headings": [], "findings": None}
     bought = {name for one in tested.findings for name in one.figures}

@@ -161,8 +161,8 @@ def _pixels(transform: Any) -> dict[str, Any] | None:
 
 
 def _write_graph_of_language_model(network: Any, folder: Path) -> None:
-    """`logits` of what follows each token of texts, of any number and length, filled up on the
-    right."""
+    """Write a language model as one graph, model.onnx. It gives `logits` of what follows each token
+    of texts, of any number and length, filled up on the right."""
     import torch
     from torch import nn
 
@@ -287,8 +287,9 @@ def _network(model: Model) -> dict[str, Tensor]:
 
 
 def _merged_weights(model: Model) -> dict[str, Tensor]:
-    """The tensors that were trained, under the public network's names; none where only a head
-    was."""
+    """The tensors that were trained, under the public network's names; none where only a head was.
+    Adapters are worked into the network's own matrices, so that no code of ours is needed to use
+    them."""
     if model.tuned is None:
         return {}
     from dpladder.learn.finetune.parts import merged_tensors

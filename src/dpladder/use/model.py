@@ -78,7 +78,8 @@ class Predictions:
     @property
     def labels(self) -> list[str | None]:
         """The most probable class; of findings the names, between bars, of all that are more
-        probable than not."""
+        probable than not. None where a record cannot be read, so that nobody takes a guess for an
+        answer."""
         if self.findings:
             said = zip(np.nan_to_num(self.probabilities) > 0.5, self.problems, strict=True)
             return [None if wrong else self._class_names(present) for present, wrong in said]
@@ -243,10 +244,11 @@ class Model:
         """Logits of stored features.
 
         Args:
-            rows: features as they are stored, (records, width).
+            rows: features as they are stored, (records, width), before the mean is taken away.
 
         Returns:
-            float64 of shape (records, classes).
+            float64 of shape (records, classes), what training added to each logit of a finding
+            included.
         """
         logits_of = None if self.tuned is None else weights_of(self.tuned[0]).logits(*self.tuned)
         return (logits_of or score.logits)(self.weights, self.map(rows)) + self.bias
@@ -263,12 +265,31 @@ class Model:
         return learner, Constants(1, len(self.classes), self.network["width"], network=cut)
 
     def preprocess(self, inputs: Inputs) -> NDArray[np.float32]:
-        """Records as the head sees them: features, less the mean, at the public length. float32
-        (records, width)."""
+        """Records as the head sees them: features, less the mean, at the public length.
+
+        Args:
+            inputs: as `predict` takes them.
+
+        Returns:
+            float32 of shape (records, width). A record that cannot be read has features of zero;
+            `predict` says which it is.
+        """
         return self.map(self._rows(self._source(inputs))[0])
 
     def predict_file(self, path: Path) -> tuple[Source, Predictions]:
-        """What the model says of a file or folder, with the source that names its records."""
+        """What the model says of a file or folder.
+
+        Args:
+            path: of an image, a text or a bag, of a folder with them, or of a table. It needs no
+                labels.
+
+        Returns:
+            The source, which names its records, and the predictions, a row for each or, where
+            records are pooled, for each user.
+
+        Raises:
+            BadInput: nothing is there, or it holds other records than the model takes.
+        """
         source = self._source(path)
         return source, self.predict(source)
 
@@ -279,7 +300,8 @@ class Model:
         return self.features.model == "none" and not self.facts["inference"].get("columns")
 
     def _rows(self, source: Source) -> tuple[NDArray[Any], list[str | None]]:
-        """Stored rows, and what is wrong with each."""
+        """Stored rows, and what is wrong with each; None where nothing is. Records go through the
+        functions that training took, at the batch size of training."""
         network = self._encoder(source)
         count, size = len(source.labels), network.batch
         batches = [np.arange(start, min(start + size, count)) for start in range(0, count, size)]
@@ -434,13 +456,17 @@ def _network_at(facts: Mapping[str, Any], network: str | Path | None) -> tuple[s
 def load(path: str | Path, network: str | Path | None = None, threads: int | None = None) -> Model:
     """A final model by its file, with what the statement beside it says of it.
 
+    The public network itself is loaded at the first prediction. There it is refused if it is
+    another one than the model was trained with.
+
     Args:
         path: the file of weights, such as results/main/final/1/weights.safetensors.
         network: the public network's checkpoint or folder, where the config named one.
         threads: CPU threads; by default one for each core.
 
     Raises:
-        BadInput: the file holds no final model, or its network is not here.
+        BadInput: the file holds no final model, or weights that are no numbers, or the network's
+            folder or checkpoint is not named.
         Refused: a statement beside it is about other bytes (contract 21).
     """
     file = Path(path)
