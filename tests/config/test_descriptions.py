@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from dpladder.config.docs import LINE, demo_yaml
 from dpladder.config.model import Config
+from dpladder.config.section import described_fields
 
 sys.path.insert(0, str(ROOT / "tools"))
 from sentences import sentences, words
@@ -34,7 +35,7 @@ def sections(kind: Any) -> Iterator[type[BaseModel]]:
 FIELDS = {
     f"{section.__name__}.{name}": field
     for section in sections(Config)
-    for name, field in section.model_fields.items()
+    for name, field in described_fields(section).items()
 }
 KEYS = {
     key: field

@@ -18,34 +18,23 @@ NO_USERS = ("record", "document")
 class Unit(Section):
     """Whose privacy is protected."""
 
-    by: Literal["record", "document", "user"] = Field(
-        "record",
-        description="Whose records are protected together. record: one record. document: a "
-        "document with all its spans (dataset.spans). user: all records of one user.",
-    )
-    cap: Count = Field(
-        1,
-        description="Records of one document or user that count, at most. A key chooses among "
-        "that unit's own. 1 for records and with pool.",
-    )
-    called: Annotated[Words | None, NeutralAt(None)] = Field(
-        None,
-        description="What statements call a user, with by: user. Fixed for the lineage's life. "
-        "Empty: user. Example: patient",
-    )
-    pool: Literal["none", "mean"] = Field(
-        "none",
-        description="Whether a user's records become one. mean: one record under one label, whose "
-        "features are the mean of theirs.",
-    )
-    conflicts: Conflicts = Field(
-        "nothing",
-        description="With pool: what a user counts as whose records have different labels. "
-        "nothing: as nothing. any: the class among them that comes last in "
-        "dataset.classes. majority: the most frequent one, of equals the last. Of "
-        "findings, each by itself: nothing leaves it out, any takes one record, "
-        "majority half of those that know.",
-    )
+    by: Literal["record", "document", "user"] = "record"
+    """Whose records are protected together. record: one record. document: a document with all its
+    spans (dataset.spans). user: all records of one user."""
+    cap: Count = 1
+    """Records of one document or user that count, at most. A key chooses among that unit's own. 1
+    for records and with pool."""
+    called: Annotated[Words | None, NeutralAt(None)] = None
+    """What statements call a user, with by: user. Fixed for the lineage's life. Empty: user.
+    Example: patient"""
+    pool: Literal["none", "mean"] = "none"
+    """Whether a user's records become one. mean: one record under one label, whose features are the
+    mean of theirs."""
+    conflicts: Conflicts = "nothing"
+    """With pool: what a user counts as whose records have different labels. nothing: as nothing.
+    any: the class among them that comes last in dataset.classes. majority: the most frequent one,
+    of equals the last. Of findings, each by itself: nothing leaves it out, any takes one record,
+    majority half of those that know."""
 
     @model_validator(mode="after")
     def _a_record_is_one_record(self) -> Unit:
@@ -87,17 +76,14 @@ HELD_OUT = 0.2
 class Split(Section):
     """How a unit finds its part. A keyed hash of the unit's own id decides, never its position."""
 
-    rule: Literal["hash", "given"] = Field(
-        "hash",
-        description="Who decides a unit's part. hash: a keyed hash of the unit's id. given: the "
-        "source's own column split.",
-    )
-    test: Fraction | None = Field(
-        None,
-        description="Expected share of units in the test part. Empty: 0.2, but 0 for a new "
-        "lineage whose experiments all have dataset.public_test. Example: 0.3",
-    )
-    validation: Fraction = Field(0.0, description="Expected share of units that score trials.")
+    rule: Literal["hash", "given"] = "hash"
+    """Who decides a unit's part. hash: a keyed hash of the unit's id. given: the source's own
+    column split."""
+    test: Fraction | None = None
+    """Expected share of units in the test part. Empty: 0.2, but 0 for a new lineage whose
+    experiments all have dataset.public_test. Example: 0.3"""
+    validation: Fraction = 0.0
+    """Expected share of units that score trials."""
 
     @model_validator(mode="after")
     def _something_is_left_to_train_on(self) -> Split:
@@ -117,26 +103,19 @@ class Column(Section):
     """What is publicly known of a table's column. Its values must not decide it: a scaler or a list
     of levels taken from private data is a leak."""
 
-    name: Words = Field(description="The column's name. Example: age")
-    levels: tuple[Words, ...] = Field(
-        (),
-        description="All values that the column may hold, each a feature of 1 or 0. Numbers stand "
-        "in quotes. Example: [red, green, blue]",
-    )
-    range: tuple[float, float] | None = Field(
-        None,
-        description="Smallest and largest value, known publicly. Values are cut there and scaled "
-        "to -1 to 1. Empty: numbers as they are. Example: [0, 100]",
-    )
-    missing: Annotated[float | None, NeutralAt(None)] = Field(
-        None,
-        description="What a missing number counts as, known publicly. Empty: a record without it "
-        "counts as nothing. Example: 40",
-    )
-    mark_missing: Annotated[bool, NeutralAt(False)] = Field(
-        False,
-        description="Whether a feature marks missing numbers, 1 there and else 0. Needs missing.",
-    )
+    name: Words
+    """The column's name. Example: age"""
+    levels: tuple[Words, ...] = ()
+    """All values that the column may hold, each a feature of 1 or 0. Numbers stand in quotes.
+    Example: [red, green, blue]"""
+    range: tuple[float, float] | None = None
+    """Smallest and largest value, known publicly. Values are cut there and scaled to -1 to 1.
+    Empty: numbers as they are. Example: [0, 100]"""
+    missing: Annotated[float | None, NeutralAt(None)] = None
+    """What a missing number counts as, known publicly. Empty: a record without it counts as
+    nothing. Example: 40"""
+    mark_missing: Annotated[bool, NeutralAt(False)] = False
+    """Whether a feature marks missing numbers, 1 there and else 0. Needs missing."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Column:
@@ -168,20 +147,14 @@ class Group(Section):
     """Which of some publicly named groups a record is of, such as regions or hospitals. A record of
     none counts as nothing. Empty: no groups."""
 
-    names: Annotated[Groups, Field(min_length=1)] = Field(
-        description="The groups, named beforehand and never read off the data. Example: [north, "
-        "south, east]"
-    )
-    column: Words | None = Field(
-        None,
-        description="The column of a table, or the array, that holds each record's group. Empty: "
-        "level says where. Example: hospital",
-    )
-    level: Literal[1, 2] | None = Field(
-        None,
-        description="Which folder is the group. 1: as in group/class/file. 2: as in "
-        "class/group/file. Empty: column says where. Example: 1",
-    )
+    names: Annotated[Groups, Field(min_length=1)]
+    """The groups, named beforehand and never read off the data. Example: [north, south, east]"""
+    column: Words | None = None
+    """The column of a table, or the array, that holds each record's group. Empty: level says where.
+    Example: hospital"""
+    level: Literal[1, 2] | None = None
+    """Which folder is the group. 1: as in group/class/file. 2: as in class/group/file. Empty:
+    column says where. Example: 1"""
 
     @model_validator(mode="after")
     def _names_are_a_set(self) -> Group:
@@ -205,12 +178,9 @@ class TrainedGroup(Group):
     """Which of some publicly named groups a record is of, such as regions or hospitals. A record of
     none counts as nothing. Empty: no groups."""
 
-    train: Groups = Field(
-        (),
-        description="Groups that are trained on. Records of others count as nothing in the "
-        "training and validation parts, and are tested. Empty: all. Example: [north, "
-        "south]",
-    )
+    train: Groups = ()
+    """Groups that are trained on. Records of others count as nothing in the training and validation
+    parts, and are tested. Empty: all. Example: [north, south]"""
 
     @model_validator(mode="after")
     def _trained_are_some(self) -> TrainedGroup:
@@ -230,11 +200,9 @@ class UnitCounts(Section):
     tenth are outside the most frequent class. null: nothing is counted, and
     no data stops a run; look with `dpladder check`."""
 
-    epsilon: Positive = Field(
-        0.02,
-        description="Epsilon of these counts alone, at the lineage's delta. The default is about "
-        "a thousandth of mu^2 of a total of 1.",
-    )
+    epsilon: Positive = 0.02
+    """Epsilon of these counts alone, at the lineage's delta. The default is about a thousandth of
+    mu^2 of a total of 1."""
 
 
 Where = Annotated[
@@ -253,145 +221,86 @@ most frequent one, or few findings."""
 class Dataset(Section):
     """The private data: a lineage for life, and where its current version lies."""
 
-    lineage: Name = Field(
-        description="The data's name for life, which every later version keeps. Example: "
-        "clinic-chests"
-    )
+    lineage: Name
+    """The data's name for life, which every later version keeps. Example: clinic-chests"""
     source: Where = Field(
         description=f"Where the records come from. One of: {' | '.join(FORMS)}",
     )
-    columns: tuple[Chosen, ...] = Field(
-        (),
-        description="Columns of a table that are features, in this order. Each is a name, or a "
-        "name with public levels or range. Of jsonl, also which of id, user and split "
-        "its lines have. Empty: all but label, id, user, split and a pandas index. "
-        "Example: [visits, {name: age, range: [0, 100]}]",
-    )
-    label: Words | tuple[Words, ...] | None = Field(
-        None,
-        description="The column, or array, of each record's class. With labels: many also a list, "
-        "a column for each class, which then names the classes. Empty: label. "
-        "Example: diagnosis",
-    )
-    id: str | None = Field(
-        None,
-        min_length=1,
-        description="The column of each record's own id. Empty: id, where there is one. Example: "
-        "case",
-    )
-    user: str | None = Field(
-        None,
-        min_length=1,
-        description="The column that says whose a record is. Empty: user, where there is one. "
-        "Example: patient",
-    )
-    nominal_size: Count = Field(
-        description="About how many units train: a round, public figure. Sums are divided by it. "
-        "Example: 4000"
-    )
-    classes: Count | tuple[str, ...] | None = Field(
-        None,
-        description="The classes in their order, or how many. Empty: those of a data set known by "
-        "name, or of the list dataset.label. Example: [healthy, ill]",
-    )
-    majority: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None,
-        description="The largest class's share, known from elsewhere and never counted in the "
-        "data. The report compares accuracy with it. Empty: no comparison. Example: "
-        "0.9",
-    )
-    rare: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None,
-        description="The share of the rarest class or finding, known from elsewhere and never "
-        "counted in the data. Few records of it then stop no run, and the plan says "
-        "whether a test can see it. Empty: not known. Example: 0.03",
-    )
-    labels: Count | Literal["many"] = Field(
-        1,
-        description="Largest number of classes of a record. Above 1 (learner dp_ls) a label is a "
-        "list, or names between bars: cat|dog. A prediction is right if it names one "
-        "of them. many: any number of findings, or none, each told by itself.",
-    )
-    unknown: Counted = Field(
-        "ignore",
-        description="With labels: many, what a finding of -1 (uncertain) or blank counts as. "
-        "ignore: left out for this record. 0: absent. 1: present.",
-    )
-    blank: Counted | None = Field(
-        None,
-        description="With labels: many, what a blank finding counts as; blank often means not "
-        "mentioned. Empty: as unknown. Example: 0",
-    )
-    multiline: Annotated[bool, NeutralAt(False)] = Field(
-        False,
-        description="Whether a quoted cell of a CSV may hold line ends. true: a quote that is not "
-        "closed then swallows all rows after it. false: each line is a row, and one "
-        "that does not parse counts as nothing.",
-    )
-    version: Annotated[int | None, NeutralAt(None)] = Field(
-        None,
-        description="The number of this version of the data. Data that changed gets another "
-        "number and is asked anew, at its price. Under the same number releases are "
-        "restored, and units that came later count as nothing. Experiments of one "
-        "lineage with different sources need a number each. Empty: no number, for "
-        "data that never changed. Example: 2",
-    )
-    links: Links = Field(
-        "none",
-        description="Which links in a folder are followed. none: none, and a file that is a link "
-        "counts as nothing. inside: those that lead to files and folders of the "
-        "source itself.",
-    )
-    declared_public: bool = Field(
-        False,
-        description="Whether nobody in the data needs protection. true: required by mode: "
-        "research.",
-    )
-    spans: bool = Field(
-        False,
-        description="Whether a text longer than features.tokens becomes several records. Only "
-        "with task: language_model. dataset.unit.by is then document or user, and "
-        "dataset.unit.cap of them count.",
-    )
-    equal_rows: Annotated[Literal["one_record"] | None, NeutralAt(None)] = Field(
-        None,
-        description="What equal rows of a table without ids are. one_record: one record, stored "
-        "several times. Empty: the run is refused where the levels allow fewer "
-        "different rows than nominal_size. Example: one_record",
-    )
-    census: UnitCounts | None = Field(default_factory=UnitCounts, description=UnitCounts.__doc__)
-    group: TrainedGroup | None = Field(None, description=TrainedGroup.__doc__)
-    unit: Unit = Field(default_factory=Unit, description=Unit.__doc__)
-    split: Split = Field(default_factory=Split, description=Split.__doc__)
-    public_test: Where | None = Field(
-        None,
-        description="Another source, declared public, to evaluate on for free. Empty: the private "
-        "test part. Example: folder:public/test",
-    )
-    public_validation: Where | None = Field(
-        None,
-        description="Another source, declared public, to score trials on for free. Empty: private "
-        "records score them. Example: folder:public/validation",
-    )
-    public_sample: Where | None = Field(
-        None,
-        description="A few hundred records of the same kind, declared public. Their mean centres "
-        "the features. With learner.init: public their labels train the first head, "
-        "and with learner.public they guide each step. Empty: none. Example: "
-        "folder:public/sample",
-    )
-    public_unlabelled: Where | None = Field(
-        None,
-        description="Many records of the same kind, declared public; their labels are not read. "
-        "The final head labels them, and a student that learns those labels is "
-        "released beside it, for free. Empty: none. Example: folder:public/unlabelled",
-    )
-    public_size: Count | None = Field(
-        None,
-        description="About how many records public_sample has, for the plan alone. The plan then "
-        "says how much of a step is theirs, and whether trials pay beside them. "
-        "Empty: not known. Example: 200",
-    )
+    columns: tuple[Chosen, ...] = ()
+    """Columns of a table that are features, in this order. Each is a name, or a name with public
+    levels or range. Of jsonl, also which of id, user and split its lines have. Empty: all but
+    label, id, user, split and a pandas index. Example: [visits, {name: age, range: [0, 100]}]"""
+    label: Words | tuple[Words, ...] | None = None
+    """The column, or array, of each record's class. With labels: many also a list, a column for
+    each class, which then names the classes. Empty: label. Example: diagnosis"""
+    id: str | None = Field(None, min_length=1)
+    """The column of each record's own id. Empty: id, where there is one. Example: case"""
+    user: str | None = Field(None, min_length=1)
+    """The column that says whose a record is. Empty: user, where there is one. Example: patient"""
+    nominal_size: Count
+    """About how many units train: a round, public figure. Sums are divided by it. Example: 4000"""
+    classes: Count | tuple[str, ...] | None = None
+    """The classes in their order, or how many. Empty: those of a data set known by name, or of the
+    list dataset.label. Example: [healthy, ill]"""
+    majority: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """The largest class's share, known from elsewhere and never counted in the data. The report
+    compares accuracy with it. Empty: no comparison. Example: 0.9"""
+    rare: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """The share of the rarest class or finding, known from elsewhere and never counted in the data.
+    Few records of it then stop no run, and the plan says whether a test can see it. Empty: not
+    known. Example: 0.03"""
+    labels: Count | Literal["many"] = 1
+    """Largest number of classes of a record. Above 1 (learner dp_ls) a label is a list, or names
+    between bars: cat|dog. A prediction is right if it names one of them. many: any number of
+    findings, or none, each told by itself."""
+    unknown: Counted = "ignore"
+    """With labels: many, what a finding of -1 (uncertain) or blank counts as. ignore: left out for
+    this record. 0: absent. 1: present."""
+    blank: Counted | None = None
+    """With labels: many, what a blank finding counts as; blank often means not mentioned. Empty: as
+    unknown. Example: 0"""
+    multiline: Annotated[bool, NeutralAt(False)] = False
+    """Whether a quoted cell of a CSV may hold line ends. true: a quote that is not closed then
+    swallows all rows after it. false: each line is a row, and one that does not parse counts as
+    nothing."""
+    version: Annotated[int | None, NeutralAt(None)] = None
+    """The number of this version of the data. Data that changed gets another number and is asked
+    anew, at its price. Under the same number releases are restored, and units that came later count
+    as nothing. Experiments of one lineage with different sources need a number each. Empty: no
+    number, for data that never changed. Example: 2"""
+    links: Links = "none"
+    """Which links in a folder are followed. none: none, and a file that is a link counts as
+    nothing. inside: those that lead to files and folders of the source itself."""
+    declared_public: bool = False
+    """Whether nobody in the data needs protection. true: required by mode: research."""
+    spans: bool = False
+    """Whether a text longer than features.tokens becomes several records. Only with task:
+    language_model. dataset.unit.by is then document or user, and dataset.unit.cap of them count."""
+    equal_rows: Annotated[Literal["one_record"] | None, NeutralAt(None)] = None
+    """What equal rows of a table without ids are. one_record: one record, stored several times.
+    Empty: the run is refused where the levels allow fewer different rows than nominal_size.
+    Example: one_record"""
+    census: UnitCounts | None = Field(default_factory=UnitCounts)
+    group: TrainedGroup | None = None
+    unit: Unit = Field(default_factory=Unit)
+    split: Split = Field(default_factory=Split)
+    public_test: Where | None = None
+    """Another source, declared public, to evaluate on for free. Empty: the private test part.
+    Example: folder:public/test"""
+    public_validation: Where | None = None
+    """Another source, declared public, to score trials on for free. Empty: private records score
+    them. Example: folder:public/validation"""
+    public_sample: Where | None = None
+    """A few hundred records of the same kind, declared public. Their mean centres the features.
+    With learner.init: public their labels train the first head, and with learner.public they guide
+    each step. Empty: none. Example: folder:public/sample"""
+    public_unlabelled: Where | None = None
+    """Many records of the same kind, declared public; their labels are not read. The final head
+    labels them, and a student that learns those labels is released beside it, for free. Empty:
+    none. Example: folder:public/unlabelled"""
+    public_size: Count | None = None
+    """About how many records public_sample has, for the plan alone. The plan then says how much of
+    a step is theirs, and whether trials pay beside them. Empty: not known. Example: 200"""
 
     @model_validator(mode="after")
     def _class_names_are_a_set(self) -> Dataset:

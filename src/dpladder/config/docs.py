@@ -23,7 +23,7 @@ from dpladder.config import searches
 from dpladder.config.learners import DEFAULT, SECTIONS
 from dpladder.config.method import name_of
 from dpladder.config.model import Config
-from dpladder.config.section import NAME_PATTERN
+from dpladder.config.section import NAME_PATTERN, described_fields
 from dpladder.config.wording import first_sentence
 
 DEMO = {
@@ -124,7 +124,7 @@ def demo_yaml() -> str:
 
 
 def _section_yaml(section: BaseModel, indent: str) -> Iterator[str]:
-    for name, field in type(section).model_fields.items():
+    for name, field in described_fields(type(section)).items():
         value = getattr(section, name)
         if isinstance(value, BaseModel):
             yield f"{indent}{name}:"
@@ -194,7 +194,7 @@ def reference() -> str:
 
 
 def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
-    for name, field in model.model_fields.items():
+    for name, field in described_fields(model).items():
         key, inner = prefix + name, list(_nested_sections(field.annotation))
         yield _row(key, _allowed_values(field), field)
         if len(inner) > 1:

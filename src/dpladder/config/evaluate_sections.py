@@ -41,60 +41,40 @@ class Also(Section):
     """Another test beside the test part, for a shift: another source, or the images of a test,
     corrupted."""
 
-    name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=32)] = Field(
-        description="What tables and figures call this test. Example: stl10"
-    )
-    source: Where | None = Field(
-        None,
-        description="Another source to evaluate on. Empty: the records of `of`. Example: "
-        "torchvision:STL10",
-    )
-    declared_public: bool = Field(
-        False,
-        description="Whether nobody in that source needs protection. true: its counts are exact "
-        "and free.",
-    )
-    classes: Renamed = Field(
-        (),
-        description="What its labels count as. A list names the labels 0, 1, ... in the words of "
-        "dataset.classes, and null leaves one out. A mapping takes its own labels to "
-        "those words. Empty: each label counts under its own name. Example: {car: "
-        "automobile}",
-    )
-    group: Group | None = Field(
-        None,
-        description="The groups of that source's records, which may be called otherwise than "
-        "those of dataset.group. For measures: groups, and for tests of some groups. "
-        "Empty: none.",
-    )
-    of: Name | None = Field(
-        None,
-        description="The test whose records are measured: test, or another name here. They are "
-        "corrupted, one test for each severity, or are those of some groups. Empty: "
-        "the records of source. Example: test",
-    )
-    groups: Groups = Field(
-        (),
-        description="Groups of `of` whose records are counted. Empty: those that it counts "
-        "itself. Example: [east]",
-    )
-    corruption: Literal["blur", "noise"] | None = Field(
-        None,
-        description="What is done to the image that the network sees, as in ImageNet-C. blur: "
-        "Gaussian blur. noise: Gaussian noise, drawn from the image itself, so the "
-        "same every time. Empty: nothing. Example: blur",
-    )
+    name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=32)]
+    """What tables and figures call this test. Example: stl10"""
+    source: Where | None = None
+    """Another source to evaluate on. Empty: the records of `of`. Example: torchvision:STL10"""
+    declared_public: bool = False
+    """Whether nobody in that source needs protection. true: its counts are exact and free."""
+    classes: Renamed = ()
+    """What its labels count as. A list names the labels 0, 1, ... in the words of dataset.classes,
+    and null leaves one out. A mapping takes its own labels to those words. Empty: each label counts
+    under its own name. Example: {car: automobile}"""
+    group: Group | None = None
+    """The groups of that source's records, which may be called otherwise than those of
+    dataset.group. For measures: groups, and for tests of some groups. Empty: none."""
+    of: Name | None = None
+    """The test whose records are measured: test, or another name here. They are corrupted, one test
+    for each severity, or are those of some groups. Empty: the records of source. Example: test"""
+    groups: Groups = ()
+    """Groups of `of` whose records are counted. Empty: those that it counts itself. Example:
+    [east]"""
+    corruption: Literal["blur", "noise"] | None = None
+    """What is done to the image that the network sees, as in ImageNet-C. blur: Gaussian blur.
+    noise: Gaussian noise, drawn from the image itself, so the same every time. Empty: nothing.
+    Example: blur"""
     severities: Annotated[tuple[Annotated[int, Field(ge=1, le=5)], ...], Field(min_length=1)] = (
-        Field(
-            (1, 2, 3, 4, 5),
-            description="How strong the corruption is, from 1 to 5: a test for each.",
-        )
+        1,
+        2,
+        3,
+        4,
+        5,
     )
-    epsilon: Positive | None = Field(
-        None,
-        description="Epsilon of each count of private records of the test part, paid beside "
-        "evaluate.epsilon. Empty: the records are public. Example: 0.5",
-    )
+    """How strong the corruption is, from 1 to 5: a test for each."""
+    epsilon: Positive | None = None
+    """Epsilon of each count of private records of the test part, paid beside evaluate.epsilon.
+    Empty: the records are public. Example: 0.5"""
 
 
 Measures = Literal["accuracy", "classes", "confusion", "auc", "groups", "calibration"]
@@ -104,28 +84,18 @@ BY_CLASS: tuple[Measures, ...] = ("classes", "confusion", "auc")
 class Evaluate(Section):
     """How the final model is measured on the test part."""
 
-    of: Name | None = Field(
-        None,
-        description="The experiment whose final models are measured here, on this one's private "
-        "test part. Nothing is trained, and other sections are that experiment's. "
-        "This dataset.lineage alone pays, at most privacy.epsilon for each model. "
-        "Empty: this experiment's own models. Example: main",
-    )
-    epsilon: Positive | None = Field(
-        None,
-        description="Epsilon of the noised count on the private test part. Empty: as much as the "
-        "final training. Example: 0.5",
-    )
-    measures: Measures = Field(
-        "accuracy",
-        description="What the test buys, at the same price for each. accuracy: how many are "
-        "right. classes, groups: right and wrong of each class or group. confusion, "
-        "auc: classes, and for half of the price what each was taken for, or AUC of "
-        "two classes. calibration: accuracy, and for half of the price how sure the "
-        "model was.",
-    )
-    also: tuple[Also, ...] = Field(
-        (),
-        description="Further tests, each by a name, measured in the same way. Empty: none. "
-        "Example: [{name: blurred, of: test, corruption: blur, epsilon: 0.5}]",
-    )
+    of: Name | None = None
+    """The experiment whose final models are measured here, on this one's private test part. Nothing
+    is trained, and other sections are that experiment's. This dataset.lineage alone pays, at most
+    privacy.epsilon for each model. Empty: this experiment's own models. Example: main"""
+    epsilon: Positive | None = None
+    """Epsilon of the noised count on the private test part. Empty: as much as the final training.
+    Example: 0.5"""
+    measures: Measures = "accuracy"
+    """What the test buys, at the same price for each. accuracy: how many are right. classes,
+    groups: right and wrong of each class or group. confusion, auc: classes, and for half of the
+    price what each was taken for, or AUC of two classes. calibration: accuracy, and for half of the
+    price how sure the model was."""
+    also: tuple[Also, ...] = ()
+    """Further tests, each by a name, measured in the same way. Empty: none. Example: [{name:
+    blurred, of: test, corruption: blur, epsilon: 0.5}]"""

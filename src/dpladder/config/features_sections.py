@@ -13,14 +13,11 @@ from dpladder.config.sources import Takes
 class Mean(Section):
     """A noised feature mean, subtracted from train and test alike (Sun et al. 2023)."""
 
-    epsilon: Positive = Field(
-        description="Epsilon of the noised mean alone, at the lineage's delta. Example: 0.1"
-    )
-    radius: Positive | None = Field(
-        None,
-        description="Radius of a public ball that records are scaled into first. Empty: all are "
-        "scaled to features.length. Example: 32",
-    )
+    epsilon: Positive
+    """Epsilon of the noised mean alone, at the lineage's delta. Example: 0.1"""
+    radius: Positive | None = None
+    """Radius of a public ball that records are scaled into first. Empty: all are scaled to
+    features.length. Example: 32"""
 
 
 BUNDLED_TEXT = "minilm"
@@ -41,98 +38,59 @@ PixelsPerSide = Annotated[int, Field(ge=8, le=2048)]
 class Features(Section):
     """A public pretrained network turns each record into a feature vector, once."""
 
-    model: str = Field(
-        "efficientnet_lite0",
-        min_length=1,
-        description="The public network. Images: any timm model, hf-hub:<owner/name>, or "
-        "local-dir:<folder> as timm saves one. Texts: minilm (all-MiniLM-L6-v2), or "
-        "hf:<name or folder> for an encoder of transformers. none: the source holds "
-        "features. efficientnet_lite0, 1 and 2 come bundled.",
-    )
-    weights: str = Field(
-        "bundled",
-        min_length=1,
-        description="The network's weights. bundled, or pretrained (also for hf: and hf-hub:). "
-        "random: drawn by public seed 0, to train from scratch. Or a checkpoint's "
-        "path, to .safetensors, .pth, .pt or .bin.",
-    )
-    image_size: PixelsPerSide | None = Field(
-        None,
-        description="Pixels per side that the network sees. Empty: the model's own. Example: 224",
-    )
-    largest_image: Annotated[int, Field(ge=64, le=2**32)] = Field(
-        LARGEST_IMAGE,
-        description="Pixels of an image before it is scaled, at most. A larger one counts as "
-        "nothing, for one file could fill a job's memory.",
-    )
-    tokens: Annotated[int, Field(ge=4, le=8192)] = Field(
-        64,
-        description="Tokens of a text that the network sees. A longer text is cut, a shorter one "
-        "is filled up.",
-    )
-    pooling: Pooling = Field(
-        "mean",
-        description="What of a text's last layer is kept. mean, cls, last: the mean, the first or "
-        "the last token. none: each token is followed by the next (task: "
-        "language_model sets it). each: each token by itself (task: "
-        "question_answering sets it).",
-    )
-    mirror: bool = Field(
-        False,
-        description="Whether every second view is mirrored too, with learner.augment. Pictures "
-        "bear that, letters do not.",
-    )
-    layers: Layers = Field(
-        "auto",
-        description="Depths of the network whose pooled outputs are laid side by side, each "
-        "scaled to one length. auto, images: the last three stages, or the last "
-        "output where n0*mu is below 100. auto, texts: the word embeddings and the "
-        "last layer. last: the network's own pooled output. Or a list of names, such "
-        "as [blocks.4, last].",
-    )
-    until: str | None = Field(
-        None,
-        min_length=1,
-        description="The last layer that stays frozen, for learners that train the network. Its "
-        "outputs are kept and trained on; centre, length and constant have no effect. "
-        "input: decoded pixels or tokens, to train from the first layer on. Empty: "
-        "nothing of the network is trained. Example: blocks.5",
-    )
-    normalize: bool = Field(False, description="Whether every record is scaled to unit length.")
-    dtype: Literal["float16", "float32"] = Field(
-        "float16", description="The number type that features are stored in."
-    )
-    batch_size: Count = Field(
-        64, description="Records per forward pass, padded to one fixed shape."
-    )
-    shards: Count | Literal["auto"] = Field(
-        1,
-        description="Number of independent extraction jobs. auto: one for every 20,000 declared "
-        "units.",
-    )
-    centre: Literal["auto", "public", "network", "noised", "none"] = Field(
-        "auto",
-        description="Whose mean is taken away. public: that of dataset.public_sample. network: "
-        "the network's own, by its last norm. noised: the data's, at features.mean or "
-        "a price that the plan chooses. auto: the best that is free, else noised "
-        "where that pays. none: nobody's.",
-    )
-    mean: Mean | None = Field(None, description=Mean.__doc__)
-    length: Positive | Literal["as_is"] = Field(
-        32.0,
-        description="The public length that every record is scaled to after centring. as_is: "
-        "records keep theirs.",
-    )
-    typical: Positive = Field(
-        32.0,
-        description="With length: as_is, how long a record typically is, a public figure. 32 is "
-        "EfficientNet-Lite0 on images.",
-    )
-    constant: Fraction = Field(
-        0.2,
-        description="Share of a centred record's length that a constant feature takes. The mean "
-        "had served as a bias.",
-    )
+    model: str = Field("efficientnet_lite0", min_length=1)
+    """The public network. Images: any timm model, hf-hub:<owner/name>, or local-dir:<folder> as
+    timm saves one. Texts: minilm (all-MiniLM-L6-v2), or hf:<name or folder> for an encoder of
+    transformers. none: the source holds features. efficientnet_lite0, 1 and 2 come bundled."""
+    weights: str = Field("bundled", min_length=1)
+    """The network's weights. bundled, or pretrained (also for hf: and hf-hub:). random: drawn by
+    public seed 0, to train from scratch. Or a checkpoint's path, to .safetensors, .pth, .pt or
+    .bin."""
+    image_size: PixelsPerSide | None = None
+    """Pixels per side that the network sees. Empty: the model's own. Example: 224"""
+    largest_image: Annotated[int, Field(ge=64, le=2**32)] = LARGEST_IMAGE
+    """Pixels of an image before it is scaled, at most. A larger one counts as nothing, for one file
+    could fill a job's memory."""
+    tokens: Annotated[int, Field(ge=4, le=8192)] = 64
+    """Tokens of a text that the network sees. A longer text is cut, a shorter one is filled up."""
+    pooling: Pooling = "mean"
+    """What of a text's last layer is kept. mean, cls, last: the mean, the first or the last token.
+    none: each token is followed by the next (task: language_model sets it). each: each token by
+    itself (task: question_answering sets it)."""
+    mirror: bool = False
+    """Whether every second view is mirrored too, with learner.augment. Pictures bear that, letters
+    do not."""
+    layers: Layers = "auto"
+    """Depths of the network whose pooled outputs are laid side by side, each scaled to one length.
+    auto, images: the last three stages, or the last output where n0*mu is below 100. auto, texts:
+    the word embeddings and the last layer. last: the network's own pooled output. Or a list of
+    names, such as [blocks.4, last]."""
+    until: str | None = Field(None, min_length=1)
+    """The last layer that stays frozen, for learners that train the network. Its outputs are kept
+    and trained on; centre, length and constant have no effect. input: decoded pixels or tokens, to
+    train from the first layer on. Empty: nothing of the network is trained. Example: blocks.5"""
+    normalize: bool = False
+    """Whether every record is scaled to unit length."""
+    dtype: Literal["float16", "float32"] = "float16"
+    """The number type that features are stored in."""
+    batch_size: Count = 64
+    """Records per forward pass, padded to one fixed shape."""
+    shards: Count | Literal["auto"] = 1
+    """Number of independent extraction jobs. auto: one for every 20,000 declared units."""
+    centre: Literal["auto", "public", "network", "noised", "none"] = "auto"
+    """Whose mean is taken away. public: that of dataset.public_sample. network: the network's own,
+    by its last norm. noised: the data's, at features.mean or a price that the plan chooses. auto:
+    the best that is free, else noised where that pays. none: nobody's."""
+    mean: Mean | None = None
+    length: Positive | Literal["as_is"] = 32.0
+    """The public length that every record is scaled to after centring. as_is: records keep
+    theirs."""
+    typical: Positive = 32.0
+    """With length: as_is, how long a record typically is, a public figure. 32 is EfficientNet-Lite0
+    on images."""
+    constant: Fraction = 0.2
+    """Share of a centred record's length that a constant feature takes. The mean had served as a
+    bias."""
 
     @property
     def stored(self) -> str:

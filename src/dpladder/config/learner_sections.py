@@ -223,21 +223,18 @@ class Descending(LearnerSection):
     clip: Clip = 1.0
     clipping: Clipping = "flat"
     link: Linked = "softmax"
-    weight_decay: NonNegative = Field(0.0, description="L2 penalty added to the noised gradient.")
+    weight_decay: NonNegative = 0.0
+    """L2 penalty added to the noised gradient."""
     bias: Bias = False
     init: Init = "zero"
     public: Public = "auto"
     look: Look = 0.05
     sampling_rate: SamplingRate = 1.0
-    average: Literal["none", "ema", "swa"] = Field(
-        "none", description="Which iterate is released: the last, or an average of released ones."
-    )
+    average: Literal["none", "ema", "swa"] = "none"
+    """Which iterate is released: the last, or an average of released ones."""
     augment: Augment = 1
-    free_step: bool = Field(
-        False,
-        description="Whether one last step is taken along the last direction. It is free "
-        "post-processing.",
-    )
+    free_step: bool = False
+    """Whether one last step is taken along the last direction. It is free post-processing."""
 
     @property
     def sampling(self) -> float:
@@ -279,11 +276,9 @@ class Descending(LearnerSection):
 class Rated(Descending):
     """A descent whose learning rate is given."""
 
-    schedule: Schedule = Field(
-        "constant",
-        description="How the learning rate falls over the steps: not at all, along half a cosine, "
-        "or along a line. eta is the first step's.",
-    )
+    schedule: Schedule = "constant"
+    """How the learning rate falls over the steps: not at all, along half a cosine, or along a line.
+    eta is the first step's."""
 
     @property
     def pace(self) -> Schedule:
@@ -294,36 +289,30 @@ class ByMomentum(Rated):
     """Full-batch gradient descent with momentum (Panda et al.)."""
 
     searches: ClassVar[Searched] = "rate"
-    momentum: Fraction = Field(0.9, description="Heavy-ball momentum, from 0 to below 1.")
-    free_step: bool = Field(
-        True,
-        description="Whether one last step is taken along the momentum buffer. It is free "
-        "post-processing.",
-    )
+    momentum: Fraction = 0.9
+    """Heavy-ball momentum, from 0 to below 1."""
+    free_step: bool = True
+    """Whether one last step is taken along the momentum buffer. It is free post-processing."""
 
 
 class Lora(Section):
     """Low-rank adapters beside frozen matrices: up @ down is added to each (Hu et al. 2021)."""
 
-    rank: Count = Field(4, description="Rank of an adapter: rows of down, columns of up.")
-    alpha: Positive = Field(
-        8.0, description="Scale of an adapter: up @ down is multiplied by alpha / rank."
-    )
-    targets: tuple[str, ...] = Field(
-        ("*",),
-        min_length=1,
-        description="Patterns of names of linear and convolution layers (GPT-2's c_attn, c_fc and "
-        "c_proj too). *: all of them.",
-    )
+    rank: Count = 4
+    """Rank of an adapter: rows of down, columns of up."""
+    alpha: Positive = 8.0
+    """Scale of an adapter: up @ down is multiplied by alpha / rank."""
+    targets: tuple[str, ...] = Field(("*",), min_length=1)
+    """Patterns of names of linear and convolution layers (GPT-2's c_attn, c_fc and c_proj too). *:
+    all of them."""
 
 
 class Head(Section):
     """A private head on what the public network puts out, released once: every training of the
     network with equal keys starts from it."""
 
-    epsilon: Positive = Field(
-        description="Epsilon of the head alone, at the lineage's delta. Example: 0.5"
-    )
+    epsilon: Positive
+    """Epsilon of the head alone, at the lineage's delta. Example: 0.5"""
 
 
 class Tuning(LearnerSection):
@@ -336,14 +325,14 @@ class Tuning(LearnerSection):
     bias: Bias = False
     init: Init = "zero"
     augment: Augment = 1
-    trains: Literal["head", "norm_and_bias", "last_block", "all", "lora"] | tuple[str, ...] = Field(
-        "last_block",
-        description="What is trained beside the head. head: nothing. norm_and_bias: vectors alone "
-        "(BitFit). last_block: the last block and what follows it. all: everything "
-        "above the cut. lora: adapters. Or patterns of tensor names.",
+    trains: Literal["head", "norm_and_bias", "last_block", "all", "lora"] | tuple[str, ...] = (
+        "last_block"
     )
-    lora: Lora = Field(default_factory=Lora, description=Lora.__doc__)
-    head: Head | None = Field(None, description=Head.__doc__)
+    """What is trained beside the head. head: nothing. norm_and_bias: vectors alone (BitFit).
+    last_block: the last block and what follows it. all: everything above the cut. lora: adapters.
+    Or patterns of tensor names."""
+    lora: Lora = Field(default_factory=Lora)
+    head: Head | None = None
 
     @property
     def views(self) -> int:
@@ -384,10 +373,10 @@ SumsShared = Literal["covariance", "all"]
 class SharedCovariance(Section):
     """A noised feature covariance, released once and shared by every training with equal keys."""
 
-    epsilon: Positive = Field(
-        description="Epsilon of the shared sums together, at the lineage's delta. Example: 0.2"
-    )
-    sums: Literal["covariance"] = Field("covariance", description="Which sums are shared.")
+    epsilon: Positive
+    """Epsilon of the shared sums together, at the lineage's delta. Example: 0.2"""
+    sums: Literal["covariance"] = "covariance"
+    """Which sums are shared."""
 
 
 class SharedSums(SharedCovariance):
@@ -397,14 +386,11 @@ class SharedSums(SharedCovariance):
     total leaves. The file holds 2 d^2 bytes for the covariance. With sums: all it has as many for
     each class: 0.33 GB at 1,280 features and 100 classes."""
 
-    sums: SumsShared = Field(  # type: ignore[assignment]
-        "covariance", description="Which sums are shared."
-    )
-    alpha: tuple[Alpha, ...] = Field(
-        (),
-        description="With sums: all, public values of alpha that trials take in turn; the final "
-        "training takes the best trial's. Empty: learner.alpha. Example: [0.1, 1]",
-    )
+    sums: SumsShared = "covariance"  # type: ignore[assignment]
+    """Which sums are shared."""
+    alpha: tuple[Alpha, ...] = ()
+    """With sums: all, public values of alpha that trials take in turn; the final training takes the
+    best trial's. Empty: learner.alpha. Example: [0.1, 1]"""
 
     @model_validator(mode="after")
     def _alpha_is_of_all_sums(self) -> Self:
@@ -420,37 +406,28 @@ class LossesLookedAt(LearnerSection):
     """HyFreeDP: step sizes from privatised losses, automatic clipping (Bu & Liu)."""
 
     findings: ClassVar[bool] = True
-    steps: Count = Field(50, description="Number of training steps.")
-    eta: Positive = Field(1.0, description="The first learning rate. Private losses move it.")
+    steps: Count = 50
+    """Number of training steps."""
+    eta: Positive = 1.0
+    """The first learning rate. Private losses move it."""
     link: Linked = "softmax"
-    every: Count = Field(5, description="K, the steps from one look at the losses to the next.")
-    gamma: Annotated[float, Field(gt=1, allow_inf_nan=False)] = Field(
-        1.01,
-        description="Noise on gradients, as a multiple of what it would be without losses to pay "
-        "for.",
-    )
-    points: Literal[3, 5] = Field(
-        3, description="Losses at each look: here, and one or two steps either way."
-    )
-    loss_noise: Literal["gaussian", "laplace"] = Field(
-        "gaussian",
-        description="Law of the losses' noise. laplace is charged as its Gaussian bound on full "
-        "batches. On samples it is charged exactly, under privacy.relation: "
-        "add_remove alone.",
-    )
-    optimizer: Literal["sgd", "momentum", "adamw"] = Field(
-        "sgd",
-        description="What makes a direction of the noised gradients. Losses are looked at along "
-        "it.",
-    )
-    weight_decay: NonNegative = Field(0.0, description="Weight decay, decoupled as AdamW's.")
-    steering: Steering = Field(
-        "guarded",
-        description="How rate and bound follow noised losses. guarded: the rate moves twofold at "
-        "most, and only where losses differ by more than their noise; the bound is "
-        "twice their mean. published: the rate goes to each parabola's bottom, and "
-        "the bound is the last noised loss.",
-    )
+    every: Count = 5
+    """K, the steps from one look at the losses to the next."""
+    gamma: Annotated[float, Field(gt=1, allow_inf_nan=False)] = 1.01
+    """Noise on gradients, as a multiple of what it would be without losses to pay for."""
+    points: Literal[3, 5] = 3
+    """Losses at each look: here, and one or two steps either way."""
+    loss_noise: Literal["gaussian", "laplace"] = "gaussian"
+    """Law of the losses' noise. laplace is charged as its Gaussian bound on full batches. On
+    samples it is charged exactly, under privacy.relation: add_remove alone."""
+    optimizer: Literal["sgd", "momentum", "adamw"] = "sgd"
+    """What makes a direction of the noised gradients. Losses are looked at along it."""
+    weight_decay: NonNegative = 0.0
+    """Weight decay, decoupled as AdamW's."""
+    steering: Steering = "guarded"
+    """How rate and bound follow noised losses. guarded: the rate moves twofold at most, and only
+    where losses differ by more than their noise; the bound is twice their mean. published: the rate
+    goes to each parabola's bottom, and the bound is the last noised loss."""
     sampling_rate: SamplingRate = 1.0
     bias: Bias = False
 
@@ -472,15 +449,12 @@ class LossesLookedAt(LearnerSection):
 class GrowingSteps(Descending):
     """Step sizes that grow with what the released gradients show (Prodigy, D-Adaptation)."""
 
-    steps: Count = Field(50, description="Number of training steps.")
-    eta: Positive = Field(
-        1.0, description="d0, a first estimate of how far the optimum is. It only grows."
-    )
-    gradient_bound: NonNegative = Field(
-        0.0, description="G, added under the root of the squared gradients."
-    )
-    step_sizes: Literal["prodigy", "d_adaptation"] = Field(
-        "prodigy",
-        description="Whose step sizes. prodigy: gradients met at smaller steps count for less. "
-        "d_adaptation: all count alike.",
-    )
+    steps: Count = 50
+    """Number of training steps."""
+    eta: Positive = 1.0
+    """d0, a first estimate of how far the optimum is. It only grows."""
+    gradient_bound: NonNegative = 0.0
+    """G, added under the root of the squared gradients."""
+    step_sizes: Literal["prodigy", "d_adaptation"] = "prodigy"
+    """Whose step sizes. prodigy: gradients met at smaller steps count for less. d_adaptation: all
+    count alike."""

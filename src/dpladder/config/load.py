@@ -23,7 +23,7 @@ from dpladder.config.external_evaluation import TESTER_KEYS, problems_of_testers
 from dpladder.config.learners import DEFAULT
 from dpladder.config.model import Config, ExternalEvaluation, repeat_name
 from dpladder.config.rules import Problem
-from dpladder.config.section import NAME_PATTERN
+from dpladder.config.section import NAME_PATTERN, described_fields
 from dpladder.config.task_rules import INPUT, problems_of_task
 from dpladder.config.wording import (
     KeyPath,
@@ -593,7 +593,7 @@ def _wanted_text(detail: dict[str, Any], key: KeyPath) -> str:
             f"unknown key; {did_you_mean(str(key[-1]), allowed)}allowed here: {', '.join(allowed)}"
         )
     if kind == "missing" and isinstance(key[-1], str):
-        meaning = sections[0].model_fields[key[-1]].description
+        meaning = described_fields(sections[0])[key[-1]].description
         return f"required, but missing{f' ({first_sentence(meaning)})' if meaning else ''}; add it"
     if kind == "literal_error":
         options = [part.strip("'") for part in re.split(r", | or ", detail["ctx"]["expected"])]

@@ -24,20 +24,13 @@ from dpladder.config.sweep_sections import Final, Fit, Sweep
 class Lifetime(Section):
     """The most that may ever be spent on the lineage."""
 
-    epsilon: Positive = Field(
-        description="Limit on everything ever spent on this lineage, at its delta. It cannot be "
-        "raised later. Example: 8.0"
-    )
-    loss: NonNegative = Field(
-        0.0,
-        description="Part of that epsilon kept for the pure losses of private selections (hpo), "
-        "all together.",
-    )
-    weight: Annotated[float, Field(ge=1, allow_inf_nan=False)] = Field(
-        1.0,
-        description="Product of the mean numbers of runs of all private selections (hpo) that may "
-        "ever be.",
-    )
+    epsilon: Positive
+    """Limit on everything ever spent on this lineage, at its delta. It cannot be raised later.
+    Example: 8.0"""
+    loss: NonNegative = 0.0
+    """Part of that epsilon kept for the pure losses of private selections (hpo), all together."""
+    weight: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 1.0
+    """Product of the mean numbers of runs of all private selections (hpo) that may ever be."""
 
     @model_validator(mode="after")
     def _something_is_left_beside_selections(self) -> Lifetime:
@@ -49,126 +42,93 @@ class Lifetime(Section):
 class Privacy(Section):
     """The guarantee."""
 
-    epsilon: Positive = Field(
-        description="Total of an experiment's final artifact, its search included. Example: 1.0"
-    )
-    delta: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = Field(
-        description="Probability of failure, fixed for the lineage's life. Keep it well below "
-        "1/nominal_size. Example: 1.0e-06"
-    )
-    relation: Literal["add_remove", "replace_one"] = Field(
-        "add_remove",
-        description="What neighbouring data sets are, fixed for life. add_remove: one unit more "
-        "or less. replace_one: one unit replaced.",
-    )
-    share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] | None = Field(
-        None,
-        description="Share of delta for what is only nearly Gaussian: trainings on samples, some "
-        "searches. Fixed for life. A final training on samples is booked at a tenth "
-        "of it. Empty: 0.3 where an experiment samples, 0.1 where it searches so, "
-        "else nothing. Example: 0.1",
-    )
-    lifetime: Lifetime | None = Field(
-        None,
-        description="The lineage's limit for life. Empty: no lifetime guarantee is stated. "
-        "Example: {epsilon: 8.0}",
-    )
+    epsilon: Positive
+    """Total of an experiment's final artifact, its search included. Example: 1.0"""
+    delta: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+    """Probability of failure, fixed for the lineage's life. Keep it well below 1/nominal_size.
+    Example: 1.0e-06"""
+    relation: Literal["add_remove", "replace_one"] = "add_remove"
+    """What neighbouring data sets are, fixed for life. add_remove: one unit more or less.
+    replace_one: one unit replaced."""
+    share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] | None = None
+    """Share of delta for what is only nearly Gaussian: trainings on samples, some searches. Fixed
+    for life. A final training on samples is booked at a tenth of it. Empty: 0.3 where an experiment
+    samples, 0.1 where it searches so, else nothing. Example: 0.1"""
+    lifetime: Lifetime | None = None
+    """The lineage's limit for life. Empty: no lifetime guarantee is stated. Example: {epsilon:
+    8.0}"""
 
 
 class Research(Section):
     """Only in mode: research, on lineages declared public."""
 
-    seed: Annotated[int, Field(ge=0)] = Field(
-        0, description="Seeds everything, noise included; so nothing of it is a release."
-    )
-    repeats: Count = Field(
-        1, description="Number of independent repetitions of the whole experiment."
-    )
-    searches: Annotated[tuple[str, ...], NeutralAt(())] = Field(
-        (),
-        description="Searches that compare_hpo compares. ablations: the ladder with one part "
-        "changed. Empty: all. Example: [ladder, random_search]",
-    )
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seeds everything, noise included; so nothing of it is a release."""
+    repeats: Count = 1
+    """Number of independent repetitions of the whole experiment."""
+    searches: Annotated[tuple[str, ...], NeutralAt(())] = ()
+    """Searches that compare_hpo compares. ablations: the ladder with one part changed. Empty: all.
+    Example: [ladder, random_search]"""
 
 
 class Resources(Section):
     """What one job may use."""
 
-    threads: Count = Field(2, description="CPU threads of a training or extraction job.")
-    mem_mb: Count = Field(
-        4000, description="Memory of a job, in MB. On a cluster a retry asks for more."
-    )
-    runtime: Count = Field(60, description="Wall time of a job, in minutes.")
-    gpu: Annotated[int, Field(ge=0)] = Field(
-        0, description="Number of GPUs of an extraction or training job."
-    )
+    threads: Count = 2
+    """CPU threads of a training or extraction job."""
+    mem_mb: Count = 4000
+    """Memory of a job, in MB. On a cluster a retry asks for more."""
+    runtime: Count = 60
+    """Wall time of a job, in minutes."""
+    gpu: Annotated[int, Field(ge=0)] = 0
+    """Number of GPUs of an extraction or training job."""
 
 
 class Paths(Section):
     """Where private files lie, relative to the working directory. Public outputs are always in
     results/."""
 
-    private: str = Field(
-        "private",
-        min_length=1,
-        description="Folder of manifest, feature caches and diagnostics. Its mode is 0700; never "
-        "share it.",
-    )
-    cache: str | None = Field(
-        None,
-        description="Folder of feature caches that clones and projects share. Empty: inside the "
-        "private folder. Example: /scratch/me/features",
-    )
+    private: str = Field("private", min_length=1)
+    """Folder of manifest, feature caches and diagnostics. Its mode is 0700; never share it."""
+    cache: str | None = None
+    """Folder of feature caches that clones and projects share. Empty: inside the private folder.
+    Example: /scratch/me/features"""
 
 
 class Deployment(Section):
     """What only people know of what is published, for the statement and for `dpladder register`.
     Nothing is computed from it."""
 
-    name: Words = Field(
-        description="What the published model is called. Example: Chest findings, hospital A"
-    )
-    curators: Annotated[tuple[Words, ...], Field(min_length=1)] = Field(
-        description="Organisations that publish it. Example: [Hospital A]"
-    )
-    authors: Annotated[tuple[Words, ...], Field(min_length=1)] = Field(
-        description="Who fills this in and answers questions about it. Example: [Anna Roe]"
-    )
-    use: Words = Field(
-        description="What it is meant for, and what not. Example: To sort a worklist, never to "
-        "diagnose"
-    )
-    data: Words = Field(
-        description="What the private data is: about whom, from where, collected when and why. "
-        "Example: Chest images of adult patients, 2015 to 2024, from routine care"
-    )
-    region: Words = Field(
-        description="The region that the data describes, or whose law applies. Example: EU"
-    )
-    sector: Literal["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"] = (
-        Field(
-            description="The field that it belongs to, by the registry's list. Example: Healthcare"
-        )
-    )
-    access: Words = Field(
-        description="Who may read the private data and DPLADDER_HOME, and what keeps others out. "
-        "Example: Two engineers, by disk encryption and accounts"
-    )
-    published: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None = Field(
-        None,
-        description="Day of first publication, in quotes. Empty: the statement's day. Example: "
-        "'2026-01-31'",
-    )
-    dynamic: bool = Field(False, description="Whether new data comes in over time.")
+    name: Words
+    """What the published model is called. Example: Chest findings, hospital A"""
+    curators: Annotated[tuple[Words, ...], Field(min_length=1)]
+    """Organisations that publish it. Example: [Hospital A]"""
+    authors: Annotated[tuple[Words, ...], Field(min_length=1)]
+    """Who fills this in and answers questions about it. Example: [Anna Roe]"""
+    use: Words
+    """What it is meant for, and what not. Example: To sort a worklist, never to diagnose"""
+    data: Words
+    """What the private data is: about whom, from where, collected when and why. Example: Chest
+    images of adult patients, 2015 to 2024, from routine care"""
+    region: Words
+    """The region that the data describes, or whose law applies. Example: EU"""
+    sector: Literal["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"]
+    """The field that it belongs to, by the registry's list. Example: Healthcare"""
+    access: Words
+    """Who may read the private data and DPLADDER_HOME, and what keeps others out. Example: Two
+    engineers, by disk encryption and accounts"""
+    published: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None = None
+    """Day of first publication, in quotes. Empty: the statement's day. Example: '2026-01-31'"""
+    dynamic: bool = False
+    """Whether new data comes in over time."""
 
 
 class Consent(Section):
     """A price up to which edits may pay again. Whatever is paid uses it up."""
 
-    up_to: Positive = Field(
-        description="Epsilon that the lineage may ever have spent once an edit is paid for, at "
-        "most. Example: 1.1"
-    )
+    up_to: Positive
+    """Epsilon that the lineage may ever have spent once an edit is paid for, at most. Example:
+    1.1"""
 
 
 class Config(Section):
@@ -176,43 +136,32 @@ class Config(Section):
 
     models: ClassVar[Literal["own", "others", "none"]] = "own"
     """Whose final models it is about."""
-    mode: Literal["release", "research"] = Field(
-        "release",
-        description="What a run is for. release: secret noise, ledger and limits. research: "
-        "public data only, and no release.",
-    )
-    task: Literal["classification", "language_model", "question_answering"] = Field(
-        "classification",
-        description="What is learnt. classification: the classes of records. language_model: to "
-        "write texts like the records. question_answering: where in a text an answer "
-        "stands, on source squad:<path>. The latter two take dp_finetune, "
-        "hyfree_finetune or prodigy_finetune.",
-    )
-    respend: bool | tuple[Name, ...] | Consent = Field(
-        False,
-        description="Which edits of the config may pay again for what was released. {up_to: 1.1}: "
-        "any, until the lineage has spent an epsilon of 1.1 in all. true: any, for as "
-        "long as it stands here. A list: those of the mechanisms, rules or "
-        "experiments in it. Example: [dp_gd]",
-    )
-    dataset: Dataset = Field(description=Dataset.__doc__)
-    features: Features = Field(default_factory=Features, description=Features.__doc__)
-    privacy: Privacy = Field(description=Privacy.__doc__)
-    sweep: Sweep = Field(default_factory=Sweep, description=Sweep.__doc__)
-    hpo: Hpo = Field(
-        default_factory=Ladder,
-        description="How r is searched: by the ladder, or in one job with one output.",
-    )
-    fit: Fit = Field(default_factory=Fit, description=Fit.__doc__)
-    final: Final = Field(default_factory=Final, description=Final.__doc__)
-    learner: Learner = Field(
-        default_factory=METHODS[DEFAULT].section, description="What one private training is."
-    )
-    evaluate: Evaluate = Field(default_factory=Evaluate, description=Evaluate.__doc__)
-    research: Research = Field(default_factory=Research, description=Research.__doc__)
-    resources: Resources = Field(default_factory=Resources, description=Resources.__doc__)
-    paths: Paths = Field(default_factory=Paths, description=Paths.__doc__)
-    deployment: Deployment | None = Field(None, description=Deployment.__doc__)
+    mode: Literal["release", "research"] = "release"
+    """What a run is for. release: secret noise, ledger and limits. research: public data only, and
+    no release."""
+    task: Literal["classification", "language_model", "question_answering"] = "classification"
+    """What is learnt. classification: the classes of records. language_model: to write texts like
+    the records. question_answering: where in a text an answer stands, on source squad:<path>. The
+    latter two take dp_finetune, hyfree_finetune or prodigy_finetune."""
+    respend: bool | tuple[Name, ...] | Consent = False
+    """Which edits of the config may pay again for what was released. {up_to: 1.1}: any, until the
+    lineage has spent an epsilon of 1.1 in all. true: any, for as long as it stands here. A list:
+    those of the mechanisms, rules or experiments in it. Example: [dp_gd]"""
+    dataset: Dataset
+    features: Features = Field(default_factory=Features)
+    privacy: Privacy
+    sweep: Sweep = Field(default_factory=Sweep)
+    hpo: Hpo = Field(default_factory=Ladder)
+    """How r is searched: by the ladder, or in one job with one output."""
+    fit: Fit = Field(default_factory=Fit)
+    final: Final = Field(default_factory=Final)
+    learner: Learner = Field(default_factory=METHODS[DEFAULT].section)
+    """What one private training is."""
+    evaluate: Evaluate = Field(default_factory=Evaluate)
+    research: Research = Field(default_factory=Research)
+    resources: Resources = Field(default_factory=Resources)
+    paths: Paths = Field(default_factory=Paths)
+    deployment: Deployment | None = None
 
     @property
     def tested(self) -> str | None:

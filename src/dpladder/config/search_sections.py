@@ -34,11 +34,9 @@ class Ladder(Section):
     """Rungs of cheap trials, and r carried along them to the total (Panda et al.); sweep and fit
     are its sections."""
 
-    name: Literal["ladder"] = Field(
-        "ladder",
-        description="Which search. ladder, or a private search that pays for itself. "
-        "config/README.md has them all.",
-    )
+    name: Literal["ladder"] = "ladder"
+    """Which search. ladder, or a private search that pays for itself. config/README.md has them
+    all."""
 
 
 class SearchSection(Section):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any
+from itertools import pairwise
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic.fields import FieldInfo
 
 NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
@@ -28,15 +33,59 @@ class NeutralAt:
     value: Any
 
 
-class Section(BaseModel):
-    """Keys of one part of the config. The docstring of a section is its description for users."""
+def _describe_properties(schema: dict[str, Any], section: type[BaseModel]) -> None:
+    for name, field in described_fields(section).items():
+        if field.description and "$ref" not in schema["properties"][name]:
+            schema["properties"][name]["description"] = field.description
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+class Section(BaseModel):
+    """Keys of one part of the config. The docstring of a section is its description for users, and
+    the text below a key says what that means."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, json_schema_extra=_describe_properties
+    )
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         # One line in the reference, the schema and the example, however the docstring is wrapped.
         cls.__doc__ = " ".join((cls.__doc__ or "").split()) or None
+
+
+def described_fields(section: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a section, each with its description: its own, the text below it, or that of
+    the section that it holds.
+
+    Texts are looked up here and not by pydantic (`use_attribute_docstrings`): that reads sources
+    whenever a section is made, and so at each start."""
+    for name, field in section.model_fields.items():
+        below = [_texts_below_fields(kind).get(name) for kind in section.__mro__]
+        inner = [
+            kind.__doc__
+            for kind in (field.annotation, *get_args(field.annotation))
+            if inspect.isclass(kind) and issubclass(kind, Section)
+        ]
+        field.description = field.description or next(filter(None, below + inner), None)
+    return section.model_fields
+
+
+@cache
+def _texts_below_fields(kind: type) -> dict[str, str]:
+    if kind in Section.__mro__ or not issubclass(kind, Section):
+        return {}
+    try:
+        source = inspect.getsource(kind)
+    except (OSError, TypeError):  # a class of another package, made without a file
+        return {}
+    texts: dict[str, str] = {}
+    [definition] = ast.parse(textwrap.dedent(source)).body
+    assert isinstance(definition, ast.ClassDef)
+    for pair in pairwise(definition.body):
+        match pair:
+            case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                texts[name] = " ".join(text.split())
+    return texts
 
 
 def values_of(section: BaseModel) -> dict[str, Any]:

@@ -11,54 +11,39 @@ from dpladder.config.section import Count, NeutralAt, Positive, Section
 
 
 class Rung(Section):
-    epsilon: Positive = Field(
-        description="Epsilon of each single trial of this rung, its score included. Example: 0.05"
-    )
-    trials: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        description="Number of trials. Example: 3"
-    )
+    epsilon: Positive
+    """Epsilon of each single trial of this rung, its score included. Example: 0.05"""
+    trials: Annotated[int, Field(ge=1, le=10_000)]
+    """Number of trials. Example: 3"""
 
 
 class Search(Section):
     """Where trials look for the total step size r = eta * steps."""
 
-    unit: Literal["kappa", "r"] = Field(
-        "kappa",
-        description="What is drawn and fitted. kappa: the standard deviation of the noise that a "
-        "training puts into a logit. r: eta times steps, as in the paper.",
-    )
-    kappa: tuple[Positive, Positive] = Field(
-        (0.05, 20.0), description="Smallest and largest kappa."
-    )
-    draw: Literal["stratified", "log_uniform", "uniform", "grid", "binary"] = Field(
-        "stratified",
-        description="How trials are placed. stratified: evenly over the prior or the range. "
-        "log_uniform: at random in the range's logarithm. uniform: the paper's. grid "
-        "and binary bisect the range.",
-    )
-    eta: tuple[Positive, Positive] = Field(
-        (1e-6, 0.5), description="Smallest and largest learning rate, for records of length 32."
-    )
-    steps: tuple[Count, Count] = Field((30, 500), description="Fewest and most training steps.")
-    decompose: Literal["eta_first", "steps_first", "balanced", "random"] = Field(
-        "eta_first",
-        description="How r splits into eta and steps: which of the two reaches its limit first, "
-        "or both in step. random: the paper's random splits.",
-    )
-    prior: Literal["lognormal", "none", "monotone", "proportional"] = Field(
-        "lognormal",
-        description="What is known before a rung. lognormal: where the best kappa lies on public "
-        "data. none: nothing. monotone: the r of the rung below is the lower end. "
-        "proportional: that r, scaled with epsilon, is the centre.",
-    )
-    expected: tuple[Positive, Annotated[float, Field(gt=1, allow_inf_nan=False)]] | None = Field(
-        None,
-        description="The lognormal prior's median, and the factor that is one deviation. Empty: "
-        "the learner's own, fitted on public data. Example: [1.6, 2]",
-    )
-    seed: Annotated[int, Field(ge=0)] = Field(
-        0, description="Public seed of the draws of r. Noise never comes from it."
-    )
+    unit: Literal["kappa", "r"] = "kappa"
+    """What is drawn and fitted. kappa: the standard deviation of the noise that a training puts
+    into a logit. r: eta times steps, as in the paper."""
+    kappa: tuple[Positive, Positive] = (0.05, 20.0)
+    """Smallest and largest kappa."""
+    draw: Literal["stratified", "log_uniform", "uniform", "grid", "binary"] = "stratified"
+    """How trials are placed. stratified: evenly over the prior or the range. log_uniform: at random
+    in the range's logarithm. uniform: the paper's. grid and binary bisect the range."""
+    eta: tuple[Positive, Positive] = (1e-6, 0.5)
+    """Smallest and largest learning rate, for records of length 32."""
+    steps: tuple[Count, Count] = (30, 500)
+    """Fewest and most training steps."""
+    decompose: Literal["eta_first", "steps_first", "balanced", "random"] = "eta_first"
+    """How r splits into eta and steps: which of the two reaches its limit first, or both in step.
+    random: the paper's random splits."""
+    prior: Literal["lognormal", "none", "monotone", "proportional"] = "lognormal"
+    """What is known before a rung. lognormal: where the best kappa lies on public data. none:
+    nothing. monotone: the r of the rung below is the lower end. proportional: that r, scaled with
+    epsilon, is the centre."""
+    expected: tuple[Positive, Annotated[float, Field(gt=1, allow_inf_nan=False)]] | None = None
+    """The lognormal prior's median, and the factor that is one deviation. Empty: the learner's own,
+    fitted on public data. Example: [1.6, 2]"""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Public seed of the draws of r. Noise never comes from it."""
 
     @model_validator(mode="after")
     def _ranges_ascend(self) -> Search:
@@ -72,43 +57,33 @@ class Select(Section):
     """How a rung's best trial is chosen. Nothing about a trial's quality is free on private
     data."""
 
-    by: Literal["noisy_count", "public"] = Field(
-        "noisy_count",
-        description="How trials are scored. noisy_count: by a noised count of correct "
-        "predictions. public: on dataset.public_validation.",
-    )
-    part: Literal["train", "validation"] = Field(
-        "train", description="The private part whose correct predictions are counted."
-    )
-    share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = Field(
-        0.05, description="Share of each rung's mu squared that pays for its scores."
-    )
+    by: Literal["noisy_count", "public"] = "noisy_count"
+    """How trials are scored. noisy_count: by a noised count of correct predictions. public: on
+    dataset.public_validation."""
+    part: Literal["train", "validation"] = "train"
+    """The private part whose correct predictions are counted."""
+    share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.05
+    """Share of each rung's mu squared that pays for its scores."""
 
 
 class FeaturesToChoose(Section):
     """Candidates for keys of `features`."""
 
-    model: tuple[str, ...] = Field(
-        (),
-        description="Candidates for features.model. Each has an extraction of its own and, where "
-        "one is bought, a mean. Example: [efficientnet_lite0, efficientnet_lite1]",
-    )
-    image_size: tuple[PixelsPerSide, ...] = Field(
-        (), description="Candidates for features.image_size; likewise. Example: [128, 224]"
-    )
-    layers: tuple[Layers, ...] = Field(
-        (), description="Candidates for features.layers, all of one extraction and one mean."
-    )
+    model: tuple[str, ...] = ()
+    """Candidates for features.model. Each has an extraction of its own and, where one is bought, a
+    mean. Example: [efficientnet_lite0, efficientnet_lite1]"""
+    image_size: tuple[PixelsPerSide, ...] = ()
+    """Candidates for features.image_size; likewise. Example: [128, 224]"""
+    layers: tuple[Layers, ...] = ()
+    """Candidates for features.layers, all of one extraction and one mean."""
 
 
 class LearnersToChoose(Section):
     """Candidates for keys of `learner`."""
 
-    name: tuple[str, ...] = Field(
-        (),
-        description="Candidates for learner.name, which have an r. Each takes what else the config "
-        "says of the learner. Example: [dp_gd, dp_adam, dp_ls]",
-    )
+    name: tuple[str, ...] = ()
+    """Candidates for learner.name, which have an r. Each takes what else the config says of the
+    learner. Example: [dp_gd, dp_adam, dp_ls]"""
 
 
 class Choose(Section):
@@ -116,32 +91,23 @@ class Choose(Section):
     part of mu^2. The best by noised counts gets what is left. Of several keys every combination is
     a candidate. With several rungs by hand, the best of a rung go on to the next."""
 
-    features: FeaturesToChoose = Field(
-        default_factory=FeaturesToChoose, description=FeaturesToChoose.__doc__
-    )
-    learner: LearnersToChoose = Field(
-        default_factory=LearnersToChoose, description=LearnersToChoose.__doc__
-    )
+    features: FeaturesToChoose = Field(default_factory=FeaturesToChoose)
+    learner: LearnersToChoose = Field(default_factory=LearnersToChoose)
 
 
 class Sweep(Section):
     """The ladder's rungs: cheap private trials. `sweep: auto` buys those that pay on public data of
     this strength, if any."""
 
-    rungs: tuple[Rung, ...] | None = Field(
-        None,
-        description="The rungs, cheapest first. []: no trials, and kappa by the prior alone. "
-        "Empty: auto, the rungs and the score share that pay. Example: [{epsilon: "
-        "0.05, trials: 3}]",
-    )
-    choose: Annotated[Choose | None, NeutralAt(None)] = Field(None, description=Choose.__doc__)
-    search: Search = Field(default_factory=Search, description=Search.__doc__)
-    select: Select = Field(default_factory=Select, description=Select.__doc__)
-    together: bool = Field(
-        True,
-        description="How trials run. true: a rung is one job, and its trials share a process and "
-        "a pass over the features. false: one job per trial, for a cluster.",
-    )
+    rungs: tuple[Rung, ...] | None = None
+    """The rungs, cheapest first. []: no trials, and kappa by the prior alone. Empty: auto, the
+    rungs and the score share that pay. Example: [{epsilon: 0.05, trials: 3}]"""
+    choose: Annotated[Choose | None, NeutralAt(None)] = None
+    search: Search = Field(default_factory=Search)
+    select: Select = Field(default_factory=Select)
+    together: bool = True
+    """How trials run. true: a rung is one job, and its trials share a process and a pass over the
+    features. false: one job per trial, for a cluster."""
 
     @property
     def ladder(self) -> tuple[Rung, ...]:
@@ -153,42 +119,29 @@ class Sweep(Section):
 class Fit(Section):
     """How r is extrapolated from the rungs to the final budget."""
 
-    degree: Literal[1, 2] = Field(
-        1,
-        description="Degree of the curve through the rungs' best: 1 a line, 2 a parabola. It "
-        "needs one rung more than its degree.",
-    )
-    against: Literal["kappa", "epsilon", "mu"] = Field(
-        "kappa",
-        description="What r grows along from the rungs to the total. kappa: it stays as it is. "
-        "epsilon: the paper's. mu: Gaussian DP's.",
-    )
-    using: Literal["best", "pooled"] = Field(
-        "pooled",
-        description="Which scores are fitted. pooled: every trial's released score, in one "
-        "response surface. best: each rung's best trial alone (the paper).",
-    )
+    degree: Literal[1, 2] = 1
+    """Degree of the curve through the rungs' best: 1 a line, 2 a parabola. It needs one rung more
+    than its degree."""
+    against: Literal["kappa", "epsilon", "mu"] = "kappa"
+    """What r grows along from the rungs to the total. kappa: it stays as it is. epsilon: the
+    paper's. mu: Gaussian DP's."""
+    using: Literal["best", "pooled"] = "pooled"
+    """Which scores are fitted. pooled: every trial's released score, in one response surface. best:
+    each rung's best trial alone (the paper)."""
 
 
 class Final(Section):
     """The final private training."""
 
-    budget: Literal["remaining"] | Positive = Field(
-        "remaining",
-        description="Epsilon of the final training. remaining: all that the total leaves.",
-    )
-    targets: tuple[Positive, ...] = Field(
-        (),
-        description="Several totals that share one sweep. Empty: privacy.epsilon alone. Example: "
-        "[0.5, 1, 2]",
-    )
+    budget: Literal["remaining"] | Positive = "remaining"
+    """Epsilon of the final training. remaining: all that the total leaves."""
+    targets: tuple[Positive, ...] = ()
+    """Several totals that share one sweep. Empty: privacy.epsilon alone. Example: [0.5, 1, 2]"""
 
-    without_noise: bool = Field(
-        False,
-        description="Whether to train once more with a millionth of the noise, only in mode: "
-        "research. It is shown as epsilon = infinity. It takes up to eight times the "
-        "steps of sweep.search, protects nobody and is no release.",
-    )
+    without_noise: bool = False
+    """Whether to train once more with a millionth of the noise, only in mode: research. It is shown
+    as epsilon = infinity. It takes up to eight times the steps of sweep.search, protects nobody and
+    is no release."""
 
     @model_validator(mode="after")
     def _targets_are_a_set(self) -> Final:
