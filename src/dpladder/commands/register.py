@@ -12,8 +12,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.check import checked_statement
 from dpladder.privacy.statement.documents import SealedStatement, Stated, counts_another_model
-from dpladder.privacy.statement.hazards import checklist
-from dpladder.privacy.statement.impact import as_markdown, impact_page
+from dpladder.privacy.statement.facts import document, facts_of
 from dpladder.privacy.statement.registry import entry, entry_as_yaml, file_name, required_keys
 
 HAZARDS = "nist-sp-800-226.md"
@@ -49,22 +48,21 @@ def register(results: Path, folder: Path) -> Filed:
         SealedStatement, checked_statement(results, "Nothing was written.")
     )
     deployment, lineage = _load_told(statement), _lineage(statement)
-    document = entry(statement, lineage, deployment)
+    facts = facts_of(statement, lineage, deployment)
     files = {
-        file_name(deployment, deployment.published or statement.origin.date): entry_as_yaml(
-            document
+        file_name(deployment, facts["published"]): entry_as_yaml(
+            entry(statement, lineage, deployment)
         ),
-        HAZARDS: checklist(statement, lineage, deployment),
+        HAZARDS: document("hazards.md.jinja", facts),
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
-    assessment = folder / f"dpia-{statement.id[:8]}.md"
-    filled_in = {assessment: as_markdown, assessment.with_suffix(".html"): impact_page}
+    filled_in = {folder / f"dpia-{statement.id[:8]}.{form}": form for form in ("md", "html")}
     existing = tuple(path for path in filled_in if path.exists())
     for path, form in filled_in.items():
         if path not in existing:
-            path.write_text(form(statement, lineage, deployment), "utf-8")
+            path.write_text(document(f"impact.{form}.jinja", facts), "utf-8")
     other_lineages = tuple(name for name in statement.datasets if name != lineage)
     written_now = (*(folder / name for name in files), *filled_in)
     return Filed(

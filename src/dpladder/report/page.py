@@ -11,17 +11,17 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Template
 from markupsafe import Markup, escape
 
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.page import choice_sentences, costs, first_line
+from dpladder.privacy.statement.templates import fill
 from dpladder.report.model_chapter import Fact, commands, facts, results
 from dpladder.report.summary import Summary
 from dpladder.report.tables import readable
 
 FIRST, LAST = "Final models", "Privacy"  # chapters
-TEMPLATE = "page.html.jinja"
 
 
 @dataclass(frozen=True)
@@ -102,27 +102,21 @@ def write_page(
         about: facts of each experiment from the config, by its name and then by theirs.
         contests: figures of comparisons in research.
     """
-    environment = Environment(
-        loader=PackageLoader("dpladder.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
-    page = environment.get_template(TEMPLATE).render(
-        title=", ".join(statement.datasets) + ": tuned and trained with differential privacy",
-        release=statement.mode == "release",
-        guarantees=[first_line(statement, lineage) for lineage in statement.datasets],
-        results=results(summaries),
-        costs=[
+    page = {
+        "title": ", ".join(statement.datasets) + ": tuned and trained with differential privacy",
+        "release": statement.mode == "release",
+        "guarantees": [first_line(statement, lineage) for lineage in statement.datasets],
+        "results": results(summaries),
+        "costs": [
             line
             for lineage, dataset in statement.datasets.items()
             for line in (*costs(statement, lineage), *choice_sentences(lineage, dataset))
         ],
-        warnings=[line for summary in summaries for line in summary.warnings],
-        sections=[*_sections(statement, summaries, on_page, cells, about, contests)],
-        id=statement.id,
-    )
-    path.write_text(page + "\n", "utf-8")
+        "warnings": [line for summary in summaries for line in summary.warnings],
+        "sections": [*_sections(statement, summaries, on_page, cells, about, contests)],
+        "id": statement.id,
+    }
+    path.write_text(fill("report/page.html.jinja", page), "utf-8")
 
 
 def _sections(

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS
 from dpladder.learn.measures.tested import ClassTested, Tested
@@ -24,14 +22,13 @@ from dpladder.privacy.accounting.rounding import (
     round_up,
     round_up_short,
 )
+from dpladder.privacy.statement.templates import fill
 from dpladder.report.model_chapter import baseline_as_good, largest
 from dpladder.report.reading import percent
 from dpladder.report.summary import read_test
 from dpladder.use.generate import FREE
 from dpladder.use.model import Model
 
-TEMPLATE = "card.md.jinja"
-# what Hugging Face's site calls them, by what the model takes
 TASKS = {
     "features": "tabular-classification",
     "images": "image-classification",
@@ -47,24 +44,8 @@ NEEDS = {
 
 
 def card(model: Model, with_header: bool) -> str:
-    """The model card, in Markdown.
-
-    Nothing in it is computed from data: each figure was released, and paid for, before. What the
-    config or people say cannot break its tables.
-
-    Args:
-        model: the released model; beside its file lie what its test released and its statement, if
-            any.
-        with_header: whether it begins with what Hugging Face's site reads.
-    """
-    environment = Environment(
-        loader=PackageLoader("dpladder.use", "."),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )  # Markdown: what others say passes through markdown_cell
-    return environment.get_template(TEMPLATE).render(card_facts(model), header=with_header)
+    """Markdown, in which what others say passes through markdown_cell."""
+    return fill("use/card.md.jinja", card_facts(model) | {"header": with_header})
 
 
 def card_facts(model: Model) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def test_no_stated_figure_is_written_but_by_the_one_function(path: Path) -> None
     assert not wrong(path)
 
 
-TEMPLATES = (*(SRC / "privacy/statement/texts").glob("*.yaml"), SRC / "use/card.md.jinja")
+TEMPLATES = (*(SRC / "privacy/statement/texts").glob("*.*"), SRC / "use/card.md.jinja")
 CHOOSES = (nodes.If, nodes.For, nodes.CondExpr, nodes.Compare, nodes.Operand, nodes.Test)
 WRITES = (nodes.Output, nodes.TemplateData, nodes.Name, nodes.Getattr, nodes.Const)
 LOGIC = (nodes.And, nodes.Or, nodes.Not)
@@ -114,11 +114,11 @@ def computed(template: str) -> list[str]:
     return [type(one).__name__ for one in tree.find_all(nodes.Node) if not isinstance(one, allowed)]
 
 
-@pytest.mark.parametrize("path", sorted(TEMPLATES), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(TEMPLATES), ids=lambda path: path.name)
 def test_a_text_names_facts_and_computes_none(path: Path) -> None:
     """A filter, a slice or a sum could state less than the truth."""
     text = path.read_text("utf-8")
-    assert text.count("{{") > 10
+    assert text.count("{{") > 5
     assert not computed(text)
 
 

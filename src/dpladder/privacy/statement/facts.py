@@ -10,10 +10,11 @@ import yaml
 
 from dpladder.config.model import Deployment
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.rounding import round_up, round_up_short
+from dpladder.privacy.accounting.rounding import markdown_cell, round_up, round_up_short
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import Cost, SealedStatement, Stated
 from dpladder.privacy.statement.page import NO_PERSON, detection_rate_text, unit_text
+from dpladder.privacy.statement.templates import fill
 
 STRONG = 1.0  # NIST SP 800-226, 2.2: up to here epsilon is taken to be strong in most cases
 
@@ -107,6 +108,28 @@ def group_guarantee(bound: Cost, delta: float, size: int) -> str:
     )
 
 
+def document(name: str, facts: dict[str, Any]) -> str:
+    """One of the documents beside a statement: the words of a text, put into its template.
+
+    Args:
+        name: of the template in texts/. What its name begins with, up to a dot, is the text's.
+        facts: of `facts_of`.
+    """
+    cell = markdown_cell if name.endswith(".md.jinja") else str  # HTML is escaped by the template
+
+    def as_cells(part: Any) -> Any:
+        if isinstance(part, list):
+            return [as_cells(one) for one in part]
+        if isinstance(part, dict):
+            return {
+                key: cell(one) if key == "answer" else as_cells(one) for key, one in part.items()
+            }
+        return part
+
+    text: dict[str, Any] = as_cells(fill_template(name.partition(".")[0], facts))
+    return fill(f"privacy/statement/texts/{name}", text | {"name": cell(facts["name"])})
+
+
 def fill_template(name: str, facts: dict[str, Any]) -> dict[str, Any]:
     """A text with its facts put in. A fact that is missing stops it: no text goes out with a gap.
 
@@ -124,13 +147,13 @@ def fill_template(name: str, facts: dict[str, Any]) -> dict[str, Any]:
 
     templates = Environment(undefined=StrictUndefined)  # each document escapes for itself
 
-    def fill(part: Any) -> Any:
+    def fill_part(part: Any) -> Any:
         if isinstance(part, dict):
-            return {key: fill(value) for key, value in part.items()}
+            return {key: fill_part(value) for key, value in part.items()}
         if isinstance(part, list):
-            return [fill(value) for value in part]
+            return [fill_part(value) for value in part]
         return templates.from_string(part).render(facts) if isinstance(part, str) else part
 
     path = resources.files("dpladder.privacy.statement").joinpath("texts", f"{name}.yaml")
-    result: dict[str, Any] = fill(yaml.safe_load(path.read_text("utf-8")))
+    result: dict[str, Any] = fill_part(yaml.safe_load(path.read_text("utf-8")))
     return result
