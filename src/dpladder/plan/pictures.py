@@ -13,6 +13,7 @@ from dpladder.plan import rule_specs
 from dpladder.plan.rule_params import Picture, Takes
 
 Names = tuple[str, ...]
+When = Callable[[Project, str], Names | None]
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Kind:
     name: str
     file: str
     chapter: str
-    when: Callable[[Project, str], Names | None]
+    when: When
     draw: str
     takes: Takes = "one"
     on_page: bool = True
@@ -165,6 +166,12 @@ def _models(project: Project, names: Names) -> int:
     return sum(len(project.experiments[name].totals) for name in names)
 
 
+def _figure(name: str, chapter: str, when: When, takes: Takes = "one", draw: str = "") -> Kind:
+    """A figure where all are called alike: its caption, its file, its module and its function."""
+    drawn_by = draw or f"{name}_figure:plot_{name}"
+    return Kind(name, f"figures/{name}.svg", chapter, when, drawn_by, takes)
+
+
 OF_EXPERIMENT = (
     Kind(
         "finals",
@@ -174,55 +181,28 @@ OF_EXPERIMENT = (
         "tables:summary_table",
         on_page=False,
     ),
-    Kind("utility", "figures/utility.svg", "Final models", _totals, "utility_figure:plot_utility"),
-    Kind("shift", "figures/shift.svg", "Final models", _if_shifted, "shift_figure:plot_shift"),
+    _figure("utility", "Final models", _totals),
+    _figure("shift", "Final models", _if_shifted),
     Kind("shift", "tables/shift.md", "", _if_shifted, "tables:shift_table"),
-    Kind(
-        "reliability",
-        "figures/reliability.svg",
-        "Final models",
-        _calibrated,
-        "reliability_figure:plot_reliability",
-    ),
-    Kind("ladder", "figures/ladder.svg", "Ladder", _if_ladder, "ladder_figure:plot_ladder"),
-    Kind("scores", "figures/scores.svg", "Ladder", _if_ladder, "scores_figure:plot_scores"),
-    Kind("choice", "figures/choice.svg", "Ladder", _if_candidates, "choice_figure:plot_choice"),
+    _figure("reliability", "Final models", _calibrated),
+    _figure("ladder", "Ladder", _if_ladder),
+    _figure("scores", "Ladder", _if_ladder),
+    _figure("choice", "Ladder", _if_candidates),
     Kind("trials", "tables/trials.html", "Ladder", _if_trials, "tables:trials_table"),
-    Kind(
-        "heatmap",
-        "figures/heatmap.svg",
-        "Research",
-        _if_descents,
-        "heatmap_figure:plot_heatmap",
-        "all",
-    ),
-    Kind("gap", "figures/gap.svg", "Research", _if_descents, "gap_figure:plot_gap", "all"),
+    _figure("heatmap", "Research", _if_descents, "all"),
+    _figure("gap", "Research", _if_descents, "all"),
 )
 OF_ALL = (
     Kind("models", "summary.csv", "", _modelled, "tables:summary_table", "each", on_page=False),
     Kind("grid", "tables/grid.html", "Final models", _cells, "tables:grid_table", "compared"),
     Kind("grid", "tables/grid.md", "", _cells, "tables:grid_table", "compared", on_page=False),
     Kind("finals", "", "Final models", _modelled, "tables:summary_table", "each"),
-    Kind("classes", "", "Final models", _modelled, "tables:classes_table", "each"),
-    Kind("confusion", "", "Final models", _modelled, "tables:confusion_table", "each"),
-    Kind("findings", "", "Final models", _modelled, "tables:findings_table", "each"),
-    Kind("groups", "", "Final models", _modelled, "tables:groups_table", "each"),
-    Kind(
-        "pareto",
-        "figures/pareto.svg",
-        "Final models",
-        _frontier,
-        "utility_figure:plot_pareto",
-        "compared",
+    *(
+        Kind(name, "", "Final models", _modelled, f"tables:{name}_table", "each")
+        for name in ("classes", "confusion", "findings", "groups")
     ),
-    Kind(
-        "batches",
-        "figures/batches.svg",
-        "Research",
-        _if_sampling_rates,
-        "batches_figure:plot_batches",
-        "all",
-    ),
+    _figure("pareto", "Final models", _frontier, "compared", "utility_figure:plot_pareto"),
+    _figure("batches", "Research", _if_sampling_rates, "all"),
     Kind(
         "batches",
         "tables/batches.md",
@@ -232,21 +212,7 @@ OF_ALL = (
         "all",
         on_page=False,
     ),
-    Kind(
-        "distance",
-        "figures/distance.svg",
-        "Research",
-        _if_known_starts,
-        "distance_figure:plot_distance",
-        "all",
-    ),
-    Kind(
-        "budget",
-        "figures/budget.svg",
-        "Privacy",
-        _statement,
-        "budget_figure:plot_budget",
-        "statement",
-    ),
+    _figure("distance", "Research", _if_known_starts, "all"),
+    _figure("budget", "Privacy", _statement, "statement"),
     Kind("spends", "tables/spends.html", "Privacy", _statement, "tables:spends_table", "statement"),
 )
