@@ -36,9 +36,9 @@ MAY_USE = {
     | {"network", "data", "learn", "methods", "search", "searches", "plan", "report", "research"},
     "use": BASIS | {"progress", "network", "data", "learn", "report"},
     "audit": BASIS | {"network", "data", "learn", "methods", "search", "plan", "jobs"},
-    "commands": BASIS | {"network", "data", "learn", "plan", "report", "jobs", "use"},
+    "commands": BASIS | {"network", "data", "learn", "plan", "report", "jobs", "use", "audit"},
     "estimator": BASIS | {"data", "plan", "commands", "use"},
-    "cli": BASIS | {"data", "learn", "search", "plan", "jobs", "use", "audit", "commands"},
+    "cli": {"errors", "config", "commands"},
 }
 """Each room, and the rooms it may import besides itself. A new room takes its place here first."""
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Run = Callable[[argparse.Namespace], int]
 SLURM, VERBOSE = "--slurm", "--verbose"
 
 
@@ -21,11 +19,24 @@ class Argument:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of `dpladder`: a line of help, its arguments, and what runs it."""
+    """A command of `dpladder`.
+
+    Attributes:
+        help: a line.
+        function: what runs it, a module and its function. It is called by the names of
+            the arguments, prints what it has to say, and returns False where something is wrong.
+        takes: its arguments. A command on configs is called in the folder of their project, and
+            has their paths first.
+    """
 
     help: str
+    function: str
     takes: tuple[Argument, ...]
-    run: Run
+
+
+def command(help: str, function: str, *taken: Argument) -> Command:
+    """A row of the table."""
+    return Command(help, function, taken)
 
 
 def takes(*names: str, **options: Any) -> Argument:

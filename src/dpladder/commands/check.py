@@ -13,8 +13,7 @@ from dpladder.config import Config, Project
 from dpladder.config.dataset_sections import Dataset
 from dpladder.config.shift import Matching, Spans
 from dpladder.config.wording import printable
-from dpladder.data import column_report
-from dpladder.data.census import check_every_record, contact_sheet, report
+from dpladder.data import census, column_report
 from dpladder.data.check_cache import CheckCache
 from dpladder.data.files import write_private
 from dpladder.data.folders import Tangled
@@ -63,7 +62,7 @@ class SourceAsked:
     spans: Spans | None = None
 
 
-def check(configs: Sequence[Path], sheet: bool) -> None:
+def check(configs: Sequence[Path], contact_sheet: bool) -> None:
     """Print what each source of a project holds, one after the other."""
     project = open_resolved(configs)
     for features in (config.features for config in project.experiments.values()):
@@ -99,7 +98,7 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
             raise
         protected = looked.part is None and config.mode == "release"
         expected = looked.dataset.nominal_size if protected else None
-        counted = check_every_record(surveyed, largest, look.seen, expected)
+        counted = census.check_every_record(surveyed, largest, look.seen, expected)
         if looked.part in FEW:  # what they hold stops no run
             counted = replace(counted, stops=False)
         contents = frozenset(row.content for row in surveyed.rows if row.label >= 0)
@@ -107,7 +106,7 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
             private[looked.dataset.lineage] = contents
         if look.spared:
             print(f"spared   {look.spared:,} files have not changed since they were looked into")
-        print(report(counted))
+        print(census.report(counted))
         if not surveyed.source.labels:
             print(f"warning  {surveyed.source.name} {EMPTY} A run would spend on nothing.\n")
         if protected:
@@ -127,7 +126,7 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         if looked.part is None and looked.dataset.equal_rows is None:
             refuse_too_few_different_rows(surveyed, looked.dataset.nominal_size)
         check_kind(config.features, surveyed.source)
-        if sheet:
+        if contact_sheet:
             print(f"contact sheet: {_write_sheet(config, surveyed, looked.name)}\n")
 
 
@@ -226,6 +225,6 @@ def _write_sheet(config: Config, surveyed: Survey, part: str) -> Path:
     name = f"contact-sheet-{part}.png" if part else "contact-sheet.png"
     path = _folder(config) / name
     content = BytesIO()
-    contact_sheet(surveyed, largest=config.features.largest_image).save(content, "PNG")
+    census.contact_sheet(surveyed, largest=config.features.largest_image).save(content, "PNG")
     write_private(path, content.getvalue())
     return path

@@ -33,14 +33,14 @@ COMPARED_COLUMNS = (
 )
 
 
-def compare(folders: Sequence[Path], output: Path | None) -> None:
+def compare(results: Sequence[Path], output: Path | None) -> None:
     """Print a table of the final models of several runs, or write it to a file.
 
     It reads published files alone: no ledger, no key and no data. Notes say where epsilons of rows
     cannot be compared, and that results about one lineage cost together what its ledger says.
 
     Args:
-        folders: results folders of finished runs.
+        results: results folders of finished runs.
         output: a file, whose suffix says the format (WRITERS); None prints.
 
     Raises:
@@ -49,7 +49,7 @@ def compare(folders: Sequence[Path], output: Path | None) -> None:
     from dpladder.report.tables import map_words, readable, write_table
 
     check_output(output, WRITERS)
-    table = table_of(folders)
+    table = table_of(results)
     if output is None:
         print(map_words(readable(table), printable).to_string(index=False))
     else:

@@ -7,27 +7,33 @@ from getpass import getpass
 from pathlib import Path
 
 from dpladder.errors import BadInput
-from dpladder.privacy.ledger import backup
+from dpladder.privacy.ledger import backup, team
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.statement.check import anchors_in
 
 
-def back_up(file: Path, passphrase_file: Path | None) -> str:
+def init(group: str) -> None:
+    """Make a home of a group's, and print how its members use it."""
+    home = team.init(group)
+    print(
+        f"{home.path} is a home of group {group}: each member sets DPLADDER_HOME to it. "
+        f"{home.limits} limits what each may spend"
+    )
+
+
+def back_up(file: Path, passphrase_file: Path | None) -> None:
     """Write an encrypted copy of home: ledgers, keys and released bytes.
 
     Args:
         file: a new file.
         passphrase_file: whose first line is the passphrase; None asks for it twice.
-
-    Returns:
-        What was written, in words.
     """
     home = open_home(create=False)
     count = backup.backup(home, file, _passphrase(passphrase_file, again=True))
-    return f"{file} holds {home.path}: {count:,} files"
+    print(f"{file} holds {home.path}: {count:,} files")
 
 
-def restore(file: Path, passphrase_file: Path | None, results: Sequence[Path]) -> str:
+def restore(file: Path, passphrase_file: Path | None, results: Sequence[Path]) -> None:
     """Fill an empty home from a copy, so that what was spent there counts here again.
 
     A copy may be older than a run that came after it; its ledger would then forget what that run
@@ -37,14 +43,11 @@ def restore(file: Path, passphrase_file: Path | None, results: Sequence[Path]) -
         file: what `back_up` wrote.
         passphrase_file: whose first line is the passphrase; None asks for it.
         results: results folders whose records the copy must hold.
-
-    Returns:
-        The lineages that are restored, in words.
     """
     anchors = [anchor for folder in results for anchor in anchors_in(folder)]
     place = open_home(create=False).path
     restored = backup.restore(file, place, _passphrase(passphrase_file), anchors)
-    return f"{place} is restored: lineages {', '.join(restored) or 'none'}"
+    print(f"{place} is restored: lineages {', '.join(restored) or 'none'}")
 
 
 def _passphrase(file: Path | None, again: bool = False) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dpladder.commands.output import report
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.ledger import book as ledgers
@@ -18,13 +20,19 @@ from dpladder.privacy.statement.check import anchors_in, check, read_statement
 NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no ledger in"
 
 
-def show() -> dict[str, dict[str, Any]]:
+def show(as_json: bool, by: str | None) -> None:
+    """Print every lineage: its entries, or what each user asked for."""
+    lineages = documents()
+    print(json.dumps(lineages, indent=2) if as_json else table(lineages, by == "user"))
+
+
+def documents() -> dict[str, dict[str, Any]]:
     """Every lineage of this home, with what each of its entries costs."""
     home = open_home(create=False)
-    documents = {
+    lineages = {
         name: _lineage_as_json(ledgers.load(Ledger(home, name))) for name in ledgers.lineages(home)
     }
-    return {name: lineage for name, lineage in documents.items() if lineage is not None}
+    return {name: lineage for name, lineage in lineages.items() if lineage is not None}
 
 
 def _lineage_as_json(state: State) -> dict[str, Any] | None:
@@ -53,11 +61,11 @@ def _lineage_as_json(state: State) -> dict[str, Any] | None:
     }
 
 
-def table(documents: Mapping[str, Mapping[str, Any]], by_user: bool) -> str:
+def table(lineages: Mapping[str, Mapping[str, Any]], by_user: bool) -> str:
     """The same as text: a line for each entry, or for each user."""
-    if not documents:
+    if not lineages:
         return f"{NO_LEDGER} {open_home(create=False).path}"
-    return "\n".join(line for name in documents for line in _lines(name, documents[name], by_user))
+    return "\n".join(line for name in lineages for line in _lines(name, lineages[name], by_user))
 
 
 def _lines(name: str, lineage: Mapping[str, Any], by_user: bool) -> Iterator[str]:
@@ -81,8 +89,8 @@ def _lines(name: str, lineage: Mapping[str, Any], by_user: bool) -> Iterator[str
         )
 
 
-def verify(results: Sequence[Path]) -> tuple[list[str], str]:
-    """What is wrong with the ledgers of this home, and what to say where nothing is."""
+def verify(results: Sequence[Path]) -> bool:
+    """Print what is wrong with the ledgers of this home; whether nothing is."""
     home = open_home(create=False)
     anchors = [anchor for folder in results for anchor in _anchors(folder)]
     names = dict.fromkeys([*ledgers.lineages(home), *(anchor.lineage for anchor in anchors)])
@@ -92,7 +100,7 @@ def verify(results: Sequence[Path]) -> tuple[list[str], str]:
         for problem in ledgers.verify(Ledger(home, name), anchors)
     ]
     fine = "every entry is as it was written in the ledgers of" if names else NO_LEDGER
-    return problems, f"{fine} {', '.join(names) or home.path}"
+    return report(problems, f"{fine} {', '.join(names) or home.path}")
 
 
 def _anchors(results: Path) -> list[Anchor]:
@@ -102,8 +110,8 @@ def _anchors(results: Path) -> list[Anchor]:
     return anchors
 
 
-def verify_statement(results: Path) -> tuple[list[str], str]:
-    """What a finished run's statement gets wrong, and what to say where it is right."""
+def verify_statement(results: Path) -> bool:
+    """Print what a finished run's statement gets wrong; whether it is right."""
     statement = read_statement(results)
     home = open_home(create=False)
     known, anchors = set(ledgers.lineages(home)), anchors_in(results)
@@ -125,7 +133,7 @@ def verify_statement(results: Path) -> tuple[list[str], str]:
         f"{round_up_short(dataset['delta'])}"
         for lineage, dataset in statement["datasets"].items()
     ]
-    return problems, f"the statement follows from the records: {'; '.join(totals)}"
+    return report(problems, f"the statement follows from the records: {'; '.join(totals)}")
 
 
 def _unsound_since(statement: Mapping[str, Any], state: State) -> Iterator[str]:

@@ -32,14 +32,14 @@ MEASURED = (
 )
 
 
-def log(folders: Sequence[Path], experiment: str) -> int:
-    """One run for each final model, to where MLflow's own settings say. How many runs."""
+def log(results: Sequence[Path], experiment: str) -> None:
+    """One run for each final model, to where MLflow's own settings say."""
     require_package("mlflow", "mlflow", "dpladder mlflow")
-    statements = {folder: checked_statement(folder, "Nothing was logged.") for folder in folders}
+    statements = {folder: checked_statement(folder, "Nothing was logged.") for folder in results}
     import mlflow
     from mlflow.exceptions import MlflowException
 
-    table = table_of(folders)
+    table = table_of(results)
     models = table[table["total_epsilon"] < math.inf]  # a training without noise puts none out
     rows = [{str(name): value for name, value in row.items()} for row in models.to_dict("records")]
     try:
@@ -54,7 +54,7 @@ def log(folders: Sequence[Path], experiment: str) -> int:
                     mlflow.log_artifact(str(path))
     except MlflowException as error:
         raise BadInput(f"MLflow refused: {error}") from None
-    return len(rows)
+    print(f"MLflow's experiment {experiment}: one run for each final model, {len(rows)} in all")
 
 
 def _log_run(row: dict[str, Any], statement: dict[str, Any]) -> None:

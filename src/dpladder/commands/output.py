@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import sys
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from dpladder.errors import BadInput
@@ -16,3 +17,12 @@ def check_output(path: Path | None, suffixes: Collection[str]) -> None:
         raise BadInput(f"--output {path}: it must end in one of {', '.join(suffixes)}.")
     if not path.parent.is_dir():
         raise BadInput(f"--output {path}: {path.parent} is no folder. Make it, or name another.")
+
+
+def report(problems: Sequence[str], fine: str) -> bool:
+    """Print what is wrong, or else that all is fine; whether it is."""
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if not problems:
+        print(fine)
+    return not problems

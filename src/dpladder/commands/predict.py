@@ -19,6 +19,8 @@ from dpladder.use.model import Model, load
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpladder.use.export import Form
+
 TABLES = (".csv", ".parquet")  # that are read, and written
 BY_PLACE = (
     "note: dataset.columns named none when this model was trained, so it knows columns by their "
@@ -55,6 +57,33 @@ def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Pa
         table.to_csv(output, index=False)
     else:
         table.to_parquet(output, index=False)
+
+
+def generate(
+    path: Path, prompt: str, tokens: int, samples: int, temperature: float, seed: int
+) -> None:
+    """Print texts that a language model writes after a prompt, and that they are free."""
+    from dpladder.use import generate as writer
+
+    for name, value, least in (
+        ("tokens", tokens, 1),
+        ("samples", samples, 1),
+        ("temperature", temperature, 0),
+    ):
+        if not value >= least:
+            raise BadInput(f"--{name} {value}: it must be {least} or more.")
+    writing = writer.Writing(tokens, samples, temperature, seed)
+    print("\n\n".join(writer.samples(load(model_file(path)), prompt, writing)))
+    print(writer.FREE, file=sys.stderr)
+
+
+def export_model(path: Path, folder: Path, to: Form, network: Path | None) -> None:
+    """Write a model as a folder that needs no dpladder."""
+    from dpladder.use.export import export
+
+    export(load(model_file(path), network), folder, to)
+    names = ", ".join(sorted(file.name for file in folder.iterdir()))
+    print(f"{folder} holds {names}: complete the card, README.md")
 
 
 def model_file(path: Path) -> Path:

@@ -101,6 +101,10 @@ def init(folder: Path) -> None:
     (folder / CONFIG).write_text(config, "utf-8")
     (folder / ".gitignore").write_text(IGNORED, "utf-8")
     (folder / "README.md").write_text(README.format(name=name, environment=ENVIRONMENT), "utf-8")
+    print(
+        f"{folder} is a project: put your data into data/, edit config.yaml, then `dpladder check` "
+        "there"
+    )
 
 
 def lineage_of(name: str) -> str:

@@ -3,7 +3,6 @@ alone."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpladder.config.model import Deployment
@@ -18,18 +17,7 @@ from dpladder.privacy.statement.registry import entry, entry_as_yaml, file_name,
 HAZARDS = "nist-sp-800-226.md"
 
 
-@dataclass(frozen=True)
-class Filed:
-    """Where the registry's entry, the checklist of hazards and the impact assessment lie.
-    `existing_files`: those of them that were there already with people's answers, and stay as they
-    are. `other_lineages`: those that they are not about."""
-
-    paths: tuple[Path, ...]
-    existing_files: tuple[Path, ...]
-    other_lineages: tuple[str, ...]
-
-
-def register(results: Path, folder: Path) -> Filed:
+def register(results: Path, folder: Path) -> None:
     """Write what a privacy officer files: an entry of a registry, a checklist of hazards, and an
     impact assessment that people fill in.
 
@@ -63,11 +51,17 @@ def register(results: Path, folder: Path) -> Filed:
     for path, form in filled_in.items():
         if path not in existing:
             path.write_text(document(f"impact.{form}.jinja", facts), "utf-8")
-    other_lineages = tuple(name for name in statement.datasets if name != lineage)
-    written_now = (*(folder / name for name in files), *filled_in)
-    return Filed(
-        tuple(path for path in written_now if path not in existing), existing, other_lineages
-    )
+    for path in (*(folder / name for name in files), *filled_in):
+        if path in existing:
+            print(f"kept {path}, which may hold your answers; move it away to have it anew")
+        else:
+            print(f"wrote {path}")
+    for other in (name for name in statement.datasets if name != lineage):
+        print(
+            f"no entry for lineage {other}: what was published about it are counts of another "
+            f"lineage's models, and an entry is about models. {results / 'privacy.md'} states what "
+            "is guaranteed about it."
+        )
 
 
 def _load_told(statement: SealedStatement) -> Deployment:

@@ -3,8 +3,12 @@ on. It reads that sample alone, which the config declares public."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
+
+# Before numpy loads: threads of small products wait on each other, for minutes.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 

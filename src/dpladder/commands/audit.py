@@ -1,0 +1,28 @@
+"""`dpladder audit`: the noise that is really drawn, and bounds on epsilon from below by attack."""
+
+from __future__ import annotations
+
+import json
+
+from dpladder.audit import canaries as one_run
+from dpladder.audit.engine.findings import table, to_json
+from dpladder.audit.every import audit as attack_everything
+from dpladder.privacy.ledger.home import open_home, subkey
+
+
+def audit(learner: str | None, canaries: bool, as_json: bool) -> bool:
+    """Print what an audit found; whether all is well.
+
+    Args:
+        learner: one alone; None attacks everything.
+        canaries: whether one real training with canaries in it is attacked instead.
+        as_json: for programs.
+    """
+    key = subkey(open_home(), "audit")
+    if canaries:
+        bound = one_run.audit(key)
+        print(one_run.to_json(bound) if as_json else one_run.sentence(bound))
+        return bound.ok
+    report = attack_everything(key, learner)
+    print(json.dumps(to_json(report), indent=2) if as_json else table(report))
+    return report.ok
