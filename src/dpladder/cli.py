@@ -134,8 +134,8 @@ COMMANDS: dict[str, Command] = {
         takes("--experiment", default="dpladder", help="MLflow's experiment; none: %(default)s"),
     ),
     "register": command(
-        "an entry for OpenDP's registry of deployments, NIST SP 800-226 hazard by hazard, and a data "
-        "protection impact assessment (GDPR, Article 35) to be filled in",
+        "an entry for OpenDP's registry of deployments, NIST SP 800-226 hazard by hazard, and a "
+        "data protection impact assessment (GDPR, Article 35) to be filled in",
         "dpladder.commands.register:register",
         RESULTS,
         takes(

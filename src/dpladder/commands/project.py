@@ -16,6 +16,7 @@ from dpladder.commands.follow import WORDS, follow, follows
 from dpladder.config.section import NAME_PATTERN
 from dpladder.errors import BadInput
 from dpladder.plan.startup import DEMO, INSTALLED, ROOT, need_submission
+from dpladder.privacy.statement.templates import fill
 
 CONFIG = "config.yaml"
 PROFILES = ROOT / "workflow" / "profiles"
@@ -35,58 +36,8 @@ the folder of the first config; for a config of the clone's own, here.
   --report FILE  Snakemake's own account of a finished run, with run times: keep it to yourself
   -h, --help   this text; for the rest: snakemake --help"""
 
-TEMPLATE = """# What this project trains, and what it may spend. Every value here is public: choose
-# it before you look at the data.
-# All keys: {reference}
-dataset:
-  lineage: "{lineage}"  # the data's name for life: every later version of the same data keeps it
-  # folder:<path> (a folder per class) or csv:<path> (columns path, label, or text, label), relative
-  # to this file's folder. A table of numbers and words: csv: or parquet:<path>, with
-  # features.model: none and dataset.columns, which `dpladder check` proposes. Features: npz:<path>.
-  source: folder:data
-  nominal_size: 1000  # about how many units train: a round figure that everybody may know
-  classes: [first, second]  # all that there may be; any other label counts as nothing
-features:
-  # A public network: this one, or any of timm's with weights: pretrained or a checkpoint's path.
-  model: efficientnet_lite0
-  image_size: 224
-privacy:
-  epsilon: 2.0  # the final model's total, its search included
-  delta: 1.0e-06  # well below 1 / nominal_size; fixed for the lineage's life
-  # The most that may ever be spent on this data; fixed for the lineage's life.
-  lifetime: {{epsilon: 8.0}}
-"""
-
-IGNORED = """# Private: never in a repository.
-/data/
-/private/
-
-# Public, and made again by `dpladder run`. Take out results/ to keep what was released.
-/results/
-/benchmarks/
-/logs/
-/report.html
-/.snakemake/
-"""
-
-README = """# {name}
-
-A dpladder project. In this folder, with its environment active (`. {environment}/bin/activate`):
-
-```
-dpladder check                       # what would be read, for your eyes only; nothing is spent
-dpladder plan                        # the price, before anything is read
-dpladder run                         # tune and train
-dpladder verify results              # recompose the statement, without the data
-dpladder register results            # what a privacy officer files beside it
-dpladder predict results INPUT...    # use the model
-```
-
-`config.yaml` says what is trained, `results/privacy.md` what is guaranteed, and
-`results/report.html` how good the model is and how to use it. `data/` and `private/` are never
-shared. The ledger, the noise key and all that was released lie in `~/.dpladder`
-(`DPLADDER_HOME`): back that folder up.
-"""
+NEW = {"config.yaml.jinja": CONFIG, "gitignore.jinja": ".gitignore", "README.md.jinja": "README.md"}
+"""What a new project holds, each from a template in new_project/."""
 
 
 def init(folder: Path) -> None:
@@ -97,10 +48,14 @@ def init(folder: Path) -> None:
     lineage = lineage_of(name)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "data").mkdir(mode=0o700)
-    config = TEMPLATE.format(lineage=lineage, reference=ROOT / "config" / "README.md")
-    (folder / CONFIG).write_text(config, "utf-8")
-    (folder / ".gitignore").write_text(IGNORED, "utf-8")
-    (folder / "README.md").write_text(README.format(name=name, environment=ENVIRONMENT), "utf-8")
+    facts = {
+        "name": name,
+        "lineage": lineage,
+        "reference": ROOT / "config" / "README.md",
+        "environment": ENVIRONMENT,
+    }
+    for template, file in NEW.items():
+        (folder / file).write_text(fill(f"commands/new_project/{template}", facts), "utf-8")
     print(
         f"{folder} is a project: put your data into data/, edit config.yaml, then `dpladder check` "
         "there"
