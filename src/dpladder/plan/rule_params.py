@@ -7,9 +7,9 @@ one value differs. The job gets the class back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cache
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, dataclass_transform, get_type_hints
 
 from pydantic import ConfigDict, Field
 
@@ -65,45 +65,45 @@ def _key_in(hint: Any) -> str | None:
     return next((name for name in names if name is not None), None)
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True)
 class Reads:
-    """By itself: a rule that reads its input files alone."""
+    """By itself: a rule that reads its input files alone. Every class below is a frozen dataclass,
+    whose fields are told by their names."""
 
     __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
 
 # --- where private files lie; each by its part ---
 
 
-@dataclass(frozen=True)
 class Places(Reads):
     """Where private files lie. No path is part of a question, so folders may move."""
 
     diagnostics: str
 
 
-@dataclass(frozen=True)
 class Manifests(Places):
     """Which units are in which part, by its name."""
 
     manifests: dict[str, str]
 
 
-@dataclass(frozen=True)
 class Cached(Places):
     """Features of a part, by its name."""
 
     features: dict[str, str]
 
 
-@dataclass(frozen=True)
 class Merging(Cached):
     """The root of caches of single records, which several experiments share."""
 
     cache: str
 
 
-@dataclass(frozen=True)
 class Extracting(Manifests, Merging):
     pass
 
@@ -111,7 +111,6 @@ class Extracting(Manifests, Merging):
 # --- what several rules read ---
 
 
-@dataclass(frozen=True)
 class Private(Reads):
     """A job that opens private files. `question_id` is its question's id (plan/job_identity.py), by
     which, with its wildcards, the ledger knows it; where its files lie changes no output."""
@@ -121,7 +120,6 @@ class Private(Reads):
     public_parts: tuple[str, ...]
 
 
-@dataclass(frozen=True)
 class LineageReads(Reads):
     """Whose records these are and how they are read: what every job on data depends on."""
 
@@ -133,18 +131,15 @@ class LineageReads(Reads):
     group: Annotated[TrainedGroup | None, key("dataset.group")]
     unit: Annotated[Unit, key("dataset.unit")]
     split: Annotated[Split, key("dataset.split")]
-    label: Annotated[str | tuple[str, ...] | None, key("dataset.label")] = field(
-        default=None, kw_only=True
-    )
-    unknown: Annotated[Counted, key("dataset.unknown")] = field(default="ignore", kw_only=True)
-    blank: Annotated[Counted | None, key("dataset.blank")] = field(default=None, kw_only=True)
-    id: Annotated[str | None, key("dataset.id")] = field(default=None, kw_only=True)
-    user: Annotated[str | None, key("dataset.user")] = field(default=None, kw_only=True)
-    multiline: Annotated[bool, key("dataset.multiline")] = field(default=False, kw_only=True)
-    version: Annotated[int | None, key("dataset.version")] = field(default=None, kw_only=True)
+    label: Annotated[str | tuple[str, ...] | None, key("dataset.label")] = None
+    unknown: Annotated[Counted, key("dataset.unknown")] = "ignore"
+    blank: Annotated[Counted | None, key("dataset.blank")] = None
+    id: Annotated[str | None, key("dataset.id")] = None
+    user: Annotated[str | None, key("dataset.user")] = None
+    multiline: Annotated[bool, key("dataset.multiline")] = False
+    version: Annotated[int | None, key("dataset.version")] = None
 
 
-@dataclass(frozen=True)
 class NetworkReads(Reads):
     """The public map from a record to its features."""
 
@@ -165,7 +160,6 @@ class NetworkReads(Reads):
         return Features(**{field.name: getattr(self, field.name) for field in fields(NetworkReads)})
 
 
-@dataclass(frozen=True)
 class ReleaseReads(LineageReads, Private):
     """What every release depends on."""
 
@@ -176,7 +170,6 @@ class ReleaseReads(LineageReads, Private):
     relation: Annotated[Relation, key("privacy.relation")]
 
 
-@dataclass(frozen=True)
 class StoredReads(ReleaseReads):
     """The same from stored features. `tried`: the layers that sweep.choose chooses among."""
 
@@ -185,10 +178,9 @@ class StoredReads(ReleaseReads):
     layers: Annotated[Layers, key("features.layers")]
     length: Annotated[float | Literal["as_is"], key("features.length")]
     typical: Annotated[float, key("features.typical")]
-    tried: tuple[Layers, ...] = field(default=(), kw_only=True)
+    tried: tuple[Layers, ...] = ()
 
 
-@dataclass(frozen=True)
 class SeenReads(StoredReads):
     """The same from features as a training sees them. `candidates`: of each candidate of
     sweep.choose, the keys that it has in place of these. `network_places`: where the features of
@@ -197,11 +189,10 @@ class SeenReads(StoredReads):
     weights: Annotated[str, key("features.weights")]
     centre: Annotated[str, key("features.centre")]
     constant: Annotated[float, key("features.constant")]
-    candidates: tuple[dict[str, Any], ...] = field(default=(), kw_only=True)
-    network_places: tuple[dict[str, Any], ...] = field(default=(), kw_only=True)
+    candidates: tuple[dict[str, Any], ...] = ()
+    network_places: tuple[dict[str, Any], ...] = ()
 
 
-@dataclass(frozen=True)
 class TrainingReads(SeenReads):
     """What one training depends on, but for its total."""
 
@@ -209,7 +200,6 @@ class TrainingReads(SeenReads):
     search: Annotated[Search, key("sweep.search")]
 
 
-@dataclass(frozen=True)
 class TotalReads(Reads):
     """What hangs on one total: all rungs below it, and what the final training may spend."""
 
@@ -221,7 +211,6 @@ class TotalReads(Reads):
 # --- one for each rule ---
 
 
-@dataclass(frozen=True)
 class PrepareDataset(LineageReads, Private):
     """`fingerprint` changes when the source's files do. `stops`: as far as the data is public.
     `different_rows`: how many a table without ids must be able to have; 0 where equal rows are one
@@ -233,7 +222,7 @@ class PrepareDataset(LineageReads, Private):
     stops: Stops
     different_rows: int
     spans: Spans | None
-    links: Annotated[Links, key("dataset.links")] = field(default="none", kw_only=True)
+    links: Annotated[Links, key("dataset.links")] = "none"
 
     @property
     def dataset(self) -> Dataset:
@@ -247,14 +236,12 @@ class PrepareDataset(LineageReads, Private):
         return Dataset(source=self.source, nominal_size=1, **keys)
 
 
-@dataclass(frozen=True)
 class PreparePublic(PrepareDataset):
     """`matched`: of a further test, how its labels find their class."""
 
     matched: Matching | None
 
 
-@dataclass(frozen=True)
 class ExtractFeatures(NetworkReads, Private):
     """`corruption`: of a further test whose images are another's, corrupted."""
 
@@ -268,7 +255,6 @@ class ExtractFeatures(NetworkReads, Private):
         return super().features.model_copy(update={"mirror": self.mirror})
 
 
-@dataclass(frozen=True)
 class MergeFeatures(Private):
     """It joins what shards have extracted, and adds nothing of its own."""
 
@@ -276,7 +262,6 @@ class MergeFeatures(Private):
     stops: Stops
 
 
-@dataclass(frozen=True)
 class CountUnits(ReleaseReads):
     """`stops`: what follows from the counts, which do not depend on it."""
 
@@ -284,12 +269,10 @@ class CountUnits(ReleaseReads):
     stops: Stops
 
 
-@dataclass(frozen=True)
 class EstimateMean(StoredReads):
     """The noised mean of the features as they are stored."""
 
 
-@dataclass(frozen=True)
 class FindMean(NetworkReads, Private):
     """A mean that costs nothing: of a public sample, or by the network's own last norm."""
 
@@ -299,15 +282,13 @@ class FindMean(NetworkReads, Private):
     layers: Annotated[Layers, key("features.layers")]
     length: Annotated[float | Literal["as_is"], key("features.length")]
     typical: Annotated[float, key("features.typical")]
-    tried: tuple[Layers, ...] = field(default=(), kw_only=True)
+    tried: tuple[Layers, ...] = ()
 
 
-@dataclass(frozen=True)
 class FindStart(TrainingReads):
     """The head that public records train, from which private steps start."""
 
 
-@dataclass(frozen=True)
 class EstimateSums(SeenReads):
     """No learner, so that several learners share a release."""
 
@@ -316,7 +297,6 @@ class EstimateSums(SeenReads):
     sums: Annotated[SumsShared, key("learner.shared.sums")]
 
 
-@dataclass(frozen=True)
 class HeadReads(SeenReads):
     """`head`: what it costs is reserved; the rest tells the head, and what guides it."""
 
@@ -324,10 +304,8 @@ class HeadReads(SeenReads):
     bias: Annotated[bool, key("learner.bias")]
     link: Annotated[LinkName, key("learner.link")]
     augment: Annotated[int, key("learner.augment")]
-    public: Annotated[Literal["none", "gradient"], key("learner.public")] = field(
-        default="none", kw_only=True
-    )
-    look: Annotated[float, key("learner.look")] = field(default=0.05, kw_only=True)
+    public: Annotated[Literal["none", "gradient"], key("learner.public")] = "none"
+    look: Annotated[float, key("learner.look")] = 0.05
 
     @property
     def uses_public_gradient(self) -> bool:
@@ -335,7 +313,6 @@ class HeadReads(SeenReads):
         return self.public == "gradient"
 
 
-@dataclass(frozen=True)
 class EstimateHead(HeadReads):
     """`network`: the learner whose trainings start from the head. It is looked at before the head
     is paid for, and changes no release."""
@@ -343,12 +320,10 @@ class EstimateHead(HeadReads):
     network: Learner
 
 
-@dataclass(frozen=True)
 class EvaluateHead(HeadReads):
     """The released head on a public test."""
 
 
-@dataclass(frozen=True)
 class Scored(Reads):
     """The part that a trial's score is counted on."""
 
@@ -356,7 +331,6 @@ class Scored(Reads):
     nominal_size: int
 
 
-@dataclass(frozen=True)
 class RunTrial(TrainingReads):
     """`below`: the rungs that its draw looks back on. `epsilon`: its own rung's; other trials of it
     change nothing here."""
@@ -367,7 +341,6 @@ class RunTrial(TrainingReads):
     scored: Scored
 
 
-@dataclass(frozen=True)
 class SelectRung(Reads):
     """The rung's best trial follows from the scores in its inputs."""
 
@@ -375,7 +348,6 @@ class SelectRung(Reads):
     rungs: tuple[Rung, ...]
 
 
-@dataclass(frozen=True)
 class FitRadius(TotalReads):
     """`mu`: what the final training stands on."""
 
@@ -386,12 +358,10 @@ class FitRadius(TotalReads):
     mu: float
 
 
-@dataclass(frozen=True)
 class TrainFinal(TotalReads, TrainingReads):
     """A training with what its total leaves beside the rungs below it."""
 
 
-@dataclass(frozen=True)
 class SearchPrivately(TotalReads, TrainingReads):
     """Search and final training in one, with one output."""
 
@@ -399,14 +369,12 @@ class SearchPrivately(TotalReads, TrainingReads):
     hpo: Annotated[PrivateSearch, Field(discriminator="name"), key("hpo")]
 
 
-@dataclass(frozen=True)
 class TrainStudent(TrainingReads):
     """It learns what a released head says of public records."""
 
     target: float
 
 
-@dataclass(frozen=True)
 class EvaluateTest(TotalReads, SeenReads):
     """`exact`: whether it counts without noise."""
 
@@ -415,28 +383,24 @@ class EvaluateTest(TotalReads, SeenReads):
     measures: Annotated[Measures, key("evaluate.measures")]
 
 
-@dataclass(frozen=True)
 class EvaluateFinal(EvaluateTest):
     """The count of a final model on the test part."""
 
     epsilon: Annotated[float | None, key("evaluate.epsilon")]
 
 
-@dataclass(frozen=True)
 class EvaluateOf(EvaluateFinal):
     """`total`: what its count may cost, where no epsilon says it; null where one does."""
 
     total: float | None
 
 
-@dataclass(frozen=True)
 class EvaluateAlso(EvaluateTest):
     """The same on a further test."""
 
     also: FurtherTest
 
 
-@dataclass(frozen=True)
 class TrainOpen(TrainingReads):
     """The same learner without noise, on data declared public."""
 
@@ -445,7 +409,6 @@ class TrainOpen(TrainingReads):
     further: tuple[FurtherTest, ...]
 
 
-@dataclass(frozen=True)
 class Summarise(Reads):
     """`measured_by`: the experiments that measure this one's final models, and on which lineage.
     `candidate_names`: what sweep.choose chooses among, in words. `learners`: the learner of each,
@@ -454,8 +417,8 @@ class Summarise(Reads):
     mode: Annotated[Mode, key("mode")]
     lineage: Annotated[str, key("dataset.lineage")]
     labels: Annotated[Labels, key("dataset.labels")]
-    majority: Annotated[float | None, key("dataset.majority")] = field(default=None, kw_only=True)
-    rare: Annotated[float | None, key("dataset.rare")] = field(default=None, kw_only=True)
+    majority: Annotated[float | None, key("dataset.majority")] = None
+    rare: Annotated[float | None, key("dataset.rare")] = None
     nominal_size: Annotated[int, key("dataset.nominal_size")]
     privacy: Annotated[Privacy, key("privacy")]
     search: Annotated[Search, key("sweep.search")]
@@ -493,7 +456,6 @@ class Picture:
     on_page: bool
 
 
-@dataclass(frozen=True)
 class WriteReport(Reads):
     """`cells`: of each cell's experiment, the name of its entry on each axis. `left_behind`:
     pictures of earlier configs. `about`: what the config says of each model, in words. `contests`:
@@ -506,7 +468,6 @@ class WriteReport(Reads):
     left_behind: tuple[str, ...]
 
 
-@dataclass(frozen=True)
 class Contestant(Reads):
     """An experiment, as a comparison of learners repeats it itself: how it learns and searches, and
     whether its data and features are the first's."""
@@ -519,7 +480,6 @@ class Contestant(Reads):
     comparable: bool
 
 
-@dataclass(frozen=True)
 class CompareLearners(SeenReads):
     """Research: each experiment's learner with a ladder of its own, repeated."""
 
@@ -527,7 +487,6 @@ class CompareLearners(SeenReads):
     repeats: int
 
 
-@dataclass(frozen=True)
 class CompareHpo(TrainingReads):
     """`ablated`: the total at which the ladder is also compared with itself, one part changed.
     `searches`: research.searches."""
