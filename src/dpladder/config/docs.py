@@ -23,7 +23,7 @@ from dpladder.config import searches
 from dpladder.config.learners import DEFAULT, SECTIONS
 from dpladder.config.method import name_of
 from dpladder.config.model import Config
-from dpladder.config.section import NAME_PATTERN, described_fields
+from dpladder.config.section import NAME_PATTERN, described_fields, nested_sections
 from dpladder.config.wording import first_sentence
 
 DEMO = {
@@ -195,7 +195,7 @@ def reference() -> str:
 
 def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, field in described_fields(model).items():
-        key, inner = prefix + name, list(_nested_sections(field.annotation))
+        key, inner = prefix + name, list(nested_sections(field.annotation))
         yield _row(key, _allowed_values(field), field)
         if len(inner) > 1:
             yield from _alternatives(key, [section for section, _ in inner])
@@ -239,14 +239,6 @@ def _deduplicate_rows(rows: Iterable[str]) -> list[str]:
 
 def _name(row: str, section: str = "") -> str:
     return row.split("`")[1].removeprefix(f"{section}.")
-
-
-def _nested_sections(kind: Any, listed: bool = False) -> Iterator[tuple[type[BaseModel], bool]]:
-    """The sections that may stand in a place, and whether as entries of a list."""
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        yield kind, listed
-    for argument in get_args(kind):
-        yield from _nested_sections(argument, listed or get_origin(kind) is tuple)
 
 
 def _allowed_values(field: FieldInfo) -> str:

@@ -23,7 +23,7 @@ from dpladder.config.external_evaluation import TESTER_KEYS, problems_of_testers
 from dpladder.config.learners import DEFAULT
 from dpladder.config.model import Config, ExternalEvaluation, repeat_name
 from dpladder.config.rules import Problem
-from dpladder.config.section import NAME_PATTERN, described_fields
+from dpladder.config.section import NAME_PATTERN, described_fields, nested_sections
 from dpladder.config.task_rules import INPUT, problems_of_task
 from dpladder.config.wording import (
     KeyPath,
@@ -661,14 +661,7 @@ def _names(section: type[BaseModel]) -> tuple[Any, ...]:
 def _sections(model: type[BaseModel], name: str) -> list[type[BaseModel]]:
     """The sections that a field may hold, directly, optionally, or as a list of sections."""
     field = model.model_fields.get(name)
-    waiting: list[Any] = [] if field is None else [field.annotation]
-    sections = []
-    while waiting:
-        kind = waiting.pop()
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            sections.append(kind)
-        waiting.extend(get_args(kind))
-    return sections
+    return [] if field is None else [one for one, _ in nested_sections(field.annotation)]
 
 
 def _problems_of_override(name: object, override: object) -> Iterator[Problem]:

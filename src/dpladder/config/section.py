@@ -6,11 +6,11 @@ import ast
 import inspect
 import json
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.fields import FieldInfo
@@ -61,13 +61,17 @@ def described_fields(section: type[BaseModel]) -> dict[str, FieldInfo]:
     whenever a section is made, and so at each start."""
     for name, field in section.model_fields.items():
         below = [_texts_below_fields(kind).get(name) for kind in section.__mro__]
-        inner = [
-            kind.__doc__
-            for kind in (field.annotation, *get_args(field.annotation))
-            if inspect.isclass(kind) and issubclass(kind, Section)
-        ]
+        inner = [section.__doc__ for section, _ in nested_sections(field.annotation)]
         field.description = field.description or next(filter(None, below + inner), None)
     return section.model_fields
+
+
+def nested_sections(kind: Any, listed: bool = False) -> Iterator[tuple[type[BaseModel], bool]]:
+    """The sections that may stand in a place, and whether as entries of a list."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield kind, listed
+    for argument in get_args(kind):
+        yield from nested_sections(argument, listed or get_origin(kind) is tuple)
 
 
 @cache
