@@ -204,9 +204,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         config, records = self._config(X), self._source(X, y, ids)
         with _alone_in(self._data_folder()) as data:
             _write(project / CONFIG, config)
-            _write(
-                project / CLASSES, json.dumps(_plain(self._class_list), default=str).encode()
-            )
+            _write(project / CLASSES, json.dumps(_plain(self._class_list), default=str).encode())
             source = data / _records_file(X)
             other_records = source.exists() and source.read_bytes() not in (b"", records)
             before = self._released() if other_records else {}
