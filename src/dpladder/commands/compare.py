@@ -89,8 +89,8 @@ def _rows_of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.
 
     summary = read_summary(path)
     dataset = stated["datasets"].get(summary.lineage)
-    told = dataset is not None and summary.mode == stated["mode"]
-    if not (told and _is_vouched_for(folder, path, stated)):
+    agrees = dataset is not None and summary.mode == stated["mode"]
+    if not (agrees and _is_vouched_for(folder, path, stated)):
         raise BadInput(
             f"{path} is not of the run that {folder / 'privacy.json'} states. Run the workflow "
             "again."
