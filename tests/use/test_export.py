@@ -213,6 +213,8 @@ def test_an_exported_graph_gives_the_same_logits_for_any_number_of_records(
     odds = [[row["cat"], row["dog"]] for row in ast.literal_eval(told)]
     assert odds == pytest.approx(dpladder.load(file).predict_proba(asked), abs=1e-3)
     assert not list((tmp_path / "out").glob("*.onnx.data"))
+    here = str(Path(dpladder.__file__).parent).encode()
+    assert not [path.name for path in (tmp_path / "out").iterdir() if here in path.read_bytes()]
 
 
 @pytest.mark.long

@@ -204,15 +204,16 @@ def _write_graph(
         written = torch.onnx.export(
             module.eval(),
             tuple(inputs.values()),
-            path,
             input_names=[*inputs],
             output_names=["logits"],
             dynamo=True,
             dynamic_shapes={"inputs": tuple(axes for _ in inputs)},
-            external_data=size > ONE_FILE,
             verbose=False,
         )
         assert written is not None, "what was traced is told"
+        for node in written.model.graph.all_nodes():
+            node.metadata_props.clear()  # where on this machine the code lies that was traced
+        written.save(path, external_data=size > ONE_FILE)
         shapes = [[*(graph_input.shape or ())] for graph_input in written.model.graph.inputs]
         whole = not any(isinstance(shape[axis], int) for shape in shapes for axis in axes)
     except torch.onnx.OnnxExporterError:
