@@ -171,6 +171,18 @@ def test_a_workflows_lineage_is_continued_under_its_own_terms(place):
     assert ledger.spent > 0
 
 
+@pytest.mark.parametrize("mechanism", [[(2.0, 0.01, 100)], dp_event.ZCDpEvent(0.01)])
+def test_a_lineage_that_sets_no_delta_aside_affords_no_samples(place, mechanism):
+    """A workflow's full batches need none."""
+    terms = Terms("full", "add_remove", "record", 1, 1e-5, "given", 2.0, share=0.0)
+    book.open_ledger(open_home(), terms)
+    ledger = dpladder.Ledger("full", 2.0, 1e-5)
+    assert ledger.affords(COUNT)
+    assert not ledger.affords(mechanism)
+    with pytest.raises(Refused, match="sets no share of delta aside"):
+        ledger.reserve("training", mechanism)
+
+
 def test_a_research_lineage_is_refused(place):
     book.open_ledger(
         open_home(), Terms("open", "add_remove", "record", 1, 1e-5, "hash", mode="research")

@@ -152,12 +152,12 @@ class Charge:
         self._require_committed("draw noise")
         if not (sensitivity > 0.0 and math.isfinite(sensitivity)):
             raise BadInput(f"sensitivity is {sensitivity}. It must be positive and finite.")
+        exact = np.asarray(value, np.float64)
         with self._lock:
             step = self._use(lambda left: left.sample_rate == 1.0, "another Gaussian")
             index, self._drawn = self._drawn, self._drawn + 1
         key = subkey(self._ledger.home, "noise")
         source = SecretNoise(key, str(self._held.query), str(self._held.nonce))
-        exact = np.asarray(value, np.float64)
         drawn = noise.gaussian(source.stream("own", index), exact.shape)
         noised = add_noise_on_grid(exact, drawn, step.noise_multiplier * sensitivity)
         return float(noised) if np.ndim(value) == 0 else noised

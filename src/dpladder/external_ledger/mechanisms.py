@@ -87,6 +87,12 @@ def events_of(mechanism: Mechanism, relation: Relation, delta0: float) -> tuple[
     sampled = tuple(part for part in parts if isinstance(part.event, Sampled))
     concentrated = tuple(part for part in parts if isinstance(part.event, ZCdp))
     plain = tuple(part for part in parts if not isinstance(part.event, Sampled | ZCdp))
+    if (sampled or concentrated) and not delta0:
+        raise Refused(
+            f"{event_kind((sampled or concentrated)[0].event)} is Gaussian only up to a small "
+            "probability, and this lineage sets no share of delta aside for that. Give Gaussians "
+            "on all records; or open another lineage, in a config with privacy.share."
+        )
     booked = tuple(Booked(group, delta0) for group in (sampled, concentrated) if group)
     return (*((Composed(plain),) if plain else ()), *booked)
 
