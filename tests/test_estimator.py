@@ -343,7 +343,12 @@ def test_a_fit_is_a_run_of_the_workflow_and_the_second_one_is_free(tmp_path: Pat
     assert "Privacy statement" in fitted.statement_._repr_markdown_()
     again = classifier().fit(people, labels)
     assert np.array_equal(again.model_.weights[0], fitted.model_.weights[0])
+    written = fitted.project_ / "results" / "privacy.md"
+    assert fitted.statement_ == (signed := written.read_text("utf-8"))
+    written.write_text(signed.replace("epsilon = 1", "epsilon = 0.1"))
     loaded = PrivateClassifier.load(fitted.project_)
+    assert loaded.statement_ == signed != written.read_text("utf-8")
+    written.write_text(signed)
     assert np.array_equal(loaded.predict(people), fitted.predict(people))
     mixed = people[["sex", "age"]]
     assert np.array_equal(loaded.predict(mixed), fitted.predict(people))

@@ -35,12 +35,15 @@ from sklearn.exceptions import NotFittedError
 from dpladder.commands.follow import follow
 from dpladder.commands.project import CONFIG, command_of
 from dpladder.config.load import load as load_config
-from dpladder.config.section import NAME_PATTERN
+from dpladder.config.section import NAME_PATTERN, from_document
 from dpladder.data.equal_rows import too_many_equal
 from dpladder.data.layout import ROLES
 from dpladder.errors import BadInput, Refused
 from dpladder.plan.rule_specs import target_name
 from dpladder.privacy.accounting.rounding import round_up
+from dpladder.privacy.statement.check import read_statement
+from dpladder.privacy.statement.documents import SealedStatement
+from dpladder.privacy.statement.page import page
 from dpladder.use.model import Model, load
 
 RESULTS = Path("results")
@@ -106,7 +109,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes_: As given.
         epsilon_: What the fitted model is stated at, with all releases before it.
         model_: What `dpladder.load` gives of it.
-        statement_: The page that `dpladder verify` checks.
+        statement_: The page that `dpladder verify` checks, as the statement says it.
     """
 
     def __init__(
@@ -295,7 +298,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "the last fit there named others. Fit with the model's classes, which is free."
             )
         self.classes_ = np.asarray([by_name[name] for name in self.model_.classes])
-        self.statement_ = MarkdownPage((self.project_ / RESULTS / "privacy.md").read_text("utf-8"))
+        # from the statement that was just found to be as it was written, and not from its page
+        stated = from_document(SealedStatement, read_statement(self.project_ / RESULTS))
+        self.statement_ = MarkdownPage(page(stated))
         privacy = self.model_.privacy
         assert privacy is not None, "fit writes the statement"
         self.epsilon_ = float(round_up((privacy["with_earlier"] or privacy)["epsilon"]))

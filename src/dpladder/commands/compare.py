@@ -89,8 +89,11 @@ def _rows_of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.
 
     summary = read_summary(path)
     dataset = stated["datasets"].get(summary.lineage)
-    agrees = dataset is not None and summary.mode == stated["mode"]
-    if not (agrees and _is_vouched_for(folder, path, stated)):
+    if (
+        dataset is None
+        or summary.mode != stated["mode"]
+        or not _is_vouched_for(folder, path, stated)
+    ):
         raise BadInput(
             f"{path} is not of the run that {folder / 'privacy.json'} states. Run the workflow "
             "again."
