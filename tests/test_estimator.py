@@ -344,7 +344,8 @@ def test_a_fit_is_a_run_of_the_workflow_and_the_second_one_is_free(tmp_path: Pat
     again = classifier().fit(people, labels)
     assert np.array_equal(again.model_.weights[0], fitted.model_.weights[0])
     written = fitted.project_ / "results" / "privacy.md"
-    assert fitted.statement_ == (signed := written.read_text("utf-8"))
+    signed = written.read_text("utf-8")
+    assert fitted.statement_ == signed
     written.write_text(signed.replace("epsilon = 1", "epsilon = 0.1"))
     loaded = PrivateClassifier.load(fitted.project_)
     assert loaded.statement_ == signed != written.read_text("utf-8")
