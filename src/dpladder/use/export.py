@@ -17,7 +17,7 @@ from dpladder.config.features_sections import FOLDER, HUB, LAST
 from dpladder.errors import BadInput
 from dpladder.network.language import pad_tokens, transformers_tokenizer
 from dpladder.network.public import BUNDLED, model_of, remote_config
-from dpladder.use import graph, standalone
+from dpladder.use import graph, raw_rows, standalone
 from dpladder.use.card import card
 from dpladder.use.generate import load_language_model
 from dpladder.use.model import Model
@@ -25,6 +25,7 @@ from dpladder.use.model import Model
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+SHARED = "from dpladder.use.raw_rows import rows_of\n"
 Form = Literal["torch", "huggingface", "onnx"]
 ONE_FILE = (
     2**30
@@ -80,9 +81,15 @@ def _write_classifier(model: Model, folder: Path, form: Form) -> None:
             (folder / "network" / "config.json").write_bytes(config_of_network)
     (folder / "config.json").write_text(json.dumps(_config(model), indent=2) + "\n", "utf-8")
     save_file(state, folder / "model.safetensors")
-    shutil.copyfile(standalone.__file__, folder / "model.py")
+    _write_module(standalone.__file__, folder / "model.py")
     if form == "onnx":
         _write_graph_of_classifier(folder)
+
+
+def _write_module(source: str, path: Path) -> None:
+    """A module that needs no dpladder: what it imports from there is written into it."""
+    _, _, shared = Path(raw_rows.__file__).read_text("utf-8").partition("import annotations\n\n")
+    path.write_text(Path(source).read_text("utf-8").replace(SHARED, shared), "utf-8")
 
 
 def _write_language_model(model: Model, folder: Path, form: Form) -> None:
@@ -120,7 +127,7 @@ def _write_graph_of_classifier(folder: Path) -> None:
         config = config | {"pixels": _pixels(classifier.transform)}
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
     if takes != "images" or config["pixels"] is not None:
-        shutil.copyfile(graph.__file__, folder / "graph.py")
+        _write_module(graph.__file__, folder / "graph.py")
     if takes == "texts":
         length: int = classifier.config["tokens"]
         ids = torch.zeros(2, length, dtype=torch.long)

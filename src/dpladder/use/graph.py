@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import json
 import sys
-import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpladder.use.raw_rows import rows_of
 
 
 def classify(folder: str | Path, records: Sequence[Any]) -> list[dict[str, float]]:
@@ -79,54 +80,6 @@ def _rows(_: Path, config: dict[str, Any], records: Sequence[Any]) -> dict[str, 
     """Rows of features, or of a table, as the graph takes them."""
     rows = rows_of(config["columns"], records) if config["columns"] else records
     return {"inputs": np.asarray(rows, np.float32)}
-
-
-# model.py has the same function: either file works by itself.
-def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
-    """Rows of a table as training prepared them.
-
-    Numbers are cut at their range and scaled to -1 to 1. Each level of a column of words is 1 or 0.
-
-    Args:
-        columns: as config.json lists them, in training's order.
-        records: a DataFrame, or for each record a value by each column's name, or all its values in
-            that order.
-    """
-    table = records.to_dict("records") if hasattr(records, "to_dict") else records
-    return [
-        [number for column in columns for number in _cell(column, columns, row)] for row in table
-    ]
-
-
-def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
-    """The numbers of one cell, as its column was declared."""
-    spec: dict[str, Any] = {"name": column} if isinstance(column, str) else column
-    name = spec["name"]
-    if isinstance(row, Mapping):
-        if name not in row:
-            raise ValueError(f"a record has no {name}, which this model was trained on")
-        value = row[name]
-    elif len(row) == len(columns):
-        value = row[columns.index(column)]
-    else:
-        raise ValueError(f"a record has {len(row)} values, and this model takes {len(columns)}")
-    if spec.get("levels"):
-        return [float(_level(value) == _level(level)) for level in spec["levels"]]
-    blank = value is None or str(value).strip().lower() in ("", "nan", "<na>")
-    absent = "missing" in spec and blank
-    number = float(spec["missing"] if absent else value)
-    if number != number:
-        raise ValueError(f"a record has no number in {name}, which this model was trained on")
-    if spec.get("range"):
-        low, high = spec["range"]
-        number = 2.0 * (min(max(number, low), high) - low) / (high - low) - 1.0
-    return [number, float(absent)] if spec.get("mark_missing") else [number]
-
-
-def _level(value: Any) -> str:
-    """3.0 is 3, as pandas makes one of the other where a value is missing."""
-    whole = isinstance(value, float) and value.is_integer()
-    return unicodedata.normalize("NFC", str(int(value) if whole else value)).strip()
 
 
 def _images(_: Path, config: dict[str, Any], records: Sequence[Any]) -> dict[str, NDArray[Any]]:
