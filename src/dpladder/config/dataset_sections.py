@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from dpladder.config.images_with_table import as_source_text
 from dpladder.config.label_sets import Conflicts
@@ -36,33 +37,23 @@ class Unit(Section):
     of equals the last. Of findings, each by itself: nothing leaves it out, any takes one record,
     majority half of those that know."""
 
-    @model_validator(mode="after")
-    def _a_record_is_one_record(self) -> Unit:
+    def _problems(self) -> Iterator[str]:
         if self.by == "record" and self.cap != 1:
-            raise ValueError(
+            yield (
                 "cap must be 1 when the unit is a record; set by: user, or with dataset.spans by: "
                 "document, to protect several records together"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _users_have_a_name(self) -> Unit:
         if self.called is not None and (self.by != "user" or self.called in NO_USERS):
-            raise ValueError("called needs by: user, and a word for a person, such as patient")
-        return self
+            yield "called needs by: user, and a word for a person, such as patient"
+        if not self.pooled and self.conflicts != "nothing":
+            yield "conflicts need pool: mean: they are between records of one user"
+        if self.pooled and (self.by != "user" or self.cap != 1):
+            yield "pool needs by: user, and no cap: it makes one record of a user's"
 
     @property
     def word(self) -> str:
         """What statements call a unit."""
         return self.called or self.by
-
-    @model_validator(mode="after")
-    def _a_pool_is_one_record(self) -> Unit:
-        if not self.pooled and self.conflicts != "nothing":
-            raise ValueError("conflicts need pool: mean: they are between records of one user")
-        if self.pooled and (self.by != "user" or self.cap != 1):
-            raise ValueError("pool needs by: user, and no cap: it makes one record of a user's")
-        return self
 
     @property
     def pooled(self) -> bool:
@@ -85,13 +76,9 @@ class Split(Section):
     validation: Fraction = 0.0
     """Expected share of units that score trials."""
 
-    @model_validator(mode="after")
-    def _something_is_left_to_train_on(self) -> Split:
+    def _problems(self) -> Iterator[str]:
         if self.held_out + self.validation >= 1:
-            raise ValueError(
-                "test + validation must stay below 1, so that something is left to train on"
-            )
-        return self
+            yield "test + validation must stay below 1, so that something is left to train on"
 
     @property
     def held_out(self) -> float:
@@ -117,19 +104,17 @@ class Column(Section):
     mark_missing: Annotated[bool, NeutralAt(False)] = False
     """Whether a feature marks missing numbers, 1 there and else 0. Needs missing."""
 
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Column:
+    def _problems(self) -> Iterator[str]:
         if self.levels and self.range is not None:
-            raise ValueError("a column has levels or a range, not both")
+            yield "a column has levels or a range, not both"
         if len(set(self.levels)) != len(self.levels):
-            raise ValueError("levels must name each level once")
+            yield "levels must name each level once"
         if self.range is not None and not self.range[0] < self.range[1]:
-            raise ValueError("range must be [smallest, largest]")
+            yield "range must be [smallest, largest]"
         if self.levels and self.missing is not None:
-            raise ValueError("missing is for numbers; of levels a missing one is none of them")
+            yield "missing is for numbers; of levels a missing one is none of them"
         if self.mark_missing and self.missing is None:
-            raise ValueError("mark_missing needs missing: what a missing number counts as")
-        return self
+            yield "mark_missing needs missing: what a missing number counts as"
 
 
 RESERVED_COLUMNS = ("label", "id", "user", "split", "path", "text")
@@ -156,17 +141,13 @@ class Group(Section):
     """Which folder is the group. 1: as in group/class/file. 2: as in class/group/file. Empty:
     column says where. Example: 1"""
 
-    @model_validator(mode="after")
-    def _names_are_a_set(self) -> Group:
+    def _problems(self) -> Iterator[str]:
         if len(set(self.names)) != len(self.names):
-            raise ValueError("names must name each group once")
+            yield "names must name each group once"
         if (self.column is None) == (self.level is None):
-            raise ValueError(
-                "names need to be found: give column for a table or arrays, level for folders"
-            )
+            yield "names need to be found: give column for a table or arrays, level for folders"
         if self.column in RESERVED_COLUMNS:
-            raise ValueError(f"column must not be one of {', '.join(RESERVED_COLUMNS)}")
-        return self
+            yield f"column must not be one of {', '.join(RESERVED_COLUMNS)}"
 
     @property
     def grouping(self) -> Grouping:
@@ -182,11 +163,10 @@ class TrainedGroup(Group):
     """Groups that are trained on. Records of others count as nothing in the training and validation
     parts, and are tested. Empty: all. Example: [north, south]"""
 
-    @model_validator(mode="after")
-    def _trained_are_some(self) -> TrainedGroup:
+    def _problems(self) -> Iterator[str]:
+        yield from super()._problems()
         if len(set(self.train)) != len(self.train) or not set(self.train) <= set(self.names):
-            raise ValueError("train must name some of names, each once")
-        return self
+            yield "train must name some of names, each once"
 
     @property
     def trained(self) -> tuple[str, ...]:
@@ -302,13 +282,23 @@ class Dataset(Section):
     """About how many records public_sample has, for the plan alone. The plan then says how much of
     a step is theirs, and whether trials pay beside them. Empty: not known. Example: 200"""
 
-    @model_validator(mode="after")
-    def _class_names_are_a_set(self) -> Dataset:
+    def _problems(self) -> Iterator[str]:
         if isinstance(self.classes, tuple) and (
             len(self.classes) < 1 or len(set(self.classes)) != len(self.classes)
         ):
-            raise ValueError("classes must name each class once, and at least one")
-        return self
+            yield "classes must name each class once, and at least one"
+        column_keys = [*self.label_columns, *filter(None, (self.id, self.user))]
+        kind = kind_of(self.source)
+        if column_keys and kind is not None and (kind.folder or not kind.is_private_file):
+            yield (
+                "label, id and user name columns of a table or arrays, and this source has none: "
+                "leave them out"
+            )
+        if len(set(column_keys)) != len(column_keys):
+            yield "label, id and user must name a column each"
+        names = self.names_of_columns
+        if len(set(names)) != len(names):
+            yield "columns must name each column once"
 
     @property
     def lopsided(self) -> bool:
@@ -330,27 +320,7 @@ class Dataset(Section):
         """Those that hold labels, as far as they are named."""
         return (self.label,) if isinstance(self.label, str) else self.label or ()
 
-    @model_validator(mode="after")
-    def _named_columns_are_of_a_table(self) -> Dataset:
-        column_keys = [*self.label_columns, *filter(None, (self.id, self.user))]
-        kind = kind_of(self.source)
-        if column_keys and kind is not None and (kind.folder or not kind.is_private_file):
-            raise ValueError(
-                "label, id and user name columns of a table or arrays, and this source has none: "
-                "leave them out"
-            )
-        if len(set(column_keys)) != len(column_keys):
-            raise ValueError("label, id and user must name a column each")
-        return self
-
     @property
     def names_of_columns(self) -> tuple[str, ...]:
         """The columns by name, in the config's order, whatever else is said of them."""
         return tuple(column if isinstance(column, str) else column.name for column in self.columns)
-
-    @model_validator(mode="after")
-    def _columns_are_a_set(self) -> Dataset:
-        names = self.names_of_columns
-        if len(set(names)) != len(names):
-            raise ValueError("columns must name each column once")
-        return self

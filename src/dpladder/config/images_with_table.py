@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from dpladder.config.section import Section, Words, from_document
 
@@ -36,13 +37,13 @@ class Apart(Section):
     names: Literal["path", "file"] | Level = "path"
     patient: Level | None = None
 
-    @model_validator(mode="after")
-    def _images_or_bags(self) -> Apart:
+    def _problems(self) -> Iterator[str]:
         if (self.images is None) == (self.bags is None):
-            raise ValueError("give a folder of images, or one of bags")
+            yield "give a folder of images, or one of bags"
         if (self.bags is None) != (self.width is None):
-            raise ValueError("width is how many features a row of a bag has: bags need it")
-        return self
+            yield "width is how many features a row of a bag has: bags need it"
+        if "{" in self.key and not HOLE.findall(self.key):
+            yield "key must be a column, or columns in braces as in s{study_id}"
 
     @property
     def what(self) -> str:
@@ -53,12 +54,6 @@ class Apart(Section):
     def folder(self) -> str:
         """Where the images or bags lie."""
         return self.images or self.bags or ""
-
-    @model_validator(mode="after")
-    def _columns_are_named(self) -> Apart:
-        if "{" in self.key and not HOLE.findall(self.key):
-            raise ValueError("key must be a column, or columns in braces as in s{study_id}")
-        return self
 
     @property
     def columns(self) -> tuple[str, ...]:

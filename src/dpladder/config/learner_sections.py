@@ -8,9 +8,10 @@ method's own section stands in its folder (methods/<name>/section.py).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from dpladder.config.section import Count, Fraction, NonNegative, Positive, Section
 
@@ -392,11 +393,9 @@ class SharedSums(SharedCovariance):
     """With sums: all, public values of alpha that trials take in turn; the final training takes the
     best trial's. Empty: learner.alpha. Example: [0.1, 1]"""
 
-    @model_validator(mode="after")
-    def _alpha_is_of_all_sums(self) -> Self:
+    def _problems(self) -> Iterator[str]:
         if self.alpha and self.sums != "all":
-            raise ValueError("alpha needs all sums: set sums: all, or leave it out")
-        return self
+            yield "alpha needs all sums: set sums: all, or leave it out"
 
 
 Steering = Literal["guarded", "published"]

@@ -6,9 +6,10 @@ from private values.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from dpladder.config.dataset_sections import Dataset
 from dpladder.config.evaluate_sections import Evaluate
@@ -32,11 +33,9 @@ class Lifetime(Section):
     weight: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 1.0
     """Product of the mean numbers of runs of all private selections (hpo) that may ever be."""
 
-    @model_validator(mode="after")
-    def _something_is_left_beside_selections(self) -> Lifetime:
+    def _problems(self) -> Iterator[str]:
         if self.loss >= self.epsilon:
-            raise ValueError("loss must stay below the limit's own epsilon")
-        return self
+            yield "loss must stay below the limit's own epsilon"
 
 
 class Privacy(Section):

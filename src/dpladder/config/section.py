@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Self, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 from pydantic.fields import FieldInfo
 
 NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
@@ -51,6 +51,16 @@ class Section(BaseModel):
         super().__init_subclass__(**options)
         # One line in the reference, the schema and the example, however the docstring is wrapped.
         cls.__doc__ = " ".join((cls.__doc__ or "").split()) or None
+
+    def _problems(self) -> Iterator[str]:
+        """What is wrong between the keys of this section. A message begins with its key."""
+        yield from ()
+
+    @model_validator(mode="after")
+    def _refuse_problems(self) -> Self:
+        for says in self._problems():
+            raise ValueError(says)
+        return self
 
 
 def described_fields(section: type[BaseModel]) -> dict[str, FieldInfo]:

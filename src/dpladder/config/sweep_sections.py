@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from dpladder.config.features_sections import Layers, PixelsPerSide
 from dpladder.config.section import Count, NeutralAt, Positive, Section
@@ -45,12 +46,10 @@ class Search(Section):
     seed: Annotated[int, Field(ge=0)] = 0
     """Public seed of the draws of r. Noise never comes from it."""
 
-    @model_validator(mode="after")
-    def _ranges_ascend(self) -> Search:
+    def _problems(self) -> Iterator[str]:
         for name, (low, high) in (("eta", self.eta), ("steps", self.steps), ("kappa", self.kappa)):
             if low > high:
-                raise ValueError(f"{name} must be [smallest, largest], and {low} > {high}")
-        return self
+                yield f"{name} must be [smallest, largest], and {low} > {high}"
 
 
 class Select(Section):
@@ -143,10 +142,8 @@ class Final(Section):
     as epsilon = infinity. It takes up to eight times the steps of sweep.search, protects nobody and
     is no release."""
 
-    @model_validator(mode="after")
-    def _targets_are_a_set(self) -> Final:
+    def _problems(self) -> Iterator[str]:
         if len(set(self.targets)) != len(self.targets):
-            raise ValueError("targets must name each total once")
+            yield "targets must name each total once"
         if self.targets and self.budget != "remaining":
-            raise ValueError("targets are totals, so they need budget: remaining")
-        return self
+            yield "targets are totals, so they need budget: remaining"
