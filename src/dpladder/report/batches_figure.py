@@ -7,13 +7,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
 
 import pandas as pd
 
 from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.report.reading import short_number
-from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
+from dpladder.report.style import canvas, draw_line, log_axis, log_limits, look_of, percent_axis
 from dpladder.report.summary import Summary
 
 Accuracies = Mapping[tuple[float, float], Sequence[float]]
@@ -30,29 +29,13 @@ def plot_batches(summaries: Sequence[Summary], path: Path) -> None:
     with canvas(path) as figure:
         axes = figure.subplots()
         for number, total in enumerate(totals):
-            by_rate = {
-                rate: by_setting[rate, total] for rate in rates if (rate, total) in by_setting
-            }
-            means = [fmean(values) for values in by_rate.values()]
-            look: dict[str, Any] = {"color": CYCLE[number % len(CYCLE)]}
-            axes.errorbar(
-                list(by_rate),
-                means,
-                yerr=[_deviation(values) for values in by_rate.values()],
-                alpha=0.5,
-                **look,
-            )
+            points = [
+                (rate, fmean(values), _deviation(values))
+                for rate in rates
+                if (values := by_setting.get((rate, total)))
+            ]
             label = f"total ε = {round_up_short(total, 3)}"
-            points = zip(by_rate, means, strict=True)
-            dots(
-                axes,
-                points,
-                MARKERS[number % len(MARKERS)],
-                label=label,
-                gid=f"total-{number}",
-                ms=7,
-                **look,
-            )
+            draw_line(axes, points, label, *look_of(number), f"total-{number}")
         axes.set_xlim(log_limits(rates))
         log_axis(axes, "x", rates)
         percent_axis(axes.yaxis)

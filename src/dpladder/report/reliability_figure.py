@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpladder.privacy.accounting.rounding import sampling_spread
-from dpladder.report.style import CYCLE, GREY, MARKERS, canvas, dots, percent_axis
+from dpladder.report.style import GREY, canvas, draw_line, look_of, percent_axis
 from dpladder.report.summary import Summary
 
 
@@ -16,20 +16,17 @@ def plot_reliability(summary: Summary, path: Path) -> None:
         axes = figure.subplots()
         axes.plot([0, 1], [0, 1], color=GREY, lw=1, ls=(0, (4, 3)), label="right as often as sure")
         for number, target in enumerate(summary.targets):
-            bins = [one for one in target.test.reliability or () if one.accuracy is not None]
-            colour = CYCLE[number % len(CYCLE)]
-            sure = [one.confidence or 0.0 for one in bins]
-            right = [one.accuracy.value for one in bins if one.accuracy]
-            sd = [
-                sampling_spread(one.accuracy.value, one.accuracy.sd, one.total)
-                for one in bins
-                if one.accuracy
+            points = [
+                (
+                    one.confidence or 0.0,
+                    right.value,
+                    sampling_spread(right.value, right.sd, one.total),
+                )
+                for one in target.test.reliability or ()
+                if (right := one.accuracy)
             ]
             label = f"total ε = {target.total}"
-            axes.errorbar(sure, right, yerr=sd, color=colour, lw=1, alpha=0.5, capsize=3)
-            look = {"color": colour, "mec": "white", "ms": 7, "zorder": 3, "label": label}
-            marker = MARKERS[number % len(MARKERS)]
-            dots(axes, zip(sure, right, strict=True), marker, gid=f"reliability-{label}", **look)
+            draw_line(axes, points, label, *look_of(number), f"reliability-{label}")
         for axis in (axes.xaxis, axes.yaxis):
             percent_axis(axis)
         axes.set_xlim(0, 1)

@@ -13,19 +13,16 @@ from matplotlib.ticker import MultipleLocator
 
 from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.report.style import (
-    CYCLE,
     INK,
-    MARKERS,
     canvas,
-    dots,
+    draw_line,
     log_axis,
     log_limits,
+    look_of,
     percent_axis,
 )
 from dpladder.report.summary import AlsoTested, FinalFound, Summary
 
-# where, accuracy, and its deviation over noise and sampling
-Points = Sequence[tuple[float, float, float]]
 Corrupted = tuple[str, str, str]
 WIDE = 3.8  # inches, of each panel
 
@@ -49,15 +46,17 @@ def plot_shift(summary: Summary, path: Path) -> None:
 def _draw_over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summary) -> None:
     clean = ["test", *(one.name for one in targets[0].also if one.severity is None)]
     for number, name in enumerate(clean):
-        colour = INK if not number else CYCLE[(number - 1) % len(CYCLE)]
-        marker = MARKERS[number % len(MARKERS)]
+        colour, marker = look_of(number - 1)[0] if number else INK, look_of(number)[1]
         each = [(target, target.tests[name]) for target in targets]
         label = name if number else "test part"
         points = [(target.epsilon, test.accuracy, test.spread) for target, test in each]
-        _line(axes, points, label, colour, marker)
+        draw_line(axes, points, label, colour, marker, f"shift-epsilon-{label}")
         lowest = [(target.epsilon, test.worst) for target, test in each]
         if worst := [(epsilon, one.value, one.sd) for epsilon, one in lowest if one]:
-            _line(axes, worst, f"{label}, worst group", colour, marker, filled=False)
+            of_worst = f"{label}, worst group"
+            draw_line(
+                axes, worst, of_worst, colour, marker, f"shift-epsilon-{of_worst}", filled=False
+            )
         if summary.without_noise and name in summary.without_noise.tests:
             open_one = summary.without_noise.tests[name]
             look: dict[str, Any] = {"color": colour, "lw": 1, "ls": (0, (4, 3)), "zorder": 1}
@@ -81,31 +80,12 @@ def _draw_over_severity(axes: Axes, targets: Sequence[FinalFound], which: Corrup
         points = [(float(severity), test.accuracy, test.spread) for severity, test in line_points]
         private = target.target_epsilon < math.inf
         label = f"total ε = {target.total}" if private else "ε = ∞: no privacy"
-        _line(axes, points, label, CYCLE[number % len(CYCLE)], MARKERS[number % len(MARKERS)], name)
+        draw_line(axes, points, label, *look_of(number), f"shift-{name}-{label}")
     axes.xaxis.set_major_locator(MultipleLocator(1))
     axes.set_xlabel(f"severity of {kind}")
     axes.set_title(f"{name}: {'test part' if of == 'test' else of}")
     if len(targets) > 1:
         axes.legend()
-
-
-def _line(
-    axes: Axes,
-    points: Points,
-    label: str,
-    colour: str,
-    marker: str,
-    where: str = "epsilon",
-    filled: bool = True,
-) -> None:
-    x, y, sd = ([point[k] for point in points] for k in range(3))
-    style = "-" if filled else ":"
-    axes.errorbar(
-        x, y, yerr=sd if any(sd) else None, color=colour, lw=1, ls=style, alpha=0.5, capsize=3
-    )
-    inside, edge = (colour, "white") if filled else ("white", colour)
-    look = {"color": colour, "mfc": inside, "mec": edge, "ms": 7, "zorder": 3}
-    dots(axes, zip(x, y, strict=True), marker, label=label, gid=f"shift-{where}-{label}", **look)
 
 
 def _corruption_key(one: AlsoTested) -> Corrupted:

@@ -123,6 +123,40 @@ def dots(axes: Axes, points: Iterable[tuple[float, float]], marker: str, **look:
     axes.plot([x for x, _ in points], [y for _, y in points], marker, ls="", **look)
 
 
+def look_of(number: int) -> tuple[str, str]:
+    """The colour and the marker of one of several lines."""
+    return CYCLE[number % len(CYCLE)], MARKERS[number % len(MARKERS)]
+
+
+def draw_line(
+    axes: Axes,
+    points: Sequence[tuple[float, float, float]],
+    label: str,
+    colour: str,
+    marker: str,
+    gid: str,
+    filled: bool = True,
+) -> None:
+    """Markers with error bars, and a pale line between them.
+
+    Args:
+        axes: the panel.
+        points: where, how high, and the deviation of that; without any, there are no bars.
+        label: for the legend.
+        colour, marker: as `look_of` gives them.
+        gid: of the markers' group in the file.
+        filled: whether markers are; others have a dotted line.
+    """
+    x, y, sd = ([point[k] for point in points] for k in range(3))
+    style = "-" if filled else ":"
+    axes.errorbar(
+        x, y, yerr=sd if any(sd) else None, color=colour, lw=1, ls=style, alpha=0.5, capsize=3
+    )
+    inside, edge = (colour, "white") if filled else ("white", colour)
+    look = {"color": colour, "mfc": inside, "mec": edge, "ms": 7, "zorder": 3}
+    dots(axes, zip(x, y, strict=True), marker, label=label, gid=gid, **look)
+
+
 def score_bar(figure: Figure, grid: list[Axes], points: ScalarMappable, label: str) -> None:
     """A colour bar for the scores of `points`, beside all panels of a grid."""
     bar = figure.colorbar(points, ax=grid, format=percent_tick, aspect=30, pad=0.02)
