@@ -40,16 +40,21 @@ from dpladder.privacy.statement.documents import (
 )
 from dpladder.privacy.statement.templates import fill
 
-MANY = 1_000_000
-FALSE_ALARMS_PERCENT = 5
+MANY = 1_000_000  # released numbers that float64's slack is told for
+FALSE_ALARMS_PERCENT = 5  # at which the best attack's hits are told
 FALSE_ALARMS = FALSE_ALARMS_PERCENT / 100
 NO_PERSON = ("record", "document")  # units of which a person may have several
-DEPLOYED = ("name", "curators", "authors", "use", "data", "region", "access")
+DEPLOYED = ("name", "curators", "authors", "use", "data", "region", "access")  # shown in this order
 
 
 def page(statement: SealedStatement) -> str:
     """One page that a privacy officer can sign: what is guaranteed, in plain words, and then the
-    figures behind it. Its words stand in texts/page.md.jinja."""
+    figures behind it. Its words stand in texts/page.md.jinja.
+
+    Args:
+        statement: sealed, for the page names its id and its seal. The same statement gives the same
+            bytes.
+    """
     return fill("privacy/statement/texts/page.md.jinja", _facts(statement))
 
 
@@ -92,6 +97,8 @@ def _facts(statement: SealedStatement) -> dict[str, Any]:
 
 
 def _lineage(statement: Statement, name: str) -> dict[str, Any]:
+    """What the template may name of one lineage. Each epsilon, mu and delta is rounded up, and told
+    as text."""
     dataset = statement.datasets[name]
     bound, beside, delta = guarantee_of(dataset), dataset.outside_this_dag, dataset.delta
     exact_mu = dataset.mu if dataset.accountant == "exact" else None
@@ -148,6 +155,8 @@ def _lineage(statement: Statement, name: str) -> dict[str, Any]:
 
 
 def _model(path: str, model: StatedModel) -> dict[str, str]:
+    """One final model as a row: its total, the figure that it is stated at, and its price alone.
+    The former counts all that may have steered it (docs/design.md, line 15)."""
     share = model.search_share  # a private search and its model are one mechanism
     return {
         "path": path,
@@ -266,6 +275,8 @@ def closing_line(terms: Terms, state: State) -> str:
 
 
 def _limit_sentence(lineage: str, limit: float, delta: float, unit: str) -> str:
+    """The promise for life, which later runs are held to as well. So it does not change as more is
+    spent."""
     epsilon = round_up_short(limit)
     return (
         f"Lineage {lineage}: all that was or will ever be released about it is held to epsilon = "
@@ -276,6 +287,7 @@ def _limit_sentence(lineage: str, limit: float, delta: float, unit: str) -> str:
 
 
 def _spent_sentence(spent: str) -> str:
+    """How far a limit is used up, said so that nobody takes what was spent for the guarantee."""
     return f"So far epsilon = {spent} of the limit is spent. The limit is the guarantee."
 
 
@@ -331,6 +343,7 @@ def _models_and_counts(artifacts: Mapping[str, StatedModel]) -> list[dict[str, S
 
 
 def _cost_text(cost: Cost) -> str:
+    """An epsilon, rounded up, and its mu where a single one says it."""
     return round_up(cost.epsilon) + ("" if cost.mu is None else f" (mu = {_mu(cost.mu)})")
 
 
