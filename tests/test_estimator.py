@@ -218,6 +218,23 @@ def test_lists_tensors_columns_of_labels_and_numpy_numbers_are_taken(no_run: lis
     assert len(no_run) == 3
 
 
+def test_what_a_record_lacks_decides_nothing_about_others(no_run: list[Any]) -> None:
+    """pandas makes floats of a column's integers, and of ids, where one of them is missing."""
+    X, y = patients()
+    X, ids = X.assign(age=range(len(X))), pd.Series(range(len(X)))
+    written = []
+    for _ in range(2):
+        model = classifier()
+        with pytest.raises(Refused):
+            model.fit(X, y, ids=ids)
+        [records] = Path().glob("**/data/records.csv")
+        written.append(records.read_text().splitlines())
+        X.loc[len(X) - 1, "age"] = np.nan
+        ids.iloc[-1] = np.nan
+    assert written[0][:-1] == written[1][:-1]
+    assert written[0][-1] != written[1][-1]
+
+
 def test_a_column_that_stands_twice_is_refused() -> None:
     people, labels = patients(20)
     twice = pd.concat([people, people[["age"]]], axis=1)

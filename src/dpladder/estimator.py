@@ -398,7 +398,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = _labels(y, self._class_list)
         count = X.shape[0]
         if ids is not None:
-            ids = [*map(str, ids)]
+            ids = ["" if one is None or one != one else _name(one) for one in ids]
         for what, values in (("y", labels), ("ids", ids)):
             if values is not None and len(values) != count:
                 raise BadInput(
@@ -418,7 +418,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             _refuse_columns_without_numbers(frame, self.columns or {})
             if ids is not None:
                 frame = frame.assign(id=ids)
-            frame.to_csv(written, index=False)
+            frame.to_csv(written, index=False, float_format=_name)
         else:
             kind = "features" if X.ndim == 2 else "images"
             arrays: dict[str, Any] = {kind: X, "labels": np.array(labels)}
@@ -516,7 +516,8 @@ def _records(X: Any) -> Any:
 
 
 def _name(label: Any) -> str:
-    """A class as the config writes it: 1.0 is 1."""
+    """A class or a number as text: 1.0 is 1, for whatever is missing makes floats of a column's
+    integers, and a record must not look otherwise for what another one lacks."""
     whole = isinstance(label, float | np.floating) and float(label).is_integer()
     return str(int(label) if whole else label)
 

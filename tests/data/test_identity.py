@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from extracted import KEYS, dataset_of, manifest_of
 
@@ -104,6 +106,46 @@ def test_other_records_are_other_units(tmp_path: Path) -> None:
     assert manifest(tmp_path, f"csv:{path}", columns=columns).everybody != whole
     table().iloc[::-1].to_csv(path, index=False)
     assert manifest(tmp_path, f"csv:{path}", columns=columns).everybody == whole
+
+
+@pytest.mark.parametrize("named", [{}, {"id": "second"}, {"user": "second"}], ids=str)
+@pytest.mark.parametrize("lost", ["x", "a", "b", "label", "second"])
+@pytest.mark.parametrize("suffix", ["parquet", "npz"])
+def test_what_a_row_lacks_decides_nothing_about_others(
+    suffix: str, lost: str, named: dict[str, str], tmp_path: Path
+) -> None:
+    """Where a number is missing, pandas and NumPy make floats of all other integers of its column.
+    All records would be others, in other parts, because of what one of them lacks."""
+    path, columns = tmp_path / f"table.{suffix}", ["x", "a", "b"]
+    rows = table().assign(second=range(100, 100 + COUNT)).drop(columns="region")
+
+    def known_as(rows: pd.DataFrame) -> dict[int, tuple[bytes, int]]:
+        if suffix == "parquet":
+            rows.to_parquet(path)
+        else:
+            beside = {name: rows[name].to_numpy() for name in ("x", "second")}
+            features, labels = rows[columns].to_numpy(), rows.label.to_numpy()
+            np.savez(path, features=features, labels=labels, **beside)
+        taken = {"columns": tuple(columns)} if suffix == "parquet" else {}
+        return where(manifest(tmp_path, f"{suffix}:{path}", **taken, **named))
+
+    whole = known_as(rows)
+    rows[lost] = rows[lost].astype(float)
+    rows.loc[COUNT - 1, lost] = np.nan
+    assert [whole[row] for row in range(COUNT - 1)] == [
+        known_as(rows)[row] for row in range(COUNT - 1)
+    ]
+
+
+def test_a_missing_number_is_known_alike_however_it_is_stored(tmp_path: Path) -> None:
+    """As null, or as NaN, which one more null in the column makes a null of."""
+    path, known = tmp_path / "table.parquet", []
+    for missing in (np.nan, None):
+        lost = pa.array([1.5, missing, 2.0], pa.float64(), from_pandas=False)
+        columns = {"x": [1.0, 2.0, 3.0], "b": lost, "label": ["0", "1", "2"]}
+        pq.write_table(pa.table(columns), path)
+        known.append(where(manifest(tmp_path, f"parquet:{path}", columns=("x",))))
+    assert known[0] == known[1]
 
 
 def test_a_column_that_numbers_rows_is_no_part_of_a_record(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dpladder.data.columns import whole_as_int
 from dpladder.data.layout import PLAIN, Layout
 from dpladder.data.sources import (
     BROKEN,
@@ -144,7 +145,8 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Sourc
     ]
 
     def line(index: int) -> bytes:
-        return repr([column[index] for column in values]).encode("utf-8", "surrogatepass")
+        cells = [whole_as_int(column[index]) for column in values]
+        return repr(cells).encode("utf-8", "surrogatepass")
 
     return Source(kind, read, **record_fields, width=width, line=line)  # type: ignore[arg-type]
 

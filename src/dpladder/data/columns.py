@@ -95,11 +95,17 @@ def _number(value: Any) -> float:
 
 
 def level_as_text(value: Any) -> str:
-    """A level, or a name, as its owner sees it: 3.0 is 3, as pandas makes one of the other where a
-    value is missing."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return unicodedata.normalize("NFC", str(value)).strip()
+    """A level, or a name, as its owner sees it."""
+    return unicodedata.normalize("NFC", str(whole_as_int(value))).strip()
+
+
+def whole_as_int(value: Any) -> Any:
+    """3.0 as 3; anything else as it is.
+
+    Where one value of a column is missing, pandas and NumPy make floats of all its integers. What
+    a record is known by must not hang on what is missing in another one.
+    """
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def column_as_json(column: Chosen) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from dpladder.data.columns import whole_as_int
 from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.errors import BadInput
 
@@ -206,9 +207,13 @@ def _is_blank(label: object) -> bool:
 
 
 def text(value: object) -> str:
-    """A name as its owner sees it: bytes as text, and accents however they were typed."""
+    """A name as its owner sees it: bytes as text, accents however they were typed, and 3.0 as 3."""
     try:
-        name = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        name = (
+            value.decode("utf-8", "replace")
+            if isinstance(value, bytes)
+            else str(whole_as_int(value))
+        )
     except RecursionError:  # a list in a list in a list, and so on
         name = "[...]"
     return unicodedata.normalize("NFC", name).strip()

@@ -22,7 +22,7 @@ from typing import Any
 
 from dpladder.config.dataset_sections import Chosen
 from dpladder.config.extras import require_package
-from dpladder.data.columns import levels_of, matrix_of, name_of
+from dpladder.data.columns import levels_of, matrix_of, name_of, whole_as_int
 from dpladder.data.layout import PLAIN, ROLES, Layout
 from dpladder.data.sources import (
     BROKEN,
@@ -374,11 +374,19 @@ def _cells_at(columns: Sequence[Callable[[int], bytes]], index: int) -> bytes:
 
 
 def _as_bytes(column: Any) -> Callable[[int], bytes]:
-    """From a row to what its cell holds."""
+    """From a row to what its cell holds, whatever other rows hold: one missing number makes floats
+    of a column's integers, or a list of an array. A missing number has no bytes."""
     values = _values(column)
-    if isinstance(values, list):
-        return lambda index: repr(values[index]).encode("utf-8", "surrogatepass")
-    return lambda index: values[index].tobytes()
+    read = values.__getitem__ if isinstance(values, list) else lambda row: values[row].item()
+    numbers = _is_numeric(column)
+
+    def cell(row: int) -> bytes:
+        value = read(row)
+        if numbers and (value is None or value != value):
+            return b""
+        return repr(whole_as_int(value)).encode("utf-8", "surrogatepass")
+
+    return cell
 
 
 def _open_parquet(path: Path) -> tuple[Any, list[str], list[str]]:
@@ -422,11 +430,15 @@ def columns_in(
 
 def _values(column: Any) -> Sequence[Any]:
     """A column's values: an array where all are there and are plain numbers, or else a list."""
+    whole = _is_numeric(column) and not column.null_count
+    values: Sequence[Any] = column.to_numpy() if whole else _cells(column)
+    return values
+
+
+def _is_numeric(column: Any) -> bool:
     import pyarrow as pa
 
-    plain = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
-    values: Sequence[Any] = column.to_numpy() if plain and not column.null_count else _cells(column)
-    return values
+    return bool(pa.types.is_floating(column.type) or pa.types.is_integer(column.type))
 
 
 def _cells(column: Any) -> list[Any]:
