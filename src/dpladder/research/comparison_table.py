@@ -1,4 +1,8 @@
-"""What tables of comparisons share. Their rows are one name at one total each."""
+"""What tables of comparisons share. Their rows are one name at one total each.
+
+A row is a plain dictionary (`Document`): a `Standing` of research/contest.py, and what a comparison
+adds to it. All of it is of public data, so no figure here needs noise.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,8 @@ from dpladder.report.reading import Document
 
 
 def write_csv(rows: Sequence[Document], path: Path) -> None:
-    """All rows, which have equal keys; there is one at least."""
+    """Write all rows for programs, with a header. The keys of the first are the columns, so all
+    rows must have equal keys, and there must be one."""
     with path.open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
         table.writeheader()

@@ -3,6 +3,10 @@ by side.
 
 Each entry pays inside its total for all that it needs: its trials, their scores, its final
 training. Noise is seeded and accounted as in a release; nothing here is one.
+
+A search is a generator. It yields the trainings that it wants next, and is sent their answers. So a
+contest can hold many searches at once, and train what all of them wait for in shared passes over
+the data. That is what makes dozens of repeats affordable.
 """
 
 from __future__ import annotations
@@ -45,7 +49,17 @@ GRID, GRID_REPEATS = 13, 8
 
 @dataclass(frozen=True)
 class Arena:
-    """Public data, cut once into what is trained on and what is tested on."""
+    """Public data, cut once into what is trained on and what is tested on.
+
+    Attributes:
+        train: features of shape (records, dimension), with a label and perhaps a unit for each.
+        test: the same of other records. Every figure of a contest is an exact count on them.
+        constants: the public facts of a training on `train`; n0 and the number of classes among
+            them.
+        terms: of a lineage that is declared public. Noise that may be seeded refuses all others.
+        resources: of the whole job; all competitors share them.
+        seed: of all noise, by which a contest can be repeated. A release never has one.
+    """
 
     train: Data
     test: Data
@@ -57,7 +71,15 @@ class Arena:
 
 @dataclass(frozen=True)
 class Competitor:
-    """A way to search, what it is told, and what it trains."""
+    """A way to search, what it is told, and what it trains.
+
+    Attributes:
+        name: for people. It seeds noise too, so two competitors of one contest have different
+            names.
+        way: the search.
+        setting: its total, its range and the public facts of the data.
+        learner: that it trains, unless it asks for another one (`Ask.learner`).
+    """
 
     name: str
     way: Searcher
@@ -67,7 +89,19 @@ class Competitor:
 
 @dataclass(frozen=True)
 class Standing:
-    """Test accuracy of what an entry puts out, and what a repeat takes."""
+    """Test accuracy of what an entry puts out, and what a repeat takes.
+
+    Attributes:
+        name: of the competitor.
+        epsilon: its total, at the delta of the arena's terms.
+        mean: of the test accuracies over the repeats, from 0 to 1.
+        sd: their standard deviation, n - 1 in the denominator; 0 where there is one repeat.
+        p10: their 10th percentile: how bad an unlucky run is.
+        repeats: how many searches these figures are of.
+        trainings: mean number of trainings in a search.
+        seconds: mean time of a search.
+        search: mean share of mu^2 that trials and scores took.
+    """
 
     name: str
     epsilon: float
@@ -84,7 +118,10 @@ class Standing:
 
 @dataclass(frozen=True)
 class Straight:
-    """No search: the whole total on one training."""
+    """No search: the whole total on one training.
+
+    Guarantee: mu-GDP for the whole mu of the total, by one Gaussian event.
+    """
 
     def declare(self, setting: Setting) -> Declaration:
         """One training of the whole mu, and nothing else."""
@@ -98,7 +135,18 @@ class Straight:
 
 @dataclass
 class Run:
-    """One search under way: what it asks for next, and what it has used so far."""
+    """One search under way: what it asks for next, and what it has used so far.
+
+    Attributes:
+        name: seeds its trainings' noise; one for each competitor, total and repeat.
+        entry: that it is a repeat of.
+        asking: the generator of the search.
+        meter: holds its draws to what it declared.
+        asks: the trainings that it waits for; empty once it has ended.
+        outcome: what it ended with; None before.
+        trainings: how many it has had. One on a part of the data counts by the part's size.
+        seconds: that they took of one core.
+    """
 
     name: str
     entry: Competitor
@@ -122,17 +170,30 @@ class Run:
 
 class PublicMeter(Meter):
     """Quick draws for public data alone: a hash for each stream, and normals straight from numpy.
-    Hardened ones would be half of the time. It stands on ResearchNoise of its own making, which
-    refuses every lineage that is not public."""
+
+    Hardened noise (privacy/release/noise.py) would be half of the time. The stem comes from a
+    `ResearchNoise` that this meter makes itself, which refuses every lineage that is not public. So
+    no release can ever draw from it.
+
+    Args:
+        draws: all that may be drawn, as for any meter.
+        arena: its terms must be of public data.
+        name: seeds all streams, together with the arena's seed.
+    """
 
     def __init__(self, draws: Sequence[Draw], arena: Arena, name: str) -> None:
         super().__init__(draws, self)
         self._stem = ResearchNoise(arena.terms, f"contest {name}", arena.seed).stream("contest", 0)
 
     def stream(self, name: str, index: int) -> bytes:
+        """The key of one stream, 32 bytes: an HMAC of its name and index under the stem.
+        Predictable for whoever knows the seed, which is the point here and would be a breach in a
+        release."""
         return hmac.digest(self._stem, f"{name} {index}".encode(), "sha256")
 
     def noise(self, name: str, shape: Shape) -> Noise:
+        """Noise of a declared draw: unit normals and the scale that they are to be multiplied by.
+        Laplace noise has no quick way, so it is drawn as a release draws it."""
         if self._declared[name].distribution == "laplace":
             return super().noise(name, shape)
         seed = np.frombuffer(self._take_stream(name, "gaussian", shape), np.uint32)
@@ -155,6 +216,7 @@ def contest(arena: Arena, entries: Sequence[Competitor], repeats: int) -> list[S
         How each entry stands, in the order of `entries`.
     """
     runs = [start_search(arena, entry, repeat) for entry in entries for repeat in range(repeats)]
+    # Each round serves every search that still waits. They end after different numbers of rounds.
     while pending := [run for run in runs if run.asks]:
         answer(arena, pending)
     by_entry = [runs[first : first + repeats] for first in range(0, len(runs), repeats)]
@@ -200,7 +262,16 @@ def oracle(
 def correct_counts(
     arena: Arena, learner: Learner, models: Sequence[Weights]
 ) -> NDArray[np.float64]:
-    """How many test records each model is right about, in the order of `models`; without noise."""
+    """How many test records each model is right about, in the order of `models`; without noise.
+
+    Args:
+        arena: whose test part is counted.
+        learner: that trained them, which tells how weights score a record.
+        models: weights of trained models.
+
+    Returns:
+        Counts of shape (models,).
+    """
     return right_counts(scorer_of(learner, arena.constants), models, arena.test)
 
 
@@ -230,7 +301,13 @@ def start_search(arena: Arena, entry: Competitor, repeat: int) -> Run:
 
 
 def answer(arena: Arena, pending: Sequence[Run]) -> None:
-    """Trains what all searches ask for at once, and answers each, until none asks for more."""
+    """Train what these searches wait for, all of it together, and send each its answers: one round.
+
+    Args:
+        arena: the data.
+        pending: searches that wait for trainings. Each is stepped once, and may wait again after
+            it.
+    """
     trainings = [
         NamedAsk(
             f"{run.name} {run.trainings} {place}",
@@ -244,6 +321,7 @@ def answer(arena: Arena, pending: Sequence[Run]) -> None:
     answers_found, seconds = answers(bench_of(arena), trainings)
     first = 0
     for run in pending:
+        # Answers come in the order of the asks: each run takes as many as it asked for.
         slice_of_run = slice(first, first := first + len(run.asks))
         run.trainings += sum(ask.share for ask in run.asks)
         run.seconds += sum(seconds[slice_of_run])
@@ -252,7 +330,13 @@ def answer(arena: Arena, pending: Sequence[Run]) -> None:
 
 def summary(arena: Arena, entry: Competitor, runs: Sequence[Run]) -> Standing:
     """How an entry's repeats stand. A search that ended without weights counts as a guess, at one
-    over the number of classes."""
+    over the number of classes.
+
+    Args:
+        arena: whose test part is counted.
+        entry: the competitor.
+        runs: its repeats, each at its end.
+    """
     outcomes = [run.outcome for run in runs if run.outcome]
     heads = [one.weights for one in outcomes if one.weights is not None]
     accuracy = np.full(len(runs), 1.0 / arena.constants.classes)  # without weights there is a guess
@@ -277,6 +361,7 @@ def _units(data: Data) -> Units:
     if data.units is not None:
         return data.units
     numbers = np.arange(len(data.labels), dtype=np.uint64)
+    # Ids of units have 16 bytes, so a number of 8 bytes stands twice.
     return np.stack([numbers, numbers], axis=1).view(np.uint8)
 
 

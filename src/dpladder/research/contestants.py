@@ -1,5 +1,9 @@
 """The searches as comparisons enter them: at their defaults, and the ladder in its published
-versions too."""
+versions too.
+
+The names are those that `research.searches` of a config may list, and that tables show. Which
+searches of them fit the data is asked in jobs/compare_hpo.py.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,7 @@ PUBLISHED = ((0.1, 3), (0.2, 3))
 LINE = Fit(using="best", against="epsilon")
 
 # Nothing is secret in public data, so none is padded.
+# Padding hides from an onlooker's clock how often a private search trained.
 METHODS: dict[str, Searcher] = {
     "random_search": searcher_of(RandomSearch()),
     "random_search_uniform": searcher_of(RandomSearch(law="uniform")),
@@ -50,6 +55,7 @@ DECADES: dict[str, object] = {
     "steps": (5, 100),
     "decompose": "balanced",
 }
+# By name, what a published version changes in the section `sweep.search`.
 SEARCHES: dict[str, dict[str, object]] = {
     "linear_scaling_line": DECADES | {"draw": "uniform", "decompose": "random"},
     "linear_scaling_binary": DECADES | {"draw": "binary", "prior": "proportional"},

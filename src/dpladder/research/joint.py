@@ -66,9 +66,18 @@ def total_beside(epsilon: float, delta: float, number: int) -> float:
 
 @dataclass(frozen=True)
 class Joint:
-    """`number` cheap trainings at random places, each at the same part of what `part` of mu^2 buys.
-    What is left buys one more where the best of them was by noised counts. No trials: one training
-    at a random place."""
+    """Search kappa, clip and batch together: a few cheap trainings at random places, and one more
+    at the best of them.
+
+    Guarantee: mu-GDP for the whole mu of the total: trials, scores and the final training are
+    Gaussian, and their mus add in squares. A learner that samples is booked at delta0 beside it;
+    `total_beside` takes that off the total before.
+
+    Attributes:
+        learners: that a place may have (`learner_variants`).
+        number: of trials, all at equal mu. 0 is one training at a random place, with the whole mu.
+        part: of mu^2, that all trials with their scores take together.
+    """
 
     learners: tuple[Learner, ...]
     number: int = 4
@@ -86,7 +95,13 @@ class Joint:
         return Declaration(tuple(Counted(Gaussian(gdp.sigma(mu, 1))) for mu in mus), tuple(draws))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
-        """Trials at public places, their noised counts, and one more training at the best place."""
+        """Trials at public places, their noised counts, and one more training at the best place.
+
+        Args:
+            setting: the total, the range and the seed of the public places.
+            meter: publishes the noised counts of right answers, by which the best place is chosen.
+            units: unused, for every trial trains on all records.
+        """
         trial, final = self._mus(setting)
         best = 0
         if self.number:
@@ -106,8 +121,9 @@ class Joint:
         return trial, gdp.remaining(setting.mu, [trial] * self.number)
 
     def _ask(self, setting: Setting, place: int, mu: float, within: str) -> Ask:
-        """Both numbers of a place are public, and kappa log-uniform: it hardly depends on mu, so
-        that a trial's holds for the final training."""
+        """The training at a place. Its learner and its kappa are two public numbers of the place
+        alone, kappa log-uniform over its range. So the final training at the same place has the
+        same kappa, though its mu is another one: the best kappa hardly depends on mu."""
         which, where = (
             _public_uniform(setting.search.seed, place, axis) for axis in ("learner", "kappa")
         )
@@ -121,5 +137,7 @@ class Joint:
 
 
 def _public_uniform(*place: object) -> float:
+    """A number from 0 to 1 that follows from its arguments. It has 48 bits, which a double holds
+    exactly."""
     digest = hashlib.sha256(repr(("joint", *place)).encode()).digest()
     return int.from_bytes(digest[:6], "big") / 2.0**48

@@ -37,9 +37,20 @@ from dpladder.search.trial import Trial, best
 
 @dataclass(frozen=True)
 class LadderSearcher:
-    """`rungs`: each rung's epsilon per trial as a share of the total, and how many trials it has.
-    None: what pays on public data of this strength (search/sweep_value.py), which may be no trial
-    at all. `share`: of a trial's mu^2, for its score."""
+    """Search by rungs of cheap trials, and carry r along them to the final training.
+
+    Guarantee: mu-GDP for the whole mu of the setting. Trials, their scores and the final training
+    are Gaussian, so that mu^2 = sum of all mus squared, whatever later rungs make of earlier
+    scores.
+
+    Attributes:
+        rungs: for each rung the epsilon of a trial as a share of the total, and how many trials it
+            has.
+        None: what pays on public data of this strength (search/sweep_value.py), which may be no
+            trial at all.
+        fit: how r at the final mu follows from the trials (search/fit.py).
+        share: of a trial's mu^2, for its score.
+    """
 
     rungs: tuple[tuple[float, int], ...] | None = None
     fit: Fit = field(default_factory=Fit)
@@ -73,7 +84,13 @@ class LadderSearcher:
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         """A rung after the other: its trials see the best of the rung below, and the fit sees all
-        scores."""
+        scores.
+
+        Args:
+            setting: the total, the range and the public facts of the data.
+            meter: publishes the noised counts that rank trials.
+            units: unused, for every trial trains on all records.
+        """
         space, climbed = setting.space, self._ladder_of(setting)
         trials: list[Trial] = []
         for rung, (total, number) in enumerate(climbed.rungs):
@@ -99,6 +116,8 @@ class LadderSearcher:
         return SearchOutcome(fitted.r_star, final, answer.weights)
 
     def _ladder_of(self, setting: Setting) -> Climbed:
+        """The ladder in mus. A rung that is given is a share of epsilon, and one that is bought a
+        share of mu^2."""
         if self.rungs is None:
             bought = sweep_value.best_ladder(setting.strength, setting.centred)
             rungs = tuple((math.sqrt(rung.part) * setting.mu, rung.trials) for rung in bought.rungs)
@@ -112,8 +131,13 @@ class LadderSearcher:
 
 @dataclass(frozen=True)
 class Climbed:
-    """A ladder at a total: each rung's mu per trial, its score included, and how many trials it
-    has."""
+    """A ladder at a total.
+
+    Attributes:
+        rungs: for each rung the mu of one trial, its score included, and how many trials it has.
+        share: of a trial's mu^2, for its score.
+        total: mu of the whole search.
+    """
 
     rungs: tuple[tuple[float, int], ...]
     share: float

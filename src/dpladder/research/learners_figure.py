@@ -27,6 +27,7 @@ def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
     """
     learners, totals = names(rows), epsilons(rows)
     by_place = {(row["name"], row["epsilon"]): row for row in rows}
+    # Rows of another total sort below all of this one, for False comes before True.
     best = {
         epsilon: max(rows, key=lambda r: (r["epsilon"] == epsilon, r["mean"])) for epsilon in totals
     }
@@ -55,7 +56,18 @@ def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
 
 
 def verdict(rows: Sequence[Document], epsilon: float) -> str:
-    """Who beats DP-GD at a total, and whom it beats, beyond chance."""
+    """Who beats DP-GD at a total, and whom it beats, beyond chance.
+
+    A difference counts where it is above SURE standard errors of a difference of two means:
+    sqrt(sd1^2 / n1 + sd2^2 / n2).
+
+    Args:
+        rows: of all learners and totals, with several repeats each.
+        epsilon: the total that is looked at.
+
+    Returns:
+        One line of Markdown.
+    """
     here = [row for row in rows if row["epsilon"] == epsilon]
     (reference,) = (row for row in here if row["name"] == REFERENCE)
 
@@ -77,6 +89,8 @@ def plot_learners(rows: Sequence[Document], about: str, path: Path) -> None:
     """Test accuracy against the total epsilon, a line for each learner, its deviation as bars. The
     arguments are those of `write_markdown`."""
     totals = epsilons(rows)
+    # All colours with one marker first, then all with the next: more learners than colours stay
+    # apart.
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
     with canvas(path) as figure:
         axes = figure.subplots()

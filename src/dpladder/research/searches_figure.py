@@ -39,7 +39,11 @@ def write_results(
 
 
 def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
-    """The means of all totals, then each total in full, the best first."""
+    """The means of all totals, then each total in full, the best first.
+
+    The arguments are those of `write_results`, whose `table` is the path here. There is one row at
+    least.
+    """
     totals = epsilons(rows)
     lines = [
         f"Test accuracy of what each search puts out, {about}. Everything is paid for inside each "
@@ -54,7 +58,8 @@ def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
 
 
 def plot_searches(rows: Sequence[Document], about: str, path: Path) -> None:
-    """The mean as a dot, and a thin line to the 10th percentile."""
+    """Draw how far below the oracle each search's models are: the mean as a dot, and a thin line to
+    the 10th percentile. Each total has a colour, and its dots lie a little beside the others'."""
     order, totals = names(rows), epsilons(rows)
     with canvas(path, height=1.2 + 0.36 * len(order)) as figure:
         axes = figure.subplots()
@@ -101,6 +106,8 @@ def _means(rows: Sequence[Document]) -> list[str]:
 
 
 def _details(rows: Sequence[Document]) -> list[str]:
+    """One total in full, the best mean first. RERR is a dash where random search was not compared,
+    or where the oracle does not beat it."""
     first = rows[0]
     return [
         f"Total ε = {short_number(first['epsilon'])}. The oracle has {first['oracle']:.3f}, by a "

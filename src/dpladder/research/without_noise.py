@@ -26,12 +26,21 @@ def best(arena: Arena, space: Space) -> tuple[float, Search]:
     First over a grid of all that the search may reach. Steps are limited there for the noise that
     each of them brings. Without it they cost time alone, so where the largest r is best, more are
     tried.
+
+    Args:
+        arena: the data. One record in HELD_OUT of its training part chooses r; the test part is not
+            looked at.
+        space: the learner, its search and the public facts.
+
+    Returns:
+        r, and the section `sweep.search` with as many steps as that r takes.
     """
     grid = [space.clamp(r) for r in np.geomspace(*space.reach(), GRID).tolist()]
     counts = _right_counts(arena, space.learner, space.search, grid)
     place = int(np.argmax(counts))
     if place < GRID - 1:
         return grid[place], space.search
+    # Twice the steps at the same learning rate is twice the r.
     beyond = [
         (grid[-1] * 2**times, _longer(space.search, 2**times)) for times in range(1, DOUBLINGS + 1)
     ]
