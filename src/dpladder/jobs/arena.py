@@ -1,4 +1,5 @@
-"""Public data for a comparison."""
+"""Public data for a comparison. Every job of research asks here for its data first, and is refused
+where the data is not declared public."""
 
 from __future__ import annotations
 
@@ -17,6 +18,14 @@ def arena_of(task: Task[CompareLearners | CompareHpo | TrainOpen]) -> Arena:
     Raises:
         Refused: the run is not `mode: research`, or its records have several classes, which only a
             training without noise takes.
+
+    Args:
+        task: a job of research. Its `train` and `test` parts must be among the features that it
+            reads.
+
+    Returns:
+        The training part, and the test part with records of other groups than the trained ones
+        counting as nothing.
     """
     reads = task.reads
     if reads.mode != "research":

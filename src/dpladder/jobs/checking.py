@@ -1,5 +1,9 @@
 """The check of what is declared public, before anything is spent: a run stops where it cannot be
-what the config means. Private records are counted under noise (count_units.py)."""
+what the config means. Private records are counted under noise (count_units.py).
+
+Exact counts are allowed here because the records are public by the config's word. A refusal tells
+nothing that is protected (docs/design.md, lines 1 and 8).
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,9 @@ def stop_if_few_usable(
         labels: of each record; below 0 it counts as nothing.
         seen: number of units that the source holds.
         attrs: of the manifest or the cache that holds these records.
+
+    Raises:
+        Refused: the counts are on the wrong side of a line (data/stops.py). Nothing was spent.
     """
     most = MANY if attrs.get("labels") == MANY else 1
     counts = units_by_class(units, labels, int(attrs["classes"]), most)

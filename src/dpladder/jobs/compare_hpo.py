@@ -1,5 +1,9 @@
 """Searches against each other, and the ladder against itself with one part changed, on data
-declared public."""
+declared public.
+
+RERR, the share of the oracle's lead over random search that a search closes, puts tables of
+different data on one scale. The oracle chooses r by the test itself, so no search can have it.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,12 @@ FLOORS = ("random_search", "random_search_uniform")
 
 def compare_hpo(task: Task[CompareHpo]) -> None:
     """Run every search that is named at every total, and write what each reaches beside an oracle.
-    All data is declared public: nothing is charged, and no model leaves."""
+    All data is declared public: nothing is charged, and no model leaves.
+
+    Raises:
+        Refused: the data is not declared public, or its records have several classes.
+        BadInput: the learner has nothing to search, or the config buys a mean or shared sums.
+    """
     arena, learner, repeats = arena_of(task), _learner_of(task), task.reads.repeats
     names, with_ablations = methods_to_compare(task.reads.searches, _allowed_methods(arena))
     rows: list[Document] = []
@@ -69,6 +78,9 @@ def methods_to_compare(
 
     Raises:
         BadInput: a name is none of these, or the ladder's variants stand without any search.
+
+    Returns:
+        Names in the order of `possible`, and whether the ladder's variants are run beside them.
     """
     if unknown := sorted({*searches} - {*possible, ABLATIONS}):
         raise BadInput(
@@ -98,6 +110,10 @@ def compare(
         repeats: searches of each.
         names: of the searches (research/contestants.py).
         ablated: whether the ladder is varied too; else there are no such rows.
+
+    Returns:
+        Rows in the order of `names`, and rows of the variants. All of them are judged by one oracle
+        and one floor.
     """
     entries = [entry(name, setting, learner) for name in names]
     varied = ablations(setting, learner) if ablated else []
@@ -116,6 +132,10 @@ def add_rerr(row: Standing, floor: float, top: float, delta: float) -> Document:
         floor: random search's mean accuracy; NaN where it was not compared.
         top: the oracle's. Without a lead over the floor RERR is NaN.
         delta: of the epsilon that the oracle's grid would honestly cost, which the row has too.
+
+    Returns:
+        The row as a plain document, with `rerr`, `oracle` and `oracle_epsilon` beside its own
+        fields. The last composes GRID trainings: sqrt(GRID) times one's mu.
     """
     honest = gdp.epsilon(math.sqrt(GRID) * gdp.mu_from_epsilon(row.epsilon, delta), delta)
     rerr = (row.mean - floor) / (top - floor) if top > floor else math.nan
@@ -124,7 +144,10 @@ def add_rerr(row: Standing, floor: float, top: float, delta: float) -> Document:
 
 def ablations(setting: Setting, learner: Learner) -> list[Competitor]:
     """Ladders that look whatever it costs, and with one part changed at a time. Those whose trials
-    cost the whole total are left out, as the dearer ones do at a large delta."""
+    cost the whole total are left out, as the dearer ones do at a large delta.
+
+    Shares of a rung are of the total epsilon, with the number of trials beside them.
+    """
     two, best = ((0.1, 3), (0.2, 3)), Fit(using="best")
     three = ((0.05, 3), *two)
     ladders = {
@@ -170,7 +193,8 @@ def ablations(setting: Setting, learner: Learner) -> list[Competitor]:
 
 
 def _scale_prior(setting: Setting, higher: float, wider: float) -> tuple[float, float]:
-    """The prior's median and factor, changed."""
+    """The prior's median and factor, changed: `higher` multiplies the median, and `wider` is an
+    exponent of the factor, for the prior is log-normal."""
     prior = replace(setting.space, search=Search(expected=setting.search.expected)).belief()
     assert prior is not None, "by default there is a prior"
     return prior.median * higher, prior.factor**wider
@@ -192,6 +216,10 @@ def _learner_of(task: Task[CompareHpo]) -> Learner:
 
 
 def _allowed_methods(arena: Arena) -> list[str]:
-    """Tuning on a subset is bounded under add_remove alone."""
+    """Tuning on a subset is bounded under add_remove alone.
+
+    Under replace_one a unit and its replacement could lie on different sides
+    (privacy/accounting/subset.py).
+    """
     everywhere = arena.constants.relation == "add_remove"
     return [name for name, way in METHODS.items() if everywhere or not isinstance(way, SubsetRuns)]

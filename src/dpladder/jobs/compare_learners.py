@@ -1,5 +1,9 @@
 """The learners of a project's experiments against each other, on data declared public and the first
-experiment's features."""
+experiment's features.
+
+Each learner pays for its own search inside each total, as a release would. A learner with nothing
+to search gets the whole total for one training.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,12 @@ EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 def compare_learners(task: Task[CompareLearners]) -> None:
     """Train each experiment's learner at every total, its own sweep inside, and write what each
-    reaches. All data is declared public: nothing is charged, and no model leaves."""
+    reaches. All data is declared public: nothing is charged, and no model leaves.
+
+    Raises:
+        Refused: the data is not declared public, or its records have several classes.
+        BadInput: an experiment has other data, features or purchases than the first.
+    """
     arena, repeats = arena_of(task), task.reads.repeats
     rows = [asdict(row) for row in contest(arena, _entries_of(task, arena.constants), repeats)]
     about = (
@@ -59,6 +68,10 @@ def entries(
         constants: public sizes and bounds.
         epsilons: the totals.
         centred: whether features lost their mean, which the prior depends on.
+
+    Returns:
+        One competitor for each total, in the order of `epsilons`. They share a name, and differ by
+        total.
     """
     rungs = (
         None

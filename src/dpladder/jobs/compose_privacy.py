@@ -1,4 +1,8 @@
-"""The statement of the whole DAG, from every rule's record and the ledger."""
+"""The statement of the whole DAG, from every rule's record and the ledger.
+
+It runs after all private jobs, and opens no private file. Records, ledgers and plan must tell one
+story, so a record that was edited cannot lower a price (docs/design.md, lines 15 and 21).
+"""
 
 from __future__ import annotations
 
@@ -28,8 +32,14 @@ PACKAGES = ("dpladder", "torch", "timm", "dp-accounting", "snakemake")
 
 def compose_privacy(task: Task[PlanDocument]) -> None:
     """Write the statement and its page, from the records of all jobs and the ledgers of their
-    lineages. No private file is opened. The seal says that this home wrote it."""
+    lineages. No private file is opened. The seal says that this home wrote it.
+
+    Raises:
+        Refused: records, ledgers and plan disagree, or a model costs more than its total.
+    """
     home = job_home()
+    # A lineage that the config dropped may have results here still; a statement without it would be
+    # too low.
     lineages = dict.fromkeys([*task.reads.datasets, *_lineages_released_here(home)])
     opened = {lineage: Ledger(home, lineage) for lineage in lineages}
     records = task.input["records"]

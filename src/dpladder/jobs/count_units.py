@@ -25,7 +25,14 @@ from dpladder.privacy.release.meter import Meter
 def count_units(task: Task[CountUnits]) -> None:
     """Count the units of the training part, and stop the run where they say that the data cannot be
     what the config means. What stops it are the noised counts alone, which are released: so the
-    exit code tells no more than they do."""
+    exit code tells no more than they do.
+
+    The check comes after the release on purpose. Run again, the counts are restored, free, and the
+    run stops at the same place (docs/design.md, line 8).
+
+    Raises:
+        Refused: the noised counts are on the wrong side of a line (data/stops.py).
+    """
     release_once(release_of(task))
     census, reads = read_json(task.output["census"]), task.reads
     noised, sd = np.array(census["counts"]), float(census["sd"])
@@ -46,9 +53,12 @@ def release_of(task: Task[CountUnits]) -> Release:
     """Noised counts of units by class.
 
     Sensitivity: sqrt(2), however many records a unit has (`queries.UnitsByClass`).
+
+    Guarantee: mu-GDP for what was reserved as `class counts`.
     """
     reservation, train = find_reservation(task), part_of(task, "train")
     sigma = gdp.sigma(reservation.mu("class counts"), 1)
+    # Classes; or of findings three cells: the units that have none of them, some and all.
     cells = 3 if task.reads.labels == MANY else train.classes
     # a unit is counted once, however many records it has
     constants = replace(stored_constants(task, train), cap=1)

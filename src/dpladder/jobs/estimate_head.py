@@ -33,6 +33,7 @@ def release_of(task: Task[EstimateHead]) -> Release:
     training = training_of_head(learner, reservation.entry("head"), constants)
 
     def produce(meter: Meter, folder: Path) -> None:
+        # Private records are read here, after COMMIT, and nowhere before.
         data, more = train.read(), {}
         if learner.uses_public_gradient:
             worth = worth_of(training, data, meter, task.resources)
@@ -42,6 +43,8 @@ def release_of(task: Task[EstimateHead]) -> Release:
 
     spends = reservation.actual_spends("head", training.declared.events)
 
+    # Both are tried on made-up records, before COMMIT: a network that cannot be trained must cost
+    # nothing.
     def ready() -> None:
         training.ready(task.resources)
         weights_of(reads.network).ready(reads.network, constants, task.resources)

@@ -27,6 +27,9 @@ def release_of(task: Task[EstimateMean]) -> Release:
     """The noised sum of units' mean features, over the public size.
 
     Sensitivity: the public radius, twice that where a unit is replaced (`queries.UnitMean`).
+
+    Guarantee: mu-GDP for what was reserved as `mean`. The mean is float64, of the width of the
+    depths that trainings see. Beside it stands the sd of its noise in each coordinate.
     """
     reservation, train = find_reservation(task), part_of(task, "train")
     constants = stored_constants(task, train)
@@ -43,6 +46,8 @@ def release_of(task: Task[EstimateMean]) -> Release:
         data = replace(data, features=Mapped(unaugmented(data.features), seen))
         total = counts.ask(mean.at(), data, constants, meter)
         arrays = {
+            # Sums are divided by the declared size, never by the number of records (docs/design.md,
+            # line 12).
             "mean": total / constants.n0,
             "noise": np.array([mean.scale(constants) / constants.n0]),
         }

@@ -31,6 +31,8 @@ def release_of(task: Task[EstimateSums]) -> Release:
 
     def produce(meter: Meter, folder: Path) -> None:
         curator = Curator(train.read(), constants, task.resources)
+        # Answers go to the file as they come, so the sums of many classes never stand in memory
+        # together.
         with create(folder / "sums.h5", queries, constants) as keep:
             curator.run(
                 lambda inputs, asks: release_sums(inputs, asks, constants, keep), [queries], [meter]

@@ -1,5 +1,10 @@
 """How good the final model is on the test part: noised counts on private data, exact ones on
-data declared public. The figures that follow from them are free (jobs/summarise.py)."""
+data declared public. The figures that follow from them are free (jobs/summarise.py).
+
+A test part has a budget of its own, charged to the people whose records are counted. Where the test
+part is hashed and neighbours differ by one record, it composes in parallel with the training
+(docs/design.md, lines 9 and 16).
+"""
 
 from __future__ import annotations
 
@@ -49,7 +54,15 @@ class Groups:
 
     def restrict(self, data: Data) -> Data:
         """With the records of other groups as if they had no label, and groups numbered as they are
-        counted."""
+        counted.
+
+        Args:
+            data: a test part, whose `groups` are numbers of `names`, and -1 where a record is of
+                none of them.
+
+        Returns:
+            The same records in the same order. None is taken out: how many count is private.
+        """
         if data.groups is None:
             return data
         places = np.full(len(self.names) + 1, -1, np.int64)  # the last is for a group that is none
@@ -72,7 +85,13 @@ def groups_of(
 ) -> Groups:
     """Groups to count, where some are declared. Of the test part these are those that were trained
     on, or each by itself. Of a further test they are those that it names, or the same; of another
-    source, all."""
+    source, all.
+
+    Args:
+        group: `dataset.group`; None where no groups are declared.
+        measured: `evaluate.measures`. Where it is `groups`, each group is counted by itself.
+        also: the further test that is counted; None for the test part.
+    """
     apart = measured == "groups"
     trained = () if group is None else group.trained
     if also is not None and (also.groups or also.records != "test"):
@@ -86,7 +105,11 @@ def groups_of(
 
 def evaluate(task: Task[EvaluateTest]) -> None:
     """Count how a model does on a test: exactly where its source is declared public, which costs
-    nothing; else under noise."""
+    nothing; else under noise.
+
+    Raises:
+        Refused: the count was not reserved, or the model's file is not what was released.
+    """
     if task.reads.exact:
         task = of_chosen_candidate(task)
         test = _test_of(task)
@@ -100,6 +123,7 @@ def evaluate(task: Task[EvaluateTest]) -> None:
 
 def _test_of(task: Task[EvaluateTest]) -> SeenPart:
     """The one part that it reads: the test part, or that of a further test."""
+    # Fails where a rule reads more parts than the one that it counts.
     [name] = task.reads.places.features
     return seen_part(task, name)
 

@@ -13,7 +13,12 @@ from dpladder.privacy.ledger.home import subkey
 def extract_features(task: Task[ExtractFeatures]) -> None:
     """Put a shard's records through the public network, into a cache of the private folder. Free:
     each row follows from its own record alone. A shard that was cut off goes on where it
-    stopped."""
+    stopped.
+
+    What is found in the cache root is not computed again, whichever experiment put it there. A
+    record that cannot be encoded gets a row all the same, which counts as nothing (docs/design.md,
+    line 14).
+    """
     part = task.wildcards["part"]
     shard, shards = int(task.wildcards["shard"]), int(task.wildcards["shards"])
     name = f"{shard}-of-{shards}"

@@ -1,5 +1,10 @@
 """The feature caches that a job reads, and what is public of them. How trainings see them stands in
-seen.py."""
+seen.py.
+
+A cache says of itself which network made it, how wide its rows are and which units it holds. That
+is read before COMMIT, and queries name the public map of it alone. Rows are used after COMMIT
+(docs/design.md, lines 7 and 13).
+"""
 
 from __future__ import annotations
 
@@ -63,7 +68,15 @@ class Part:
 
 
 def part_of(task: Task[places.WithFeatures], part: str) -> Part:
-    """The cache of a part that a job reads. Its attributes are read, and no record."""
+    """The cache of a part that a job reads. Its attributes are read, and no record.
+
+    Args:
+        task: whose params say where the cache lies.
+        part: its name, such as `train`, `test` or a further test's.
+
+    Raises:
+        Refused: the file is not there. Nothing was spent.
+    """
     path = places.features(task, part)
     if not path.is_file():
         raise Refused(
@@ -72,6 +85,7 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
         )
     attrs, seal = sealed.read_attrs(path)
     reads, private = task.reads, ("", "", "")
+    # In research nothing is private, and a public part has no version whose units are remembered.
     if (
         isinstance(reads, ReleaseReads)
         and reads.mode == "release"
@@ -99,6 +113,8 @@ def save_found(task: Task[places.WithFeatures], name: str, arrays: Mapping[str, 
         task: the job, by whose inputs it is known again.
         name: of the output.
         arrays: what was found now; it is kept where nothing was found before.
+
+    Callers pass what they computed on public records alone; this function does not check that.
     """
     mean = task.input.get("mean")
     under = query_digest(
@@ -114,7 +130,12 @@ def save_found(task: Task[places.WithFeatures], name: str, arrays: Mapping[str, 
 
 def read_raw(part: Part) -> Data:
     """A part's records. Of private ones those alone count whose units were there when this version
-    of the data was first asked. So none lies in another part than it did (data/prepare.py)."""
+    of the data was first asked. So none lies in another part than it did (data/prepare.py).
+
+    Returns:
+        All rows of the cache, in its order. A record that does not count has label -1; none is
+        taken out, so that shapes tell nothing.
+    """
     data = open_part(part)
     if not part.units:
         return data
@@ -126,7 +147,11 @@ def read_raw(part: Part) -> Data:
 def open_part(part: Part) -> Data:
     """The features themselves, mapped and every byte of them vouched for: before COMMIT, so that a
     file that is damaged, or another home's, costs nothing. What a row says is used after COMMIT
-    alone."""
+    alone.
+
+    Raises:
+        Refused: the cache changed after its attributes were read. Nothing was spent.
+    """
     opened = open_cache(part.path, subkey(job_home(), "cache"))
     if opened.digest != part.seal:
         raise Refused(f"{part.path} changed while the job started. Run it again.")
@@ -144,7 +169,8 @@ def _restrict_to_version(part: Part, first: str) -> Data:
 
 
 def stored_constants(task: Task[ReleaseReads], part: Part) -> Constants:
-    """The same for records as they are stored."""
+    """The public facts of a training on records as they are stored. `seen_part` replaces what the
+    map to features changes: dimension, length and network."""
     return Constants(
         n0=task.reads.nominal_size,
         classes=part.classes,

@@ -1,5 +1,9 @@
 """The mean that centres features for nothing, of a sample declared public or the network's own.
-Beside it stand the depths of the network that a sample's labels choose."""
+Beside it stand the depths of the network that a sample's labels choose.
+
+Both are free because no private record is read. What a sample gives is kept in home as it was found
+first, for trainings' questions name it by its bytes.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +65,13 @@ def _mean_of_sample(task: Task[FindMean], sample: Part) -> dict[str, NDArray[Any
 
 
 def centred_sample(data: Data, depths: Depths | None, length: float | None) -> Mapped:
-    """A sample's features at these depths, less their mean."""
+    """A sample's features at these depths, less their mean.
+
+    Args:
+        data: public records.
+        depths: that are kept of each row; None keeps the whole row.
+        length: that features are scaled to; None leaves them as they are.
+    """
     features = unaugmented(data.features)
     mean = plain_mean(Mapped(features, Map(depths=depths)))
     return Mapped(features, Map(mean, None, length, Features().constant, depths=depths))
@@ -78,9 +88,15 @@ def best_depths(
         candidates: depths; the first are the default.
         length: that features are scaled to; None as they are.
         classes: of labels.
+
+    "More than chance" is SURE standard errors of the mean difference in loss, record by record.
+
+    Returns:
+        One of the candidates; the first where the sample cannot be cross-validated at all.
     """
     losses: list[Floats] = []
     for depths in candidates:
+        # One loss for each record, or None where there are too few of a class.
         accuracy = cross_validated(
             replace(sample, features=centred_sample(sample, depths, length)), classes
         )

@@ -16,7 +16,11 @@ from dpladder.plan.rule_params import FindStart
 
 def find_start(task: Task[FindStart]) -> None:
     """Fit a head to public records, for private descents to start from, with what a look may hold
-    it to. No private record is read, so it costs nothing."""
+    it to. No private record is read, so it costs nothing.
+
+    The claim, where there is one, is what the head gets right of the sample beside what luck would.
+    Private trainings check it by a noised look before they rely on it (learn/guide.py).
+    """
     sample = seen_part(task, SAMPLE)
     constants = sample.constants
     seen = weights_of(task.reads.learner).seen_by_head(task.reads.learner, constants)

@@ -19,13 +19,19 @@ from dpladder.privacy.ledger.home import subkey
 
 def merge_features(task: Task[MergeFeatures]) -> None:
     """Put the shards of a part together, row by row and unchanged. Of a public part it stops the
-    run where too few records can be used; of a private one it says nothing of that."""
+    run where too few records can be used; of a private one it says nothing of that.
+
+    Raises:
+        Refused: a public part has too few usable records.
+        BadInput: a shard is missing, or is of other data.
+    """
     part = task.wildcards["part"]
     shards = [
         places.features(task, part, Path(record).parent.name) for record in task.input["shards"]
     ]
     output, key = places.features(task, part), subkey(places.job_home(), "cache")
     merged = merge(shards, places.cache_root(task), output, key)
+    # Of a private part even the number of usable rows is private, so nothing is counted here.
     if part in task.reads.public_parts and part not in FEW:
         units, labels = (
             np.concatenate([getattr(one, name) for one in merged]) for name in ("units", "labels")

@@ -1,4 +1,8 @@
-"""The final model's file: the weights, and all that is public and needed to use them elsewhere."""
+"""The final model's file: the weights, and all that is public and needed to use them elsewhere.
+
+Everything in the file is a release or public, for the file is published as it is: `dpladder
+predict`, exports and cards read nothing else.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +46,9 @@ def save_model(
         task: the job, whose config is written beside them.
         train: the part that it was trained on: the public facts of its features alone.
         choice: how the model was trained.
+
+    A training's `choice` holds its rate, steps and kappa, which are public or released with the
+    weights.
     """
     facts = {
         "experiment": task.experiment,
@@ -58,6 +65,9 @@ def save_model(
 def _inference(
     task: Task[TrainFinal | SearchPrivately | TrainStudent], train: SeenPart
 ) -> dict[str, Any]:
+    """What somebody needs to put a new record through the same map: the task, classes, columns,
+    network and centring. Of the cache's attributes only those in NETWORK are copied, none of which
+    counts or names a record."""
     # vouched for before COMMIT: the seal that the query names covers what the cache says
     attrs, names = train.part.attrs, task.reads.classes
     network = {name: attrs[name] for name in NETWORK if name in attrs}

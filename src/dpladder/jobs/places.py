@@ -1,4 +1,7 @@
-"""Where the private files of a job lie: home, and the folders that its params name."""
+"""Where the private files of a job lie: home, and the folders that its params name.
+
+Paths follow from public config alone, so a path in a log tells nothing (docs/design.md, line 1).
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,21 @@ WithFeatures = ReleaseReads | FindMean | ExtractFeatures | MergeFeatures
 
 def job_home() -> Home:
     """The home where reservations lie. A job never makes one: a node without it has the wrong
-    mount."""
+    mount.
+
+    A home that is not there counts as empty here. `head_home` and `find_reservation` then refuse
+    the job.
+    """
     return open_home(create=False)
 
 
 def head_home(task: Task[PrepareDataset]) -> Home:
     """Home, surely the head node's: there the workflow opened the lineage before it started any
-    job."""
+    job.
+
+    Raises:
+        Refused: the lineage was never opened in this home. Nothing was read.
+    """
     home = job_home()
     if not Ledger(home, task.reads.lineage).folder.is_dir():
         raise Refused(
@@ -44,7 +55,11 @@ def head_home(task: Task[PrepareDataset]) -> Home:
 
 
 def manifest(task: Task[PrepareDataset | ExtractFeatures], part: str) -> Path:
-    """The manifest behind a part: a source declared public has its own."""
+    """The manifest behind a part: a source declared public has its own.
+
+    Every part of the private source shares one manifest, which says which record lies in which
+    part.
+    """
     return Path(task.reads.places.manifests[part]) / "manifest.h5"
 
 
@@ -68,12 +83,16 @@ def features(task: Task[WithFeatures], part: str, shard: str | None = None) -> P
 
 
 def diagnostics(task: Task[Private], name: str) -> Path:
+    """Details of what a job met, such as records that cannot be read: private, for the operator's
+    eyes."""
     return Path(task.reads.places.diagnostics) / f"{name}.jsonl"
 
 
 def census(task: Task[Private]) -> Path:
+    """Counts of the source, as `dpladder check` prints them: private, for the operator's eyes."""
     return Path(task.reads.places.diagnostics) / "check.txt"
 
 
 def cache_root(task: Task[ExtractFeatures | MergeFeatures]) -> Path:
+    """The root of caches of single records, which several experiments and lineages may share."""
     return Path(task.reads.places.cache)

@@ -1,5 +1,9 @@
 """The plan as files: what this DAG declared it would spend. The reservation itself lives in the
-ledger alone."""
+ledger alone.
+
+What the ledgers had room for is left out (`plan_without_ledger`), for it changes while the plan is
+carried out.
+"""
 
 from __future__ import annotations
 

@@ -27,6 +27,10 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     Which units there are is remembered in home at the first time of each version of the data, so
     that nobody moves later. In research too few usable records stop the run here; of private data
     the noised counts decide that (jobs/count_units.py).
+
+    Raises:
+        Refused: home does not know the lineage; or in research too few records can be used.
+        BadInput: the source cannot be read as the config says, or its rows cannot all differ.
     """
     home = places.head_home(task)
     keys = keys_of(home)
@@ -36,6 +40,7 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     refuse_too_few_different_rows(prepared, task.reads.different_rows)
     manifest_written = read_manifest(manifest, keys.cache)
     write_private(places.census(task), report(census(prepared)).encode())
+    # A stop that counts private records would be a release, so private data pass here unjudged.
     if task.reads.mode == "research":  # declared public: it has no budget to begin anew
         stop_if_few_usable(
             task,
@@ -57,6 +62,7 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
 
 
 def each(ids: NDArray[np.uint8]) -> Iterator[bytes]:
+    """The rows of an array of ids, each as bytes: sets and dictionaries take those."""
     return (row.tobytes() for row in ids)
 
 

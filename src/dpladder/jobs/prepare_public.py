@@ -13,9 +13,17 @@ from dpladder.plan.rule_params import PreparePublic
 
 def prepare_public(task: Task[PreparePublic]) -> None:
     """Write the manifest of a source that is declared public, all of it in one part. What its
-    records look like may stop the run."""
+    records look like may stop the run.
+
+    Its records are in no split. A further test with classes of its own has them matched to the
+    model's (`reads.matched`).
+
+    Raises:
+        Refused: too few of its records can be used. Nothing was spent.
+    """
     source_name, keys = task.wildcards["part"], keys_of(places.job_home())
     part = places.manifest_part(source_name)
+    # Reads the named source as the public one of that part, whatever the rule's config calls it.
     dataset = task.reads.dataset.model_copy(update={f"public_{part}": task.reads.source})
     diagnostics = places.diagnostics(task, f"prepare_public-{source_name}")
     manifest = places.manifest(task, source_name)

@@ -1,5 +1,9 @@
 """A private search: one job with one output. What it trains beside the winner, and how often, is
-secret (search/protocol.py)."""
+secret (search/protocol.py).
+
+The output is one model, and no score or count of trainings stands beside it. Its price is that of
+the search as a whole.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +63,8 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         numbers = count()
 
         def trained(asks: Sequence[Ask]) -> list[Answer]:
+            # The number names the stream of a training's noise, so no two trainings of a search
+            # share one.
             batch = [NamedAsk(str(next(numbers)), ask, learner, search) for ask in asks]
             return [
                 # what costs nothing by itself is seen through its score alone
@@ -70,6 +76,7 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         head, choice = _head(outcome, learner, constants), _choice(setting, outcome)
         save_model(folder / "weights.safetensors", head, task, train, choice)
 
+    # A search that masks records trains on parts of the data, whose passes have another batch size.
     on_parts = any(draw.distribution == "mask" for draw in declared.draws)
     ready = partial(
         weights_of(learner).ready, learner, constants, task.resources, TOGETHER, on_parts
@@ -80,7 +87,12 @@ def release_of(task: Task[SearchPrivately]) -> Release:
 
 def _meters(meter: Meter, draws: Sequence[Draw]) -> Callable[[NamedAsk, Sequence[Draw]], Meter]:
     """A meter for each training, of the streams that its search declared for it: its own draws
-    follow from places that are secret."""
+    follow from places that are secret.
+
+    Args:
+        meter: of the search as a whole.
+        draws: all that the search declared; those `within` are budgets of its trainings.
+    """
     streams = {
         draw.name: meter.inner_meters(draw.name) for draw in draws if draw.distribution == "within"
     }
@@ -98,6 +110,9 @@ def _head(outcome: SearchOutcome, learner: Learner, constants: Constants) -> Wei
 
 
 def _choice(setting: Setting, outcome: SearchOutcome) -> dict[str, object]:
+    """What the file says of how its model was trained: the winner's r, kappa and mu, which are
+    released with it. Its noise scale is left out, for a search does not declare one for each
+    training."""
     learner = setting.learner
     return choice_as_text(learner, hyper_of(learner, setting.search, outcome.r, outcome.mu)) | {
         "r": outcome.r,

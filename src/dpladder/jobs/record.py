@@ -1,5 +1,9 @@
 """The privacy record that every rule writes beside its output: what it cost, or why it cost
-nothing."""
+nothing.
+
+The statement is composed from these records and the ledger. The statement names each record by its
+digest (docs/design.md, line 21).
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,8 @@ def write_record(
         question: what the ledger knows the release by.
         versions: of the mechanisms that answered it.
         free: why it cost nothing, where it did.
+
+    Where `free` is given, `spends`, `question` and `versions` play no part.
     """
     if free is None:
         record = record_of(task.rule, task.wildcards, spends, question, versions)

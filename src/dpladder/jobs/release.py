@@ -1,4 +1,9 @@
-"""The one way to release: what a job asks, once ever, and how that is answered."""
+"""The one way to release: what a job asks, once ever, and how that is answered.
+
+A module of a private rule says what it releases in one function, `release_of`. It declares its
+spends and its draws, and how private records are read once they are paid for. Nothing else in jobs/
+may publish what follows from private records.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +56,11 @@ class ReleaseRequest:
     outputs: Iterable[str]
 
     def question(self) -> Question:
-        """What the store commits, answers and publishes (privacy/release/store.py)."""
+        """What the store commits, answers and publishes (privacy/release/store.py).
+
+        Raises:
+            Refused: a feature cache is gone. Nothing was spent.
+        """
         outputs = {self.task.output[name].name: self.task.output[name] for name in self.outputs}
         return Question(
             job_of(self.task),
@@ -70,7 +79,10 @@ class ReleaseRequest:
 
     def _query(self) -> str:
         """The query under today's versions of mechanisms, unless an earlier run answered it under
-        older ones: then the query of that answer, which is restored."""
+        older ones: then the query of that answer, which is restored.
+
+        Newer charges come first, so of several old answers the last one counts.
+        """
         task, state = self.task, self.reservation.ledger.state
         known_by = self._query_of(task.code)
         older = (
@@ -125,6 +137,9 @@ def single(
         task, reservation, spends, draws, inputs, outputs: as a `ReleaseRequest` has them.
         produce: writes the outputs into a folder, all noise from a meter.
         ready: runs before COMMIT.
+
+    Returns:
+        A release whose `produce` writes the answer of that question into its folder.
     """
 
     def each(works: Sequence[Work]) -> None:
@@ -139,13 +154,22 @@ def release_once(release: Release) -> None:
 
     Restored answers are recorded at what they cost when they were first given. Where the ledger
     stands now is noted beside the results, so that a home put back in time is found out.
+
+    Args:
+        release: of one lineage; its requests share the ledger of the first one.
+
+    Raises:
+        Refused: nothing was reserved, or something that the answer stands on is damaged. Or a
+            mechanism changed since the reservation, or its draws were not what it declared.
     """
     task, ledger = release.requests[0].task, release.requests[0].reservation.ledger
+    # A seed would let everybody subtract the noise, so only public lineages have one (line 4).
     seed = task.reads.research.seed if task.reads.mode == "research" else None
     questions = [one.question() for one in release.requests]
     outcomes = store.release_together(
         ledger, questions, release.produce, seed, ready=partial(_before_commit, release, questions)
     )
+    # Before the records: killed in between, a run still knows how far the ledger had gone.
     anchors.save_anchors(rule_specs.RESULTS, [ledgers.head(ledger)])
     for one, outcome in zip(release.requests, outcomes, strict=True):
         write_record(one.task, outcome.spends, one.reservation.question, outcome.versions)

@@ -1,4 +1,9 @@
-"""What the head node reserved for a job: what it may spend, and what it may stand on."""
+"""What the head node reserved for a job: what it may spend, and what it may stand on.
+
+Only the head node reserves, when it knows the whole run. A job that finds nothing reserved stops,
+and never reserves for itself: so a run that does not fit its limits spends nothing at all
+(docs/design.md, lines 7 and 8).
+"""
 
 from __future__ import annotations
 
@@ -45,7 +50,14 @@ class Reserved:
     spends: Mapping[str, Spend]
 
     def entry(self, label: str) -> Entry:
-        """What may be spent on what a label names: a mu, and what it is booked at."""
+        """What may be spent on what a label names: a mu, and what it is booked at.
+
+        Args:
+            label: such as `weights`, `score` or `test score`, as the plan has it (plan/cost.py).
+
+        Raises:
+            KeyError: the plan reserved nothing by this label.
+        """
         reserved_entry = entry_of(self.spends[label])
         assert reserved_entry.is_gaussian, (
             "plans reserve plain budgets; searches ask for their events"
@@ -80,6 +92,9 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
     Raises:
         Refused: nothing was reserved, the ledger was put back in time, an upstream release was
             edited, or the package's code is not what the head node reserved for. Nothing was read.
+
+    Returns:
+        The latest reservation for the job's question, whether it was answered already or not.
     """
     ledger = ledger or ledger_of(task)
     question = job_identity.question_of(task.reads.question_id, task.rule, task.wildcards)
@@ -106,6 +121,7 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
             f"start the workflow again, it reserves first.{module_advice()}"
         )
     _check_code(task, charges)
+    # A question that was asked anew has several charges; the last is what this run reserved.
     spends = {spend.label: spend for spend in charges[-1].declared}
     return Reserved(ledger, question, spends)
 
@@ -118,6 +134,8 @@ def job_of(task: Task[ReleaseReads]) -> Job:
 def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
     """A job that stood on an edited release would be paid for, and once more when the release is
     restored."""
+    # It counts on one lineage with the model of another, so its model is looked for among all of
+    # home's.
     lineage = None if isinstance(task.reads, EvaluateOf) else ledger.lineage
     paths = [
         path

@@ -17,7 +17,11 @@ def run_job(snakemake: Any) -> None:
 
 def run_rule(task: Task[Any]) -> None:
     """The function of its module's name does the work. A module without one says what it releases,
-    and its release is all that its job does."""
+    and its release is all that its job does.
+
+    Args:
+        task: the job; its rule names the module, but for rules that share one (`RuleSpec.module`).
+    """
     name = rule_specs.module_of(task.rule)
     module = import_module(f"dpladder.jobs.{name}")
     if hasattr(module, name):

@@ -4,6 +4,9 @@ score.
 A rung's trials share one process, one pass over the features and the start of torch. Each is a job
 of the ledger's own all the same. Where trials solve sums that were released before, a score is all
 that a trial pays for.
+
+Weights and scores are both released, for the choice of r may look at either (docs/design.md, line
+2). So a killed rung goes on with the trials that are missing, and finished ones are restored.
 """
 
 from __future__ import annotations
@@ -39,7 +42,11 @@ class Silence:
     """Behind the meter of a trial that is wholly free."""
 
     def stream(self, name: str, index: int) -> bytes:
-        """Fails: a free trial solves released sums, and draws nothing."""
+        """Fails: a free trial solves released sums, and draws nothing.
+
+        Raises:
+            AssertionError: always.
+        """
         raise AssertionError(f"{name} {index}: nothing is drawn in a free trial")
 
 
@@ -66,10 +73,12 @@ class Prepared:
 
     @property
     def constants(self) -> Constants:
+        """The public facts of the training, those of the training part."""
         return self.train.constants
 
     @property
     def candidate(self) -> int | None:
+        """The candidate that it trains, by number; None where nothing is chosen among."""
         return self.trial.candidate
 
     @property
@@ -97,7 +106,11 @@ class Prepared:
 
 def run_trial(task: Task[RunTrial]) -> None:
     """A trial, or every trial of a rung that is this experiment's own. What is DONE is restored;
-    the others train together."""
+    the others train together.
+
+    Args:
+        task: of one trial; or of a rung, whose `trials` are its own.
+    """
     ledger = ledger_of(task)
     trials = [_task_of_trial(task, trial) for trial in task.trials] or [task]
     _run([_prepare_trial(one, ledger) for one in trials])
@@ -108,6 +121,8 @@ def release_of(task: Task[RunTrial]) -> Release:
 
     Guarantee: that of its training and of one count of right answers. Both are released, so the
     next rung may look at them.
+
+    The audit calls this for one trial. `run_trial` asks several such questions in one release.
     """
     return _release([_prepare_trial(task)])
 
@@ -129,6 +144,8 @@ def _task_of_trial(task: Task[RunTrial], trial: str) -> Task[RunTrial]:
 
 
 def _run(trials: Sequence[Prepared]) -> None:
+    """Release the trials; where they cost nothing, write them without a ledger, a charge or a
+    draw."""
     if trials[0].reservation is None:
         works = [
             Work(place, Meter((), Silence()), one.task.output["score"].parent)
@@ -169,6 +186,7 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
     rung, number = int(task.wildcards["rung"]), int(task.wildcards["trial"])
     epsilon = task.reads.learner.purchases["shared"].epsilon if solved else task.reads.epsilon
     below = task.input["below"]
+    # Only the rung just below: its best trial holds what the rungs before it said.
     before = Trial(**read_json(below[-1])["best"]) if below else None
     space = Space(task.reads.search, learner_of_trial(task.reads.learner, number), constants)
     mu = gdp.mu_from_epsilon(epsilon, constants.delta) if solved else paid["weights"].mu
@@ -211,6 +229,7 @@ def _produce(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
 def _produce_together(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
     first = trials[works[0].place]
     data = first.train.read_nothing() if first.solved else first.train.read()
+    # Where a trial is scored on what it was trained on, the features are opened once.
     same = first.scored.part == first.train.part and not first.solved
     counted = data if same else first.scored.read()
     for work, trained in zip(
@@ -228,6 +247,8 @@ def _train_trials(
     alike = all(one.training.learner == learner for one in trials)
     if not alike or not shares_a_pass(learner, first.training.hyper, constants):
         for one, work in zip(trials, works, strict=True):
+            # Trials that cannot share passes follow each other, so that one model is in memory at a
+            # time.
             yield one.training.run(data, work.meter, one.task.resources)
         return
     hypers, meters = [one.training.hyper for one in trials], [work.meter for work in works]
@@ -235,6 +256,8 @@ def _train_trials(
 
 
 def _write(one: Prepared, trained: Weights, counted: Data, work: Work) -> None:
+    """Write a trial's two files: its weights and its score, with the choice that it stands for. The
+    score is noised, unless its part is a source declared public."""
     learner, constants = one.training.learner, one.constants
     scorer = scorer_of(learner, constants)
     names = weights_of(learner).tensors(learner, constants)

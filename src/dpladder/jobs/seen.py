@@ -1,5 +1,9 @@
 """A part's records as trainings see them: the public map from stored rows, and what trainings are
-told beside them."""
+told beside them.
+
+A map is public or was released, so applying it is free: centring by a mean, scaling to a length,
+choosing depths. It works row by row, for sensitivities count on that (docs/design.md, line 13).
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,10 @@ class SeenPart:
 
     def read(self) -> Data:
         """The records. Beside them stand, where there are any, the sums that trainings share, the
-        public head to start from and the public records that guide steps."""
+        public head to start from and the public records that guide steps.
+
+        Only after COMMIT: what it returns are private records, unless the part is declared public.
+        """
         data, files = self._records(), self.task.input
         if SAMPLE in self.task.reads.places.features:
             sample = seen_part(self.task, SAMPLE)
@@ -59,7 +66,10 @@ class SeenPart:
         return data
 
     def read_nothing(self) -> Data:
-        """What a training sees that stands on shared sums alone."""
+        """What a training sees that stands on shared sums alone.
+
+        No private record is opened: trials that solve released sums depend on those sums alone.
+        """
         features = np.empty((0, self.constants.dimension), np.float32)
         shared = ReleasedSums(Path(self.task.input["sums"]))
         return Data(features, np.empty(0, np.int64), shared=shared)
@@ -79,7 +89,15 @@ class SeenPart:
 
 
 def seen_part(task: Task[SeenReads], name: str) -> SeenPart:
-    """A part of the data, such as `train`, as this job's trainings see it."""
+    """A part of the data, such as `train`, as this job's trainings see it.
+
+    Args:
+        task: whose inputs say which mean, start and sums there are.
+        name: of a part that the job's params name.
+
+    Raises:
+        Refused: the part's cache is gone. Nothing was spent.
+    """
     part, reads, mean = part_of(task, name), task.reads, task.input.get("mean")
     mapped = map_of(reads, part.depths, load_file(mean) if mean else {})
     constants = dataclasses.replace(
@@ -93,7 +111,12 @@ def seen_part(task: Task[SeenReads], name: str) -> SeenPart:
 
 
 def inputs_beside_records(task: Task[SeenReads]) -> dict[str, str]:
-    """What trainings are told beside records, by its bytes."""
+    """What trainings are told beside records, by its bytes.
+
+    Returns:
+        A digest for each kind of release; empty where the rule has none. A public sample is named
+        by its data and map.
+    """
     releases = {name: task.input.get(name) for name in RELEASES if name != "weights"}
     digests = {name: file_digest(Path(path)) if path else "" for name, path in releases.items()}
     guiding = SAMPLE in task.reads.places.features

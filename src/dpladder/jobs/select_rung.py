@@ -10,7 +10,11 @@ from dpladder.search.trial import Trial, best
 
 def select_rung(task: Task[SelectRung]) -> None:
     """Choose a rung's best trial by its noised score. Free, since scores are released; that the
-    winner depends on private data was paid for with them."""
+    winner depends on private data was paid for with them.
+
+    The output has the best trial, and all trials with their scores, in the order of the trials.
+    `learns` has the public facts of their training, for rules that read no features.
+    """
     scores = [read_json(path) for path in task.input["scores"]]
     trials = [Trial(**one["trial"]) for one in scores]
     document = {

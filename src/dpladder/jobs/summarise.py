@@ -1,4 +1,8 @@
-"""What one experiment found, in one file: the ladder, the fit, the final models, what they cost."""
+"""What one experiment found, in one file: the ladder, the fit, the final models, what they cost.
+
+Nothing private is opened: the inputs are releases, the statement and the plan. So anything may be
+computed here, and it is free (post-processing; docs/design.md, "Words").
+"""
 
 from __future__ import annotations
 
@@ -48,7 +52,10 @@ SURE = 4.0  # deviations of a score's noise
 
 def summarise(task: Task[Summarise]) -> None:
     """Write an experiment's results as one document, from releases and the plan alone; the report
-    draws and quotes nothing else."""
+    draws and quotes nothing else.
+
+    All lists of final models are in the order of the totals, as the statement has them.
+    """
     reads, search = task.reads, task.reads.search
     rungs = tuple(_rung(read_json(path), reads) for path in task.input["rungs"])
     _, facts = weights.load(Path(task.input["finals"][0]))
@@ -80,7 +87,10 @@ def summarise(task: Task[Summarise]) -> None:
 
 
 def _classes(task: Task[Summarise]) -> int | None:
-    """How many the first final model tells apart, one for each record."""
+    """How many the first final model tells apart, one for each record.
+
+    None where the task is no classification, or a record may have several classes.
+    """
     model, facts = weights.load(Path(task.input["finals"][0]))
     is_classification = facts.get("inference", {}).get("task", "classification") == "classification"
     return len(model[-1]) if is_classification and task.reads.labels == 1 else None
@@ -101,7 +111,15 @@ def _range(
 
 def distance(learner: Learner, weights: Weights) -> float | None:
     """Of a descent's released weights from their start: free, for its figure follows from them
-    alone."""
+    alone.
+
+    Args:
+        learner: that trained them. It must start at a public point; else None is returned.
+        weights: one array for each layer; all zero is the start.
+
+    Returns:
+        The L2 norm over all layers.
+    """
     if not learner.starts_at_public_point:
         return None
     return math.sqrt(
@@ -112,7 +130,11 @@ def distance(learner: Learner, weights: Weights) -> float | None:
 def _warn_if_too_accurate(
     test: Tested, stated: StatedModel, reads: Summarise, classes: int
 ) -> str | None:
-    """What to ask where a score is better than its mu allows."""
+    """What to ask where a score is better than its mu allows.
+
+    Only a hint for people: `ceiling` is of balanced classes, so a frequent class may exceed it
+    rightly.
+    """
     if test.perplexity is not None or reads.labels == MANY:  # of no classes, or of how many
         return None
     mu = stated.mu or gdp.mu_from_epsilon(stated.epsilon, reads.privacy.delta)
@@ -128,6 +150,8 @@ def _warn_if_too_accurate(
 
 
 def _rung(document: dict[str, Any], reads: Summarise) -> RungFound:
+    """A rung as the summary has it, from what select_rung wrote. Learning rates and the like follow
+    from each trial's r, and are computed here."""
     first, best = document["trials"][0], document["best"]
     trials = tuple(
         replace(
@@ -140,6 +164,8 @@ def _rung(document: dict[str, Any], reads: Summarise) -> RungFound:
 
 
 def _trial(trial: dict[str, Any], learner: Learner, search: Search) -> TrialFound:
+    """A trial with the choice that its r stands for, of the learner that this trial's number
+    trains."""
     learner_of_trial_ = learner_of_trial(learner, trial["trial"])
     choice = choice_as_text(learner_of_trial_, hyper_of(learner, search, trial["r"], trial["mu"]))
     facts = {key: trial[key] for key in ("trial", "r", "score", "counted")}
@@ -195,6 +221,7 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
 
 
 def _open_result(metrics: str) -> OpenFound:
+    """The model that was trained without noise, by exact counts: research has it alone."""
     open_counts: OpenCounts = from_document(OpenCounts, read_json(metrics))
     also = {name: figures_of_counts(counts) for name, counts in open_counts.also.items()}
     return OpenFound(open_counts.r, figures_of_counts(open_counts.test), also)
@@ -208,11 +235,19 @@ def _student_result(metrics: str) -> Tested | None:
 def _by_total(
     paths: Sequence[str], totals: Sequence[float], tests: Iterable[str]
 ) -> dict[tuple[float, str], str]:
-    """Each file by its total and its test. Snakemake lists them total by total."""
+    """Each file by its total and its test. Snakemake lists them total by total.
+
+    Args:
+        paths: of all totals and all tests, in that order.
+        totals: of the final models.
+        tests: names of further tests or measuring experiments.
+    """
     return dict(zip(product(totals, tests), paths, strict=True))
 
 
 def _further_test_result(test: FurtherTest, metrics: str) -> AlsoTested:
+    """A further test and what it measured. The test that it is `of`, its corruption and its
+    severity are None where it has none."""
     how, is_same_part = test.corruption, test.records == test.part
     return AlsoTested(
         test.name,
@@ -232,6 +267,8 @@ def _target(
     metrics: str,
     also: tuple[AlsoTested, ...],
 ) -> FinalFound:
+    """One final model: what it cost, how it was trained, how good it is, and what may be wrong with
+    it."""
     weights_found, facts = weights.load(Path(final))
     test = read_test(metrics)
     choice = {name: facts[name] for name in ("eta", "ridge", "alpha", "steps") if name in facts}

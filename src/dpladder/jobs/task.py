@@ -3,6 +3,9 @@ with them.
 
 Snakemake's `log:` does not redirect a script's output, and prints tracebacks to the terminal; so
 this does both.
+
+Snakemake itself shows only the name of a rule and whether it failed. What a job says to people is a
+public reason in its log; whatever else it writes goes where the operator alone may look.
 """
 
 from __future__ import annotations
@@ -62,7 +65,12 @@ class Task(Generic[Reads]):
 
     @cached_property
     def reads(self) -> Reads:
-        """What its rule reads (plan/rule_params.py), each value of its own type."""
+        """What its rule reads (plan/rule_params.py), each value of its own type.
+
+        Raises:
+            BadInput: a value is not what the rule's class says. The workflow's params and the class
+                disagree.
+        """
         parsed: Reads = from_document(
             rule_specs.RULE_SPECS[self.rule].reads, {**self.cfg, **self.of_candidate}
         )
@@ -86,6 +94,9 @@ def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
     Args:
         snakemake: the object that Snakemake gives to a script.
         work: the job, which raises DpladderError with a message that may be published.
+
+    This function does not return where the job fails: the process ends at once, without finalisers
+    that might still write.
     """
     task, log, terminal = _unpack(snakemake), Path(snakemake.log[0]), os.dup(2)
     try:
@@ -94,6 +105,7 @@ def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
         log.write_bytes(b"")
         details = _details(task, log)
         _redirect(details)
+        # Of a private job's error the log gets a DpladderError's text, or else the name of its type.
         work(task)
     except DpladderError as error:
         _fail(task, log, str(error), terminal)
@@ -104,15 +116,22 @@ def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
 
 
 def write_json(path: Path, document: Mapping[str, Any] | None) -> None:
-    """Write a document of plain JSON values; what is no finite number is refused."""
+    """Write a document of plain JSON values; what is no finite number is refused.
+
+    Raises:
+        ValueError: a number is infinite or NaN, which JSON has no word for.
+    """
     path.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", "utf-8")
 
 
 def read_json(path: Path | str) -> Any:
+    """The document in a JSON file; no more is known of its form."""
     return json.loads(Path(path).read_text("utf-8"))
 
 
 def _unpack(snakemake: Any) -> Task[Any]:
+    """A job as Snakemake's object has it. A rung's own rule becomes `run_trial` with its trials:
+    nothing behind this function needs to know that each rung has a rule by its own name."""
     rule = inner_rule_name(snakemake.rule)
     rung = rule_specs.rung_of(rule)
     names = [name for name, _ in snakemake.output.items()]
@@ -139,6 +158,7 @@ def _details(task: Task[Any], log: Path) -> Path:
     """Where a job's output and tracebacks go: its log, unless it reads private files. Then even a
     library's warning may be private: libtiff writes what is wrong with an image straight to stderr.
     """
+    # Rules that open no private file have nothing to hide, and people look into their logs.
     if not isinstance(task.reads, Private):
         return log
     return (
@@ -182,4 +202,5 @@ def _fail(task: Task[Any], log: Path, reason: str, terminal: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
             stream.flush()
+    # An ordinary exit runs handlers, and threads of libraries may print to a terminal there.
     os._exit(1)

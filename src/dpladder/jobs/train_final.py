@@ -23,6 +23,10 @@ def release_of(task: Task[TrainFinal]) -> Release:
     """The final model's weights, at r* and the budget that the plan left it.
 
     Guarantee: that of the training. r* and the candidate follow from releases alone.
+
+    Where no trial found an r, it is the prior's. What is left of the total was reserved for this
+    job as `weights`. Its query names the choice that r stands for, so another choice is another
+    query.
     """
     fit = read_json(task.input["fit"]) if task.input["fit"] else None
     candidate = chosen_candidate(task)
@@ -56,5 +60,10 @@ def release_of(task: Task[TrainFinal]) -> Release:
 
 
 def r_by_prior(space: Space, mu: float) -> float | None:
-    """Without trials for it: r by the prior, where the learner has an r at all."""
+    """Without trials for it: r by the prior, where the learner has an r at all.
+
+    Args:
+        space: of the learner that is trained.
+        mu: of the training; kappa's prior becomes an r by it.
+    """
     return None if space.learner.searches is None else place_by_prior(space, mu)[1]

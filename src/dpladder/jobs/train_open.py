@@ -29,6 +29,9 @@ def train_open(task: Task[TrainOpen]) -> None:
 
     Raises:
         Refused: `final.without_noise` does not ask for it, or the run is not research.
+
+    r is chosen on records held out of the training part, so the test stays unseen until the last
+    count. The model itself is thrown away: only its counts are written.
     """
     if not task.reads.without_noise:
         raise Refused("nothing is trained without noise unless final.without_noise asks for it.")

@@ -1,5 +1,8 @@
 """A student of the final model, for nothing: trained on records declared public, by the labels that
-the model gives them."""
+the model gives them.
+
+A student costs nothing: the labels that a release gives to public records are post-processing.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,11 @@ from dpladder.plan.rule_params import TrainStudent
 def train_student(task: Task[TrainStudent]) -> None:
     """Teach a student what the final head says of public records. Free: it reads a release and
     public records alone. It is counted on a public test alone, for a private one would have to
-    pay twice."""
+    pay twice.
+
+    Two files are written: the student's weights, and its counts, which are null without a public
+    test.
+    """
     task = of_chosen_candidate(task)
     teacher, _ = weights.load(Path(task.input["weights"]))
     unlabelled = seen_part(task, "unlabelled")

@@ -1,4 +1,8 @@
-"""The report: every figure and table, and the page that shows them, from released files alone."""
+"""The report: every figure and table, and the page that shows them, from released files alone.
+
+It runs after the statement, so it is the last to write. Its own record, sealed, says which files
+were made and of which statement (docs/design.md, line 21).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,10 @@ from dpladder.report.summary import Summary, read_summary
 def write_report(task: Task[WriteReport]) -> None:
     """Draw every figure and table, write the page, and seal digests of all that was made. A picture
     that cannot be drawn leaves its reason in its place, and the run goes on: what was released
-    must not seem to have failed."""
+    must not seem to have failed.
+
+    Pictures of an earlier config are removed: they would seem to be about this run.
+    """
     reads = task.reads
     statement = from_document(SealedStatement, read_json(task.input["statement"]))
     summaries = [read_summary(path) for path in task.input["summaries"]]
@@ -73,7 +80,8 @@ def _material(
     cells: Mapping[str, Mapping[str, str]],
     statement: SealedStatement,
 ) -> tuple[Any, ...]:
-    """What a picture's function is given."""
+    """What a picture's function is given, without the path: one summary, all of them, all with the
+    grid's cells, or the statement."""
     match picture.takes:
         case "one":
             return (summaries[0],)
@@ -85,12 +93,19 @@ def _material(
 
 
 def _draw(picture: Picture, material: tuple[Any, ...], path: Path | None) -> pd.DataFrame:
-    """Write a picture to its file. The table, of one that is."""
+    """Write a picture to its file. The table, of one that is.
+
+    Args:
+        picture: whose `draw` names a function of dpladder.report, as module:function.
+        material: its arguments.
+        path: of the file; None for a table that stands on the page alone.
+    """
     module, _, name = picture.draw.partition(":")
     function = getattr(import_module(f"dpladder.report.{module}"), name)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
     if path is not None and path.suffix == ".svg":
+        # A figure is its file; the page shows that, so no table comes back.
         function(*material, path)
         return pd.DataFrame()
     table: pd.DataFrame

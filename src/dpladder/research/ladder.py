@@ -45,9 +45,8 @@ class LadderSearcher:
 
     Attributes:
         rungs: for each rung the epsilon of a trial as a share of the total, and how many trials it
-            has.
-        None: what pays on public data of this strength (search/sweep_value.py), which may be no
-            trial at all.
+            has. None: what pays on public data of this strength (search/sweep_value.py), which may
+            be no trial at all.
         fit: how r at the final mu follows from the trials (search/fit.py).
         share: of a trial's mu^2, for its score.
     """
