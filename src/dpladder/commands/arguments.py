@@ -1,4 +1,8 @@
-"""What a command of `dpladder` takes, as a row of a table."""
+"""What a command of `dpladder` takes, as a row of a table.
+
+The table itself stands in cli.py, which imports a command's module only when it is called. So
+`dpladder --help` starts neither torch nor Snakemake.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,12 @@ SLURM, VERBOSE = "--slurm", "--verbose"
 
 @dataclass(frozen=True)
 class Argument:
-    """What `argparse` is told of one argument."""
+    """What `argparse` is told of one argument.
+
+    Attributes:
+        names: of an option all its names, with dashes; of a positional its one name.
+        options: keywords of `add_argument`, such as `type` and `help`.
+    """
 
     names: tuple[str, ...]
     options: Mapping[str, Any]
@@ -35,7 +44,13 @@ class Command:
 
 
 def command(help: str, function: str, *taken: Argument) -> Command:
-    """A row of the table."""
+    """A row of the table.
+
+    Args:
+        help: a line, which `argparse` shows.
+        function: `module:function`.
+        *taken: its arguments, positional ones in their order.
+    """
     return Command(help, function, taken)
 
 

@@ -1,4 +1,8 @@
-"""`dpladder audit`: the noise that is really drawn, and bounds on epsilon from below by attack."""
+"""`dpladder audit`: the noise that is really drawn, and bounds on epsilon from below by attack.
+
+An audit reads no private data: its records are made up. It draws with a key of its own purpose,
+derived from home's, so it shares no noise with a run.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,15 @@ from dpladder.privacy.ledger.home import open_home, subkey
 
 
 def audit(learner: str | None, canaries: bool, as_json: bool) -> bool:
-    """Print what an audit found; whether all is well.
+    """Print what an audit found.
 
     Args:
         learner: one alone; None attacks everything.
         canaries: whether one real training with canaries in it is attacked instead.
-        as_json: for programs.
+        as_json: for programs; else a table.
+
+    Returns:
+        Whether no check failed, which the exit code says too.
     """
     key = subkey(open_home(), "audit")
     if canaries:

@@ -11,7 +11,19 @@ from dpladder.privacy.ledger.home import open_home, subkey
 
 
 def cache(action: str, root: Path) -> bool:
-    """Print a line for each cache (`ls`), or what is wrong with any; whether nothing is."""
+    """List the feature caches of a root, or check that each is as it was sealed.
+
+    Args:
+        action: `ls` prints a line for each cache: path, size in MB, part, network. Anything else
+            verifies.
+        root: `paths.cache` of the config; by default it lies in the private folder.
+
+    Returns:
+        Whether nothing is wrong. What is wrong stands on stderr.
+
+    Raises:
+        BadInput: the root is no folder.
+    """
     if not root.is_dir():
         raise BadInput(f"{root}: no such folder; give the cache root, paths.cache of the config")
     if action == "ls":
@@ -23,6 +35,7 @@ def cache(action: str, root: Path) -> bool:
             )
             print(f"{one.path}  {one.size / 1e6:.1f} MB  {facts}")
         return True
+    # Caches are sealed under a key of home's, so another home's do not verify here.
     key = subkey(open_home(create=False), "cache")
     problems = [p for one in list_caches(root) if (p := verify_cache(one.path, key))]
     return report(problems, "every cache is as it was sealed")

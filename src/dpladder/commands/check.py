@@ -1,6 +1,11 @@
 """`dpladder check`: what a run would read, for the operator's eyes alone. It writes into the
 private folder alone, what it saw in each file and what is asked for; its exit code tells
-nothing."""
+nothing.
+
+Nothing here is noised or charged. Counts go to the operator's terminal alone, and nobody else may
+see what is printed (docs/design.md, line 1). Whether a source can be opened at all stops a run as
+well, so that much an exit code may tell.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +57,15 @@ PUBLIC: tuple[Part, ...] = ("validation", "test", "sample", "unlabelled")
 
 @dataclass(frozen=True)
 class SourceAsked:
-    """A source as a run reads it: the private one, or one declared public, for a part or a further
-    test of this name."""
+    """A source as a run reads it.
+
+    Attributes:
+        dataset: the section; a further test's source stands in it as the public test.
+        part: None for the private source; else the part that a source declared public is for.
+        matching: how a further test's labels find the model's classes; None elsewhere.
+        name: of the part or the further test; empty for the private source.
+        spans: how documents are cut; None where records are whole.
+    """
 
     dataset: Dataset
     part: Part | None
@@ -63,7 +75,20 @@ class SourceAsked:
 
 
 def check(configs: Sequence[Path], contact_sheet: bool) -> None:
-    """Print what each source of a project holds, one after the other."""
+    """Print what each source of a project holds, one after the other.
+
+    What counts as nothing and why, which classes and columns there are, and what would stop a run.
+    The same survey as a run's own is made, with home's keys, so parts and copies are those of the
+    run.
+
+    Args:
+        configs: config files of the project.
+        contact_sheet: whether some images of each source are put on one picture in the private
+            folder.
+
+    Raises:
+        BadInput: a source cannot be opened as the config says, or a network cannot be had.
+    """
     project = open_resolved(configs)
     for features in (config.features for config in project.experiments.values()):
         if features.takes == "texts":
@@ -81,6 +106,7 @@ def check(configs: Sequence[Path], contact_sheet: bool) -> None:
     )
     for note in _release_notes(project):
         print(note)
+    # Sources come with the private one of an experiment first, so public ones are compared with it.
     private: dict[str, frozenset[bytes]] = {}  # contents by lineage
     for config, looked in _sources(project):
         cutting = None if looked.spans is None else cutter(looked.spans)
@@ -90,6 +116,8 @@ def check(configs: Sequence[Path], contact_sheet: bool) -> None:
             surveyed = survey(
                 looked.dataset, keys, looked.part, looked.matching, cutting, look.digests
             )
+        # A link that no reader may follow. The operator sees where it is; the error's message does
+        # not say.
         except Tangled as tangled:
             print(printable(tangled.where))
             raise
@@ -101,6 +129,7 @@ def check(configs: Sequence[Path], contact_sheet: bool) -> None:
         counted = census.check_every_record(surveyed, largest, look.seen, expected)
         if looked.part in FEW:  # what they hold stops no run
             counted = replace(counted, stops=False)
+        # Contents are keyed digests: equal records are equal here, whatever they are called.
         contents = frozenset(row.content for row in surveyed.rows if row.label >= 0)
         if protected:
             private[looked.dataset.lineage] = contents
@@ -133,7 +162,11 @@ def check(configs: Sequence[Path], contact_sheet: bool) -> None:
 def _other_data(
     dataset: Dataset, surveyed: Survey, contents: frozenset[bytes], keys: Keys
 ) -> Iterator[str]:
-    """Where this is not the data that its lineage and its version were."""
+    """Where this is not the data that its lineage and its version were.
+
+    Units are compared by keyed ids with those that home noted at the version's first COMMIT. A
+    shared lineage is found by contents and numbered users (docs/design.md, line 9).
+    """
     home = open_home()
     state = ledgers.load(Ledger(home, dataset.lineage))
     first = state.first_units.get(partition_version(dataset.version))
@@ -189,6 +222,7 @@ def _sources(project: Project) -> Iterator[tuple[Config, SourceAsked]]:
     """Each source once, with the first experiment that reads it."""
     seen: set[SourceAsked] = set()
     for config in project.experiments.values():
+        # The dataclass is frozen, so equal sources of several experiments are one.
         for looked in _print_further_sources(config):
             if looked not in seen:
                 seen.add(looked)
@@ -196,6 +230,8 @@ def _sources(project: Project) -> Iterator[tuple[Config, SourceAsked]]:
 
 
 def _print_further_sources(config: Config) -> Iterator[SourceAsked]:
+    """The sources of one experiment: the private one first, then those declared public. Nothing is
+    printed."""
     spans = config.spans
     yield SourceAsked(config.dataset, None, None, "", spans)
     for part in PUBLIC:
@@ -213,10 +249,13 @@ def _print_further_sources(config: Config) -> Iterator[SourceAsked]:
 
 
 def _folder(config: Config) -> Path:
+    """Where a check keeps what it saw, in the lineage's private folder."""
     return Path(config.paths.private) / config.dataset.lineage / "check"
 
 
 def _write_sheet(config: Config, surveyed: Survey, part: str) -> Path:
+    """Write some images of a source for the operator's eyes. The file is private, like the
+    images."""
     if surveyed.source.kind in ("features", "texts"):
         raise BadInput(
             f"{surveyed.source.name} holds {surveyed.source.kind}, not images: leave "

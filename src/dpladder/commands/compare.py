@@ -1,5 +1,9 @@
 """`dpladder compare`: the final models of several results folders in one table, from public files
-alone."""
+alone.
+
+Anybody who has the folders can run it, for no key is needed. So it checks digests that the runs
+wrote, and no seal: `dpladder verify` does that.
+"""
 
 from __future__ import annotations
 
@@ -60,13 +64,26 @@ def compare(results: Sequence[Path], output: Path | None) -> None:
 
 def table_of(folders: Sequence[Path]) -> pd.DataFrame:
     """One row for each final model of each folder, in the order of the folders. What a run alone
-    has, like its r, is left out."""
+    has, like its r, is left out.
+
+    Args:
+        folders: results folders of finished runs.
+
+    Returns:
+        A column for each fact that some folder has; a row that lacks it is NaN there. `results`
+        names the folder, `mu` and `total_epsilon` the price, and `unit` who is protected.
+
+    Raises:
+        BadInput: a folder holds no finished run, or a summary is not of its statement's run.
+    """
     import pandas as pd
 
     return pd.concat([row for folder in folders for row in _rows(folder)], ignore_index=True)
 
 
 def _rows(folder: Path) -> Iterator[pd.DataFrame]:
+    """The rows of one folder, summary by summary. What is read are files that people may have
+    edited, so every wrong form is one message."""
     stated = read_statement(folder)
     summaries = sorted(folder.glob("*/summary.json"))
     if not summaries:
@@ -84,6 +101,8 @@ def _rows(folder: Path) -> Iterator[pd.DataFrame]:
 
 
 def _rows_of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows of one experiment. Besides its own table they say whose data it is and who is
+    protected, for an epsilon says nothing without these."""
     from dpladder.report.summary import read_summary
     from dpladder.report.tables import summary_table
 
@@ -126,6 +145,8 @@ def _is_vouched_for(folder: Path, path: Path, stated: Mapping[str, Any]) -> bool
 
 
 def _notes(table: pd.DataFrame) -> Iterator[str]:
+    """What forbids reading one row's epsilon against another's: other deltas, relations or units,
+    research, or a lineage that several folders spent on."""
     for name in (*ALIKE, "unit"):
         if table[name].nunique() > 1:
             values = ", ".join(map(str, table[name].unique()))
