@@ -1,4 +1,8 @@
-"""A run in one line: jobs done and seconds left. Snakemake's own words go to a file."""
+"""A run in one line: jobs done and seconds left. Snakemake's own words go to a file.
+
+A run may take days, and a terminal may close. So Snakemake writes to a file of its own, and this
+process only reads along. Nothing of what Snakemake says is private (docs/design.md, line 1).
+"""
 
 from __future__ import annotations
 
@@ -50,18 +54,27 @@ ALIKE = {
 
 def follows(arguments: Sequence[str]) -> bool:
     """Whether a run can be told in one line: with other options Snakemake may have something else
-    to say."""
+    to say.
+
+    Args:
+        arguments: of `dpladder run`, configs and Snakemake's options.
+
+    Returns:
+        False where an option is there that ALIKE does not list, such as a report or a dry run.
+    """
     options = {word.partition("=")[0] for word in arguments if word.startswith("-")}
     return {re.sub(r"^(-[cj])\d+$", r"\1", option) for option in options} <= ALIKE
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands.
+    """Where a run stands, as far as Snakemake's lines tell.
 
-    Args:
-        began: When the first job began, in seconds of a monotonic clock; None before.
-        running: The rule that began last.
+    Attributes:
+        done: jobs that ended.
+        total: jobs of the run; 0 before the first one ended.
+        running: the rule that began last.
+        began: when the first job began, in seconds of a monotonic clock; None before.
     """
 
     done: int = 0
@@ -70,7 +83,12 @@ class Progress:
     began: float | None = None
 
     def after(self, line: str, now: float) -> Progress:
-        """The same once Snakemake has said one more line."""
+        """The same once Snakemake has said one more line.
+
+        Args:
+            line: without its newline; most lines change nothing.
+            now: in seconds of the same clock as `began`.
+        """
         if match := STEPS.match(line):
             return replace(self, done=int(match[1]), total=int(match[2]))
         if match := BEGUN.match(line):
@@ -79,7 +97,11 @@ class Progress:
 
     def line(self, now: float) -> str:
         """What a person reads. Jobs differ, so the time that is left is a guess from those that are
-        done."""
+        done.
+
+        Returns:
+            Empty before the first job begins and after the last one ends.
+        """
         if self.began is None or self.done == self.total > 0:
             return ""
         if not self.done:
@@ -93,6 +115,7 @@ class Progress:
 
 def format_duration(seconds: float) -> str:
     """Seconds as a person says them: `45 s`, `12 min`, `1.5 h`."""
+    # Each unit goes on a little beyond its end: "89 s" says more than "1 min".
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
@@ -100,8 +123,12 @@ def format_duration(seconds: float) -> str:
 
 @dataclass
 class Screen:
-    """One line of a terminal, which whatever else is said writes over; in a file, a line for each
-    change."""
+    """One line of a terminal, which whatever else is said writes over.
+
+    Attributes:
+        out: a terminal, or a file, which gets a line for each change instead.
+        current_line: what stands there now; empty where nothing was shown.
+    """
 
     out: TextIO
     current_line: str = field(default="", init=False)
@@ -127,7 +154,16 @@ class Screen:
 
 def follow(command: Sequence[str], folder: Path) -> int:
     """Run Snakemake in a folder to its end; its exit code. A file holds what it says, so that it
-    goes on where this process is killed."""
+    goes on where this process is killed.
+
+    Args:
+        command: Snakemake's, with its options.
+        folder: of the project. What Snakemake says lies in its logs/snakemake.txt.
+
+    Returns:
+        Snakemake's exit code; 128 and the signal's number where a signal ended it. 0 is a finished
+        run.
+    """
     file = folder / WORDS
     file.parent.mkdir(exist_ok=True)
     file.unlink(missing_ok=True)  # another run in this folder may write to it
@@ -142,6 +178,8 @@ def follow(command: Sequence[str], folder: Path) -> int:
             cwd=folder,
             stdout=words,
             stderr=words,
+            # What dpladder itself says at the parse goes to the terminal by this descriptor, past
+            # the file.
             pass_fds=[ours],
             env=os.environ | {SAY: str(ours)},
         )
@@ -152,6 +190,7 @@ def follow(command: Sequence[str], folder: Path) -> int:
                 ended = _wait(run)
             except KeyboardInterrupt:  # reaches Snakemake by itself, which ends its jobs in order
                 interrupted = True
+            # The last piece may be half a line; it waits for its other half.
             *lines, unread = (unread + said.read()).split("\n")
             for line in lines:
                 progress = progress.after(line, time.monotonic())
@@ -162,6 +201,8 @@ def follow(command: Sequence[str], folder: Path) -> int:
         all_said = said.read()
     screen.clear()
     if ended:
+        # Once a job has begun, jobs tell their own reasons; Snakemake's would only say that one
+        # failed.
         refusal = "" if progress.began else _refusal(all_said)
         reason = _full(all_said, folder) or refusal or _advice_after_kill(all_said)
         if interrupted or reason:

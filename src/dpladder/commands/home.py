@@ -1,4 +1,8 @@
-"""`dpladder home`: an encrypted copy of it, made and read back."""
+"""`dpladder home`: an encrypted copy of it, made and read back.
+
+Home holds the ledger, the keys and all released bytes. Without it nobody can spend on a lineage
+safely, restore a release or verify a seal, so it is what to back up.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,14 @@ from dpladder.privacy.statement.check import anchors_in
 
 
 def init(group: str) -> None:
-    """Make a home of a group's, and print how its members use it."""
+    """Make a home of a group's, and print how its members use it.
+
+    Args:
+        group: a group of the operating system, whose members share the ledger and its keys.
+
+    Raises:
+        BadInput: there is no such group, the user is not of it, or home is another user's.
+    """
     home = team.init(group)
     print(
         f"{home.path} is a home of group {group}: each member sets DPLADDER_HOME to it. "
@@ -27,6 +38,12 @@ def back_up(file: Path, passphrase_file: Path | None) -> None:
     Args:
         file: a new file.
         passphrase_file: whose first line is the passphrase; None asks for it twice.
+
+    The file may be published as little as home: it holds the keys, behind the passphrase alone.
+
+    Raises:
+        BadInput: the file is there, there is no home, or the passphrase is too short or typed
+            otherwise.
     """
     home = open_home(create=False)
     count = backup.backup(home, file, _passphrase(passphrase_file, again=True))
@@ -43,6 +60,10 @@ def restore(file: Path, passphrase_file: Path | None, results: Sequence[Path]) -
         file: what `back_up` wrote.
         passphrase_file: whose first line is the passphrase; None asks for it.
         results: results folders whose records the copy must hold.
+
+    Raises:
+        BadInput: the passphrase is wrong, or the copy is damaged.
+        Refused: home is not empty, or results saw more of its ledgers than the copy holds.
     """
     anchors = [anchor for folder in results for anchor in anchors_in(folder)]
     place = open_home(create=False).path

@@ -1,4 +1,8 @@
-"""`dpladder ledger` and `dpladder verify`: what was spent, and whether it is as it was written."""
+"""`dpladder ledger` and `dpladder verify`: what was spent, and whether it is as it was written.
+
+These commands read home and change nothing. Entries tell of mechanisms and prices, never of
+records.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +25,25 @@ NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no le
 
 
 def show(as_json: bool, by: str | None) -> None:
-    """Print every lineage: its entries, or what each user asked for."""
+    """Print every lineage: its entries, or what each user asked for.
+
+    Args:
+        as_json: for programs: `documents` as it is.
+        by: `user` prints what each member of a group asked for; None prints entries.
+    """
     lineages = documents()
     print(json.dumps(lineages, indent=2) if as_json else table(lineages, by == "user"))
 
 
 def documents() -> dict[str, dict[str, Any]]:
-    """Every lineage of this home, with what each of its entries costs."""
+    """Every lineage of this home, with what each of its entries costs.
+
+    `epsilon` of a lineage composes all that is spent or reserved. That of an entry or a user is
+    what it would cost alone, so these do not add up to the lineage's.
+
+    Returns:
+        By lineage, plain JSON values. A lineage that was never opened is left out.
+    """
     home = open_home(create=False)
     lineages = {
         name: _lineage_as_json(ledgers.load(Ledger(home, name))) for name in ledgers.lineages(home)
@@ -62,7 +78,8 @@ def _lineage_as_json(state: State) -> dict[str, Any] | None:
 
 
 def table(lineages: Mapping[str, Mapping[str, Any]], by_user: bool) -> str:
-    """The same as text: a line for each entry, or for each user."""
+    """The same as text: a line for each lineage, and below it a line for each entry, or for each
+    user. Every epsilon is rounded up."""
     if not lineages:
         return f"{NO_LEDGER} {open_home(create=False).path}"
     return "\n".join(line for name in lineages for line in _lines(name, lineages[name], by_user))
@@ -90,7 +107,20 @@ def _lines(name: str, lineage: Mapping[str, Any], by_user: bool) -> Iterator[str
 
 
 def verify(results: Sequence[Path]) -> bool:
-    """Print what is wrong with the ledgers of this home; whether nothing is."""
+    """Print what is wrong with the ledgers of this home.
+
+    Each entry's chain and seal are checked. Results of runs say how far a ledger had come, which
+    shows one that was put back in time.
+
+    Args:
+        results: results folders of finished runs; none checks the ledgers by themselves.
+
+    Returns:
+        Whether nothing is wrong.
+
+    Raises:
+        BadInput: a folder holds no statement.
+    """
     home = open_home(create=False)
     anchors = [anchor for folder in results for anchor in _anchors(folder)]
     names = dict.fromkeys([*ledgers.lineages(home), *(anchor.lineage for anchor in anchors)])
@@ -104,6 +134,7 @@ def verify(results: Sequence[Path]) -> bool:
 
 
 def _anchors(results: Path) -> list[Anchor]:
+    """Where the ledgers stood by these results. A folder that says nothing of that is refused."""
     anchors = anchors_in(results)
     if not anchors:
         read_statement(results)  # which says what is missing
@@ -111,7 +142,20 @@ def _anchors(results: Path) -> list[Anchor]:
 
 
 def verify_statement(results: Path) -> bool:
-    """Print what a finished run's statement gets wrong; whether it is right."""
+    """Print what a finished run's statement gets wrong.
+
+    With a ledger of one of its lineages in home, the seal and the ledger are checked too. Elsewhere
+    the statement is compared with records and files alone (docs/design.md, line 21).
+
+    Args:
+        results: a results folder.
+
+    Returns:
+        Whether it is right.
+
+    Raises:
+        BadInput: the folder holds no statement, or one that cannot be read.
+    """
     statement = read_statement(results)
     home = open_home(create=False)
     known, anchors = set(ledgers.lineages(home)), anchors_in(results)

@@ -1,5 +1,9 @@
 """`dpladder mlflow`: final models as runs of an MLflow experiment, from public files alone and each
-with its statement."""
+with its statement.
+
+The network may be reached here, where MLflow's settings say so. Only files that the run published
+are sent.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,17 @@ MEASURED = (
 
 
 def log(results: Sequence[Path], experiment: str) -> None:
-    """One run for each final model, to where MLflow's own settings say."""
+    """One run for each final model, to where MLflow's own settings say.
+
+    Every statement is checked before the first run is logged, so a bad folder logs nothing at all.
+
+    Args:
+        results: results folders of finished runs.
+        experiment: of MLflow's; it is made where it is not there.
+
+    Raises:
+        BadInput: MLflow is not installed, or refuses; or a folder holds no finished run.
+    """
     require_package("mlflow", "mlflow", "dpladder mlflow")
     statements = {folder: checked_statement(folder, "Nothing was logged.") for folder in results}
     import mlflow
@@ -58,9 +72,12 @@ def log(results: Sequence[Path], experiment: str) -> None:
 
 
 def _log_run(row: dict[str, Any], statement: dict[str, Any]) -> None:
+    """Figures become MLflow's metrics, all else its parameters. Two tags name the statement and the
+    mode."""
     import mlflow
     import pandas as pd
 
+    # MLflow takes no empty value: NaN stands where a row lacks what another one has.
     known = {name: value for name, value in row.items() if not pd.isna(value)}
     mlflow.log_metrics({name: float(known[name]) for name in MEASURED if name in known})
     mlflow.log_params({name: value for name, value in known.items() if name not in MEASURED})

@@ -1,4 +1,8 @@
-"""`dpladder plan`: what a config would spend, before anything is read."""
+"""`dpladder plan`: what a config would spend, before anything is read.
+
+Config and ledgers are all that is read (docs/design.md, line 8), so it may be run anywhere that
+home is. Nothing is reserved and nothing written.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,20 @@ from dpladder.plan.table import plan_document, plan_table
 
 
 def plan(configs: Sequence[Path], as_json: bool) -> bool:
-    """Print the price, and say whether a run may start."""
+    """Print the price, and whether a run may start.
+
+    Args:
+        configs: config files of the project.
+        as_json: for programs: a `PlanDocument`, or `feasible` and `problems` where it is refused
+            early.
+
+    Returns:
+        Whether a run may start. A total that would be exceeded is printed all the same, as a
+        problem.
+
+    Raises:
+        Refused: a total leaves nothing for a model, or what is new has no room in a lifetime.
+    """
     try:
         project = open_resolved(configs)
         states = states_here(project)
@@ -27,6 +44,8 @@ def plan(configs: Sequence[Path], as_json: bool) -> bool:
             refuse_new_charges(planned, states, project)
     except Refused as refused:
         if as_json:
+            # A script that reads stdout gets a document in every case; the message goes to stderr
+            # as well.
             print(json.dumps({"feasible": False, "problems": [str(refused)]}, indent=2))
         raise
     print(json.dumps(asdict(document), indent=2) if as_json else plan_table(document))

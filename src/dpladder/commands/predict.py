@@ -1,4 +1,8 @@
-"""`dpladder predict`: a table of classes and probabilities for images or features."""
+"""`dpladder predict`: a table of classes and probabilities for images or features.
+
+All of it is post-processing of a release, so it costs nothing. Inputs are the user's own: they are
+neither kept nor sent anywhere.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +45,9 @@ def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Pa
 
     Raises:
         BadInput: the folder holds no model or several, or the output has another suffix.
+
+    Columns are the input, the record or user, its class, and `p(class)` for each class. A record
+    that cannot be read keeps its row, and `problem` says why.
     """
     check_output(output, TABLES)
     if output is not None and output.suffix == ".parquet":
@@ -62,7 +69,20 @@ def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Pa
 def generate(
     path: Path, prompt: str, tokens: int, samples: int, temperature: float, seed: int
 ) -> None:
-    """Print texts that a language model writes after a prompt, and that they are free."""
+    """Print texts that a language model writes after a prompt, and that they are free.
+
+    Args:
+        path: weights of a language model, or a folder with one final model.
+        prompt: that each text begins with, of one token at least.
+        tokens: that are written after it, at most.
+        samples: number of texts.
+        temperature: 0 always takes the likeliest token; above it, tokens are drawn.
+        seed: of these draws, which are no noise of privacy.
+
+    Raises:
+        BadInput: a number is below its least, the prompt holds no token, or the model writes no
+            texts.
+    """
     from dpladder.use import generate as writer
 
     for name, value, least in (
@@ -78,7 +98,14 @@ def generate(
 
 
 def export_model(path: Path, folder: Path, to: Form, network: Path | None) -> None:
-    """Write a model as a folder that needs no dpladder."""
+    """Write a model as a folder that needs no dpladder.
+
+    Args:
+        path: weights, or a folder with one final model.
+        folder: a new one.
+        to: the form that it is written in.
+        network: the public network's checkpoint, where the model rests on one of the user's own.
+    """
     from dpladder.use.export import export
 
     export(load(model_file(path), network), folder, to)
@@ -87,7 +114,15 @@ def export_model(path: Path, folder: Path, to: Form, network: Path | None) -> No
 
 
 def model_file(path: Path) -> Path:
-    """The file itself, or the only final model in a folder of results."""
+    """The file itself, or the only final model in a folder of results.
+
+    Args:
+        path: a file is taken as it is. A folder must hold one model only: to guess would be to
+            predict with another privacy.
+
+    Raises:
+        BadInput: the folder holds no model or several, whose paths the message lists.
+    """
     if not path.is_dir():
         return path
     files = sorted(
@@ -100,6 +135,8 @@ def model_file(path: Path) -> Path:
 
 
 def _table(model: Model, path: Path) -> pd.DataFrame:
+    """One input's rows. Whatever the user's files put into a cell is made harmless (`cell`), for
+    tables are opened in spreadsheets."""
     import pandas as pd
 
     source, predictions = model.predict_file(path)

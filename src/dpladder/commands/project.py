@@ -1,4 +1,8 @@
-"""Projects: folders of their own, outside a clone, that share an installation and one home."""
+"""Projects: folders of their own, outside a clone, that share an installation and one home.
+
+The paths of a config are relative to its folder, and so are results/, logs/ and .snakemake. A run
+therefore changes into that folder first.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +45,20 @@ NEW = {"config.yaml.jinja": CONFIG, "gitignore.jinja": ".gitignore", "README.md.
 
 
 def init(folder: Path) -> None:
-    """Make a project that needs nothing but its own data and public figures."""
+    """Make a project that needs nothing but its own data and public figures.
+
+    Args:
+        folder: a new or empty one, whose name becomes the project's and the lineage's.
+
+    Raises:
+        BadInput: something is there already.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} is there already. Name a new folder.")
     name = folder.absolute().name
     lineage = lineage_of(name)
     folder.mkdir(parents=True, exist_ok=True)
+    # Private from the start: the operator is about to put records into it.
     (folder / "data").mkdir(mode=0o700)
     facts = {
         "name": name,
@@ -64,7 +76,11 @@ def init(folder: Path) -> None:
 
 def lineage_of(name: str) -> str:
     """A lineage for the data in a folder: its name, letters without their accents; `my-data` where
-    letters would be lost."""
+    letters would be lost.
+
+    A lineage's name is for life. A name with letters lost could be that of another project's
+    lineage.
+    """
     letters = "".join(
         one
         for one in unicodedata.normalize("NFKD", name.casefold())
@@ -84,7 +100,19 @@ def enter_project_folder(paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def project_of(paths: Sequence[Path]) -> tuple[Path, list[Path]]:
-    """The working directory of a project, and its config files."""
+    """The working directory of a project, and its config files.
+
+    Args:
+        paths: config files, or folders that hold a config.yaml; none: config.yaml here, else the
+            demo's.
+
+    Returns:
+        The folder of the first config, and all configs by absolute paths. For the clone's own
+        configs it is the folder that the command was started in.
+
+    Raises:
+        BadInput: a path does not exist.
+    """
     default = Path(CONFIG)
     configs = [
         _config(path).absolute() for path in paths or [default if default.is_file() else DEMO]
@@ -104,7 +132,17 @@ def _config(path: Path) -> Path:
 
 def run(arguments: Sequence[str]) -> int:
     """Run Snakemake, told in one line; or let it take over this process, where it has more to
-    say."""
+    say.
+
+    Args:
+        arguments: configs first, then Snakemake's options (`RUN_HELP`).
+
+    Returns:
+        Snakemake's exit code. Where Snakemake takes over, this function does not return.
+
+    Raises:
+        BadInput: a config does not exist, or SLURM is asked for and is not there.
+    """
     if {"-h", "--help"} & set(arguments):
         print(RUN_HELP)
         return 0
@@ -119,7 +157,17 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
-    """Where Snakemake is to run, and how it is called."""
+    """Where Snakemake is to run, and how it is called.
+
+    Args:
+        arguments: of `dpladder run`, without `--verbose`.
+
+    Returns:
+        The folder to run in, and the command as a list, which no shell ever sees.
+
+    Raises:
+        BadInput: a config does not exist, or the installation lacks its Snakefile.
+    """
     snakefile = ROOT / "Snakefile"
     if not snakefile.is_file():
         raise BadInput(

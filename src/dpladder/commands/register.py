@@ -1,5 +1,8 @@
 """`dpladder register`: what a privacy officer files beside the statement, from the statement
-alone."""
+alone.
+
+Nothing is looked up and nobody is contacted: files are written for people to complete and to send.
+"""
 
 from __future__ import annotations
 
@@ -65,6 +68,7 @@ def register(results: Path, folder: Path) -> None:
 
 
 def _load_told(statement: SealedStatement) -> Deployment:
+    """What the config's `deployment` said when the run was made, which the statement has sealed."""
     if statement.mode == "research":
         raise BadInput(
             "these results are of mode: research, which is no release: there is nothing to "
@@ -83,6 +87,7 @@ def _load_told(statement: SealedStatement) -> Deployment:
 def _lineage(statement: SealedStatement) -> str:
     """The one that the models are of."""
     trained = [name for name, dataset in statement.datasets.items() if _trains(dataset)]
+    # An entry's epsilon is of one lineage; two would each need an entry of their own.
     if len(trained) != 1:
         raise BadInput(
             f"these results are models of {len(trained)} lineages, {', '.join(trained)}, and an "

@@ -1,5 +1,9 @@
 """`dpladder tune`: a public network trained on dataset.public_sample, for private trainings to rest
-on. It reads that sample alone, which the config declares public."""
+on. It reads that sample alone, which the config declares public.
+
+`dpladder run` never does this: which network a config names is a choice of the operator's, and part
+of the public map to features.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +65,7 @@ def tune(configs: Sequence[Path], file: Path, until: str | None, epochs: int) ->
         raise BadInput(f"--epochs {epochs}: it must be 1 or more.")
     config = _experiment_to_tune(configs)
     features = _choose_cut(config.features, until)
+    # Only the public source is opened, whatever else the config names.
     sample = survey(config.dataset, keys_of(open_home()), "sample")
     network = encoder(features, sample.source, cores())
     data = _read_labelled(sample, network, features)
@@ -101,6 +106,7 @@ def _experiment_to_tune(configs: Sequence[Path]) -> Config:
 
 
 def _choose_cut(features: Features, until: str | None) -> Features:
+    """The features cut at that layer, which the network is known to have."""
     cut = until or features.until
     if cut is None:
         raise BadInput(
@@ -128,12 +134,15 @@ def _read_labelled(sample: Survey, network: Encoder, features: Features) -> Data
         return load_content(sample.source.read(place), network)
 
     encoded = [*encode(network, features, load, batches, cores())]
+    # The last batch is padded to the one size, so rows beyond the records are cut off.
     activations = np.concatenate([encoded_batch for encoded_batch, _ in encoded])[: len(rows)]
     fine = np.concatenate([checks for _, checks in encoded])[: len(rows)] == Check.FINE
     return Data(activations[fine], labels[fine])
 
 
 def _write(file: Path, features: Features, network: PublicNetwork) -> None:
+    """Write the whole network, tuned tensors in place of its own, as a checkpoint for
+    `features.weights`."""
     from safetensors.torch import save
 
     state = model_of(features).state_dict()
