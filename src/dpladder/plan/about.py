@@ -1,5 +1,9 @@
 """What the config says of a model in words, for people who look at its results: public all of
-it."""
+it.
+
+Nothing here is priced, and no ledger is read. The report shows it beside each model, so it must
+name no path of the operator's and nothing that only the data says.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,16 @@ MOST_NAMES = 20  # of classes that are listed
 
 def about(project: Project, experiment: str = "") -> dict[str, dict[str, str]]:
     """What each experiment with models of its own is about. Of repeats only the first is told, and
-    of a grid the first cell, because a table compares the others."""
+    of a grid the first cell, because a table compares the others.
+
+    Args:
+        project: all experiments, resolved, so that a choice stands in the config as it was made.
+        experiment: unused; facts of a project are all called alike (`job_identity.OF_PROJECT`).
+
+    Returns:
+        By experiment, what is said of it in words, by what it is about. Experiments without models
+        of their own are left out.
+    """
     beside = {name for name in project.grid if name != BASE}
     firsts = {name: project.experiments[name] for name in project.repeats if name not in beside}
     return {
@@ -40,6 +53,7 @@ def _describe_experiment(config: Config) -> dict[str, str]:
 
 
 def _task(config: Config) -> str:
+    """What the model tells of a record. Of many classes MOST_NAMES are listed."""
     classes = config.dataset.classes
     if config.task == "language_model":
         return "writes texts"
@@ -79,7 +93,10 @@ def _network_at_size(features: Features) -> str:
 
 
 def depths_of(config: Config) -> str:
-    """Which depths of a network features are of, as far as it is known before they are made."""
+    """Which depths of a network features are of, as far as it is known before they are made.
+
+    Where a public sample's labels choose the depths, nobody knows them before they are tried.
+    """
     features = config.features
     layers = dict.fromkeys(in_words(one.features) for one in candidates_of(config))
     if tried_layers(config):
@@ -95,6 +112,8 @@ def _learner(config: Config) -> str:
 
 
 def _data(config: Config) -> str:
+    """Whose records are protected: a private file goes by its kind, for its name is the
+    operator's."""
     dataset = config.dataset
     kind = SOURCES[dataset.source.partition(":")[0]]
     source = kind.called if kind.is_private_file else dataset.source

@@ -9,7 +9,14 @@ from dpladder.privacy.statement.build import MODIFIED
 
 
 def commit() -> str | None:
-    """The clone's commit, and whether its files are still those."""
+    """The clone's commit, and whether its files are still those.
+
+    A statement names it, so that others can read the code that made a release.
+
+    Returns:
+        40 hexadecimal digits, with MODIFIED behind them where tracked files were edited. None where
+        this is no clone, or git cannot say.
+    """
     if not (SOURCE.parent / ".git").exists():
         return None
     answers = [_git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")]

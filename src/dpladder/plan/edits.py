@@ -1,5 +1,9 @@
 """What was edited since the last plan was carried out in this folder. A refusal names it, and an
-edit may not pay for it again unsaid."""
+edit may not pay for it again unsaid.
+
+results/plan.json is the memory of a folder: what the last run asked, by which keys. Where it is
+lost or edited by hand, an edit may pay again unsaid: this guards a purse, and no privacy.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,14 @@ COUNTS = "count_units"
 
 def keys_of(project: Project) -> dict[str, dict[str, Any]]:
     """All keys behind each experiment's results, where an edit may cost: sources are not among
-    them. Research costs nothing."""
+    them. Research costs nothing.
+
+    The keys of an experiment's last rule are those of everything behind it. The first total speaks
+    for the others, which differ in their target alone.
+
+    Returns:
+        Plain values by experiment and key; empty in research.
+    """
     if project.main.mode == "research":
         return {}
     return {
@@ -43,7 +54,14 @@ def keys_of(project: Project) -> dict[str, dict[str, Any]]:
 @contextlib.contextmanager
 def name_edits_in_refusals(project: Project) -> Iterator[None]:
     """A refusal inside ends with the edits, where there are any and the plan before them is still
-    there."""
+    there.
+
+    Args:
+        project: as it is configured now.
+
+    Raises:
+        Refused: what was refused inside, with each edited key, its old value and its new one.
+    """
     before = _previous_plan().get("keys", {})
     try:
         yield
@@ -71,6 +89,9 @@ def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str
         project: as it is configured now.
         plan: of it.
         states: what the ledgers hold, by lineage.
+
+    Raises:
+        Refused: an edit would pay again, and `respend` does not accept that price.
     """
     if project.main.mode == "research":
         return
@@ -91,6 +112,7 @@ def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str
             and state.answer(plan.items[job].question) is None
         ]
         paid = [item for item in new if (name, item.job.rule, item.job.wildcards) in before]
+        # The final job of another total has another target, so no finished job is its own.
         if _replaces_total(project.experiments[name], name, new, before):
             if not isinstance(respend, Consent):
                 raise _replaced_total_error(project.experiments[name], name, before)
@@ -103,6 +125,7 @@ def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str
             )
     for lineage, terms in plan.terms.items():
         if items := [*again[lineage].values()]:
+            # Several experiments may pay on one lineage; the most careful of them decides.
             allowed = min(consents[lineage], default=0.0)
             _refuse_paying_again(terms, states.get(lineage, State()), items, allowed)
 
@@ -133,6 +156,7 @@ def _finished_jobs(states: Mapping[str, State]) -> Finished:
 
 
 def _pairs(job: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Wildcards in one order, as jobs have them."""
     return tuple(sorted(job["wildcards"].items()))
 
 
@@ -157,6 +181,7 @@ def _replaces_total(config: Config, name: str, new: Sequence[Item], before: Fini
 
 
 def _replaced_total_error(config: Config, name: str, before: Finished) -> Refused:
+    """What to answer: both totals, the new one alone, or the old one."""
     finished = _totals_of(name, before)
     wanted = {rule_specs.target_name(total) for total in config.totals}
     both, there, other = (
@@ -213,6 +238,7 @@ def _previous_plan() -> Mapping[str, Any]:
 
 
 def _edits(before: Mapping[str, Any], now: Mapping[str, Any], within: str = "") -> Iterator[str]:
+    """Each key that differs, with what it was and is. Nested keys are named in full."""
     for key in sorted(before.keys() | now.keys()):
         old, new = before.get(key, ABSENT), now.get(key, ABSENT)
         if isinstance(old, dict) and isinstance(new, dict):

@@ -4,6 +4,9 @@ A mechanism is a rule, a learner, a search or what guides a descent, by its name
 when what it computes, draws or charges changes in meaning, and only then: tests/golden decides
 that. What was released under an earlier version is kept, restored and built upon. So code may be
 renamed, moved and made faster without anybody paying twice.
+
+A version is a promise about meaning, not about bytes of code. A mechanism that is not named in
+VERSIONS has version 1, so that a new mechanism changes no job that does not use it.
 """
 
 from __future__ import annotations
@@ -32,11 +35,24 @@ GUIDE = "public_gradient"
 
 
 def mechanism_names(rule: str, *further: str | None) -> tuple[str, ...]:
-    """The mechanisms of one rule's job: its learner, its search, what guides it."""
+    """The mechanisms of one rule's job: its learner, its search, what guides it.
+
+    Args:
+        rule: whose job it is.
+        *further: learners, a search and a guide; None for what the job does not have.
+    """
     return tuple(name for name in (rule, *further) if name)
 
 
 def raised_versions(names: Iterable[str], among: Versions | None = None) -> dict[str, int]:
-    """Of these mechanisms, those that are beyond their first version."""
+    """Of these mechanisms, those that are beyond their first version.
+
+    Args:
+        names: of mechanisms, in any order; doubles count once.
+        among: versions to look them up in; None takes this dpladder's.
+
+    Returns:
+        By name, in alphabetical order, for its digest is part of a job's identity.
+    """
     known = VERSIONS if among is None else among
     return {name: known[name] for name in sorted(set(names)) if known.get(name, 1) > 1}
