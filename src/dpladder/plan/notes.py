@@ -1,5 +1,9 @@
 """What a plan cannot hope for, said before it is paid: scores that noise alone decides, and a test
-that tells nothing."""
+that tells nothing.
+
+Notes refuse nothing. They follow from config and price alone, for whoever reads a plan may have
+spent nothing yet and must learn nothing of the data.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,16 @@ Said = TypeVar("Said")
 
 def notes(project: Project) -> tuple[str, ...]:
     """What the plan says beside its prices: choices that it made, and what may surprise, line by
-    line."""
+    line.
+
+    What is the same for several experiments, such as repeats, is said once.
+
+    Args:
+        project: all experiments, resolved.
+
+    Returns:
+        Lines of text. Each begins with the names that it is about.
+    """
     own_notes = (
         (name, words)
         for name, config in project.experiments.items()
@@ -60,7 +73,14 @@ def notes(project: Project) -> tuple[str, ...]:
 
 
 def experiments_by_text(lines: Iterable[tuple[str, Said]]) -> list[tuple[list[str], Said]]:
-    """What is said of experiments, once for all of which it is the same, such as repeats."""
+    """What is said of experiments, once for all of which it is the same, such as repeats.
+
+    Args:
+        lines: an experiment's name, and what is said of it; the latter need not be hashable.
+
+    Returns:
+        Names that share what is said, and that; in the order in which each was first said.
+    """
     by_text: list[tuple[list[str], Said]] = []
     for name, text in lines:
         names = next((names for names, other in by_text if other == text), None)
@@ -72,7 +92,11 @@ def experiments_by_text(lines: Iterable[tuple[str, Said]]) -> list[tuple[list[st
 
 
 def names_text(names: Sequence[str]) -> str:
-    """Experiments in a line of their own: of many the first two and the last."""
+    """Experiments in a line of their own: of many the first two and the last.
+
+    Args:
+        names: one at least; up to three are all named.
+    """
     return ", ".join(names if len(names) < 4 else (*names[:2], "...", names[-1]))
 
 
@@ -101,12 +125,14 @@ def _note_unused_parts(project: Project) -> Iterator[str]:
 
 
 def _note_other_packages(config: Config) -> Iterator[str]:
+    """What rests on another author's word (plan/mechanisms.py): one line for each such method."""
     for name in (*rule_specs.learner_names(config), config.hpo.name):
         if other := BROUGHT.get(name):
             yield f"{name} is of {other.package}, not dpladder's: {WORD}"
 
 
 def _note_without_noise(config: Config) -> Iterator[str]:
+    """A reader must not take that model for a release."""
     if config.final.without_noise:
         yield (
             "final.without_noise trains once more WITHOUT NOISE, at epsilon = infinity: that "
@@ -158,6 +184,7 @@ def _head(config: Config) -> Iterator[str]:
 
 
 def _note_student(config: Config) -> Iterator[str]:
+    """What is released for nothing beside the final model."""
     if config.dataset.public_unlabelled is None or config.tested is not None:
         return
     unless_public = "" if config.exact_test else "; only a public test shows how good it is"
@@ -185,6 +212,7 @@ def _guide_pull_text(config: Config) -> str:
 
 
 def _totals(config: Config) -> Iterator[str]:
+    """A total above privacy.epsilon that was asked for by name."""
     most = max(config.promised_epsilon(target) for target in config.totals)
     if most > config.privacy.epsilon:
         yield (
@@ -233,6 +261,7 @@ def _scores(config: Config) -> Iterator[str]:
 
 
 def _note_exact_test(config: Config) -> Iterator[str]:
+    """Why research's test figures look better than a release's would."""
     if config.mode == "research":
         yield (
             "research counts its tests exactly, for the data is declared public: a release would "
@@ -255,6 +284,8 @@ def _test(config: Config) -> Iterator[str]:
 
 
 def _noise_of_a_count(config: Config, epsilon: float) -> float:
+    """Standard deviation of a noised count of records, at this epsilon and the lineage's delta. A
+    unit moves it by its cap; a replaced one moves two counts, sqrt(2) as far."""
     moved = config.dataset.unit.cap * (2**0.5 if config.privacy.relation == "replace_one" else 1.0)
     return gdp.sigma(gdp.mu_from_epsilon(epsilon, config.privacy.delta), 1) * moved
 
@@ -285,6 +316,8 @@ def _rarest(config: Config) -> Iterator[str]:
 
 
 def _rarest_share(config: Config, count: int) -> float:
+    """Declared share of the rarest of `count` classes: `dataset.rare`, or an equal part of what the
+    majority leaves. Without either all count as equally large."""
     dataset = config.dataset
     if dataset.rare is not None or dataset.majority is None:
         return dataset.rare or 1.0 / count

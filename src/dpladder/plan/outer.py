@@ -1,5 +1,9 @@
 """dpladder as a module of another workflow: its rules may have other names there, and its handlers
-are not run by themselves."""
+are not run by themselves.
+
+Rules of a module are jobs of the outer workflow, so there a job learns from the environment that it
+is one (`VARIABLE`). Private files and results still lie where the ledger knows them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,14 @@ PLACE = "results/privacy.json"
 
 
 def enter_module(workflow: Any) -> bool:
-    """Whether this parse is that of a module; its jobs are told so."""
+    """Whether this parse is that of a module; its jobs are told so.
+
+    Args:
+        workflow: Snakemake's own object. It keeps the module's name from one parse to the next.
+
+    Raises:
+        BadInput: the module has a prefix, or a second dpladder would write to the same results.
+    """
     modifier = workflow.modifier
     if modifier.is_main_snakefile():
         os.environ.pop(VARIABLE, None)
@@ -44,7 +55,15 @@ def enter_module(workflow: Any) -> bool:
 
 def config_of(values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Any:
     """The config that the outer workflow gives. What `overrides`, Snakemake's --config, say there
-    is text where they stand inside braces; what files say is typed, and quoted words stay words."""
+    is text where they stand inside braces; what files say is typed, and quoted words stay words.
+
+    Args:
+        values: the module's config, as Snakemake merged it.
+        overrides: what the command line said, which arrives as text alone.
+
+    Raises:
+        BadInput: the module was given no config.
+    """
     if not values:
         raise BadInput(
             "this module has no config. Give it one: `module dpladder:` with `snakefile:` and "
@@ -68,6 +87,8 @@ def _texts(values: Any, at: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _parse_typed(values: Any, at: KeyPath, said: Collection[tuple[KeyPath, str]]) -> Any:
+    """The config with each text parsed that the command line gave: the place and the text must both
+    match."""
     if isinstance(values, Mapping):
         return {key: _parse_typed(value, (*at, str(key)), said) for key, value in values.items()}
     if isinstance(values, list):
@@ -76,13 +97,19 @@ def _parse_typed(values: Any, at: KeyPath, said: Collection[tuple[KeyPath, str]]
 
 
 def inner_rule_name(rule: str) -> str:
-    """What a rule of the outer workflow is called here."""
+    """What a rule of the outer workflow is called here.
+
+    Outside a module it is the same name.
+    """
     before, _, after = os.environ.get(VARIABLE, "* *").split(" ")[1].partition("*")
     return rule.removeprefix(before).removesuffix(after)
 
 
 def module_advice() -> str:
-    """What a job that nothing was reserved for has to say, beside clusters."""
+    """What a job that nothing was reserved for has to say, beside clusters.
+
+    Empty where dpladder is the main workflow.
+    """
     if VARIABLE not in os.environ:
         return ""
     name = os.environ[VARIABLE].split(" ")[0]

@@ -18,6 +18,9 @@ def digest() -> str:
 
     Figures and documents are known by it, so they are made anew after an upgrade; it takes seconds.
     Releases are known by the versions of their mechanisms instead (plan/mechanisms.py).
+
+    Returns:
+        64 hexadecimal digits. It is computed once for each process.
     """
     brought = sorted({one.section.__module__.split(".")[0] for one in BROUGHT.values()})
     total = hashlib.sha256()
@@ -27,6 +30,8 @@ def digest() -> str:
             # what is compiled there is moved into place while others look
             if "__pycache__" not in path.relative_to(place).parts and path.is_file():
                 data = path.read_bytes()
+                # Bytes and names are hashed with their lengths, so no two trees of files give one
+                # text.
                 total.update(f"{path.relative_to(place.parent)}\0{len(data)}\0".encode() + data)
     return total.hexdigest()
 

@@ -1,5 +1,9 @@
 """Every figure and table of the report, one row each. A row has its name, when there is one, what
-draws it, and where it lies and is shown."""
+draws it, and where it lies and is shown.
+
+The table below is the whole list: no other place decides which pictures a project has. What a
+picture shows are summaries and the statement, which are public.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,12 @@ class Kind:
 
 
 def pictures_of(project: Project) -> tuple[Picture, ...]:
-    """All pictures of a project, each once."""
+    """All pictures of a project, each once.
+
+    Returns:
+        Those of each experiment first, then those of all, each in the order of the table. Their
+        paths are relative to the project's folder.
+    """
     of_experiments = ((name, kind) for name in project.with_own_models for kind in OF_EXPERIMENT)
     return tuple(
         Picture(
@@ -64,7 +73,11 @@ def pictures_of(project: Project) -> tuple[Picture, ...]:
 
 def stale_pictures(project: Project) -> tuple[str, ...]:
     """Pictures that an earlier config may have had: they would tell of what is no longer asked
-    for."""
+    for.
+
+    Returns:
+        Paths that no picture of today has, whether a file is there or not, in alphabetical order.
+    """
     of_experiments = [
         Path("results", name, kind.file)
         for name in project.with_own_models
@@ -79,15 +92,19 @@ def stale_pictures(project: Project) -> tuple[str, ...]:
 # --- whose summaries a picture of an experiment shows ---
 
 
+# Each function has the signature `When`. It returns the experiments whose summaries are shown, or
+# None where the picture does not exist for this project.
 def _for_experiment(project: Project, name: str) -> Names | None:
     return (name,)
 
 
 def _if_trials(project: Project, name: str) -> Names | None:
+    """Only where trials were run."""
     return (name,) if project.experiments[name].sweep.ladder else None
 
 
 def _if_candidates(project: Project, name: str) -> Names | None:
+    """Only where trials chose among candidates."""
     return (name,) if project.experiments[name].sweep.choose else None
 
 
@@ -97,11 +114,13 @@ def _if_ladder(project: Project, name: str) -> Names | None:
 
 
 def _totals(project: Project, name: str) -> Names | None:
+    """Only where there are several models to compare: several totals, or one without noise."""
     config = project.experiments[name]
     return (name,) if len(config.totals) > 1 or config.final.without_noise else None
 
 
 def _if_shifted(project: Project, name: str) -> Names | None:
+    """Only where a model is tested on further records, by itself or by another experiment."""
     further = project.experiments[name].evaluate.also or rule_specs.measuring_experiments(
         project, name
     )
@@ -109,6 +128,7 @@ def _if_shifted(project: Project, name: str) -> Names | None:
 
 
 def _calibrated(project: Project, name: str) -> Names | None:
+    """Only where the test counted how sure the model was."""
     return (name,) if project.experiments[name].evaluate.measures == "calibration" else None
 
 
@@ -125,10 +145,12 @@ def _if_descents(project: Project, name: str) -> Names | None:
 
 
 def _statement(project: Project, _: str) -> Names | None:
+    """No summary is shown: the picture follows from the statement alone."""
     return ()
 
 
 def _modelled(project: Project, _: str) -> Names | None:
+    """All experiments that have models."""
     return tuple(project.with_own_models)
 
 
@@ -155,14 +177,17 @@ def _if_known_starts(project: Project, _: str) -> Names | None:
 
 
 def _cells(project: Project, _: str) -> Names | None:
+    """The experiments that one table compares; no table without a grid or repeats."""
     return tuple(rule_specs.cells(project)) or None
 
 
 def _research(project: Project) -> Iterator[tuple[str, Config]]:
+    """Experiments with models on data declared public."""
     yield from (item for item in project.with_own_models.items() if item[1].mode == "research")
 
 
 def _models(project: Project, names: Names) -> int:
+    """How many final models these experiments have together."""
     return sum(len(project.experiments[name].totals) for name in names)
 
 
