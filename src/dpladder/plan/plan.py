@@ -3,6 +3,9 @@
 Rungs, trials and targets have fixed budgets, so the plan needs no data. A trial's step count may
 still depend on an earlier release; its budget may not (Gaussian budgets are a filter:
 docs/design.md, line 10). What the ledger already holds is taken as it was paid, never priced again.
+
+A plan is a function of the config and of the ledgers' state: two machines with equal ones make
+equal plans. It is made at every parse and again before a run reserves (docs/design.md, line 8).
 """
 
 from __future__ import annotations
@@ -21,8 +24,17 @@ from dpladder.privacy.ledger.state import Item, State, Terms, job_label
 
 @dataclass(frozen=True)
 class Artifact:
-    """One published final model, or the measuring of another lineage's: its file, the total it
-    promises, and every job that its price composes."""
+    """One published final model, or the measuring of another lineage's.
+
+    Attributes:
+        path: of the file that the guarantee is about.
+        experiment: whose model it is, or who measures.
+        target: the epsilon that it promises, at `delta`.
+        delta: the lineage's.
+        lineage: whose records are protected.
+        jobs: every job that its price composes, the sweep's first, then the final one and its
+            tests.
+    """
 
     path: str
     experiment: str
@@ -34,7 +46,14 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Plan:
-    """`config`: a digest of all that the jobs read of the config, whatever their code."""
+    """What a config will spend, on which terms, and for which models.
+
+    Attributes:
+        items: every private job by its label, priced, with its question and versions.
+        artifacts: every final model and measuring, in the order of experiments and totals.
+        terms: what is fixed for the life of each lineage.
+        config: a digest of all that the jobs read of the config, whatever their code.
+    """
 
     items: dict[Job, Item]
     artifacts: tuple[Artifact, ...]
@@ -43,7 +62,11 @@ class Plan:
 
     def spends_of(self, jobs: Iterable[Job]) -> tuple[Spend, ...]:
         """What these jobs spend together, in their order; jobs are looked up, so each must be
-        planned."""
+        planned.
+
+        Raises:
+            KeyError: a job is not planned.
+        """
         return tuple(spend for job in jobs for spend in self.items[job].spends)
 
     def items_of(self, lineage: str) -> list[Item]:
@@ -53,7 +76,17 @@ class Plan:
 
 def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     """All jobs of all experiments. What is finished costs what it cost, everything else what the
-    first experiment says that asks it. Terms come first: under others, no sum means a thing."""
+    first experiment says that asks it. Terms come first: under others, no sum means a thing.
+
+    Args:
+        project: all experiments, with nothing left to choose.
+        states: what the ledgers hold, by lineage; a lineage that is missing was never opened.
+
+    Raises:
+        BadInput: two experiments read different sources as one version, or ask one question of
+            both.
+        Refused: a lineage was opened under other terms, or a total leaves nothing for its model.
+    """
     _refuse_two_versions(project)
     terms = terms_of_project(project, states)
     for lineage, state in states.items():
@@ -69,6 +102,8 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
             priced[job] = answer.declared
     artifacts = []
     for name, config in project.experiments.items():
+        # What is paid is taken as it was paid; what an earlier experiment asks too keeps that one's
+        # price.
         ladder = cost.sweep_costs(project, name, config)
         priced = ladder | priced
         stood_on = {job: priced[job] for job in ladder}
@@ -128,13 +163,27 @@ def _refuse_two_versions(project: Project) -> None:
 
 def artifact_cost(plan: Plan, artifact: Artifact) -> Composition:
     """What an artifact costs: its own spends and its ancestors'. What was released before it stands
-    in its stated figure."""
+    in its stated figure.
+
+    Returns:
+        Its price at the lineage's delta. `privacy.epsilon` bounds this figure (docs/design.md, line
+        15).
+    """
     return compose(plan.spends_of(artifact.jobs), artifact.delta)
 
 
 def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str, Terms]:
     """What a config fixes for the life of each of its lineages. The share of delta for booked
-    events may be left to us: what a lineage was opened with holds."""
+    events may be left to us: what a lineage was opened with holds.
+
+    Args:
+        project: all experiments. Those of one lineage agree in what is fixed (config/check.py).
+        states: what the ledgers hold, by lineage.
+
+    Returns:
+        Terms by lineage. The share of delta is the config's, else the one that the lineage was
+        opened with, else the largest that an experiment needs.
+    """
     terms: dict[str, Terms] = {}
     for config in project.experiments.values():
         lineage = config.dataset.lineage
@@ -148,6 +197,7 @@ def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str,
 
 
 def _terms_of(config: Config, share: float) -> Terms:
+    """The terms that one experiment's config declares for its lineage."""
     lifetime = config.privacy.lifetime
     return Terms(
         lineage=config.dataset.lineage,
@@ -165,7 +215,11 @@ def _terms_of(config: Config, share: float) -> Terms:
 
 
 def jobs_with_configs(project: Project) -> dict[Job, Config]:
-    """Every private job of the DAG, with the config that it follows."""
+    """Every private job of the DAG, with the config that it follows.
+
+    A job that several experiments share stands under its owner, with the config of the last of them
+    that asks for it: what counts for the job is the same in all.
+    """
     jobs: dict[Job, Config] = {}
     for name, config in project.experiments.items():
         alone = [*cost.sweep_costs(project, name, config)]

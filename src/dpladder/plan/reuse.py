@@ -1,5 +1,8 @@
 """Releases that are kept: which of them the ledgers hold just as a config asks, and what no edit
 may pay for again unsaid. Of them is told what is an older version of a mechanism, or a wrong price.
+
+A question that the ledger has an answer to is restored, free, whoever asked it and under which
+version (docs/design.md, line 7). What `respend` names is asked anew instead, and pays.
 """
 
 from __future__ import annotations
@@ -20,7 +23,16 @@ from dpladder.privacy.ledger.state import Item, LedgerCharge, State
 
 def with_answers(project: Project, states: Mapping[str, State]) -> tuple[Project, dict[str, State]]:
     """The project with what the ledgers hold an answer to, whoever asked, and what respend asks
-    anew. Beside it the ledgers, as a run under the config's terms finds them."""
+    anew. Beside it the ledgers, as a run under the config's terms finds them.
+
+    Args:
+        project: all experiments, with nothing left to choose.
+        states: what the ledgers hold, by lineage.
+
+    Returns:
+        The project with `reused_versions`, the versions of each answer by question, and `anew`,
+        questions to ask once more. Beside it the states.
+    """
     terms = terms_of_project(project, states)
     states = {lineage: state.as_under(terms[lineage]) for lineage, state in states.items()}
     questions = [
@@ -39,7 +51,11 @@ def with_answers(project: Project, states: Mapping[str, State]) -> tuple[Project
 
 
 def check_names(project: Project) -> None:
-    """Refuse a `respend` that names nothing that can be asked anew."""
+    """Refuse a `respend` that names nothing that can be asked anew.
+
+    Raises:
+        BadInput: a name is neither an experiment, a rule that releases, a method nor the guide.
+    """
     rules = [rule for rule in rule_specs.RULE_SPECS if rule_specs.is_mechanism(rule)]
     known = {*project.experiments, *rules, *mechanisms.METHODS, mechanisms.GUIDE}
     configs = project.experiments.values()
@@ -55,6 +71,7 @@ def check_names(project: Project) -> None:
 
 
 def _last_rule(config: Config) -> str:
+    """The rule that all mechanisms of an experiment's models stand behind."""
     return "evaluate" if config.models == "own" else "evaluate_of"
 
 
@@ -70,7 +87,12 @@ def _renews(config: Config, job: Job) -> bool:
 
 def questions_to_repeat(project: Project, items: Iterable[Item]) -> frozenset[str]:
     """The questions that may be paid for once more: those that are asked anew; in research all, for
-    it has no budget."""
+    it has no budget.
+
+    Args:
+        project: all experiments, with `anew`.
+        items: the jobs of this run, on one lineage.
+    """
     if project.main.mode == "research":
         return frozenset(item.question for item in items)
     return project.anew
@@ -86,6 +108,10 @@ def notes_on_kept_releases(
         project: all experiments.
         states: what the ledgers hold, by lineage.
         jobs: whose releases are looked at.
+
+    Returns:
+        Lines of text, each for one experiment. Releases of today's versions and prices are not
+        mentioned.
     """
     notes: Counter[str] = Counter()
     for job in jobs:
@@ -98,6 +124,7 @@ def notes_on_kept_releases(
 
 
 def _notes_on_release(job: Job, charge: LedgerCharge, names: Iterable[str]) -> Iterator[str]:
+    """A mechanism that has a later version now, and a price that was mended since."""
     names = list(names)
     risen = dict(_raised_versions(charge, names))
     for name, version in risen.items():
@@ -108,7 +135,12 @@ def _notes_on_release(job: Job, charge: LedgerCharge, names: Iterable[str]) -> I
 
 def mechanisms_text(charge: LedgerCharge, names: Iterable[str]) -> str:
     """How a release was made, where that is to be told. It is told of mechanisms of other packages,
-    and of older versions of the mechanisms of these names; else empty."""
+    and of older versions of the mechanisms of these names; else empty.
+
+    Args:
+        charge: the release, with the versions that made it.
+        names: of the mechanisms that stand behind it today.
+    """
     names = list(names)
     parts = [f"by {name} of {BROUGHT[name].package}: {WORD}" for name in names if name in BROUGHT]
     parts += dict(_raised_versions(charge, names)).values()
@@ -116,6 +148,8 @@ def mechanisms_text(charge: LedgerCharge, names: Iterable[str]) -> str:
 
 
 def _raised_versions(charge: LedgerCharge, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Of these mechanisms those whose version rose since the charge, each with what is said of
+    that."""
     for name in names:
         then, now = charge.versions.get(name, 1), mechanisms.VERSIONS.get(name, 1)
         if then < now:

@@ -40,6 +40,10 @@ def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> 
         plan: what each job costs.
         states: what the ledgers hold, by lineage.
         project: for what a config says beside its prices.
+
+    Returns:
+        Plain values alone, so that JSON has all of it. `feasible` is False where `problems` names a
+        total or a lifetime that would be exceeded.
     """
     deployment = project.main.deployment
     lineages = {
@@ -94,6 +98,7 @@ def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> 
 
 
 def _mechanisms(plan: Plan, project: Project) -> dict[str, dict[str, tuple[str, ...]]]:
+    """By experiment and rule, the mechanisms that each job stands on."""
     mechanisms: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     for job in plan.items:
         names = rule_specs.versions_of(project.experiments[job.experiment], job.rule)
@@ -134,6 +139,7 @@ def _respend_lines(plan: Plan, states: Mapping[str, State], project: Project) ->
 
 
 def _model(plan: Plan, artifact: Artifact) -> PlannedModel:
+    """A final model's price, with the jobs that it composes."""
     cost = artifact_cost(plan, artifact)
     return PlannedModel(
         epsilon=cost.epsilon,
@@ -147,7 +153,11 @@ def _model(plan: Plan, artifact: Artifact) -> PlannedModel:
 
 
 def totals_exceeded(plan: Plan) -> list[str]:
-    """The artifacts that would cost more than they promise."""
+    """The artifacts that would cost more than they promise.
+
+    Returns:
+        A line for each of them, which says what to change.
+    """
     costs = [(artifact, artifact_cost(plan, artifact).epsilon) for artifact in plan.artifacts]
     return [
         f"{a.experiment} would cost epsilon = {round_up(epsilon)}, above its total of "
@@ -160,13 +170,25 @@ def totals_exceeded(plan: Plan) -> list[str]:
 
 def plan_without_ledger(document: PlanDocument) -> PlanDocument:
     """The plan without what the ledgers held when it was made, which changes while it is carried
-    out."""
+    out.
+
+    It is what Snakemake compares of the job that writes the plan, which must not run again for
+    nothing.
+    """
     return replace(document, feasible=True, problems=(), lifetimes={}, kept=())
 
 
 def plan_table(document: PlanDocument) -> str:
     """The same on a terminal: what each group of like jobs costs, the totals, and whether it may
-    run."""
+    run.
+
+    Args:
+        document: a plan.
+
+    Returns:
+        Text of several lines, no line break at the end. A job's share is of its lineage's mu^2;
+        what composes in parallel, or has no mu, has none.
+    """
     spends = document.spends
     totals: dict[str, float] = defaultdict(float)
     for spend in spends:
@@ -247,6 +269,7 @@ def _composes_in_parallel(spend: Spend) -> bool:
 
 
 def _artifact_text(model: PlannedModel) -> str:
+    """What a model costs of what it promises; of a measuring, whose model it counts."""
     cost = f"at epsilon = {round_up(model.epsilon)} of {model.target_epsilon:g}"
     if counts_another_model(model.jobs):
         return f"counts of another lineage's final model{total_text(model.jobs)} {cost}"
@@ -254,6 +277,8 @@ def _artifact_text(model: PlannedModel) -> str:
 
 
 def _lineage(plan: Plan, lineage: str) -> PlannedLineage:
+    """What all jobs of this plan cost a lineage together, though no single model stands on all of
+    them."""
     terms = plan.terms[lineage]
     dag = compose([s for item in plan.items_of(lineage) for s in item.spends], terms.delta)
     return PlannedLineage(dag.epsilon, dag.mu, terms.relation, terms.delta, terms.lifetime_epsilon)
@@ -271,6 +296,7 @@ def _units(project: Project, lineage: str) -> dict[str, int]:
 
 
 def _part_sizes_text(units: Mapping[str, int]) -> str:
+    """How many units train and how many are set aside: declared figures, never counted ones."""
     parts = [f"{count:,} are the {part} part" for part, count in units.items() if part != "train"]
     return (
         f"by declaration {units['train']:,} units train, {' and '.join(parts or ['all of them'])}"
@@ -278,6 +304,7 @@ def _part_sizes_text(units: Mapping[str, int]) -> str:
 
 
 def _lifetime(plan: Plan, lineage: str, state: State) -> PlannedLifetime:
+    """What the lineage has spent, and what it will have once the plan is done: not rounded yet."""
     spent = lifetime_cost(plan.terms[lineage], state.charged_spends())
     return PlannedLifetime(spent.epsilon, _cost_after_plan(plan, lineage, state).epsilon)
 
@@ -290,11 +317,13 @@ def _cost_after_plan(plan: Plan, lineage: str, state: State) -> Composition:
         if state.answer(item.question) is None
         for spend in item.spends
     )
+    # Unused reservations are left out: those of this plan are among the new ones.
     paid = tuple(s for h in state.items.values() if h.used for s in h.spends)
     return lifetime_cost(plan.terms[lineage], (*paid, *new))
 
 
 def _spend(item: Item, spend: Spend, delta: float) -> PlannedSpend:
+    """One row of the plan: a job, what it buys, and what that would cost by itself."""
     return PlannedSpend(
         rule=item.job.rule,
         experiment=item.job.experiment,
