@@ -3,6 +3,10 @@
 Rungs, trials and further tests have budgets of their own; the final training gets what the total
 leaves to it. Nothing here reads a private record or a ledger: what is paid already comes in as
 spends.
+
+All budgets are mus of Gaussian differential privacy, which add in squares on one partition. An
+epsilon of the config becomes a mu at the lineage's delta; mechanisms that are Gaussian only up to a
+small probability are booked at a delta0 beside their mu (privacy/accounting/booking.py).
 """
 
 from __future__ import annotations
@@ -58,6 +62,9 @@ class TrialBudget:
         total: of the trial.
         weights: of its training; None where it solves sums that were released before.
         score: of its count; None where it is counted on a source declared public.
+
+    Where both stand, they are two events of one job. A share of mu^2 goes to the score, whose noise
+    decides how well trials are told apart.
     """
 
     total: float
@@ -67,7 +74,12 @@ class TrialBudget:
 
 def trial_budget(config: Config, rung: int) -> TrialBudget:
     """mu of one trial at its rung's epsilon; a share of its square pays for the score. Solving
-    shared sums is free, which leaves all of it to the score."""
+    shared sums is free, which leaves all of it to the score.
+
+    Args:
+        config: the experiment's.
+        rung: its number, from 0.
+    """
     total = _mu_of(config, config.sweep.ladder[rung].epsilon, booking.TRIAL)
     public = config.sweep.select.by == "public"
     if config.learner.trials_are_solved:
@@ -98,7 +110,11 @@ def _delta0(config: Config, runs: int) -> float:
 
 def needed_share(config: Config) -> float:
     """Share of a lineage's delta that an experiment needs by default for events that are Gaussian
-    only up to a small probability."""
+    only up to a small probability.
+
+    Returns:
+        0 where every event is Gaussian, so that nothing of delta is kept back from the mus.
+    """
     if config.models != "own":
         return 0.0
     if samples(config):
@@ -110,7 +126,12 @@ def needed_share(config: Config) -> float:
 def partition(config: Config, *parts: str) -> Partition:
     """A unit's hashed part holds for a version of the data. Parts as given may change with an edit,
     so a unit may have been in two of them. Each is a rule of its own, and what reads them adds
-    (docs/design.md, line 9)."""
+    (docs/design.md, line 9).
+
+    Args:
+        config: whose split rule and version of the data count.
+        *parts: that a mechanism reads; none where the split rule alone is wanted.
+    """
     split, version = config.dataset.split, partition_version(config.dataset.version)
     if split.rule == "given":
         return Partition(f"given {' '.join(parts)}".strip(), parts, version)
@@ -142,12 +163,16 @@ def sweep_costs(project: Project, name: str, config: Config) -> Spends:
         project: all experiments; a job that two of them share is the first one's.
         name: of the experiment.
         config: the experiment's.
+
+    Returns:
+        Spends by job. Where two jobs are one for several experiments, all name its owner's.
     """
     jobs: Spends = {}
     for network in project.networks_of(name):
         for rule, bought in rule_specs.purchases(project.experiments[network]):
             job = job_identity.job_of_owner(project, network, rule)
             mu = gdp.mu_from_epsilon(bought.epsilon, config.privacy.delta)
+            # Bought once for all trainings that stand on it, at an epsilon that the config names.
             jobs[job] = (_spend(config, TRAIN, mu, BUYS.get(rule, rule.removeprefix("estimate_"))),)
     for wildcards in rule_specs.jobs(config, "run_trial"):
         job = job_identity.job_of_owner(project, name, "run_trial", **wildcards)
@@ -177,6 +202,9 @@ def final_jobs(project: Project, name: str, config: Config, target: float) -> tu
         name: of the experiment.
         config: the experiment's.
         target: the total, as the config has it.
+
+    Returns:
+        The final one first. A test that is counted exactly costs nothing, and is not among them.
     """
     return tuple(
         job_identity.job_of_owner(project, name, rule, **job)
@@ -220,6 +248,7 @@ def final_costs(
     if final.rule == "evaluate_of" and final not in spends:
         mu = _test_mu(config, config.promised_epsilon(target), before, priced=True)
         spends[final] = (_spend(config, TEST, mu, "test score"),)
+    # A search takes all that is left of the total, so it is priced before the test part is.
     if final.rule == "private_search" and final not in spends:
         spends[final] = _search(config, target, before)
     for test in tests:
@@ -298,7 +327,11 @@ def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
 def _remaining_mu(
     config: Config, target: float, before: Sequence[Spend], part: str, delta0: float = 0.0
 ) -> float:
-    """What a total leaves to one more mechanism on a part."""
+    """What a total leaves to one more mechanism on a part.
+
+    Raises:
+        Refused: nothing is left, or less than CRUMBS of the total's mu.
+    """
     delta = config.privacy.delta
     left = remaining.remaining_mu(target, delta, before, partition(config, part), delta0)
     if left < CRUMBS * gdp.mu_from_epsilon(target, delta):
@@ -356,10 +389,13 @@ def _nearest(config: Config, target: float) -> str:
 
 
 def _spend(config: Config, part: str, mu: float, label: str, delta0: float = 0.0) -> Spend:
+    """One Gaussian of this mu, booked at delta0 where the training samples. sigma = 1/mu, for
+    sensitivity 1."""
     one = Counted(Gaussian(gdp.sigma(mu, 1)))
     return _spend_of(config, part, Counted(Booked((one,), delta0)) if delta0 else one, label)
 
 
 def _spend_of(config: Config, part: str, one: Counted, label: str) -> Spend:
+    """An event on a part of the config's lineage, by what it buys."""
     relation, where = config.privacy.relation, partition(config, part)
     return Spend(config.dataset.lineage, relation, where, one.event, one.count, label)

@@ -1,5 +1,9 @@
 """What a config leaves to the plan, settled before anything is priced: by public figures alone, and
-said in words."""
+said in words.
+
+A choice may follow from declared sizes, budgets and public files, never from records, so it costs
+nothing. Figures behind the choices were measured on public data.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,15 @@ Remembered = Mapping[str, Mapping[str, Any]]
 def resolve_split(project: Project, known: Mapping[str, str] = MappingProxyType({})) -> Project:
     """The project with the test part's share of each lineage, where the config leaves it open.
     Nobody would read a private part beside a public test, so all units train; but a split holds for
-    a lineage's life. `known`: the rule that a lineage was opened under."""
+    a lineage's life. `known`: the rule that a lineage was opened under.
+
+    Args:
+        project: all experiments.
+        known: the split rule that each lineage was opened under, by lineage. It stays for life.
+
+    Returns:
+        A project in which every `split.test` is a number.
+    """
     asking = {
         config.dataset.lineage
         for config in project.experiments.values()
@@ -87,13 +99,23 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
     records guide steps, what a ladder left to the plan buys, and the test part's share.
 
     Choices hang on public facts alone. What was paid for under an earlier choice keeps it
-    (`remembered`, see paid_choices), which is told where today's would be another (`choices`)."""
+    (`remembered`, see paid_choices), which is told where today's would be another (`choices`).
+
+    Args:
+        project: as the config has it.
+        remembered: by experiment, choices that were paid for; today's own where there are none.
+
+    Returns:
+        A project with `choices`, what was chosen in words, and `resolved_choices`, what a ledger is
+        to remember of it.
+    """
     project = resolve_split(project)
     models = project.with_own_models
     experiments = {
         name: _buy_choice(resolve_prior(_resolve_centre(_resolve_depths(_guiding(config)))))
         for name, config in models.items()
     }
+    # The ladder comes last, for what pays hangs on whether features are centred.
     looks = {name: _ladder_to_buy(config) for name, config in experiments.items()}
     today = {name: _apply_ladder(config, looks[name]) for name, config in experiments.items()}
     resolved = {
@@ -133,7 +155,15 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
 def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
     """Of what ledgers remember of earlier plans, the choices whose questions were answered, for
     each experiment that leaves the same to the plan. So a total that is added keeps what was paid
-    for. The smallest total that has one decides, and today's choice comes first."""
+    for. The smallest total that has one decides, and today's choice comes first.
+
+    Args:
+        project: as the config has it, its split resolved.
+        states: what the ledgers hold, by lineage.
+
+    Returns:
+        By experiment the choices that apply; an experiment that paid for none is left out.
+    """
     paid_by_name: dict[str, Mapping[str, Any]] = {}
     if not any(state.choices for state in states.values()):
         return paid_by_name
@@ -160,7 +190,9 @@ def _is_paid(project: Project, name: str, config: Config, state: State) -> bool:
 
 
 def _choice_keys(config: Config) -> tuple[str, ...]:
-    """Digests of what automatic choices hang on, one for each total, from the smallest on."""
+    """Digests of what automatic choices hang on, one for each total, from the smallest on. Sizes
+    and budgets are among them, the experiment's name and its sources are not, so a copy of it
+    chooses alike."""
     features, sweep = config.features, config.sweep
     sizes = [config.dataset.public_size] if pull(config) else []
     basis = job_identity.digest(
@@ -176,7 +208,12 @@ def _choice_keys(config: Config) -> tuple[str, ...]:
 
 
 def resolved_choices(config: Config) -> dict[str, Any]:
-    """What may have been left to the plan, as it stands in a settled config."""
+    """What may have been left to the plan, as it stands in a settled config.
+
+    Returns:
+        Plain values by key, as ledgers keep them. `public` and `layers` stand there only where they
+        are not the neutral ones, so that ledgers of before these keys read alike.
+    """
     sweep = config.sweep.model_dump(mode="json", include={"rungs", "search", "select"})
     public = {"public": "gradient"} if config.learner.uses_public_gradient else {}
     features = config.features.model_dump(mode="json", include={"centre", "mean"})
@@ -212,6 +249,7 @@ def _apply_choices(given_config: Config, config: Config, values: Mapping[str, An
 
 
 def _note_kept_choices(config: Config, centred: Config, today: Config) -> Iterator[str]:
+    """What is kept though today's choice would be another, with both values."""
     before, now = (
         {"public": "none", "layers": "auto"} | resolved_choices(one) for one in (config, today)
     )
@@ -332,7 +370,15 @@ def _part(config: Config, part: float) -> float:
 
 def strength(config: Config, total: float | None = None) -> float:
     """n0 mu of a total, the smallest one, which has to pay for the sweep too. Under replace_one
-    noise is twice as large."""
+    noise is twice as large.
+
+    The noise of a mean over n0 units is 1/(n0 mu) of one unit's length. Choices of the plan were
+    measured on public data against this number.
+
+    Args:
+        config: the experiment's.
+        total: an epsilon; None takes the smallest total.
+    """
     moved, total_or_least = (
         2 if config.privacy.relation == "replace_one" else 1,
         total or min(config.totals),
@@ -345,13 +391,23 @@ def strength(config: Config, total: float | None = None) -> float:
 
 
 def _strength_text(config: Config) -> str:
+    """The same with as many digits as a person wants."""
     return f"{strength(config):,.0f}" if strength(config) >= 100 else f"{strength(config):.3g}"
 
 
 def pull(config: Config, total: float | None = None) -> float:
     """lambda, how much public records weigh beside the private ones in a training with all of a
     total (learn/guide.py). It is that of features which take up as few directions as any that were
-    measured."""
+    measured.
+
+    Args:
+        config: whose learner is guided by public records; else the answer is 0.
+        total: an epsilon; None takes the smallest total.
+
+    Returns:
+        The public records' weight against 1 for the private ones: their share of a step is x / (1 +
+        x).
+    """
     dataset, count = (
         config.dataset,
         config.dataset.public_size if config.learner.uses_public_gradient else None,
@@ -385,10 +441,14 @@ def _ladder_to_buy(config: Config) -> LadderToBuy | None:
 
 
 def _apply_ladder(config: Config, look: LadderToBuy | None) -> Config:
+    """The config with the rungs that were bought; unchanged where the ladder was not left to the
+    plan."""
     return config if look is None else _with_rungs(config, look.rungs, look.share)
 
 
 def _with_rungs(config: Config, looks: Sequence[Look], share: float) -> Config:
+    """The config with these rungs, each trial's part of mu^2 as an epsilon, and a score's share of
+    a trial."""
     rungs = tuple(Rung(epsilon=_part(config, look.part), trials=look.trials) for look in looks)
     select = config.sweep.select.model_copy(update={"share": share})
     sweep = config.sweep.model_copy(update={"rungs": rungs, "select": select})
@@ -404,6 +464,7 @@ def _buy_choice(config: Config) -> Config:
 
 
 def _note_depths(given_config: Config, config: Config) -> Iterator[str]:
+    """Which depths features are of, where that was left open."""
     features = config.features
     if tried_layers(given_config) or count_of_networks(given_config.sweep.choose) > 1:
         return
@@ -446,6 +507,7 @@ def _note_choice(config: Config, bought: bool) -> Iterator[str]:
 
 
 def _note_mean(given_config: Config, config: Config) -> Iterator[str]:
+    """What centring costs, where the config did not price it."""
     mean = config.features.mean
     if mean is not None and given_config.features.mean is None:
         why = f", which at n0*mu = {_strength_text(config)} gains more than that"
@@ -475,6 +537,8 @@ def _note_ladder(config: Config, look: LadderToBuy | None) -> Iterator[str]:
 
 
 def _reason_against_ladder(config: Config) -> str:
+    """The shorter of two reasons: public records dominate a trial, or trials do not pay for
+    themselves."""
     if _public_outweighs_private(
         config, best_ladder(strength(config), config.features.centre != "none")
     ):
