@@ -2,6 +2,15 @@
 which experiment owns it.
 
 All three follow from the one table of rules (plan/rule_specs.py), so they cannot disagree.
+
+Three notions of "the same job" stand here:
+
+- **params**: what Snakemake compares in this folder. Another value runs the job again.
+- **question_id** and **question**: what the ledger charges for. Another one is paid for.
+- **owner**: which experiment's folder holds outputs that several experiments share.
+
+Whatever enters one of them is public, for each is written where everybody may look (docs/design.md,
+lines 1 and 7).
 """
 
 from __future__ import annotations
@@ -73,8 +82,14 @@ UNREAD: Mapping[Takes, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class JobRequest:
-    """A job, as its facts are asked for. `of`: the experiment whose models it measures, if they are
-    another's."""
+    """A job, as its facts are asked for.
+
+    Attributes:
+        config: its experiment's.
+        rule: whose job it is.
+        wildcards: its own; an experiment's name among them plays no part.
+        of: the config of the experiment whose models it measures, if they are another's.
+    """
 
     config: Config
     rule: str
@@ -83,7 +98,11 @@ class JobRequest:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Parts of the data that it reads, the main one first."""
+        """Parts of the data that it reads, the main one first.
+
+        A part is `train`, `test`, `validation`, `sample`, `unlabelled`, or a further test by its
+        name.
+        """
         return RULE_SPECS[self.rule].parts(self.config, self.wildcards)
 
     @property
@@ -117,6 +136,13 @@ def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
         project: all experiments.
         rule: the job's.
         wildcards: the job's, its experiment's name among them.
+
+    Returns:
+        Plain values, as JSON has them, by the names of the fields of the rule's class
+        (plan/rule_params.py).
+
+    Raises:
+        KeyError: there is no such experiment.
     """
     config, kind = project.experiments[wildcards.get("experiment", BASE)], RULE_SPECS[rule].reads
     facts = {name: find for name, find in OF_PROJECT.items() if name in rule_params.facts_of(kind)}
@@ -133,6 +159,8 @@ def _keys(config: Config, kind: type[Reads]) -> Keys:
 
 
 def _facts(request: JobRequest, kind: type[Reads], among: Iterable[str] | None = None) -> Keys:
+    """The facts of a job that its rule's class has fields for, or those `among` them that are
+    named."""
     wanted = [
         name for name in rule_params.facts_of(kind) if name in (FACTS if among is None else among)
     ]
@@ -146,6 +174,8 @@ def _places(request: JobRequest) -> Keys:
 
 
 def _places_by_network(request: JobRequest) -> list[Keys]:
+    """The private files of each network where several are tried; nothing where there is one, for
+    then `places` has it."""
     networks = networks_of(request.config)
     return [_places(replace(request, config=one)) for one in networks if len(networks) > 1]
 
@@ -161,6 +191,8 @@ def _manifests(request: JobRequest) -> dict[str, str]:
 
 
 def _features(request: JobRequest) -> dict[str, str]:
+    """Where the features of each part lie. What names their folder are public config and source
+    alone."""
     root = request.folder / "features"
     return {
         part: str(root / _version(request.config, "merge_features", part)) for part in request.parts
@@ -184,16 +216,20 @@ def _as_set(several: Iterable[Keys]) -> list[Keys]:
 
 
 def _different_rows(request: JobRequest) -> int:
+    """How many rows a table without ids must be able to tell apart; 0 where equal rows are one
+    record."""
     dataset = request.config.dataset
     return 0 if dataset.equal_rows == "one_record" else dataset.nominal_size
 
 
 def _network(request: JobRequest) -> Keys:
+    """The whole learner, for a job that buys its head looks at it before it is charged."""
     keys: Keys = _values(request.config)["learner"]
     return keys
 
 
 def _scored_part(request: JobRequest) -> Keys:
+    """The part that a trial's score is counted on, and how many units it has by declaration."""
     part = trial_parts(request.config)[-1]
     return {"part": part, "nominal_size": nominal_size(request.config, part)}
 
@@ -207,7 +243,15 @@ def _earlier_rungs(request: JobRequest) -> list[Keys]:
 
 def candidate_keys(config: Config, keys: Iterable[str]) -> list[Keys]:
     """Of each candidate of sweep.choose, what it has of those of the keys in which candidates
-    differ."""
+    differ.
+
+    Args:
+        config: an experiment's; one without `sweep.choose` has no candidates.
+        keys: of the config, by their full names.
+
+    Returns:
+        One dictionary for each candidate, in their order, all with equal keys.
+    """
     every = [_present_values(_values(one), keys) for one in resolved_candidates(config)]
     differing = [key for key in keys if any(one.get(key) != every[0].get(key) for one in every)]
     return [{key: one[key] for key in differing} for one in every]
@@ -299,6 +343,8 @@ FACTS: dict[str, Callable[[JobRequest], Any]] = {
 
 
 def _version(config: Config, rule: str, part: str) -> str:
+    """The name of a folder of private files: 12 hexadecimal digits of what they are made from.
+    Another config of the data has another folder, so neither overwrites the other's."""
     declared = part if is_public(config, part) else None
     return digest(identity(config, rule, {"part": part}), source_of(config, part), declared)[:12]
 
@@ -306,7 +352,11 @@ def _version(config: Config, rule: str, part: str) -> str:
 def fingerprint(source: str) -> str:
     """Changes when a source's files do. One time only, the newest: a size, or a digest over
     guessable times, would tell how many records or folders there are. Adding or removing a file
-    makes its folder the newest."""
+    makes its folder the newest.
+
+    Returns:
+        16 hexadecimal digits; empty where the source is no private file, or is not there.
+    """
     kind = kind_of(source)
     if kind is None or not kind.is_private_file:
         return ""
@@ -315,6 +365,8 @@ def fingerprint(source: str) -> str:
 
 
 def _modification_times(path: Path) -> Iterator[int]:
+    """Of a file, or of a folder and all folders in it, in nanoseconds. Files inside are left out: a
+    folder's own time moves when one comes or goes."""
     if path.is_dir():
         yield from (os.stat(folder).st_mtime_ns for folder, _, _ in os.walk(path))
     elif path.is_file():
@@ -323,9 +375,18 @@ def _modification_times(path: Path) -> Iterator[int]:
 
 def contestants(project: Project, experiment: str) -> list[Keys]:
     """What compare_learners is told of each experiment, which it repeats itself: how it learns and
-    searches, and whether it is comparable."""
+    searches, and whether it is comparable.
+
+    Args:
+        project: all experiments.
+        experiment: unused, as in all functions of OF_PROJECT.
+
+    Returns:
+        One document for each experiment with models, repeats left out.
+    """
 
     def basis(config: Config) -> tuple[object, ...]:
+        """What two experiments must have in common to be compared on one set of features."""
         part = {"part": "train"}
         return identity(config, "merge_features", part), sources_behind(
             config, "merge_features", part
@@ -352,11 +413,15 @@ def contestants(project: Project, experiment: str) -> list[Keys]:
 
 
 def pictures(project: Project, experiment: str) -> list[Keys]:
+    """All figures and tables of the project as plain values; `experiment` is unused."""
     return [asdict(picture) | {"shows": [*picture.shows]} for picture in pictures_of(project)]
 
 
 def contests(project: Project, experiment: str) -> list[str]:
-    """Figures of comparisons, which are no part of the DAG: those that somebody asked for."""
+    """Figures of comparisons, which are no part of the DAG: those that somebody asked for.
+
+    A file that is not there yet is no part of the report, and one that comes later runs it again.
+    """
     paths = (Path("results/comparison", f"{name}.svg") for name in ("learners", "hpo", "ablations"))
     return [str(path) for path in paths if path.is_file()]
 
@@ -427,7 +492,12 @@ def question_of(question_id: str, rule: str, wildcards: Wildcards) -> str:
 
 
 def question(project: Project, job: Job) -> str:
-    """The same of a job of the project."""
+    """The same of a job of the project.
+
+    Args:
+        project: all experiments.
+        job: whose experiment may be any that has it; all of them ask the same question.
+    """
     of = measured_config(project, job.experiment)
     wildcards = dict(job.wildcards)
     known_by = question_id(project.experiments[job.experiment], job.rule, wildcards, of)
@@ -435,7 +505,17 @@ def question(project: Project, job: Job) -> str:
 
 
 def questions(project: Project, name: str) -> Iterator[tuple[Job, str]]:
-    """All that an experiment may ask of private records, by the jobs that ask it."""
+    """All that an experiment may ask of private records, by the jobs that ask it.
+
+    Jobs that ask nothing, such as what prepares data or is computed from releases, are left out.
+
+    Args:
+        project: all experiments.
+        name: of the experiment.
+
+    Returns:
+        Pairs of a job under this experiment's own name and its question, in the order of the rules.
+    """
     config = project.experiments[name]
     for rule, spec in RULE_SPECS.items():
         if spec.releases and rule not in FREE:
@@ -452,6 +532,9 @@ def code(project: Project, rule: str, wildcards: Wildcards) -> str:
         project: all experiments.
         rule: the job's.
         wildcards: the job's, with its experiment's name; without one it is the base experiment's.
+
+    Returns:
+        64 hexadecimal digits.
     """
     config = project.experiments[wildcards.get("experiment", BASE)]
     return identity_of(config, rule, versions(project, rule, wildcards))
@@ -481,6 +564,7 @@ def versions(project: Project, rule: str, wildcards: Wildcards) -> Versions:
                     for key, value in own_job.wildcards
                 )
             ]
+        # A free job may stand behind several releases; the first that is kept speaks for them.
         kept_versions = next(
             (project.reused_versions[one] for one in behind if one in project.reused_versions), None
         )
@@ -502,6 +586,7 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     """
     behind = ancestry(config, rule)
     if "run_trial" not in behind:
+        # Each further network is an experiment of its own (candidates.with_networks).
         config = networks_of(config)[0]
     values, request = _values(config), JobRequest(config, rule, wildcards)
     names = dict.fromkeys(key for name in behind for key in RULE_SPECS[name].keys)
@@ -524,6 +609,11 @@ def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) ->
         project: all experiments.
         experiment: that asks.
         rule, wildcards: of the job.
+
+    The answer is remembered in the project, for a plan asks it of each job many times.
+
+    Returns:
+        The name of an experiment; the one that asks where nobody else has the job.
     """
     own_wildcards = job(experiment, rule, wildcards).wildcards
     if (rule, own_wildcards) not in project.owners:
@@ -566,6 +656,9 @@ def sources_behind(config: Config, rule: str, wildcards: Wildcards) -> list[str]
         config: the experiment's.
         rule: the job's, which says whose parts it reads.
         wildcards: the job's.
+
+    Returns:
+        Sources by their names in the config, in a fixed order; one may stand there twice.
     """
     swept = trial_parts(config) if "run_trial" in ancestry(config, rule) else ()
     sample = ("sample",) if not RULE_SPECS[rule].prepares and reads_sample(config) else ()
@@ -590,7 +683,10 @@ def job_of_owner(project: Project, experiment: str, rule: str, **wildcards: obje
 
 
 def job(experiment: str, rule: str, wildcards: Wildcards) -> Job:
-    """A job by its label, with wildcards in one order."""
+    """A job by its label, with wildcards in one order.
+
+    The experiment's own name among the wildcards is left out: the job has it already.
+    """
     return Job(experiment, rule, _sorted_wildcards(wildcards))
 
 
@@ -622,7 +718,11 @@ def trials_run_here(project: Project, experiment: str, rung: int) -> tuple[str, 
 
 def trial_groups(project: Project, experiment: str, rung: int) -> list[tuple[str, ...]]:
     """The same in groups that one job runs: those apart that are known by other versions of their
-    mechanisms."""
+    mechanisms.
+
+    Trials of one group share a pass over the features. Those that an older version released are
+    only restored, so they must not share a job whose code is today's.
+    """
     groups: dict[tuple[tuple[str, int], ...], list[str]] = {}
     for trial in trials_run_here(project, experiment, rung):
         wildcards = {"experiment": experiment, "rung": str(rung), "trial": trial}
@@ -632,12 +732,24 @@ def trial_groups(project: Project, experiment: str, rung: int) -> list[tuple[str
 
 
 def digest(*parts: object) -> str:
-    """sha256 of plain values, floats at full precision (json writes the shortest exact form)."""
+    """sha256 of plain values, floats at full precision (json writes the shortest exact form).
+
+    Args:
+        *parts: plain values, nested as JSON allows; the order of keys plays no part.
+
+    Returns:
+        64 hexadecimal digits.
+
+    Raises:
+        ValueError: a number is infinite or NaN.
+    """
     return hashlib.sha256(json.dumps(parts, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 @cache
 def _values(config: Config) -> Keys:
+    """The config as plain values, keys without effect at their defaults. Computed once for each
+    config."""
     return values_of(_effective(config))
 
 
@@ -664,6 +776,7 @@ def _present_values(values: Keys, keys: Iterable[str]) -> Keys:
 
 
 def _has_key(values: Any, key: str) -> bool:
+    """Whether a path leads to a key that stands there; neutral values are left out of `values`."""
     section, _, name = key.rpartition(".")
     return name in (_value_at(values, section) if section else values)
 

@@ -1,5 +1,8 @@
 """Every rule in one table: what it reads, what it stands on, which configs have it, whose code it
 runs. And what follows from a config for its jobs.
+
+A rule that is added needs a row here, a class in plan/rule_params.py, a rule in a .smk file and a
+module of jobs/. tests/workflow/test_rules.py holds the table against the parsed rules.
 """
 
 from __future__ import annotations
@@ -31,12 +34,17 @@ RESULTS = Path("results")
 
 
 def further_tests(config: Config) -> dict[str, FurtherTest]:
-    """What evaluate.also asks for by the tests' names, one for each severity."""
+    """What evaluate.also asks for by the tests' names, one for each severity.
+
+    Returns:
+        Tests in the config's order, a corruption's severities one after the other.
+    """
     tests = [test for also in config.evaluate.also for test in _tests_by_severity(config, also)]
     return {test.name: test for test in tests}
 
 
 def _tests_by_severity(config: Config, also: Also) -> Iterator[FurtherTest]:
+    """The further tests of one entry: itself, or one for each severity of its corruption."""
     if also.source is not None:
         source, classes = config.dataset.source, config.dataset.classes
         count = classes if isinstance(classes, int) else None
@@ -66,23 +74,38 @@ def _groups_of(config: Config, also: Also) -> tuple[str, ...]:
 
 
 def further_test(config: Config, part: str) -> FurtherTest | None:
-    """The further test that a part is for, if it is one's."""
+    """The further test that a part is for, if it is one's.
+
+    None for every part that is not a further test's, and for one that this config does not have.
+    """
     return further_tests(config).get(part.removeprefix(ALSO)) if part.startswith(ALSO) else None
 
 
 def records_of(config: Config, part: str) -> str:
-    """The part whose records a part holds: its own, but for corrupted ones."""
+    """The part whose records a part holds: its own, but for corrupted ones.
+
+    A part's name says which test it is for. Corrupted images and single groups are views of records
+    that another part holds, so they are prepared once.
+    """
     test = further_test(config, part)
     return part if test is None else test.records
 
 
 def is_public(config: Config, part: str) -> bool:
-    """Whether a part is a source of its own, declared public."""
+    """Whether a part is a source of its own, declared public.
+
+    False for every part of the private source, also in research, where all of that is declared
+    public.
+    """
     return _public_sources(config).get(records_of(config, part)) is not None
 
 
 def counts_exactly(config: Config, part: str) -> bool:
-    """Whether counts on a part need no noise, and cost nothing."""
+    """Whether counts on a part need no noise, and cost nothing.
+
+    That is the operator's declaration; a private test part is noised and charged (docs/design.md,
+    line 16).
+    """
     own_test = records_of(config, part) == "test" and config.exact_test
     return own_test or is_public(config, part)
 
@@ -93,6 +116,8 @@ def source_of(config: Config, part: str) -> str:
 
 
 def _public_sources(config: Config) -> dict[str, str | None]:
+    """Sources of their own by the parts that they are for; None where a part is the private
+    source's."""
     dataset = config.dataset
     return {
         "test": dataset.public_test,
@@ -104,7 +129,15 @@ def _public_sources(config: Config) -> dict[str, str | None]:
 
 
 def measuring_experiments(project: Project, experiment: str) -> dict[str, str]:
-    """The experiments that measure this one's final models, and on which lineage."""
+    """The experiments that measure this one's final models, and on which lineage.
+
+    Args:
+        project: all experiments.
+        experiment: whose models are measured.
+
+    Returns:
+        Lineages by experiment; the counts are charged to these, and never to this experiment's own.
+    """
     return {
         name: tester.dataset.lineage
         for name, tester in project.testers.items()
@@ -115,7 +148,15 @@ def measuring_experiments(project: Project, experiment: str) -> dict[str, str]:
 def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]:
     """Experiments that one table compares, each with its place on every axis. They are the cells of
     the grid, or without a grid the experiments themselves, where they are repeated. Repeats are of
-    their cell."""
+    their cell.
+
+    Args:
+        project: all experiments.
+        experiment: unused, as in all functions of `job_identity.OF_PROJECT`.
+
+    Returns:
+        By experiment its place on each axis; empty where one table would compare nothing.
+    """
     compared: Mapping[str, Mapping[str, str]] = project.grid
     if not compared and any(project.repeats.values()):
         compared = {
@@ -132,14 +173,21 @@ def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]
 
 def trial_parts(config: Config) -> tuple[str, ...]:
     """The parts whose features a trial reads: it trains on one, and is scored on the same or
-    another."""
+    another.
+
+    The part that is scored on is the last one.
+    """
     select = config.sweep.select
     return tuple(dict.fromkeys(["train", "validation" if select.by == "public" else select.part]))
 
 
 def nominal_size(config: Config, part: str) -> int:
     """How many units a part has by declaration. It is n0 for the training part, and for validation
-    and test in proportion to the split. All others have 1, for nobody declares their size."""
+    and test in proportion to the split. All others have 1, for nobody declares their size.
+
+    Sums are divided by declared sizes alone (docs/design.md, line 12). A part that is declared too
+    large or too small makes figures wrong, but breaks no guarantee.
+    """
     dataset = config.dataset
     if part == "train":
         return dataset.nominal_size
@@ -150,7 +198,11 @@ def nominal_size(config: Config, part: str) -> int:
 
 
 def parts(config: Config) -> tuple[str, ...]:
-    """The parts whose features the experiment needs."""
+    """The parts whose features the experiment needs.
+
+    In a fixed order, the training part first. An experiment that measures others' models has a test
+    alone.
+    """
     if config.models == "others":
         return ("test",)
     sample = ("sample",) if reads_sample(config) else ()
@@ -168,7 +220,10 @@ def reads_sample(config: Config) -> bool:
 
 
 def head(config: Config) -> Head | None:
-    """The private head that all trainings of the network start from."""
+    """The private head that all trainings of the network start from.
+
+    None where the learner starts from no private head.
+    """
     return config.learner.purchases.get("head")
 
 
@@ -183,7 +238,17 @@ def looks_back(config: Config) -> bool:
 
 
 def artifact(experiment: str, config: Config, target: float) -> str:
-    """The file that a total's guarantee is about."""
+    """The file that a total's guarantee is about.
+
+    Args:
+        experiment: its name.
+        config: the experiment's.
+        target: the total, as the config has it.
+
+    Returns:
+        Its path below the project's folder: weights of a final model, or counts of another
+        experiment's.
+    """
     total = target_name(target)
     if config.models == "own":
         return str(RESULTS / experiment / "final" / total / "weights.safetensors")
@@ -191,7 +256,10 @@ def artifact(experiment: str, config: Config, target: float) -> str:
 
 
 def target_name(target: float) -> str:
-    """A total as it stands in paths, exactly: 1.0 is 1, 0.5 is 0.5."""
+    """A total as it stands in paths, exactly: 1.0 is 1, 0.5 is 0.5.
+
+    It must be exact, for jobs find their total by this name: `float(target_name(x)) == x`.
+    """
     short = f"{target:g}"
     return short if float(short) == target else repr(target)
 
@@ -199,7 +267,10 @@ def target_name(target: float) -> str:
 # --- whose private files a job opens ---
 
 
+# Each of these takes a config and a job's wildcards. It returns the parts whose features or
+# manifests the job opens, the main one first.
 def _train(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    """The training part; and the public sample, where it guides steps."""
     return ("train", *_guides(config))
 
 
@@ -212,6 +283,7 @@ def _further_test(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
 
 
 def _named_parts(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    """The part that the job's own wildcard names."""
     return (wildcards["part"],)
 
 
@@ -220,6 +292,7 @@ def _trial_and_guide_parts(config: Config, wildcards: Wildcards) -> tuple[str, .
 
 
 def _guides(config: Config) -> tuple[str, ...]:
+    """The public sample, where its gradients guide private steps."""
     return ("sample",) if config.learner.uses_public_gradient else ()
 
 
@@ -232,6 +305,7 @@ def _start(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
 
 
 def _student_parts(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    """Public records without labels; a test only where counts on it are free."""
     return ("unlabelled", *(["test"] if config.exact_test else []))
 
 
@@ -240,6 +314,7 @@ def _train_and_test_parts(config: Config, wildcards: Wildcards) -> tuple[str, ..
 
 
 def _all_tests(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    """For research, which counts exactly on every test that there is."""
     also = (test.part for test in further_tests(config).values())
     return (*_train_and_test_parts(config, wildcards), *also)
 
@@ -253,6 +328,7 @@ def _counts(config: Config) -> bool:
 
 
 def _finds_mean(config: Config) -> bool:
+    """A mean that is bought is the rule estimate_mean's instead."""
     return config.features.centre in ("public", "network")
 
 
@@ -287,10 +363,12 @@ def _tests_further(config: Config) -> bool:
 
 
 def _trains_open(config: Config) -> bool:
+    """Without noise nothing is protected, so the data must be declared public."""
     return config.final.without_noise and config.mode == "research"
 
 
 def _searches(config: Config) -> bool:
+    """A private search trains, chooses and puts the model out in one job."""
     return not isinstance(config.hpo, Ladder)
 
 
@@ -343,7 +421,10 @@ class RuleSpec:
     @property
     def trains(self) -> bool:
         """Whether its learner's own code is behind it: training, or telling what weights are
-        worth."""
+        worth.
+
+        A later version of the learner then makes another job of it.
+        """
         return issubclass(self.reads, rule_params.TrainingReads | rule_params.EvaluateTest)
 
     @property
@@ -403,6 +484,7 @@ RULE_SPECS: dict[str, RuleSpec] = {
     "train_student": RuleSpec(
         rule_params.TrainStudent, (*FINALS, *CACHES), _student_parts, _teaches, per=("target",)
     ),
+    # Three rules measure a final model, each with keys of its own, and share one module.
     "evaluate": RuleSpec(rule_params.EvaluateFinal, FINALS, _test, per=("target",)),
     "evaluate_also": RuleSpec(
         rule_params.EvaluateAlso,
@@ -416,6 +498,7 @@ RULE_SPECS: dict[str, RuleSpec] = {
         rule_params.EvaluateOf, CACHES, _test, models="others", per=("target",), module="evaluate"
     ),
     "train_open": RuleSpec(rule_params.TrainOpen, CACHES, _all_tests, _trains_open, per=()),
+    # What follows is not behind the statement, so these rules have no `per`.
     "compare_learners": RuleSpec(rule_params.CompareLearners, CACHES, _train_and_test_parts),
     "compare_hpo": RuleSpec(rule_params.CompareHpo, CACHES, _train_and_test_parts),
     "plan_spend": RuleSpec(PlanDocument),
@@ -427,7 +510,11 @@ RUNG_RULE = "run_rung"  # begins the names of rules that do all trials of a rung
 
 
 def module_of(rule: str) -> str:
-    """The module of `jobs` that does a rule's work."""
+    """The module of `jobs` that does a rule's work.
+
+    Args:
+        rule: of the table.
+    """
     return RULE_SPECS[rule].module or rule
 
 
@@ -445,7 +532,14 @@ def rung_rule(experiment: str, rung: int, group: int = 0) -> str:
 
 
 def rung_of(rule: str) -> dict[str, str] | None:
-    """The rung that a rule is for, if it is a rung's own."""
+    """The rung that a rule is for, if it is a rung's own.
+
+    Args:
+        rule: its name, as Snakemake has it inside this workflow.
+
+    Returns:
+        The experiment and the rung as wildcards; None for every other rule.
+    """
     if not rule.startswith(f"{RUNG_RULE}_"):
         return None
     experiment, _, rung = rule.removeprefix(f"{RUNG_RULE}_").rpartition("_")
@@ -453,7 +547,11 @@ def rung_of(rule: str) -> dict[str, str] | None:
 
 
 def final_rule(config: Config) -> str:
-    """The rule that puts the final models out."""
+    """The rule that puts the final models out.
+
+    Raises:
+        StopIteration: the experiment has no models of its own.
+    """
     return next(rule for rule in FINALS if _has_rule(config, rule))
 
 
@@ -474,6 +572,8 @@ def _has_rule(config: Config, rule: str) -> bool:
 
 
 def _configured_input(config: Config, spec: RuleSpec) -> Any:
+    """The value of the key that asks for a rule's release; None where the config does not ask for
+    it."""
     section, _, name = spec.buys.partition(".")
     if section == "learner":
         return config.learner.purchases.get(name)
@@ -482,7 +582,10 @@ def _configured_input(config: Config, spec: RuleSpec) -> Any:
 
 def purchases(config: Config) -> Iterator[tuple[str, Any]]:
     """The rules whose one release all trainings of an experiment share, and what the config buys of
-    each."""
+    each.
+
+    Each has an epsilon of its own, which comes before anything that a total leaves.
+    """
     for rule, spec in RULE_SPECS.items():
         if spec.buys and _has_rule(config, rule):
             yield rule, _configured_input(config, spec)
@@ -494,6 +597,9 @@ def jobs(config: Config, rule: str, **fixed: str) -> list[dict[str, str]]:
     Args:
         fixed: Values of wildcards; jobs are spread over the others. A fixed part need not be one
             that this experiment uses: it may own features that only others need.
+
+    Returns:
+        One dictionary for each job, in the order of `per`; none where the config has not the rule.
     """
     wildcards: list[dict[str, str]] = [{}] if _has_rule(config, rule) else []
     for wildcard in RULE_SPECS[rule].per or ():
@@ -518,6 +624,8 @@ def _parts_of(config: Config, rule: str, job: Wildcards) -> Iterable[str]:
 
 
 def _shards(config: Config, rule: str, job: Wildcards) -> tuple[str]:
+    """How many jobs extract a part. It follows from the declared size alone: the real one is
+    private."""
     shards = config.features.shards
     return (
         str(math.ceil(config.dataset.nominal_size / SHARD_UNITS) if shards == "auto" else shards),
@@ -541,7 +649,13 @@ SPREAD: Mapping[str, Callable[[Config, str, Wildcards], Iterable[str]]] = {
 
 def has_job(config: Config, rule: str, wildcards: Wildcards) -> bool:
     """Whether a config has this job: its rule at all, and the rung, trial and target that it is
-    about. Any part of the data will do: an experiment may own features that only others need."""
+    about. Any part of the data will do: an experiment may own features that only others need.
+
+    Args:
+        config: an experiment's.
+        rule: of the table.
+        wildcards: the job's; one of them may be missing where it is not asked about.
+    """
     rungs = config.sweep.ladder
     if not _has_rule(config, rule):
         return False
@@ -556,7 +670,12 @@ def has_job(config: Config, rule: str, wildcards: Wildcards) -> bool:
 
 
 def ancestry(config: Config, rule: str) -> tuple[str, ...]:
-    """A rule and every rule it stands on, of those that a config has."""
+    """A rule and every rule it stands on, of those that a config has.
+
+    Returns:
+        Names in alphabetical order. Rules that a config does not have are left out, and what stands
+        behind them alone.
+    """
     return _ancestry(rule, frozenset(name for name in RULE_SPECS if not _has_rule(config, name)))
 
 
@@ -568,7 +687,11 @@ def _ancestry(rule: str, absent: frozenset[str]) -> tuple[str, ...]:
 
 def is_mechanism(rule: str) -> bool:
     """Whether a rule's jobs are known by its version: releases, and what they stand on. Figures and
-    documents are free, and known by their code."""
+    documents are free, and known by their code.
+
+    `select_rung` and `fit_radius` read no private file, but final trainings stand on what they
+    choose.
+    """
     return RULE_SPECS[rule].private or rule in ("select_rung", "fit_radius")
 
 
@@ -582,7 +705,11 @@ def _methods(rule_reads: Any, rule: str) -> tuple[str, ...]:
 
 def learner_names(rule_reads: Any) -> tuple[str, ...]:
     """The learner of a config, or of what a job reads of it; those of all candidates where learners
-    are chosen among."""
+    are chosen among.
+
+    Returns:
+        One name at least, in the config's order.
+    """
     if isinstance(rule_reads, Config):
         choose = rule_reads.sweep.choose
         names = () if choose is None else choose.learner.name
@@ -608,7 +735,15 @@ def mechanisms_of(rule_reads: Any, rule: str) -> tuple[str, ...]:
 
 def versions_of(config: Config, rule: str) -> dict[str, int]:
     """The version of every mechanism that a job stands on, its own included, as this dpladder has
-    them."""
+    them.
+
+    Args:
+        config: an experiment's.
+        rule: the job's.
+
+    Returns:
+        Versions by name, in alphabetical order; first versions are among them.
+    """
     names = {
         name
         for one in ancestry(config, rule)
@@ -625,9 +760,14 @@ def identity_of(rule_reads: Any, rule: str, at: Versions) -> str:
 
     Args:
         rule_reads: The config, or what the job reads of it.
+
+    Returns:
+        64 hexadecimal digits.
     """
     if not is_mechanism(rule):
         return package.digest()
+    # The guide is named from its second version on alone, so that it changed no job when it was
+    # added.
     unguided = mechanisms.mechanism_names(rule, *_methods(rule_reads, rule))
     parts = [unguided, mechanisms.raised_versions(mechanisms_of(rule_reads, rule), at)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
