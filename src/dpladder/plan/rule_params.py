@@ -3,6 +3,12 @@ of the job beside them.
 
 Snakemake compares it as a plain dictionary, by the config's own names, and runs a job again where
 one value differs. The job gets the class back.
+
+So a class is a promise in both directions: the job can depend on nothing else, and a change of
+nothing else runs it again. All values are public, for they lie in `.snakemake`.
+
+A key that is missing in the config's plain values stands there at its neutral default. That is why
+some fields have defaults.
 """
 
 from __future__ import annotations
@@ -40,27 +46,48 @@ Relation = Literal["add_remove", "replace_one"]
 
 def key(name: str) -> Any:
     """Marks a field that is a key of the config. The others are facts of the job, which
-    plan/job_identity.py knows by their names."""
+    plan/job_identity.py knows by their names.
+
+    Args:
+        name: the key's full name, such as `dataset.columns`.
+    """
     return Field(alias=name)
 
 
 def keys_of(kind: Any) -> tuple[str, ...]:
-    """The keys of the config among the fields of a class."""
+    """The keys of the config among the fields of a class.
+
+    Args:
+        kind: a subclass of `Reads`.
+
+    Returns:
+        Full names, in the order of the fields.
+    """
     return tuple(name for name in _names(kind).values() if name is not None)
 
 
 def facts_of(kind: Any) -> tuple[str, ...]:
-    """The fields that no key of the config says."""
+    """The fields that no key of the config says.
+
+    Args:
+        kind: a subclass of `Reads`.
+
+    Returns:
+        Names of fields, each a function of job_identity: FACTS, or OF_PROJECT for a whole project.
+        `mu` alone comes from the plan (`Parsed.params`).
+    """
     return tuple(field for field, name in _names(kind).items() if name is None)
 
 
 @cache
 def _names(kind: Any) -> dict[str, str | None]:
+    """By field, the key that it is, or None for a fact. Fields of parent classes are among them."""
     hints = get_type_hints(kind, include_extras=True)
     return {field.name: _key_in(hints[field.name]) for field in fields(kind)}
 
 
 def _key_in(hint: Any) -> str | None:
+    """The alias among a field's annotations. A discriminator is a mark without one."""
     names = (getattr(mark, "alias", None) for mark in getattr(hint, "__metadata__", ()))
     return next((name for name in names if name is not None), None)
 
@@ -69,10 +96,15 @@ def _key_in(hint: Any) -> str | None:
 @dataclass(frozen=True)
 class Reads:
     """By itself: a rule that reads its input files alone. Every class below is a frozen dataclass,
-    whose fields are told by their names."""
+    whose fields are told by their names.
+
+    Unknown fields are refused, and values must have the very types of the class: a workflow and a
+    job of two versions must not understand each other half.
+    """
 
     __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
 
+    # Every subclass is made a dataclass here, so that none can forget to be frozen.
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
 
@@ -112,8 +144,13 @@ class Extracting(Manifests, Merging):
 
 
 class Private(Reads):
-    """A job that opens private files. `question_id` is its question's id (plan/job_identity.py), by
-    which, with its wildcards, the ledger knows it; where its files lie changes no output."""
+    """A job that opens private files.
+
+    Attributes:
+        places: where they lie; this changes no output, and is no part of a query.
+        question_id: by which, with its wildcards, the ledger knows the job (plan/job_identity.py).
+        public_parts: those of its parts whose sources are declared public.
+    """
 
     places: Places
     question_id: str
@@ -121,7 +158,10 @@ class Private(Reads):
 
 
 class LineageReads(Reads):
-    """Whose records these are and how they are read: what every job on data depends on."""
+    """Whose records these are and how they are read: what every job on data depends on.
+
+    Keys with defaults here are those that the plain config leaves out at their neutral values.
+    """
 
     mode: Annotated[Mode, key("mode")]
     lineage: Annotated[str, key("dataset.lineage")]
@@ -141,7 +181,10 @@ class LineageReads(Reads):
 
 
 class NetworkReads(Reads):
-    """The public map from a record to its features."""
+    """The public map from a record to its features.
+
+    One record at a time: nothing here depends on other records (docs/design.md, line 13).
+    """
 
     model: Annotated[str, key("features.model")]
     weights: Annotated[str, key("features.weights")]
@@ -161,7 +204,10 @@ class NetworkReads(Reads):
 
 
 class ReleaseReads(LineageReads, Private):
-    """What every release depends on."""
+    """What every release depends on.
+
+    `research` has an effect in research alone; a release has it at its default.
+    """
 
     places: Cached
     research: Annotated[Research, key("research")]
@@ -171,7 +217,16 @@ class ReleaseReads(LineageReads, Private):
 
 
 class StoredReads(ReleaseReads):
-    """The same from stored features. `tried`: the layers that sweep.choose chooses among."""
+    """What depends on features as they are stored.
+
+    Attributes:
+        mean: what a noised mean costs; None where none is bought.
+        model: the network by its name.
+        layers: the depths that are seen.
+        length: that features are scaled to.
+        typical: length of features that are seen as they are.
+        tried: the layers that sweep.choose chooses among.
+    """
 
     mean: Annotated[Mean | None, key("features.mean")]
     model: Annotated[str, key("features.model")]
@@ -182,9 +237,17 @@ class StoredReads(ReleaseReads):
 
 
 class SeenReads(StoredReads):
-    """The same from features as a training sees them. `candidates`: of each candidate of
-    sweep.choose, the keys that it has in place of these. `network_places`: where the features of
-    each network lie, if several are tried; each is that of equally many candidates, in order."""
+    """What depends on features as a training sees them.
+
+    Attributes:
+        weights: of the network, for trainings that go on from activations at a cut.
+        centre: which mean features lose.
+        constant: share of a centred record's length that a constant feature takes.
+        candidates: of each candidate of sweep.choose, the keys that it has in place of these; empty
+            where nothing is chosen.
+        network_places: where the features of each network lie, if several are tried. Each is that
+            of equally many candidates, in their order.
+    """
 
     weights: Annotated[str, key("features.weights")]
     centre: Annotated[str, key("features.centre")]
@@ -201,7 +264,11 @@ class TrainingReads(SeenReads):
 
 
 class TotalReads(Reads):
-    """What hangs on one total: all rungs below it, and what the final training may spend."""
+    """What hangs on one total: all rungs below it, and what the final training may spend.
+
+    `target` is the epsilon that a model promises; `budget` is the final training's own epsilon, or
+    `remaining`.
+    """
 
     rungs: tuple[Rung, ...]
     target: float
@@ -212,9 +279,17 @@ class TotalReads(Reads):
 
 
 class PrepareDataset(LineageReads, Private):
-    """`fingerprint` changes when the source's files do. `stops`: as far as the data is public.
-    `different_rows`: how many a table without ids must be able to have; 0 where equal rows are one
-    record by declaration. `spans`: how documents are cut, where they are."""
+    """What a manifest depends on.
+
+    Attributes:
+        source: where the records come from.
+        fingerprint: changes when the source's files do, so that a changed source is prepared again.
+        stops: what may stop the run, as far as the data is public.
+        different_rows: how many a table without ids must be able to have. It is 0 where equal rows
+            are one record by declaration.
+        spans: how documents are cut, where they are.
+        links: which links in folders are followed.
+    """
 
     places: Manifests
     source: str
@@ -237,13 +312,23 @@ class PrepareDataset(LineageReads, Private):
 
 
 class PreparePublic(PrepareDataset):
-    """`matched`: of a further test, how its labels find their class."""
+    """The same of a source that is declared public.
+
+    Attributes:
+        matched: of a further test with a source of its own, how its labels find their class.
+    """
 
     matched: Matching | None
 
 
 class ExtractFeatures(NetworkReads, Private):
-    """`corruption`: of a further test whose images are another's, corrupted."""
+    """What a shard's features depend on.
+
+    Attributes:
+        views: of each record; 1 without augmentation.
+        mirror: whether one of them is the mirror image.
+        corruption: of a further test whose images are another's, corrupted.
+    """
 
     places: Extracting
     views: int
@@ -252,6 +337,8 @@ class ExtractFeatures(NetworkReads, Private):
 
     @property
     def features(self) -> Features:
+        """The section as extraction reads it. Mirroring is decided by part, so it is a fact and no
+        key."""
         return super().features.model_copy(update={"mirror": self.mirror})
 
 
@@ -298,7 +385,16 @@ class EstimateSums(SeenReads):
 
 
 class HeadReads(SeenReads):
-    """`head`: what it costs is reserved; the rest tells the head, and what guides it."""
+    """What a head that trainings of a network start from depends on.
+
+    Attributes:
+        head: what it costs; that is reserved.
+        bias: whether it has one.
+        link: from logits to probabilities.
+        augment: how many views each record has.
+        public: whether public records guide its steps.
+        look: share of its mu^2 that asks the private records whether the public head fits.
+    """
 
     head: Annotated[Head, key("learner.head")]
     bias: Annotated[bool, key("learner.bias")]
@@ -332,8 +428,14 @@ class Scored(Reads):
 
 
 class RunTrial(TrainingReads):
-    """`below`: the rungs that its draw looks back on. `epsilon`: its own rung's; other trials of it
-    change nothing here."""
+    """What one trial depends on.
+
+    Attributes:
+        select: how its score is counted, and what share of its mu^2 that takes.
+        below: the rungs that its draw looks back on; empty where draws do not.
+        epsilon: its own rung's. How many other trials the rung has changes nothing here.
+        scored: the part that is counted.
+    """
 
     select: Annotated[Select, key("sweep.select")]
     below: tuple[Rung, ...]
@@ -349,7 +451,12 @@ class SelectRung(Reads):
 
 
 class FitRadius(TotalReads):
-    """`mu`: what the final training stands on."""
+    """What r of a final training follows from.
+
+    Attributes:
+        fit: which line is laid through trials.
+        mu: what the final training stands on.
+    """
 
     fit: Annotated[Fit, key("fit")]
     learner: Annotated[Learner, key("learner")]
@@ -363,7 +470,10 @@ class TrainFinal(TotalReads, TrainingReads):
 
 
 class SearchPrivately(TotalReads, TrainingReads):
-    """Search and final training in one, with one output."""
+    """Search and final training in one, with one output.
+
+    Losing trainings are not released, so none of them is a job.
+    """
 
     select: Annotated[Select, key("sweep.select")]
     hpo: Annotated[PrivateSearch, Field(discriminator="name"), key("hpo")]
@@ -376,7 +486,13 @@ class TrainStudent(TrainingReads):
 
 
 class EvaluateTest(TotalReads, SeenReads):
-    """`exact`: whether it counts without noise."""
+    """What a count on a test depends on.
+
+    Attributes:
+        exact: whether it counts without noise, for nothing.
+        learner: that the model is of, which says how records are scored.
+        measures: which tables are counted.
+    """
 
     exact: bool
     learner: Annotated[Learner, key("learner")]
@@ -390,7 +506,11 @@ class EvaluateFinal(EvaluateTest):
 
 
 class EvaluateOf(EvaluateFinal):
-    """`total`: what its count may cost, where no epsilon says it; null where one does."""
+    """The count of another experiment's model on people of this one's lineage.
+
+    Attributes:
+        total: what its count may cost, where no epsilon says it; None where one does.
+    """
 
     total: float | None
 
@@ -410,9 +530,15 @@ class TrainOpen(TrainingReads):
 
 
 class Summarise(Reads):
-    """`measured_by`: the experiments that measure this one's final models, and on which lineage.
-    `candidate_names`: what sweep.choose chooses among, in words. `learners`: the learner of each,
-    where those are chosen."""
+    """What one experiment's results are made of, beside released files.
+
+    Attributes:
+        further: its further tests.
+        measured_by: the experiments that measure its final models, and on which lineage.
+        candidate_names: what sweep.choose chooses among, in words; a candidate's number is its
+            place.
+        learners: the learner of each candidate, where learners are chosen; else empty.
+    """
 
     mode: Annotated[Mode, key("mode")]
     lineage: Annotated[str, key("dataset.lineage")]
@@ -457,9 +583,15 @@ class Picture:
 
 
 class WriteReport(Reads):
-    """`cells`: of each cell's experiment, the name of its entry on each axis. `left_behind`:
-    pictures of earlier configs. `about`: what the config says of each model, in words. `contests`:
-    figures of comparisons that were asked for by name, as far as they are there."""
+    """What the page shows beside summaries and statement.
+
+    Attributes:
+        contests: figures of comparisons that were asked for by name, as far as they are there.
+        about: what the config says of each model, in words.
+        cells: of each cell's experiment, the name of its entry on each axis.
+        pictures: all figures and tables, in the order of the page.
+        left_behind: pictures of earlier configs, which are removed.
+    """
 
     contests: tuple[str, ...]
     about: dict[str, dict[str, str]]
@@ -488,8 +620,14 @@ class CompareLearners(SeenReads):
 
 
 class CompareHpo(TrainingReads):
-    """`ablated`: the total at which the ladder is also compared with itself, one part changed.
-    `searches`: research.searches."""
+    """Research: searches against each other, with the first experiment's learner.
+
+    Attributes:
+        totals: at which they are compared.
+        ablated: the total at which the ladder is also compared with itself, one part changed.
+        searches: `research.searches`; none is all.
+        repeats: of each search.
+    """
 
     totals: tuple[float, ...]
     ablated: float

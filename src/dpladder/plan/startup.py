@@ -3,6 +3,9 @@ not run.
 
 Runs at every parse, dry runs included, so it imports nothing heavy and writes nothing. Reserving
 happens once per real run, when Snakemake knows which jobs are due.
+
+Snakemake parses in its main process, and again in those of jobs. Only the main one prints the plan,
+checks what is new and reserves.
 """
 
 from __future__ import annotations
@@ -66,6 +69,8 @@ class Parsed:
         project: every experiment, with what the plan chose for it.
         plan: what each job costs.
         document: the plan as others read it.
+
+    One object is made at each parse, and everything that the .smk files ask goes through it.
     """
 
     project: Project
@@ -79,7 +84,15 @@ class Parsed:
 
     def params(self, rule: str, wildcards: Mapping[str, str]) -> dict[str, Any]:
         """What Snakemake compares for a job. A fit also depends on the mu that the final training
-        stands on. That is what the plan leaves to it, and that of the sums which it solves."""
+        stands on. That is what the plan leaves to it, and that of the sums which it solves.
+
+        Args:
+            rule: of the table of rules.
+            wildcards: the job's, its experiment's name among them.
+
+        Returns:
+            Plain, public values, which the job reads back as the rule's class.
+        """
         params = job_identity.params(self.project, rule, wildcards)
         if "mu" in facts_of(rule_specs.RULE_SPECS[rule].reads):
             experiment = wildcards["experiment"]
@@ -106,7 +119,14 @@ def exit_with_one_message() -> Iterator[None]:
 
 
 def need_submission(executor: str) -> None:
-    """Without its program the executor would wait and try again for ever."""
+    """Without its program the executor would wait and try again for ever.
+
+    Args:
+        executor: Snakemake's name for where jobs go.
+
+    Raises:
+        BadInput: there is no sbatch for SLURM.
+    """
     if executor == "slurm" and shutil.which("sbatch") is None:
         raise BadInput(
             "jobs are submitted to SLURM by sbatch, which is not on this machine's path. Start it "
@@ -116,13 +136,21 @@ def need_submission(executor: str) -> None:
 
 
 def logs() -> dict[Path, int]:
-    """The jobs' logs, and when they were written."""
+    """The jobs' logs, and when they were written.
+
+    Returns:
+        By path, the time in nanoseconds: two runs of one second differ too.
+    """
     return {path: path.stat().st_mtime_ns for path in sorted(LOGS.rglob("*.log"))}
 
 
 def print_failed_jobs(before: Mapping[Path, int]) -> None:
     """The reasons of the jobs that failed in this run, last, where Snakemake's own words do not
-    hide them."""
+    hide them.
+
+    Args:
+        before: `logs()` when the run began. A log that did not change is of an earlier run.
+    """
     for path, written in logs().items():
         lines = (
             path.read_text("utf-8", "replace").splitlines() if written != before.get(path) else []
@@ -133,7 +161,11 @@ def print_failed_jobs(before: Mapping[Path, int]) -> None:
 
 def known_states(project: Project) -> dict[str, State]:
     """The ledgers of a project's lineages, empty where nothing was ever spent; reading creates
-    nothing."""
+    nothing.
+
+    Returns:
+        A state for each lineage that the config names, by lineage.
+    """
     home = open_home(create=False)
     names = sorted({config.dataset.lineage for config in project.experiments.values()})
     return {name: ledgers.load(Ledger(home, name)) for name in names}
@@ -141,7 +173,11 @@ def known_states(project: Project) -> dict[str, State]:
 
 def states_here(project: Project) -> dict[str, State]:
     """The same, refused where the results here were made under another home, a later state of this
-    one, or by another project."""
+    one, or by another project.
+
+    Raises:
+        Refused: the ledger is older than the results, or the results are another project's.
+    """
     stood = anchors_in(RESULTS)  # before the ledgers, which only grow
     states = known_states(project)
     anchors.check(open_home(create=False), stood, states)
@@ -152,7 +188,15 @@ def states_here(project: Project) -> dict[str, State]:
 def open_resolved(
     paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None
 ) -> Project:
-    """The project that these config files describe, with nothing left to choose."""
+    """The project that these config files describe, with nothing left to choose.
+
+    Args:
+        paths: config files, later ones over earlier ones.
+        overrides: values from the command line, over all files.
+
+    Raises:
+        BadInput: a config is wrong, or `respend` names nothing that there is.
+    """
     project = load(paths, overrides)
     check_names(project)
     return resolve_defaults(*load_past_choices(project))
@@ -160,7 +204,12 @@ def open_resolved(
 
 def load_past_choices(project: Project) -> tuple[Project, Mapping[str, Mapping[str, Any]]]:
     """A project split as its lineages were opened; and what was chosen for its experiments, and
-    paid for, by the ledgers."""
+    paid for, by the ledgers.
+
+    Returns:
+        The project with each split's test share filled in, and by experiment the choices that were
+        paid for.
+    """
     states = known_states(project)
     opened_under = {
         name: one.split_rule for name, state in states.items() if (one := state.binding)
@@ -171,7 +220,11 @@ def load_past_choices(project: Project) -> tuple[Project, Mapping[str, Mapping[s
 
 def import_path(users: str) -> str:
     """Rules may run in environments of their own: what they import is this clone's package, and
-    whatever its user has beside it."""
+    whatever its user has beside it.
+
+    Args:
+        users: PYTHONPATH as the user has it; it may be empty.
+    """
     other_paths = [path for path in users.split(os.pathsep) if path]
     return os.pathsep.join(dict.fromkeys([str(SOURCE), *other_paths]))
 
@@ -179,7 +232,15 @@ def import_path(users: str) -> str:
 @exit_with_one_message()
 def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
     """The project as Snakemake was told it, priced. `config` is read where this is a module of
-    another workflow; elsewhere the files are, which know their lines."""
+    another workflow; elsewhere the files are, which know their lines.
+
+    Args:
+        workflow: Snakemake's own object.
+        config: the module's config.
+
+    Returns:
+        What the .smk files ask of. The process ends with a message where something is refused.
+    """
     if not INSTALLED:
         os.environ["PYTHONPATH"] = import_path(os.environ.get("PYTHONPATH", ""))
     module = outer.enter_module(workflow)
@@ -241,6 +302,8 @@ def _changed_rules(parsed: Parsed) -> list[str]:
 
 
 def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
+    """Whether a record's output would be made from something else now. A record of no job of this
+    DAG is not looked at."""
     rule, wildcards = record["rule"], record["wildcards"]
     if rule == "plan_spend":
         return bool(record["basis"] != job_identity.digest(parsed.declared_plan, package.digest()))
@@ -325,13 +388,19 @@ def reserve(
         anew = questions_to_repeat(parsed.project, items)
         ledgers.refund(ledger, _abandoned_reservations(ledger.state, parsed, anew))
         ledgers.reserve(ledger, items, anew, _units_of(parsed.project, lineage))
+    # Results say from now on how far the ledgers had come, so that a home put back in time is found
+    # out.
     anchors.save_anchors(RESULTS, [ledgers.head(ledger) for ledger in opened.values()])
 
 
 @exit_with_one_message()
 def conclude(parsed: Parsed) -> None:
     """The end of a run: where its lineages stand, by their ledgers. The statement may be of an
-    earlier run, or of another lineage."""
+    earlier run, or of another lineage.
+
+    Args:
+        parsed: what the Snakefile knows.
+    """
     home = open_home(create=False)
     stated, current = {anchor.lineage: anchor for anchor in stated_anchors(RESULTS)}, True
     for lineage, terms in parsed.plan.terms.items():
@@ -392,7 +461,11 @@ def _read_json(path: Path) -> Any:
 
 
 def say(text: str) -> None:
-    """Tell a person, where Snakemake's own words may go elsewhere."""
+    """Tell a person, where Snakemake's own words may go elsewhere.
+
+    Args:
+        text: one message, without a line break at its end. Nothing private may be in it.
+    """
     if PEOPLE is None:
         print(text, file=sys.stderr)
         return
