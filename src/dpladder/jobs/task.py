@@ -105,7 +105,7 @@ def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
         log.write_bytes(b"")
         details = _details(task, log)
         _redirect(details)
-        # Of a private job's error the log gets a DpladderError's text, or else the name of its type.
+        # Of a private job's error the log gets a DpladderError's text, or else its type's name.
         work(task)
     except DpladderError as error:
         _fail(task, log, str(error), terminal)

@@ -352,7 +352,7 @@ def _version(config: Config, rule: str, part: str) -> str:
 def fingerprint(source: str) -> str:
     """Changes when a source's files do. One time only, the newest: a size, or a digest over
     guessable times, would tell how many records or folders there are. Adding or removing a file
-    makes its folder the newest.
+    makes its folder the newest. A file of a folder that is overwritten in place goes unnoticed here.
 
     Returns:
         16 hexadecimal digits; empty where the source is no private file, or is not there.
