@@ -20,7 +20,12 @@ Accuracies = Mapping[tuple[float, float], Sequence[float]]
 
 def plot_batches(summaries: Sequence[Summary], path: Path) -> None:
     """Test accuracy against the sampling rate, a line for each total, with one deviation over the
-    repeats."""
+    repeats.
+
+    Args:
+        summaries: of research experiments that differ in their sampling rate, repeats among them.
+        path: where the SVG goes.
+    """
     by_setting = accuracies(summaries)
     rates, totals = (
         sorted({rate for rate, _ in by_setting}),
@@ -47,7 +52,14 @@ def plot_batches(summaries: Sequence[Summary], path: Path) -> None:
 
 def batches_table(summaries: Sequence[Summary]) -> pd.DataFrame:
     """A row for each sampling rate, a column for each total: the mean over repeats, and one
-    deviation."""
+    deviation.
+
+    Args:
+        summaries: those of the figure.
+
+    Returns:
+        Cells as text, `0.912 ± 0.004`. A total that a rate was not trained at has no cell there.
+    """
     by_setting = accuracies(summaries)
     rows: dict[float, dict[str, object]] = {}
     for (rate, total), values in sorted(by_setting.items()):
@@ -59,7 +71,14 @@ def batches_table(summaries: Sequence[Summary]) -> pd.DataFrame:
 
 
 def accuracies(summaries: Sequence[Summary]) -> Accuracies:
-    """Those of all repeats, by sampling rate and total."""
+    """Those of all repeats, by sampling rate and total.
+
+    Args:
+        summaries: in any order; equal settings of several experiments count as repeats.
+
+    Returns:
+        For each (sampling rate, total epsilon) the shares of the test that are right, one a repeat.
+    """
     by_setting = defaultdict(list)
     for summary in summaries:
         for target in summary.targets:
@@ -68,4 +87,5 @@ def accuracies(summaries: Sequence[Summary]) -> Accuracies:
 
 
 def _deviation(values: Sequence[float]) -> float:
+    """One deviation over repeats; 0 of a single one, which says nothing of its spread."""
     return stdev(values) if len(values) > 1 else 0.0

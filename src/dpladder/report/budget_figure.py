@@ -52,7 +52,13 @@ COLOURS = {
 @dataclass(frozen=True)
 class Bar:
     """What one unit bears, as shares of what it may bear. The shares are of mu^2: that adds up,
-    epsilon does not."""
+    epsilon does not (Dong, Roth & Su 2019, Corollary 3.3).
+
+    Attributes:
+        label: which model and parts, or which lineage for life.
+        shares: by the names of `COLOURS`, or `rung <number>`. Where their sum passes 1, the axis
+            goes on.
+    """
 
     label: str
     shares: dict[str, float]
@@ -60,7 +66,13 @@ class Bar:
 
 def plot_budget(statement: Statement, path: Path) -> None:
     """One bar for each final model and part of the data, and one for the life of each lineage that
-    has a limit."""
+    has a limit.
+
+    Args:
+        statement: its stated charges are drawn, so the figure shows no price that the statement
+            lacks.
+        path: where the SVG goes. The figure grows with the number of bars.
+    """
     bars = [bar for lineage in statement.datasets for bar in _bars(statement, lineage)]
     names = sorted(
         {name for bar in bars for name, share in bar.shares.items() if share}, key=_order
@@ -82,6 +94,8 @@ def plot_budget(statement: Statement, path: Path) -> None:
 
 
 def _bars(statement: Statement, lineage: str) -> Iterator[Bar]:
+    """The bars of one lineage: each final model's for the parts that one unit lies in, then its
+    life's."""
     dataset = statement.datasets[lineage]
     delta = dataset.delta
     for artifact in dataset.artifacts.values():
@@ -90,12 +104,14 @@ def _bars(statement: Statement, lineage: str) -> Iterator[Bar]:
         for parts in _parts_of_one_unit(lines, dataset.relation):
             shares: dict[str, float] = defaultdict(float)
             for line in lines:
+                # one line may read several parts, and a unit of any of them bears it
                 if {EVERY_PART, *parts} & set(line.partition.split(",")):
                     shares[_name(line)] += _mu(line, delta) ** 2 / budget
             total = round_up_short(artifact.target_epsilon)
             whose = f"{artifact.experiment}{total_text(artifact.jobs)}, ε = {total}"
             yield Bar(f"{whose}: {' + '.join(parts) or 'all data'}", dict(shares))
     if dataset.lifetime_epsilon is not None:
+        # what other tools booked on the lineage uses up the same limit
         limit = gdp.mu_from_epsilon(dataset.lifetime_epsilon, delta) ** 2
         spent: dict[str, Cost] = {
             "this workflow": dataset,
@@ -120,6 +136,8 @@ def _mu(figures: Cost | StatedSpend, delta: float) -> float:
 
 
 def _name(line: StatedSpend) -> str:
+    """What a charge is called in the legend. A rule that is missing here stops the picture, so that
+    no charge is left out of a bar unseen."""
     if line.rule == "run_trial":
         return "trial scores" if line.label == "score" else f"rung {line.wildcards['rung']}"
     return {
@@ -145,7 +163,7 @@ def _order(name: str) -> tuple[int, int]:
 
 
 def _colours(names: Sequence[str]) -> dict[str, str]:
-    """Rungs from light to dark blue."""
+    """A colour for each name: rungs from light to dark blue, all else as `COLOURS` has it."""
     rungs = [name for name in names if name not in COLOURS]
     blues = {
         name: colormaps["Blues"](0.4 + 0.5 * (k + 1) / len(rungs)) for k, name in enumerate(rungs)
@@ -154,6 +172,8 @@ def _colours(names: Sequence[str]) -> dict[str, str]:
 
 
 def _draw(axes: Axes, place: int, bar: Bar, colours: Mapping[str, str]) -> None:
+    """One bar from left to right in the order of the legend, on a pale one that is the whole
+    budget. The note behind it says what was spent, and how much of that the search took."""
     axes.barh(place, 1.0, height=0.7, color=PALE)
     left = 0.0
     for name, colour in colours.items():

@@ -11,8 +11,14 @@ from dpladder.report.summary import Summary
 
 
 def plot_choice(summary: Summary, path: Path) -> None:
-    """Score of each candidate, one panel for each rung, with one standard deviation of its noise.
-    A candidate that did not go on has no point in later panels."""
+    """Score of each candidate, one panel for each rung, with one standard deviation of its noise. A
+    candidate that did not go on has no point in later panels.
+
+    Args:
+        summary: of an experiment with `sweep.choose`, so it has one rung at least. Its first rung
+            tries every candidate.
+        path: where the SVG goes.
+    """
     first = summary.rungs[0]
     names = [str(trial.candidate) for trial in first.trials]
     with panels(path, len(summary.rungs), most_columns=2) as (figure, grid):

@@ -15,7 +15,12 @@ from dpladder.report.summary import Summary
 
 def plot_distance(summaries: Sequence[Summary], path: Path) -> None:
     """Distance against the total epsilon, and against the total step size r, a mark for each final
-    model."""
+    model.
+
+    Args:
+        summaries: of research experiments, each a line of its own.
+        path: where the SVG goes. Models whose distance is not known have no mark.
+    """
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
     by_experiment = {summary.experiment: [*_measured_distances(summary)] for summary in summaries}
     every = [point for points in by_experiment.values() for point in points]
@@ -25,6 +30,7 @@ def plot_distance(summaries: Sequence[Summary], path: Path) -> None:
             colour, marker = looks[place % len(looks)]
             look: dict[str, Any] = {"color": colour, "mec": "white", "ms": 7, "zorder": 3}
             ways = {"epsilon": (over, [(epsilon, moved) for epsilon, _, moved in points])}
+            # a learner without a step size has no place on this axis
             ways["r_star"] = (along, [(r, moved) for _, r, moved in points if r])
             for key, (axes, line) in ways.items():
                 axes.plot(*zip(*line, strict=True), color=colour, lw=1, alpha=0.4)
@@ -48,6 +54,7 @@ def _measured_distances(summary: Summary) -> Iterator[tuple[float, float | None,
 
 
 def _finish(axes: Any, values: Sequence[float], label: str) -> None:
+    """Name an axis, and make it logarithmic where there is anything to show on it."""
     axes.set_xlabel(label)
     if values:
         axes.set_xlim(log_limits(values))

@@ -32,7 +32,13 @@ NEAR = 0.02  # a score so close to the best is as good
 
 @dataclass(frozen=True)
 class Tried:
-    """A place of the ladder: all repeats' trials at one r and epsilon, by their mean score."""
+    """A place of the ladder: all repeats' trials at one r and epsilon, by their mean score.
+
+    Attributes:
+        epsilon: of one trial, its score included.
+        r: what the ladder searches, the total step size or 1/lambda.
+        score: a share of the records that are counted by declaration.
+    """
 
     epsilon: float
     r: float
@@ -42,7 +48,13 @@ class Tried:
 def plot_gap(summaries: Sequence[Summary], path: Path) -> None:
     """Left: r against a trial's epsilon, coloured by score, and between dashes all that is within
     NEAR of the best. Right: how much worse than its rung's best each is, against how far its r is
-    from that one's."""
+    from that one's.
+
+    Args:
+        summaries: of one research experiment and its repeats, with a ladder. At least one trial was
+            made.
+        path: where the SVG goes.
+    """
     places = scores_by_place(summaries)
     by_epsilon = {
         epsilon: [*places_here] for epsilon, places_here in groupby(places, lambda one: one.epsilon)
@@ -84,7 +96,14 @@ def plot_gap(summaries: Sequence[Summary], path: Path) -> None:
 
 
 def scores_by_place(summaries: Sequence[Summary]) -> list[Tried]:
-    """Repeats that tried the same r at the same epsilon are one place. In the order of epsilon."""
+    """Repeats that tried the same r at the same epsilon are one place. In the order of epsilon.
+
+    Args:
+        summaries: of an experiment and its repeats.
+
+    Returns:
+        Places sorted by epsilon, then by r, as `groupby` needs them.
+    """
     scores_found = defaultdict(list)
     for rung in (rung for summary in summaries for rung in summary.rungs):
         for trial in rung.trials:
@@ -99,11 +118,13 @@ def _best(places: Sequence[Tried]) -> Tried:
 
 
 def _edges(places: Sequence[Tried]) -> tuple[float, float]:
+    """The smallest and largest r whose score is within `NEAR` of the best."""
     good = [one.r for one in places if one.score >= _best(places).score - NEAR]
     return min(good), max(good)
 
 
 def _logarithmic(axes: Axes, across: str, up: str, x: Sequence[float], y: Sequence[float]) -> None:
+    """Both axes logarithmic; a tick stands at each epsilon that was tried."""
     axes.set(xlabel=across, ylabel=up)
     axes.set_xlim(log_limits(x))
     axes.set_ylim(log_limits(y))

@@ -33,7 +33,14 @@ CARD = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.8}
 
 def plot_heatmap(summaries: Sequence[Summary], path: Path) -> None:
     """The mean score of all repeats by T and eta, one panel for each epsilon; dashed, all with the
-    best cell's r."""
+    best cell's r.
+
+    If only the product r = eta * T matters, scores are equal along the dashed line (Panda et al.).
+
+    Args:
+        summaries: of one research experiment and its repeats, of a learner that searches a rate.
+        path: where the SVG goes. Trials that all have one T are drawn as a line over eta.
+    """
     tried = _rows_by_epsilon(summaries)
     if len({float(steps) for rows in tried.values() for steps in rows[:, 0]}) == 1:
         _plot_line(path, tried)
@@ -44,6 +51,7 @@ def plot_heatmap(summaries: Sequence[Summary], path: Path) -> None:
     )
     means = {epsilon: _means(values, steps, eta) for epsilon, values in tried.items()}
     everywhere = np.array(list(means.values()))
+    # one scale of colours for all panels, so that they can be compared
     norm = Normalize(np.nanmin(everywhere), np.nanmax(everywhere))
     with panels(path, len(means), most_columns=3) as (figure, grid):
         for axes, (epsilon, cells) in zip(grid, means.items(), strict=True):
@@ -108,6 +116,8 @@ def _means(tried: Floats, steps: Floats, eta: Floats) -> Floats:
 
 
 def _mark_best(axes: Axes, tried: Floats, cells: Floats, steps: Floats, eta: Floats) -> None:
+    """A star on the best cell, at the mean of its trials on both logarithmic axes, and the line of
+    its r."""
     column, row = np.unravel_index(np.nanargmax(cells), cells.shape)
     x, y, _ = tried.T
     inside = (steps[column] <= x) & (x <= steps[column + 1]) & (eta[row] <= y) & (y <= eta[row + 1])
@@ -115,6 +125,7 @@ def _mark_best(axes: Axes, tried: Floats, cells: Floats, steps: Floats, eta: Flo
     axes.plot(steps, x * y / steps, "--", color=VERMILLION, lw=1.2)
     axes.plot(x, y, "*", color=VERMILLION, mec="white", ms=13, clip_on=False)
     axes.set_ylim(eta[0], eta[-1])
+    # the label lies on the side where the panel has more room
     lift, side = ((-8, 6), "right") if 2 * column >= len(cells) else ((8, 6), "left")
     label = f"r = {short_number(x * y)}"
     axes.annotate(label, (x, y), lift, textcoords="offset points", ha=side, bbox=CARD)

@@ -39,7 +39,13 @@ Targets = Sequence[tuple[float, FinalFound, FitFound]]
 
 def plot_ladder(summary: Summary, path: Path) -> None:
     """r against the axis that the fit runs along: all trials, each rung's best, the fit, and r* of
-    each target."""
+    each target.
+
+    Args:
+        summary: of an experiment with trials and at least one fit. Its scores are noised, unless
+            the part that they are of is public.
+        path: where the SVG goes.
+    """
     fits = [(target, target.fit) for target in summary.targets if target.fit is not None]
     against = "epsilon" if fits[0][1].against == "epsilon" else "mu"  # one kappa grows with mu
     rungs = [(getattr(rung, against), rung) for rung in summary.rungs]
@@ -69,6 +75,8 @@ def plot_ladder(summary: Summary, path: Path) -> None:
 
 
 def _curve(fit: FitFound) -> tuple[float, ...]:
+    """Coefficients of r over the figure's axis, the constant first. In kappa, r is proportional to
+    mu, a line through 0."""
     return (0.0, fit.r_star / fit.mu) if fit.against == "kappa" else fit.coefficients
 
 
@@ -79,6 +87,7 @@ def _title(experiment: str, fits: Sequence[FitFound]) -> str:
 
 
 def _draw_range(axes: Axes, limits: Sequence[float]) -> None:
+    """A band over the r that could be tried at all, with its two limits in words."""
     axes.axhspan(*limits, color=PALE, zorder=0)
     for r, name, side in ((limits[0], "smallest", "top"), (limits[1], "largest", "bottom")):
         text = f" {name} r of the search: {short_number(r)}"
@@ -101,10 +110,12 @@ def _draw_fits(axes: Axes, first: float, targets: Targets) -> None:
     for coefficients, end in ends.items():
         x = np.geomspace(min(first, end), max(first, end), 200)
         r = Polynomial(coefficients)(x)
+        # a line in epsilon may fall below 0, which a logarithmic axis cannot show
         axes.plot(x, np.where(r > 0, r, np.nan), color=VERMILLION, lw=1.4, zorder=2)
 
 
 def _draw_targets(axes: Axes, targets: Targets) -> None:
+    """A diamond at r* of each target, on a bar that is the fit's own 80 % interval."""
     for x, _, fit in targets:
         axes.plot([x, x], fit.uncertainty, color=VERMILLION, lw=2.5, alpha=0.5, zorder=4)
         label = f"r* = {short_number(fit.r_star)}{', the limit' if fit.clamped else ''}"
@@ -127,6 +138,7 @@ def _name_totals(axes: Axes, targets: Targets) -> None:
 
 
 def _keys() -> list[Line2D]:
+    """The legend, by hand: marks are drawn by colour and group, and have no labels of their own."""
     return [
         Line2D([], [], ls="", marker="o", color=GREY, ms=6.5, label="trial"),
         Line2D(

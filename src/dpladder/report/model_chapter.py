@@ -56,12 +56,21 @@ def facts(summary: Summary, about: Mapping[str, str], statement: SealedStatement
 
 def results(summaries: Sequence[Summary]) -> Sequence[Fact]:
     """What each experiment's final model of the largest total reaches, and what that figure is;
-    nothing where there are too many for a first look."""
+    nothing where there are too many for a first look.
+
+    Args:
+        summaries: of all experiments. Those without a final model are left out.
+
+    Returns:
+        Pairs of a figure and what it is; none where more than `MOST` experiments have one.
+    """
     trained = [one for one in summaries if one.targets]
     return [_result(one) for one in trained] if len(trained) <= MOST else []
 
 
 def _result(summary: Summary) -> Fact:
+    """The headline of one experiment: a figure, and in words what it is of and what it is
+    beside."""
     target = max(summary.targets, key=lambda one: one.target_epsilon)
     whose = f"of the final model of {summary.experiment}, at a total of ε = {target.total}"
     test = target.test
@@ -69,6 +78,8 @@ def _result(summary: Summary) -> Fact:
         return short_number(test.perplexity.value), f"perplexity {whose}"
     figure = f"{percent(test.accuracy)} ± {percent(test.spread)}"
     name, beside = summary.counted("test accuracy"), ""
+    # of findings it is a mean over all of them, which absent ones dominate: say what they give for
+    # free
     if summary.findings and not test.brier:
         name = "of the known findings are told right, the mean over all findings"
         absent = most_frequent(test, summary.majority)
@@ -82,7 +93,16 @@ def _result(summary: Summary) -> Fact:
 
 
 def commands(summary: Summary, artifact: str) -> Sequence[str]:
-    """How to use a final model, and how to check what is said of it."""
+    """How to use a final model, and how to check what is said of it.
+
+    Args:
+        summary: the experiment's, with one target at least; a language model writes, others
+            predict.
+        artifact: the model's path below the working directory, as the statement names it.
+
+    Returns:
+        Lines for a shell, in the order in which somebody would try them.
+    """
     use = (
         f'dpladder generate {artifact} "To be,"'
         if summary.targets[0].test.perplexity
@@ -92,7 +112,17 @@ def commands(summary: Summary, artifact: str) -> Sequence[str]:
 
 
 def warnings(summary: Summary) -> Iterator[str]:
-    """A model that is no better than what needs no model, in words."""
+    """A model that is no better than what needs no model, or surer than it is right, in words.
+
+    They follow from noised counts and what the config declares, so they are post-processing
+    (contract 1).
+
+    Args:
+        summary: the experiment's, whose `warnings` these become (jobs/summarise.py).
+
+    Yields:
+        A text for each model and each thing that is wrong with it.
+    """
     for target in summary.targets:
         yield from _too_sure(summary, target)
         rival = baseline_as_good(target.test, summary.classes, summary.majority)
@@ -111,6 +141,7 @@ def _too_sure(summary: Summary, target: FinalFound) -> Iterator[str]:
     apart = target.test.figures.get(OVERCONFIDENCE.name)
     if apart is None:
         return
+    # a share of n records has a deviation of at most 0.5 / sqrt(n) over which records came
     sd = math.hypot(apart.sd, 0.5 / math.sqrt(max(target.test.total, 1.0)))
     if abs(apart.value) <= max(PARTED, SURE * sd):
         return
@@ -148,7 +179,16 @@ def baseline_as_good(
 
 
 def most_frequent(test: Tested, declared: float | None) -> NoisedFigure | None:
-    """The largest class's share as it was counted, with noise, or else as it was declared."""
+    """The largest class's share as it was counted, with noise, or else as it was declared.
+
+    Args:
+        test: of the final model. It counted the share only where records were counted by class or
+            by finding.
+        declared: by `dataset.majority`, which has no noise.
+
+    Returns:
+        None where neither says it.
+    """
     return test.majority or (None if declared is None else NoisedFigure(declared, 0.0))
 
 

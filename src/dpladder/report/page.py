@@ -26,7 +26,13 @@ FIRST, LAST = "Final models", "Privacy"  # chapters
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the page, its cells as a reader sees them."""
+    """A table of the page, its cells as a reader sees them.
+
+    Attributes:
+        headings: of the columns, in words.
+        rows: each as long as `headings`; what is not known is empty.
+        caption: HTML that is safe already.
+    """
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -35,7 +41,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of the page, its SVG inside the page itself. `name`: of its caption."""
+    """A figure of the page, its SVG inside the page itself.
+
+    Attributes:
+        name: of its caption, a file of report/captions.
+        svg: the drawing, whose ids are unique on the page.
+        caption: HTML that is safe already.
+    """
 
     name: str
     svg: Markup
@@ -44,7 +56,16 @@ class Drawing:
 
 @dataclass(frozen=True)
 class OnPage:
-    """One picture as the page has it. `figure`: its drawing; else it is a table."""
+    """One picture as the page has it: a figure, or else a table.
+
+    Attributes:
+        name: of its caption, a file of report/captions.
+        experiment: whose it is; empty of one that shows all experiments.
+        chapter: where it stands, of one that shows all; a single experiment's has a chapter of its
+            own.
+        table: what is shown where there is no figure. An empty one is left out of the page.
+        figure: the SVG that is drawn already.
+    """
 
     name: str
     experiment: str
@@ -55,7 +76,13 @@ class OnPage:
 
 @dataclass(frozen=True)
 class ModelShown:
-    """Of one experiment: what there is to know, and how to use what it made."""
+    """Of one experiment: what there is to know, and how to use what it made.
+
+    Attributes:
+        experiment: its name.
+        facts: pairs of a question and its answer.
+        commands: lines for a shell, for the model of the largest total.
+    """
 
     experiment: str
     facts: Sequence[Fact]
@@ -105,6 +132,7 @@ def write_page(
     page = {
         "title": ", ".join(statement.datasets) + ": tuned and trained with differential privacy",
         "release": statement.mode == "release",
+        # the limit that was declared comes before any result (contract 17)
         "guarantees": [first_line(statement, lineage) for lineage in statement.datasets],
         "results": results(summaries),
         "costs": [
@@ -127,6 +155,9 @@ def _sections(
     about: Mapping[str, Mapping[str, str]],
     contests: Sequence[Path],
 ) -> Iterator[Chapter]:
+    """The chapters in order: final models, each experiment's ladder, the rest, contests, and
+    privacy last. A chapter appears where it has something to show, but for the first and the
+    last."""
     caption = Captions(_features_of_report(statement, summaries))
     models = [*_models(statement, summaries, about)]
 
@@ -161,6 +192,7 @@ def _models(
     summaries: Sequence[Summary],
     about: Mapping[str, Mapping[str, str]],
 ) -> Iterator[ModelShown]:
+    """Facts and commands of each experiment that has a stated model and facts of its own."""
     for one in summaries:
         models = statement.datasets[one.lineage].artifacts
         totals = {
@@ -189,6 +221,8 @@ def _features_of_report(
 
 
 def _table(table: pd.DataFrame, caption: Markup) -> Table:
+    """A table in words, all cells text. The template escapes them: names in them come from
+    configs."""
     on_page = readable(table)
     return Table([*map(str, on_page)], on_page.astype(str).to_numpy().tolist(), caption)
 
@@ -200,17 +234,25 @@ def _svg(path: Path) -> Markup:
     prefix = re.sub(r"\W+", "-", str(path.with_suffix("")))
     for mark in (r'(\bid=")', r"(url\(#)", r'(href="#)'):
         drawing = re.sub(mark, rf"\g<1>{prefix}-", drawing)
+    # the SVG is dpladder's own, and nothing in it was typed by anybody but as text
     return Markup(drawing)
 
 
 class Captions:
     """Captions, each in full where it stands first. They are those of Snakemake's report, which
-    leaves nothing out; here `told` says what there is."""
+    leaves nothing out; here `told` says what there is.
+
+    Args:
+        features: what this report has to explain, by names that the captions' templates read as
+            `told`.
+    """
 
     def __init__(self, features: Mapping[str, bool]) -> None:
         self._told, self._seen = features, set[str]()
 
     def __call__(self, name: str) -> Markup:
+        """The caption of that name as safe HTML. The second time it is its beginning in bold, and
+        "As above"."""
         path = resources.files("dpladder.report").joinpath("captions", f"{name}.rst")
         text = " ".join(Template(path.read_text("utf-8")).render(told=self._told).split())
         if name in self._seen:

@@ -10,8 +10,13 @@ from dpladder.report.summary import Summary
 
 
 def plot_reliability(summary: Summary, path: Path) -> None:
-    """A line for each final model, beside the diagonal of one that is as often right as it is
-    sure."""
+    """A line for each final model, beside the diagonal of one that is as often right as it is sure.
+
+    Args:
+        summary: of an experiment with `evaluate.measures: calibration`. Bins that noise hides have
+            no mark.
+        path: where the SVG goes.
+    """
     with canvas(path) as figure:
         axes = figure.subplots()
         axes.plot([0, 1], [0, 1], color=GREY, lw=1, ls=(0, (4, 3)), label="right as often as sure")

@@ -20,7 +20,7 @@ DOCUMENTS: dict[str, Any] = {"plan": PlanDocument, "privacy": SealedStatement, "
 
 
 def generated_files() -> dict[str, str]:
-    """The text of each schema, by its path in the repository."""
+    """The text of each schema, by its path in the repository. `make docs` writes them there."""
     return {
         f"workflow/schemas/{name}.schema.json": schema(kind) for name, kind in DOCUMENTS.items()
     }

@@ -22,8 +22,12 @@ from dpladder.report.summary import RungFound, Summary
 
 
 def plot_scores(summary: Summary, path: Path) -> None:
-    """Score against r, one panel for each rung, with one standard deviation of the selection
-    noise."""
+    """Score against r, one panel for each rung, with one standard deviation of the selection noise.
+
+    Args:
+        summary: of an experiment with a ladder that looks for r.
+        path: where the SVG goes. All panels share both axes.
+    """
     rungs = summary.rungs
     with panels(path, len(rungs), most_columns=4) as (figure, grid):
         grid[0].set_xlim(log_limits(summary.r_range))
@@ -46,6 +50,7 @@ def plot_scores(summary: Summary, path: Path) -> None:
 
 
 def _draw_rung(axes: Axes, rung: RungFound, number: int) -> None:
+    """One panel: all trials with their noise, and the best of them, which has its r beside it."""
     best = rung.best
     axes.set_title(f"rung {number}, trained at ε = {round_up_short(rung.epsilon, 3)}")
     axes.axvline(best.r, color=VERMILLION, lw=1, alpha=0.4)

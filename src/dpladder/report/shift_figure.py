@@ -29,7 +29,13 @@ WIDE = 3.8  # inches, of each panel
 
 def plot_shift(summary: Summary, path: Path) -> None:
     """The tests on whole sources over epsilon in the first panel; each corruption over its severity
-    in one of its own."""
+    in one of its own.
+
+    Args:
+        summary: of an experiment with further tests, its own or those of experiments that measure
+            it.
+        path: where the SVG goes. It is as wide as its panels need.
+    """
     targets = sorted(summary.targets, key=lambda target: float(target.epsilon))
     open_one = summary.without_noise
     whole = targets if open_one is None else [*targets, open_one]
@@ -44,6 +50,8 @@ def plot_shift(summary: Summary, path: Path) -> None:
 
 
 def _draw_over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summary) -> None:
+    """A line for each test on whole sources, dotted below it the worst group's, and dashed the
+    training without noise."""
     clean = ["test", *(one.name for one in targets[0].also if one.severity is None)]
     for number, name in enumerate(clean):
         colour, marker = look_of(number - 1)[0] if number else INK, look_of(number)[1]

@@ -48,7 +48,16 @@ STYLE: dict[Any, object] = {
 
 @contextmanager
 def canvas(path: Path, height: float = 4.4, width: float = 7.6) -> Iterator[Figure]:
-    """A figure, in inches, that is written to `path` as SVG when the block ends."""
+    """A figure, in inches, that is written to `path` as SVG when the block ends.
+
+    The same input gives the same bytes: no date, no program's name, no random ids. The report's
+    record seals them (contract 21).
+
+    Args:
+        path: where the SVG goes. If the block raises, nothing is written.
+        height: of the whole figure.
+        width: of the whole figure; 7.6 fits the page.
+    """
     with style.context(["default", STYLE]):  # whatever the user's own matplotlibrc says
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure
@@ -111,14 +120,28 @@ def percent_axis(axis: Axis) -> None:
 
 
 def log_limits(values: Sequence[float], margin: float = 0.08) -> tuple[float, float]:
-    """Limits of a logarithmic axis with room around the values, also around a single one."""
+    """Limits of a logarithmic axis with room around the values, also around a single one.
+
+    Args:
+        values: one at least, all above 0.
+        margin: room on each side, as a part of the values' range in the logarithm; a quarter of a
+            value at least.
+    """
     low, high = min(values), max(values)
     room = max((high / low) ** margin, 1.25)
     return low / room, high * room
 
 
 def dots(axes: Axes, points: Iterable[tuple[float, float]], marker: str, **look: Any) -> None:
-    """Markers alone, in one group that carries the `gid` of `look` in the file."""
+    """Markers alone, in one group that carries the `gid` of `look` in the file. Tests find the
+    points of a figure by that id.
+
+    Args:
+        axes: the panel.
+        points: pairs of x and y; an iterator will do.
+        marker: one letter, as matplotlib has it.
+        **look: matplotlib's own keys. An id must not stand twice in one figure.
+    """
     points = list(points)
     axes.plot([x for x, _ in points], [y for _, y in points], marker, ls="", **look)
 
@@ -158,13 +181,22 @@ def draw_line(
 
 
 def score_bar(figure: Figure, grid: list[Axes], points: ScalarMappable, label: str) -> None:
-    """A colour bar for the scores of `points`, beside all panels of a grid."""
+    """A colour bar for the scores of `points`, beside all panels of a grid.
+
+    Args:
+        figure: that holds the grid.
+        grid: all panels, for the bar takes its room from them alike.
+        points: what was coloured; panels that share a scale need only one of them.
+        label: in words, beside the bar.
+    """
     bar = figure.colorbar(points, ax=grid, format=percent_tick, aspect=30, pad=0.02)
     bar.set_label(label)
     bar.outline.set_visible(False)
 
 
 def _spread_apart(values: Sequence[float], ratio: float) -> list[float]:
+    """Those of sorted values that leave room for a label: each at least `ratio` times the one
+    before."""
     values_kept: list[float] = []
     for value in values:
         if not values_kept or value >= values_kept[-1] * ratio:

@@ -1,5 +1,9 @@
 """results/<experiment>/summary.json: what one experiment found. Its keys are these fields, and its
-JSON schema follows from them."""
+JSON schema follows from them.
+
+Others script against it, so a field keeps its name and meaning (docs/design.md, what others script
+against). Everything in it follows from releases, the config and the statement (contract 1).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,14 @@ from dpladder.privacy.statement.documents import Cost
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A training in its learner's own words: its rate, or ridge and alpha, and its steps."""
+    """A training in its learner's own words: its rate, or ridge and alpha, and its steps.
+
+    Attributes:
+        eta: learning rate of a step; null of a learner without one.
+        ridge: lambda of ridge regression.
+        alpha: weight of all records beside a class's own, of learner dp_ls.
+        steps: T, how many there were.
+    """
 
     eta: float | None = None
     ridge: float | None = None
@@ -34,8 +45,17 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialFound(Choice):
-    """`score`: correct predictions, noised by `score_sd`, of the `counted` units of the part by
-    declaration. `candidate`: of sweep.choose, in words."""
+    """One private trial of a rung, or a free one where its score is public.
+
+    Attributes:
+        trial: its number in the rung, from 0.
+        candidate: of sweep.choose, in words; null without a choice.
+        kappa: noise that the training put into a logit; null where the search is in r.
+        r: what the ladder searched.
+        score: correct predictions, noised by `score_sd`; it may lie below 0.
+        score_sd: deviation of the score's noise, in records; 0 of an exact count.
+        counted: units of the part by declaration, which the score is a share of.
+    """
 
     trial: int
     candidate: str | None = None
@@ -79,10 +99,24 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class FitFound:
-    """How r was carried to a total: by which `method`, `against` what, and by a `fallback` where
-    the fit said nothing. `uncertainty`: an 80 % interval of r* from all scores. `clamped`: whether
-    r* met the limit of the search. `epsilon` and `mu`: of the final training. `best`: the trial
-    that looked best."""
+    """How r was carried to a total.
+
+    Attributes:
+        r_star: the r that the final training took.
+        kappa_star: the same as kappa; null where the search is in r.
+        method: how it was found, in words.
+        fallback: why a simpler curve was taken, in words; null where none was.
+        clamped: whether r* met the limit of the search.
+        coefficients: of r, or of kappa, against the axis, the constant first.
+        uncertainty: an 80 % interval of r* from all scores.
+        spread: how far scores within rungs lie apart, over what their noise alone would do. Near 1
+            they say nothing.
+        degree: of the curve.
+        against: what r grows along.
+        using: which scores were fitted.
+        epsilon, mu: of the final training.
+        best: the trial that looked best.
+    """
 
     r_star: float
     kappa_star: float | None = None
@@ -102,9 +136,15 @@ class FitFound:
 
 @dataclass(frozen=True)
 class AlsoTested:
-    """A further test. `of`: whose records it takes, where they are another's; `corruption`,
-    `severity`: of corrupted images, how; `groups`: those whose records it takes, where it names
-    some; `lineage`: of an experiment that measures this one's models, which paid for it; else null.
+    """A further test.
+
+    Attributes:
+        name: as tables and figures call it.
+        of: whose records it takes, where they are another test's.
+        corruption, severity: of corrupted images, how.
+        test: what it released.
+        groups: those whose records it takes, where it names some.
+        lineage: of an experiment that measures this one's models, which paid for it; else null.
     """
 
     name: str
@@ -118,14 +158,27 @@ class AlsoTested:
 
 @dataclass(frozen=True, kw_only=True)
 class FinalFound(Choice):
-    """One final model. `stated`: the figure that it is stated at, with all that may have steered
-    it. `epsilon` and `mu`: its own price, with its search; `epsilon_final` and `mu_final` of its
-    own training. `fit`: how r was carried to this total, null where there is nothing to search.
-    `suspect`: what to ask where a score is better than mu allows. `distance`: in research, how far
-    the weights are from where they started, where that was zero or the public network. `student`:
-    what learned its labels of dataset.public_unlabelled, on a public test. `head`: the head that
-    the network started from, by itself, on a public test. `candidate`: the one that trials
-    chose, of sweep.choose."""
+    """One final model.
+
+    Attributes:
+        target_epsilon: the total that it was trained for.
+        epsilon, mu: its own price, with its search; mu is null where that is not Gaussian.
+        epsilon_final, mu_final: of its own training.
+        fit: how r was carried to this total; null where there is nothing to search.
+        r_star, kappa_star: what its training took; null of a learner without r.
+        sigma: deviation of the training's noise over its L2 sensitivity; null where it has no one
+            such figure.
+        test: what the test part released.
+        suspect: what to ask where a score is better than mu allows.
+        search_share: of mu^2 of what reads the training part.
+        distance: in research, how far the weights are from where they started, where that was zero
+            or the public network.
+        also: further tests.
+        student: what learned its labels of dataset.public_unlabelled, on a public test.
+        head: the head that the network started from, by itself, on a public test.
+        candidate: the one that trials chose, of sweep.choose.
+        stated: the figure that it is stated at, with all that may have steered it.
+    """
 
     target_epsilon: float
     epsilon: float
@@ -159,7 +212,10 @@ class FinalFound(Choice):
 
 @dataclass(frozen=True)
 class OpenCounts:
-    """open/metrics.json: what a training without noise releases, as `OpenFound` has it."""
+    """open/metrics.json: what a training without noise releases, as `OpenFound` has it.
+
+    Its data is declared public, so its counts are exact and cost nothing (contract 19).
+    """
 
     r: float | None
     test: ReleasedCounts
@@ -168,9 +224,13 @@ class OpenCounts:
 
 @dataclass(frozen=True)
 class OpenFound:
-    """The same learner without noise, epsilon = infinity, in research: its r, chosen on records
-    held out of the training part, and what it reaches on the test part and on each further test,
-    counted exactly. It protects nobody."""
+    """The same learner without noise, epsilon = infinity, in research. It protects nobody.
+
+    Attributes:
+        r: chosen on records held out of the training part.
+        test: what it reaches on the test part, counted exactly.
+        also: likewise on each further test, by its name.
+    """
 
     r: float | None
     test: Tested
@@ -179,12 +239,25 @@ class OpenFound:
 
 @dataclass(frozen=True)
 class Summary:
-    """`searches`: what r stands for. `sampling_rate`: of units at each step, 1 for the full batch.
-    `unit`: what the search draws and fits. `r_range`: the smallest and largest r that was searched.
-    `open`: null unless final.without_noise. `classes`: how many the final models tell apart, null
-    of a language model and where a record may be of several. `findings`: whether each class is told
-    by itself. `majority`: the largest class's share by declaration, or by the rare one's.
-    `warnings`: which models are no better than what needs no model, in words."""
+    """One experiment: what it searched, what its final models cost and how good they are.
+
+    Attributes:
+        experiment: its name; a repeat has a summary of its own.
+        mode, lineage, relation, delta, nominal_size: as the config has them.
+        learner: by its name in the config.
+        searches: what r stands for, a rate or a ridge; null where there is nothing to search.
+        sampling_rate: of units at each step, 1 for the full batch.
+        unit: what the search draws and fits.
+        rungs: cheapest first; empty without trials.
+        targets: the final models, one for each total.
+        r_range: the smallest and largest r that was searched.
+        open: null unless final.without_noise.
+        classes: how many the final models tell apart, null of a language model and where a record
+            may be of several.
+        findings: whether each class is told by itself.
+        majority: the largest class's share by declaration, or by the rare one's.
+        warnings: which models are no better than what needs no model, in words.
+    """
 
     experiment: str
     mode: Literal["release", "research"]
@@ -207,7 +280,12 @@ class Summary:
 
     @property
     def without_noise(self) -> FinalFound | None:
-        """A research run's training without noise, told as a final model."""
+        """A research run's training without noise, told as a final model.
+
+        Returns:
+            A model at an epsilon of infinity, with those further tests that it was measured on.
+            None where the config asked for none.
+        """
         if self.open is None:
             return None
         tested = self.open.also  # other lineages measure none that has no noise
@@ -245,25 +323,42 @@ class Summary:
 
     def counted(self, otherwise: str) -> str:
         """What a share of the test records' counts is, in words: of a language model, whose records
-        count by their losses, and of findings."""
+        count by their losses, and of findings.
+
+        Args:
+            otherwise: the words for a share of correct predictions, which most tests count.
+        """
         if any(target.test.brier for target in self.targets):
             return BRIER
         speaks = any(target.test.perplexity for target in self.targets)
         return "1 − loss / log of all words" if speaks else otherwise
 
     def scored(self, otherwise: str) -> str:
-        """The same of trials."""
+        """The same of trials. With findings they count by the Brier score, whatever the test
+        counts.
+
+        Args:
+            otherwise: the words for a share of correct predictions.
+        """
         return BRIER if self.findings else self.counted(otherwise)
 
 
 def read_test(path: Path | str) -> Tested:
-    """The figures of one test, from its counts in a metrics.json."""
+    """The figures of one test, from its counts in a metrics.json.
+
+    Raises:
+        pydantic.ValidationError: the file is no such document.
+    """
     return figures_of_counts(
         from_document(ReleasedCounts, json.loads(Path(path).read_text("utf-8")))
     )
 
 
 def read_summary(path: Path | str) -> Summary:
-    """A summary.json, of this format or an earlier one."""
+    """A summary.json, of this format or an earlier one.
+
+    Raises:
+        pydantic.ValidationError: a key is missing that every format has, or of another type.
+    """
     summary: Summary = from_document(Summary, json.loads(Path(path).read_text("utf-8")))
     return summary

@@ -1,4 +1,10 @@
-"""The same facts as tables: CSV at full precision for programs, Markdown and HTML for readers."""
+"""The same facts as tables: CSV at full precision for programs, Markdown and HTML for readers.
+
+Functions ending in `_table` return columns by the names that programs read (docs/design.md, what
+others script against). `readable` turns them into headings and values for people. A column that is
+empty in all rows is kept in CSV and left out for readers. Everything here follows from releases, so
+a table costs nothing (contract 1).
+"""
 
 from __future__ import annotations
 
@@ -76,7 +82,17 @@ for one in FIGURES:
 
 
 def summary_table(summary: Summary) -> pd.DataFrame:
-    """One row for each final model."""
+    """One row for each final model, then one for each student and each head alone.
+
+    Args:
+        summary: an experiment's. A training without noise is the last model, at an epsilon of
+            infinity.
+
+    Returns:
+        `epsilon` is what the model is stated at, with all that may have steered it (contract 15).
+        `own_epsilon` is its own price with its search. Columns of figures that nobody bought are
+        empty.
+    """
     return pd.DataFrame(
         [
             {
@@ -128,6 +144,7 @@ def _headline_columns(test: Tested) -> dict[str, float | None]:
 
 
 def _value_and_sd(name: str, figure: NoisedFigure | None) -> dict[str, float | None]:
+    """A column for a figure and one for its noise, both empty where there is no figure."""
     value, sd = (None, None) if figure is None else (figure.value, figure.sd)
     return {name: value, f"{name}_sd": sd}
 
@@ -143,12 +160,16 @@ def _figures(
 
 
 def _worst_columns(figure: WorstTested | None) -> dict[str, str | float | None]:
+    """The lowest group by name, its accuracy and the deviation of its noise; empty without
+    groups."""
     if figure is None:
         return {"worst": None, "worst_accuracy": None, "worst_sd": None}
     return {"worst": figure.name, "worst_accuracy": figure.value, "worst_sd": figure.sd}
 
 
 def _accuracy_columns(one: ClassTested) -> dict[str, float | None]:
+    """Columns of a class or a group. A deviation of 0 is left empty: exact counts have no noise to
+    show."""
     return {
         "accuracy": one.accuracy,
         "accuracy_sd": one.accuracy_sd or None,
@@ -160,8 +181,15 @@ def _accuracy_columns(one: ClassTested) -> dict[str, float | None]:
 
 
 def classes_table(summary: Summary) -> pd.DataFrame:
-    """One row for each class of each final model that was counted by class; empty where none
-    was."""
+    """One row for each class of each final model that was counted by class; empty where none was.
+
+    Args:
+        summary: an experiment's, with `evaluate.measures: classes` or one that counts as much.
+
+    Returns:
+        `correct` and `wrong` are noised counts, which may lie below 0. `accuracy` is empty where
+        noise hides it.
+    """
     return pd.DataFrame(
         [
             {
@@ -178,7 +206,14 @@ def classes_table(summary: Summary) -> pd.DataFrame:
 
 def confusion_table(summary: Summary) -> pd.DataFrame:
     """One row for each class of each final model, a column for each that it was taken for. It is
-    empty where none was counted so, and so are cells where noise hides what there is."""
+    empty where none was counted so, and so are cells where noise hides what there is.
+
+    Args:
+        summary: an experiment's, with `evaluate.measures: confusion`.
+
+    Returns:
+        Cells as text, noised counts without a digit behind the point.
+    """
     return pd.DataFrame(
         [
             {
@@ -200,7 +235,15 @@ def confusion_table(summary: Summary) -> pd.DataFrame:
 
 def findings_table(summary: Summary) -> pd.DataFrame:
     """One row for each finding of each final model that was counted by findings; empty where none
-    was."""
+    was.
+
+    Args:
+        summary: an experiment's, with `dataset.labels: many`.
+
+    Returns:
+        `present` and `absent` are noised counts of the records that have the finding or not.
+        Records of which it is unknown are in neither.
+    """
     return pd.DataFrame(
         [
             {
@@ -220,7 +263,15 @@ def findings_table(summary: Summary) -> pd.DataFrame:
 
 def groups_table(summary: Summary) -> pd.DataFrame:
     """One row for each group of each test of each final model that was counted by groups; empty
-    where none was."""
+    where none was.
+
+    Args:
+        summary: an experiment's, with `evaluate.measures: groups`.
+
+    Returns:
+        `trained` says whether the group was trained on. `lowest` marks the one that looked worst,
+        by noised counts.
+    """
     return pd.DataFrame(
         [
             {
@@ -241,7 +292,15 @@ def groups_table(summary: Summary) -> pd.DataFrame:
 
 def shift_table(summary: Summary) -> pd.DataFrame:
     """One row for each test of each final model, the test part first, and what is lost on the way
-    there."""
+    there.
+
+    Args:
+        summary: an experiment's.
+
+    Returns:
+        `lost` is the accuracy of the test part less this test's, below 0 where this one is better.
+        It is empty of the test part itself and of language models.
+    """
     return pd.DataFrame(
         [
             {
@@ -268,7 +327,16 @@ def grid_table(
     summaries: Sequence[Summary], cells: Mapping[str, Mapping[str, str]]
 ) -> pd.DataFrame:
     """One row for each combination, a column for each total. A cell has accuracy, the mean over
-    repeats where there are several, and one deviation, over repeats or of noise and sampling."""
+    repeats where there are several, and one deviation, over repeats or of noise and sampling.
+
+    Args:
+        summaries: of all experiments that `cells` names.
+        cells: each experiment's values on the axes of `grid:`, by its name; one at least. Repeats
+            have equal values.
+
+    Returns:
+        Cells as text, `91.2% ± 0.4%`. The first columns are the axes.
+    """
     by_name = {one.experiment: one for one in summaries}
     rows: dict[tuple[str, ...], dict[str, list[Tested]]] = {}
     for name, cell_values in cells.items():
@@ -286,13 +354,22 @@ def grid_table(
 
 
 def _mean(tests: Sequence[Tested]) -> str:
+    """Of several repeats their mean and deviation; of one its own, with the spread of its test."""
     accuracies = [test.accuracy for test in tests]
     sd = stdev(accuracies) if len(accuracies) > 1 else tests[0].spread
     return f"{fmean(accuracies):.1%}" + (f" ± {sd:.1%}" if sd else "")
 
 
 def trials_table(summary: Summary) -> pd.DataFrame:
-    """One row for each trial of the sweep."""
+    """One row for each trial of the sweep.
+
+    Args:
+        summary: an experiment's. Without a ladder there is no row.
+
+    Returns:
+        `score` is a count of correct predictions, with noise of deviation `score_sd`. `epsilon` is
+        what each trial of the rung cost.
+    """
     return pd.DataFrame(
         [
             {
@@ -314,7 +391,15 @@ def trials_table(summary: Summary) -> pd.DataFrame:
 
 
 def spends_table(statement: Statement) -> pd.DataFrame:
-    """One row for each charge of the workflow."""
+    """One row for each charge of the workflow.
+
+    Args:
+        statement: whose lines the rows are, in its order. What other tools spent is not among them.
+
+    Returns:
+        `mu` and `epsilon` are of the whole charge, whose event happened `count` times. A superseded
+        one paid for another answer than the one that is stated; it was spent all the same.
+    """
     return pd.DataFrame(
         [
             {
@@ -336,7 +421,16 @@ def spends_table(statement: Statement) -> pd.DataFrame:
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table as its file's suffix says."""
+    """Write a table as its file's suffix says.
+
+    Args:
+        table: with columns as programs read them.
+        path: `.csv` has every digit and quotes what a spreadsheet would run as a formula. `.md` and
+            `.html` are as readers see it. A file there is replaced.
+
+    Raises:
+        BadInput: the suffix is another one.
+    """
     if path.suffix == ".csv":
         map_words(table, cell).to_csv(path, index=False, lineterminator="\n")
     elif path.suffix == ".md":
@@ -351,8 +445,12 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def map_words(table: pd.DataFrame, word_of: Callable[[str], str]) -> pd.DataFrame:
-    """The table with its words, which others may have chosen, told otherwise; numbers stay
-    numbers."""
+    """The table with its words, which others may have chosen, told otherwise; numbers stay numbers.
+
+    Args:
+        table: names of classes, groups and experiments stand in its cells and headings.
+        word_of: what makes a word harmless where the table goes (config/wording.py).
+    """
     return table.map(lambda value: word_of(value) if isinstance(value, str) else value).rename(
         columns=word_of
     )
@@ -360,7 +458,15 @@ def map_words(table: pd.DataFrame, word_of: Callable[[str], str]) -> pd.DataFram
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
     """Headings and values as text; what is not known is empty, and a column of nothing else left
-    out."""
+    out.
+
+    Args:
+        table: with columns as programs read them. One without an entry in `COLUMNS` keeps its name.
+
+    Returns:
+        Text alone. Costs are rounded up, and figures of findings that were bought but not seen say
+        `UNTOLD`.
+    """
     columns = {}
     seen = table.drop(columns=[*UNSEEN], errors="ignore")
     bought = {one.name for one in OF_FINDINGS} - {"auc"} if "finding" in table else set()
@@ -369,6 +475,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
         if values.isna().all() and not untold:
             continue
         heading, show = COLUMNS.get(str(name), (str(name), str))
+        # two names with one heading would be one column: COLUMNS must tell them apart
         columns[heading] = [untold if pd.isna(value) else show(value) for value in values]
     return pd.DataFrame(columns)
 

@@ -35,7 +35,12 @@ Point = tuple[float, float, float]
 
 
 def plot_utility(summary: Summary, path: Path) -> None:
-    """Test accuracy against the total epsilon of one experiment's final models."""
+    """Test accuracy against the total epsilon of one experiment's final models.
+
+    Args:
+        summary: of an experiment with several totals, or with a training without noise.
+        path: where the SVG goes.
+    """
     points = _points(summary)
     with canvas(path) as figure:
         axes = figure.subplots()
@@ -73,7 +78,14 @@ def plot_pareto(
 
 
 def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The (epsilon, accuracy) pairs whose accuracy no other reaches at as small an epsilon."""
+    """The (epsilon, accuracy) pairs whose accuracy no other reaches at as small an epsilon.
+
+    Args:
+        points: in any order. Of equal epsilon the best alone can be among them.
+
+    Returns:
+        Pairs in which both numbers ascend.
+    """
     best: list[tuple[float, float]] = []
     for epsilon, accuracy in sorted(points, key=lambda point: (point[0], -point[1])):
         if not best or accuracy > best[-1][1]:
@@ -82,7 +94,13 @@ def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 def draw_without_privacy(axes: Axes, accuracy: float, name: str) -> None:
-    """A dashed line at what the same learner reaches without noise, on data declared public."""
+    """A dashed line at what the same learner reaches without noise, on data declared public.
+
+    Args:
+        axes: a panel of accuracies.
+        accuracy: a share of the test.
+        name: of the experiment or lineage, for the id of the line in the file.
+    """
     look: dict[str, Any] = {"color": INK, "lw": 1, "ls": (0, (4, 3)), "zorder": 1}
     axes.axhline(accuracy, label="ε = ∞: no privacy", gid=f"open-{name}", **look)
 
@@ -93,7 +111,15 @@ def _points(summary: Summary) -> list[Point]:
 
 
 def over_repeats(repeats: Sequence[Summary]) -> list[Point]:
-    """The mean over repeats at each total, and the deviation between them."""
+    """The mean over repeats at each total, and the deviation between them.
+
+    Args:
+        repeats: of one experiment, with the same totals.
+
+    Returns:
+        Points in the order of epsilon, which is a mean too: repeats may be composed at slightly
+        other figures. A single one keeps the deviation of its own test.
+    """
     by_total: dict[float, list[Point]] = {}
     for summary in repeats:
         for one in summary.targets:
@@ -112,6 +138,8 @@ def _deviation(points: Sequence[Point]) -> float:
 def _draw_lineage(
     axes: Axes, summaries: Sequence[Summary], cells: Mapping[str, Mapping[str, str]]
 ) -> None:
+    """One panel: experiments from the best down, repeats as one mark, and the stairs of what none
+    beats."""
     by_cell: dict[tuple[str, ...], list[Summary]] = {}
     for summary in summaries:
         cell = tuple(cells.get(summary.experiment, {}).values())
@@ -121,6 +149,8 @@ def _draw_lineage(
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
     for place, (name, points) in enumerate(experiments):
         aside = (
+            # marks at one epsilon stand beside each other; the shift is too small to be read as a
+            # price
             BESIDE ** (place - (len(experiments) - 1) / 2) if _marks_overlap(experiments) else 1.0
         )
         beside = [(x * aside, y, sd) for x, y, sd in points]
@@ -153,6 +183,7 @@ def _marks_overlap(experiments: Sequence[tuple[str, Sequence[Point]]]) -> bool:
 
 
 def _draw_models(axes: Axes, points: Sequence[Point], name: str, colour: str, marker: str) -> None:
+    """One experiment's models: marks, their deviations, and a pale line between them."""
     x, y, sd = ([point[k] for point in points] for k in range(3))
     axes.plot(x, y, color=colour, lw=1, alpha=0.4, zorder=2)
     axes.errorbar(x, y, yerr=sd, fmt="none", ecolor=colour, capsize=3, zorder=3)
@@ -161,6 +192,8 @@ def _draw_models(axes: Axes, points: Sequence[Point], name: str, colour: str, ma
 
 
 def _finish(axes: Axes, points: Sequence[Point], summary: Summary, over: str = NOISE) -> None:
+    """Name both axes, and leave the axis of accuracy a least height, so that noise does not look
+    like a gain."""
     axes.set_xlabel(f"total ε, search included (δ = {round_up_short(summary.delta)})")
     axes.set_ylabel(f"{summary.counted('test accuracy')} (± 1 sd, {over})")
     percent_axis(axes.yaxis)
