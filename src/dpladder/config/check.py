@@ -43,7 +43,14 @@ IN_WORDS: Mapping[Takes, str] = {
 
 
 def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -> Iterator[Problem]:
-    """What is wrong between keys, but for echoes of doubtful ones."""
+    """What is wrong between keys, but for echoes of doubtful ones.
+
+    Args:
+        config: one experiment, its task applied. Of one that measures another's models fewer rules
+            hold.
+        doubtful: keys whose values are stand-ins for wrong ones. Candidates and their rules are
+            then left out, for those would be made of stand-ins.
+    """
     table = TESTER if isinstance(config, ExternalEvaluation) else RULES
     of_whole = list(problems(table, config, doubtful))
     yield from of_whole
@@ -69,7 +76,16 @@ def _problems_of_candidates(
 
 
 def problems_of_project(experiments: Mapping[str, Config]) -> Iterator[Problem]:
-    """Experiments on one lineage must agree on what is fixed for the lineage's life."""
+    """Experiments on one lineage must agree on what is fixed for the lineage's life.
+
+    Contract 11 has one δ and one relation for a lineage. The ledger would refuse the second
+    experiment at its first charge; here it costs nothing yet. Names that repeats and networks need
+    must be free too.
+
+    Args:
+        experiments: by name, each valid by itself. Of a lineage the first one's terms are compared
+            with.
+    """
     first: dict[str, tuple[str, dict[str, object]]] = {}
     for name, config in experiments.items():
         terms, lineage = lineage_terms(config), config.dataset.lineage
@@ -92,7 +108,11 @@ def problems_of_project(experiments: Mapping[str, Config]) -> Iterator[Problem]:
 
 
 def lineage_terms(config: Config) -> dict[str, object]:
-    """The keys that one lineage holds for life (docs/design.md: lineage)."""
+    """The keys that one lineage holds for life (docs/design.md: lineage).
+
+    Returns:
+        Plain values by dotted key, in the order in which they are compared.
+    """
     dataset, privacy = config.dataset, config.privacy
     return {
         "privacy.relation": privacy.relation,
@@ -112,7 +132,14 @@ def lineage_terms(config: Config) -> dict[str, object]:
 def unit_keys(config: Config) -> dict[str, object]:
     """The keys that say by what a unit is known, which its part follows from. By another column the
     same people would lie in other parts. Nothing where parts are given, which add anyhow, and where
-    nobody is protected."""
+    nobody is protected.
+
+    Contract 9: units known by another column are another version's. plan/startup.py notes them in
+    the ledger.
+
+    Returns:
+        The column, or the folder's level, by the key that names it; None for the source's own.
+    """
     dataset = config.dataset
     if dataset.split.rule == "given" or config.mode == "research":
         return {}
@@ -137,6 +164,7 @@ def _delta(c: Config) -> Messages:
 
 
 def _share(c: Config) -> Messages:
+    """Trainings on samples are only nearly Gaussian, and need a part of delta."""
     if c.privacy.share == 0.0 and c.learner.sampling < 1.0:
         yield (
             "trainings on samples (learner.sampling_rate) are booked at a part of it, so it must "
@@ -145,11 +173,14 @@ def _share(c: Config) -> Messages:
 
 
 def _lifetime(c: Config) -> Messages:
+    """A limit below one total could never be met."""
     if c.privacy.lifetime and c.privacy.lifetime.epsilon < c.privacy.epsilon:
         yield f"it must be at least privacy.epsilon = {c.privacy.epsilon!r}"
 
 
 def _without_noise(c: Config) -> Messages:
+    """A training without noise is free of charge only on data that nobody needs protection in
+    (contract 19)."""
     if not c.final.without_noise:
         return
     if c.mode != "research":
@@ -166,6 +197,8 @@ def _without_noise(c: Config) -> Messages:
 
 
 def _model(c: Config) -> Messages:
+    """A network fits what its source holds; a folder of timm's is looked into for its config
+    alone."""
     kind, model = kind_of(c.dataset.source), c.features.model
     words = kind.holds if kind else tuple(IN_WORDS)
     if c.features.takes not in words:
@@ -182,6 +215,8 @@ def _model(c: Config) -> Messages:
 
 
 def _weights(c: Config) -> Messages:
+    """Weights that exist: bundled ones for three networks, or a checkpoint whose header can be
+    read."""
     model, weights, texts = c.features.model, c.features.weights, c.features.takes == "texts"
     default = "bundled" if model == BUNDLED_TEXT else "pretrained"
     if texts and weights != default:
@@ -199,6 +234,8 @@ def _weights(c: Config) -> Messages:
 
 
 def _centre(c: Config) -> Messages:
+    """Each centre needs what it is made of: a public sample, a network's own norm, or a paid
+    mean."""
     features, centre = c.features, c.features.centre
     if centre == "public" and c.dataset.public_sample is None:
         yield "it needs dataset.public_sample"
@@ -222,6 +259,7 @@ RADIUS = (
 
 
 def _layers(c: Config) -> Messages:
+    """Depths by name, each once. Of a network that is not bundled they are checked when it runs."""
     features, layers = c.features, c.features.layers
     if isinstance(layers, str):
         return
@@ -298,6 +336,7 @@ def _check_fit_using(c: Config) -> Messages:
 
 
 def _select_part(c: Config) -> Messages:
+    """Counts on a validation part need one; that its share is 0 is public."""
     select, split = c.sweep.select, c.dataset.split
     counted = select.by != "public" and select.part == "validation"
     if counted and split.rule == "hash" and split.validation == 0:
@@ -308,6 +347,8 @@ def _select_part(c: Config) -> Messages:
 
 
 def _path(name: str, c: Config) -> Messages:
+    """The private folder and results must not lie in each other: what is public is shared as a
+    whole (contract 1)."""
     path = getattr(c.paths, name)
     if path is None:
         return

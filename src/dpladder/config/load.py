@@ -1,5 +1,13 @@
 """From YAML files and command-line overrides to resolved experiments, with every mistake shown at
-once."""
+once.
+
+Nothing private is read here. A file of the config names sources, and what those hold is not looked
+at, but for whether a path is there. So a message may quote any value that was given.
+
+Files are read and laid over one another. Experiments and cells of the grid are laid over the base.
+Each is validated by pydantic, then by the rules between keys, and repeats are expanded. What is
+left to the plan is resolved later (plan/resolve.py).
+"""
 
 from __future__ import annotations
 
@@ -37,6 +45,7 @@ from dpladder.config.wording import (
 from dpladder.errors import BadInput
 
 BASE = "main"
+# files and folders of a run have these names already
 RESERVED_NAMES = (
     BASE,
     "benchmarks",
@@ -143,7 +152,12 @@ class Project:
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """A parsed YAML file: its values, and where each key stands."""
+    """A parsed YAML file.
+
+    Attributes:
+        values: its mapping, as YAML reads it.
+        lines: for each key, `<file>:<line>`; entries of lists have theirs too.
+    """
 
     values: dict[str, Any]
     lines: dict[KeyPath, str]
@@ -151,7 +165,16 @@ class ParsedFile:
 
 def load(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None) -> Project:
     """Read `paths` in order, each laid over the last, then `overrides`; check everything; resolve
-    experiments."""
+    experiments.
+
+    Args:
+        paths: YAML files, at least one that names what is required. Later ones win.
+        overrides: keys of the command line, as a nested mapping; None where there are none.
+
+    Raises:
+        BadInput: a file cannot be read, or anything in it is wrong. The message lists all problems
+            of the config, each with its key and line.
+    """
     values: dict[str, Any] = {}
     lines: dict[KeyPath, str] = {}
     for path in paths:
@@ -167,7 +190,15 @@ def load(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None
 
 def from_command_line(values: Any) -> Any:
     """What Snakemake's --config gives: it leaves numbers, true, false and null inside braces as
-    text."""
+    text.
+
+    Args:
+        values: a mapping, a list or a single value, of any depth.
+
+    Returns:
+        The same with such texts as values. What YAML would read as a date, a list or a mapping
+        stays text.
+    """
     if isinstance(values, Mapping):
         return {key: from_command_line(value) for key, value in values.items()}
     if isinstance(values, list):
@@ -182,10 +213,20 @@ def from_command_line(values: Any) -> Any:
 
 
 def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = None) -> Project:
-    """Validate the base and each named experiment laid over it."""
+    """Validate the base and each named experiment laid over it.
+
+    Args:
+        values: the whole config as plain values, `experiments` and `grid` among them.
+        lines: where keys stand, for messages; None of values that are in no file.
+
+    Raises:
+        BadInput: with every problem. One that an experiment merely inherits is said once, of the
+            base.
+    """
     lines = lines or {}
     cells = _cells(values.get("grid"))
     base = {key: value for key, value in values.items() if key not in ("experiments", "grid")}
+    # the first cell of a grid is the base itself, so that the base is always an experiment
     first, *further_cells = cells or ("",)
     written, base = base, overlay(base, cells[first].override) if cells else base
     config, of_base = _validate(base)
@@ -206,6 +247,7 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
         ("experiments", base, name, override)
         for name, override in _mapping(experiment_values).items()
     ]
+    # before any is validated, for an experiment may measure one that is defined after it
     whole = {BASE: base} | {
         str(name): overlay(below, _experiment_keys(override))
         for _, below, name, override in derived
@@ -258,7 +300,12 @@ def _measured_experiment(
 
 @dataclass(frozen=True)
 class Cell:
-    """One experiment of a grid: what it overrides, and the name of its place on each axis."""
+    """One experiment of a grid.
+
+    Attributes:
+        override: what it lays over the base, by section.
+        places: by axis, the name of its entry there; the report has a column for each axis.
+    """
 
     override: dict[str, Any]
     places: dict[str, str]
@@ -312,7 +359,7 @@ def _problems_of_grid(grid: Any, cells: Mapping[str, Cell]) -> Iterator[Problem]
 
 
 def _expand_repeats(experiments: Mapping[str, Config]) -> Project:
-    """Every repeat of an experiment as an experiment of its own."""
+    """Every repeat of an experiment as an experiment of its own, after the one that it repeats."""
     names = {
         name: [repeat_name(name, number) for number in range(config.research.repeats)]
         for name, config in experiments.items()
@@ -326,16 +373,29 @@ def _expand_repeats(experiments: Mapping[str, Config]) -> Project:
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:
+    """A value that should be a mapping; an empty one in its place where it is none, which is said
+    elsewhere."""
     return value if isinstance(value, Mapping) else {}
 
 
 def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Mappings merge key by key; everything else, lists included, is replaced whole, and so is a
-    section by one of another name."""
+    section by one of another name.
+
+    A learner of another name has keys of its own. Those of the first, laid below, would be refused.
+
+    Args:
+        below: the values that give way.
+        above: the values that win.
+
+    Returns:
+        A new mapping; neither argument is changed.
+    """
     merged = dict(below)
     for key, value in above.items():
         merge = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
         if merge and key in DEFAULT_NAMES:
+            # without a name it is about the section that stands below
             merge = value.get("name", name := merged[key].get("name", DEFAULT_NAMES[key])) == name
         merged[key] = overlay(merged[key], value) if merge else value
     return merged
@@ -370,8 +430,12 @@ TEXT_TAG, MERGE_TAG = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 
 
 def read_yaml(path: Path) -> ParsedFile:
-    """A file's mapping, and the line of each key for messages. What is no mapping, or has a key
-    twice, is refused with its line."""
+    """A file's mapping, and the line of each key for messages.
+
+    Raises:
+        BadInput: the file cannot be read, is no mapping, or has a key twice or as no text. The
+            message has the line.
+    """
     text = _read_text(path)
     lines: dict[KeyPath, str] = {}
     try:
@@ -397,6 +461,7 @@ def read_yaml(path: Path) -> ParsedFile:
 
 
 def _read_text(path: Path) -> str:
+    """A file's text; why it cannot be read is said in the words of the file system."""
     try:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -449,12 +514,14 @@ def _index(
 
 
 def _yaml_message(path: Path, text: str, error: yaml.YAMLError) -> str:
+    """Where YAML ends to be valid, with the two mistakes that are made most."""
     mark = getattr(error, "problem_mark", None)
     if mark is None:
         return f"config file {path}: not valid YAML: {' '.join(str(error).split())}"
     problem = getattr(error, "problem", None) or "syntax error"
     line = text.splitlines()[mark.line] if mark.line < len(text.splitlines()) else ""
     hint = (
+        # the parser only says that a token cannot start there
         "use spaces, YAML forbids tabs for indentation"
         if "\t" in line
         else "check the indentation and the colon on this line"
@@ -475,6 +542,7 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
         resolved = with_first_network(apply_task(config))
         of_keys = [*problems_of_task(config), *problems_of_own_network(config)]
         return resolved, [*of_keys, *problems_of_experiment(resolved)]
+    # an entry of a list cannot be left out by itself, so the whole list is
     wrong = {tuple(takewhile(lambda part: isinstance(part, str), key)) for key, _ in problems}
     rest, _ = _parse(overlay(STAND_IN, _drop_keys(values, wrong)))
     if rest is not None:
@@ -486,7 +554,15 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
 
 def apply_task(config: Config) -> Config:
     """With what its task decides: records of a language model, or questions, are of one kind, and
-    of a text every token is kept. Columns that hold a class each name the classes."""
+    of a text every token is kept. Columns that hold a class each name the classes.
+
+    Args:
+        config: as it was given.
+
+    Returns:
+        The same where the task decides nothing. All that plans or runs sees the values that are set
+        here.
+    """
     if config.task == "classification":
         if config.dataset.classes is not None or not isinstance(config.dataset.label, tuple):
             return config
@@ -520,6 +596,7 @@ def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
 
 
 def _drop_keys(values: Mapping[str, Any], keys: Collection[KeyPath]) -> dict[str, Any]:
+    """The same values without some keys, at any depth; lists are left whole."""
     return {
         name: _drop_keys(value, {key[1:] for key in keys if key[:1] == (name,)})
         if isinstance(value, Mapping)
@@ -579,11 +656,15 @@ def _name_key(detail: dict[str, Any]) -> dict[str, Any]:
 
 
 def _given_text(detail: dict[str, Any]) -> str:
+    """What was given, to stand before what is allowed. Of a section or a missing key there is
+    nothing to quote."""
     whole = detail["type"] in ("missing", "json_invalid") or isinstance(detail["input"], Mapping)
     return "" if whole else f"given {value_as_text(detail['input'])}; "
 
 
 def _wanted_text(detail: dict[str, Any], key: KeyPath) -> str:
+    """What is allowed in a place, by the kind of pydantic's error; its own words where none is
+    known here."""
     kind, value = detail["type"], detail["input"]
     _, sections = _place(detail["loc"][:-1])
     if kind == "extra_forbidden":
@@ -665,6 +746,8 @@ def _sections(model: type[BaseModel], name: str) -> list[type[BaseModel]]:
 
 
 def _problems_of_override(name: object, override: object) -> Iterator[Problem]:
+    """What is wrong with an experiment by its name and form. Its values are checked as a
+    config's."""
     if (
         not isinstance(name, str)
         or not re.fullmatch(NAME_PATTERN, name)

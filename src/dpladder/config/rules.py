@@ -1,4 +1,10 @@
-"""Rules between keys: what a rule is, and how a table of them is applied to a config."""
+"""Rules between keys: what a rule is, and how a table of them is applied to a config.
+
+Types and ranges of a single key are pydantic's. A rule is about one key beside others: it yields
+what is allowed and what to do, and never raises. Each rule sees the config through `Traced`, which
+notes the keys that it reads. So a message that rests on a stand-in is left out, and a user sees a
+mistake once.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +24,14 @@ Table = Mapping[str, Rule]
 
 
 def rule_if(broken: Callable[..., object], says: str | Callable[..., str]) -> Rule:
-    """The rule that says one thing of every config for which `broken` is true."""
+    """The rule that says one thing of every config for which `broken` is true.
+
+    Args:
+        broken: sees the config, and what the table gives its rules beside it. Any true value breaks
+            it.
+        says: what is allowed and what to do, in a clause that begins small; or a function of the
+            same.
+    """
 
     def rule(*seen: object) -> Messages:
         if broken(*seen):
@@ -37,14 +50,20 @@ def problems(
     """What is wrong by the rules.
 
     Args:
+        table: rules by their keys, in the order in which they are told.
+        config: a section, whose keys the rules read.
         doubtful: Keys whose values are stand-ins. A message that follows from what was read there
             is the echo of a mistake that was told already.
         at: Where the table begins.
         beside: What these rules look at besides the config.
+
+    Yields:
+        The whole path of a key, and a message with what was given.
     """
     for name, rule in table.items():
         key = (*at, *name.split(".")) if name else at
         read = {key}
+        # `read` fills while the rule runs: ask it after each message, and not before
         for says in rule(Traced(config, (), read), *beside):
             if not any(_overlap(one, other) for one in read for other in doubtful):
                 yield key, _given_text(config, key, says)
@@ -61,6 +80,8 @@ class Traced:
     def __getattr__(self, name: str) -> Any:
         value, field = getattr(self._section, name), type(self._section).model_fields.get(name)
         at = self._at if field is None else (*self._at, name)  # a property may read any key
+        # A section that is always there is noted by the keys that are read in it. Whether an
+        # optional one is there is a fact by itself.
         if field is None or field.default is None or not isinstance(value, Section):
             self._read.add(at)
         return Traced(value, at, self._read) if isinstance(value, Section) else value
@@ -72,10 +93,13 @@ class Traced:
 
 
 def _overlap(one: KeyPath, other: KeyPath) -> bool:
+    """Whether one key is the other or lies above it."""
     return all(a == b for a, b in zip(one, other, strict=False))
 
 
 def _given_text(config: Section, key: KeyPath, says: str) -> str:
+    """The message after what was given, but where nothing was written, or the message says it
+    itself."""
     value: Any = config
     for part in key:
         value = value[part] if isinstance(part, int) else getattr(value, part)

@@ -1,4 +1,8 @@
-"""How a config message reads: key paths, values, and the nearest spelling."""
+"""How a config message reads: key paths, values, and the nearest spelling.
+
+Values of a config are public, and may be quoted. Names that somebody else gave, such as of classes
+or files, pass through `printable` or `cell` before a terminal or a spreadsheet sees them.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,17 @@ LONGEST = 80
 
 
 def first_sentence(description: str) -> str:
-    """What a key is, without what follows about its values."""
+    """What a key is, without what follows about its values.
+
+    Args:
+        description: of a key; empty where it has none. "et al." ends no sentence.
+    """
     return re.split(r"(?<!\bal)\. ", description)[0].rstrip(".")
 
 
 def key_as_text(key: KeyPath) -> str:
+    """A key path as a config's reader would write it: `evaluate.also[0].name`; `config` of the
+    whole."""
     return (
         "".join(f"[{part}]" if isinstance(part, int) else f".{_name(part)}" for part in key).lstrip(
             "."
@@ -30,7 +40,12 @@ def _name(part: str) -> str:
 
 
 def value_as_text(value: Any) -> str:
-    """A value as the user knows it from YAML, on one line of bounded length."""
+    """A value as the user knows it from YAML, on one line of bounded length.
+
+    Args:
+        value: any. None is `nothing`, text has quotes, and what is longer than `LONGEST` ends in
+            dots.
+    """
     if value is None:
         return "nothing"
     text = str(value).lower() if isinstance(value, bool) else repr(_as_lists(value))
@@ -44,7 +59,12 @@ def _as_lists(value: Any) -> Any:
 
 def holds_key(values: Any, key: KeyPath) -> bool:
     """Do `values` themselves hold this key? A list is replaced whole, so it holds each of its
-    entries."""
+    entries.
+
+    Args:
+        values: a mapping, as it was given and not laid over another.
+        key: its path. A key that is given as null is held.
+    """
     for part in key:
         if isinstance(part, int):
             return True
@@ -60,13 +80,21 @@ def closest(word: str, options: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, options: Iterable[str]) -> str:
-    """A clause of a message with the option nearest to a word; nothing where none is near."""
+    """A clause of a message with the option nearest to a word; nothing where none is near.
+
+    Returns:
+        `did you mean dp_adam? `, with a blank at its end, or an empty text.
+    """
     close = closest(word, options)
     return "" if close is None or close == word else f"did you mean {close}? "
 
 
 def printable(name: object) -> str:
-    """A name that somebody else gave, on one line and without what would steer a terminal."""
+    """A name that somebody else gave, on one line and without what would steer a terminal.
+
+    Returns:
+        The name with each such character as its escape, such as `\\x1b`.
+    """
     return "".join(
         one if one.isprintable() else one.encode("unicode_escape", "surrogatepass").decode()
         for one in str(name)
