@@ -1,4 +1,8 @@
-"""Rules between the keys of the data, and of what is measured on it."""
+"""Rules between the keys of the data, and of what is measured on it.
+
+Shares, counts and names of classes are compared with each other as the operator declared them. No
+rule reads a record: what depends on records could stop a run for a private reason (contract 8).
+"""
 
 from __future__ import annotations
 
@@ -33,10 +37,13 @@ def _kind(c: Config) -> SourceKind | None:
 
 
 def _names(c: Config) -> tuple[str, ...]:
+    """Names of the classes, where the config lists any."""
     return c.dataset.classes if isinstance(c.dataset.classes, tuple) else ()
 
 
 def _source(field: str, c: Config) -> Messages:
+    """A source that exists and, of a public one, shares no record with the private source by its
+    name."""
     private, source = c.dataset.source, getattr(c.dataset, field)
     yield from wrong_with_source(source)
     if source is None or field == "source":
@@ -79,6 +86,7 @@ def _source(field: str, c: Config) -> Messages:
 
 
 def _columns(c: Config) -> Messages:
+    """Columns may be chosen where a source has any, and never the one that holds the labels."""
     columns, source, kind = c.dataset.columns, c.dataset.source, _kind(c)
     if columns and kind and not kind.columns:
         yield (
@@ -102,6 +110,7 @@ def _links(c: Config) -> Messages:
 
 
 def _multiline(c: Config) -> Messages:
+    """Quoted line ends exist in CSV alone, which a table beside images may be too."""
     sources = [getattr(c.dataset, field) for field in OF_DATASET]
     kinds = [kind_of(source) for source in sources if source is not None]
     tables = [kind for kind in kinds if kind and kind.reader == "tables.from_csv"]
@@ -112,11 +121,14 @@ def _multiline(c: Config) -> Messages:
 
 
 def _two_users(c: Config) -> bool:
+    """Whether both a column and a folder say whose an image is."""
     apart = apart_of(c.dataset.source)
     return c.dataset.user is not None and apart is not None and apart.patient is not None
 
 
 def _classes(c: Config) -> Messages:
+    """Of the operator's own files classes must be declared: to read them off the data would reveal
+    which there are."""
     classes, kind = c.dataset.classes, _kind(c)
     if classes is None and kind and kind.is_private_file:
         yield (
@@ -132,6 +144,7 @@ def _count(c: Config) -> int | None:
 
 
 def _majority(c: Config) -> Messages:
+    """The largest of K classes has a share of 1/K at least, so a smaller one is a slip."""
     share, count = c.dataset.majority, _count(c)
     if share is not None and count and share < 1 / count:
         yield (
@@ -141,6 +154,8 @@ def _majority(c: Config) -> Messages:
 
 
 def _rare(c: Config) -> Messages:
+    """The rarest of K classes has a share of 1/K at most. Of findings each has its own, so nothing
+    follows."""
     share, count, largest = c.dataset.rare, _count(c), c.dataset.majority
     if share is None or c.dataset.labels != 1:
         return
@@ -154,8 +169,13 @@ def _rare(c: Config) -> Messages:
 
 
 def labels(c: Config, of_one: str = "leave it out") -> Messages:
-    """A record of several classes needs room for them, and a learner and a measure that know of
-    it."""
+    """A record of several classes needs room for them, and a learner and a measure that know of it.
+
+    Args:
+        c: the config, as rules see it.
+        of_one: what to do where a source gives each record one label. An experiment that measures
+            another one's models cannot leave the key out.
+    """
     dataset, kind, names, count = c.dataset, _kind(c), _names(c), _count(c) or 2
     if dataset.labels == 1:
         return
@@ -180,6 +200,7 @@ def labels(c: Config, of_one: str = "leave it out") -> Messages:
 
 
 def _test_part(c: Config) -> Messages:
+    """A final model is measured: on a private test part, or on a public source."""
     split = c.dataset.split
     if c.dataset.public_test is None and split.rule == "hash" and split.test == 0:
         yield (
@@ -189,6 +210,7 @@ def _test_part(c: Config) -> Messages:
 
 
 def _measures(c: Config) -> Messages:
+    """A record counts once in what is bought, so that one unit moves a count by its bound."""
     measures, labels, count = c.evaluate.measures, c.dataset.labels, _count(c)
     if measures in BY_CLASS and labels != MANY and labels > 1:
         yield (

@@ -52,12 +52,15 @@ class Unit(Section):
 
     @property
     def word(self) -> str:
-        """What statements call a unit."""
+        """What statements call a unit, in the singular: patient, user, document or record."""
         return self.called or self.by
 
     @property
     def pooled(self) -> bool:
-        """Whether all records of a user become one, the mean of their features."""
+        """Whether all records of a user become one, the mean of their features.
+
+        A pooled unit is one record, so its sums are bounded as a record's are and no cap is needed.
+        """
         return self.pool != "none"
 
 
@@ -82,7 +85,10 @@ class Split(Section):
 
     @property
     def held_out(self) -> float:
-        """The share of units that form the private test part; the rest trains and validates."""
+        """The share of units that form the private test part; the rest trains and validates.
+
+        It is 0.2 where the config leaves it to the plan, until plan/resolve.py decides.
+        """
         return HELD_OUT if self.test is None else self.test
 
 
@@ -303,7 +309,10 @@ class Dataset(Section):
     @property
     def lopsided(self) -> bool:
         """Whether fewer than a tenth may be of another class than the most frequent one, or have a
-        finding, by declaration. Each of the other classes has the rarest one's share at least."""
+        finding, by declaration. Each of the other classes has the rarest one's share at least.
+
+        Such data would look broken to the count before a run, and declares here that it is not.
+        """
         if self.majority is not None:
             return 1.0 - self.majority < 0.1
         count = count_of_classes(self.source, self.classes) if self.labels == 1 else None
@@ -311,13 +320,16 @@ class Dataset(Section):
 
     @property
     def stops(self) -> Stops:
+        """Which data stops a run, by noised counts alone (contract 8): none where nothing is
+        counted, and none for being lopsided where that was declared."""
         if self.census is None:
             return "nothing"
         return "lost" if self.lopsided else "lost or lopsided"
 
     @property
     def label_columns(self) -> tuple[str, ...]:
-        """Those that hold labels, as far as they are named."""
+        """Those that hold labels, as far as they are named; empty where the column is called
+        label."""
         return (self.label,) if isinstance(self.label, str) else self.label or ()
 
     @property

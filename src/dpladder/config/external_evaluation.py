@@ -1,5 +1,9 @@
 """What holds for an experiment that measures another one's models (evaluate.of): it trains nothing,
-and has people of its own."""
+and has people of its own.
+
+The count is charged to the lineage whose records are counted, and to no other (contract 16). So
+these rules keep what is said of other people's data apart from what is said of the models.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +50,14 @@ TESTER_KEYS: tuple[KeyPath, ...] = (
 def problems_of_testers(
     experiments: Mapping[str, Config], overrides: Mapping[str, Mapping[str, object]]
 ) -> Iterator[Problem]:
-    """`overrides`: what each experiment says itself; the base and cells of a grid measure
-    nobody."""
+    """What is wrong with experiments that measure another one's models, and with names that collide
+    with theirs.
+
+    Args:
+        experiments: those that are valid so far, by name, the base and cells of the grid among
+            them.
+        overrides: what each experiment says itself; the base and cells of a grid measure nobody.
+    """
     trained = [name for name, config in experiments.items() if config.tested is None]
     for name, config in experiments.items():
         of, beside = config.tested, name in overrides
@@ -66,6 +76,7 @@ def problems_of_testers(
 
 
 def _check_measured_exists(of: str, names: Sequence[str]) -> Iterator[Problem]:
+    """Models that can be measured are those of experiments that train, this one left out."""
     allowed = (
         f"allowed: {', '.join(names)}"
         if names
@@ -91,6 +102,7 @@ def _check_test_names(
 def _tester(
     config: ExternalEvaluation, tested: Config, override: Mapping[str, object]
 ) -> Iterator[Problem]:
+    """What it must say itself, what it must not, and how its data must fit the models."""
     of = config.tested
     yield from (
         ((key,), f"{_measures(config)}: set it in {of}") for key in override if key not in SECTIONS
@@ -100,6 +112,8 @@ def _tester(
         (key, f"required, but missing: what {of} says is about other people; add it")
         for key in missing
     )
+    # what was inherited in place of a missing key is about other people, so rules would compare
+    # nonsense
     if not missing:
         yield from problems(RULES, config, beside=(tested.dataset,))
 
@@ -109,11 +123,13 @@ def _measures(c: ExternalEvaluation) -> str:
 
 
 def _check_left_out(key: str, c: ExternalEvaluation, there: Dataset) -> Messages:
+    """A key that is about training: only the experiment that trains may set it."""
     if getattr(c.dataset, key) != getattr(there, key):
         yield f"{_measures(c)}: set it in {c.tested}"
 
 
 def _check_same_as_measured(key: str, c: ExternalEvaluation, there: Dataset) -> Messages:
+    """A key on which the meaning of labels or features depends: both sides must agree."""
     mine, its = (_comparable(dataset, key) for dataset in (c.dataset, there))
     if mine != its:
         yield (

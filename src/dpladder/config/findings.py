@@ -25,10 +25,13 @@ TAKEN: Mapping[str, tuple[object, ...]] = {
 
 
 def has_many_labels(c: Any) -> bool:
+    """Whether a record has any number of findings, each told by itself (`dataset.labels: many`)."""
     return bool(c.dataset.labels == MANY)
 
 
 def _check_supported(key: str, c: Any) -> Messages:
+    """One rule for each key of `TAKEN`: with findings its value must be among those that take
+    them."""
     section, _, name = key.rpartition(".")
     value = getattr(getattr(c, section) if section else c, name, None)
     if has_many_labels(c) and value is not None and value not in TAKEN[key]:
@@ -39,6 +42,7 @@ def _check_supported(key: str, c: Any) -> Messages:
 
 
 def _label(c: Any) -> Messages:
+    """A list of label columns is a column for each finding, so there must be as many as classes."""
     columns = c.dataset.label
     if not isinstance(columns, tuple):
         return
@@ -56,12 +60,17 @@ def _check_finding_keys(key: str, c: Any) -> Messages:
 
 
 def _shared_sums(c: Any) -> Messages:
+    """Sums over the records of one class mean nothing where a record has several findings."""
     if has_many_labels(c) and c.learner.trials_are_solved:
         yield "with dataset.labels: many there are no sums of classes: set sums: covariance"
 
 
 def check_finding_count(count: int) -> Messages:
-    """What a record's number can hold."""
+    """What a record's number can hold: a digit to the base of 3 for each finding, in 63 bits.
+
+    Args:
+        count: of classes.
+    """
     if count > MOST_FINDINGS:
         yield f"given 'many' with {count} classes; at most {MOST_FINDINGS} can be told together"
 
@@ -85,7 +94,12 @@ RULES: Table = {
 
 
 def with_finding_rules(rules: Table) -> Table:
-    """A table of rules with those of findings, where both may be about one key."""
+    """A table of rules with those of findings, where both may be about one key.
+
+    Args:
+        rules: for records of one class. Of a key that is in both, they speak only where findings do
+            not.
+    """
 
     def both(key: str, c: Any) -> Messages:
         problems = [*_check_supported(key, c)]

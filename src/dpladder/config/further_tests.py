@@ -15,7 +15,10 @@ from dpladder.config.wording import did_you_mean, value_as_text
 
 
 def _name(c: Config, also: Also) -> Messages:
+    """Names of tests stand in paths and tables, so each is given once; a severity makes a name of
+    its own."""
     tests = c.evaluate.also
+    # of two tests with one name the second is wrong, so that it is said once
     before = {one.name for one in takewhile(lambda one: one is not also, tests)}
     severe = {f"{one.name}-{how}" for one in tests if one.corruption for how in one.severities}
     if also.name in {"test"} | before | severe:
@@ -26,6 +29,8 @@ def _name(c: Config, also: Also) -> Messages:
 
 
 def _source(c: Config, also: Also) -> Messages:
+    """A further source must be there, hold what the network takes, and no record of the private
+    one."""
     source, kind = also.source or "", kind_of(also.source or "")
     if overlap(source, c.dataset.source):
         yield (
@@ -80,11 +85,14 @@ def _test_groups(c: Config) -> Mapping[str, Group | None]:
 
 
 def _check_of(c: Config, also: Also) -> Messages:
+    """A test may take the records of the test part, or of a test on a source of its own, and no
+    chain of such."""
     if also.of not in _test_groups(c):
         yield f"{did_you_mean(also.of or '', _test_groups(c))}allowed: {', '.join(_test_groups(c))}"
 
 
 def _groups(c: Config, also: Also) -> Messages:
+    """Groups that a test takes are among those that its records are told by."""
     whose = _test_groups(c).get(also.of or "")
     known = whose.names if whose else ()
     unknown = next((name for name in also.groups if name not in known), None)
@@ -105,6 +113,8 @@ def _corruption(c: Config, also: Also) -> Messages:
 
 
 def _epsilon(c: Config, also: Also) -> Messages:
+    """Counts of private records have a price that the config must name; counts of public ones have
+    none (contract 16)."""
     private = also.of == "test" and not c.exact_test
     if private and also.epsilon is None:
         yield (
@@ -116,6 +126,7 @@ def _epsilon(c: Config, also: Also) -> Messages:
 
 
 def _rules_for_wrong_kind(keys: tuple[str, ...], says: str) -> Table:
+    """Rules that keep keys of the one kind of test out of the other."""
     return {key: rule_if(lambda c, also, key=key: getattr(also, key), says) for key in keys}
 
 
@@ -157,7 +168,11 @@ OF_A_TEST: Table = {
 
 
 def rules_of(also: Also) -> Table:
-    """The rules for a further test of one kind or the other."""
+    """The rules for a further test of one kind or the other.
+
+    Args:
+        also: the test. With neither a source nor `of`, or with both, only that is said of it.
+    """
     if (also.source is None) == (also.of is None):
         return {"name": _name, **NEITHER}
     return {"name": _name, **(OF_A_TEST if also.source is None else OF_A_SOURCE)}

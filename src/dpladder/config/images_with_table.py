@@ -47,7 +47,8 @@ class Apart(Section):
 
     @property
     def what(self) -> str:
-        """What lies in the folder."""
+        """What lies in the folder: `images` or `bags`, which is also the name that the source
+        has."""
         return NAMES[self.images is None]
 
     @property
@@ -72,7 +73,15 @@ ALLOWED = (
 
 
 def as_source_text(values: Any) -> Any:
-    """A source as the config keeps it."""
+    """A source as the config keeps it.
+
+    Args:
+        values: `dataset.source` or another source's key, as it was written. What is no mapping is
+            given back as it is.
+
+    Raises:
+        ValueError: a key of the mapping is wrong. pydantic makes a message of it.
+    """
     if not isinstance(values, dict):
         return values
     try:

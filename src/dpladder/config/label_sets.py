@@ -28,7 +28,16 @@ BITS = 63  # of a positive whole number
 
 
 def number_of(classes: Iterable[int], count: int) -> int:
-    """Of a set of classes, out of `count`."""
+    """Of a set of classes, out of `count`.
+
+    Args:
+        classes: numbers from 0; repeats count once. None at all give -1.
+        count: of all classes.
+
+    Returns:
+        Below 2^63 where there are no more than `most_labels(count)` of them; who calls sees to
+        that.
+    """
     digits = enumerate(sorted(set(classes)))
     return sum((one + 1) * (count + 1) ** place for place, one in digits) - 1
 
@@ -42,7 +51,15 @@ def number_of_findings(states: Sequence[int]) -> int:
 
 def states_by_finding(numbers: Any, count: int) -> Iterator[tuple[Any, Any]]:
     """Of each class, which records have it, and of which records that is known; of what is below 0
-    nothing is."""
+    nothing is.
+
+    Args:
+        numbers: an array of labels, NumPy's or torch's.
+        count: of findings.
+
+    Yields:
+        Two masks over the records for each finding, in the classes' order: present, and known.
+    """
     for place in range(count):
         state = numbers // len(STATES) ** place % len(STATES)
         yield (state == PRESENT) & (numbers >= 0), (state != UNKNOWN) & (numbers >= 0)
@@ -66,7 +83,15 @@ def members_by_class(numbers: Any, count: int, most: Labels) -> Iterator[Any]:
 
 
 def label_number_limit(count: int, most: Labels) -> int:
-    """Above all numbers of sets of `most` classes."""
+    """Above all numbers of sets of `most` classes.
+
+    Args:
+        count: of all classes.
+        most: classes of a record, or `many` where each is a finding.
+
+    Returns:
+        The smallest number that no such set has; a label from there on is no class at all.
+    """
     return len(STATES) ** count if most == MANY else (count + 1) ** most - 1
 
 
@@ -77,7 +102,15 @@ def most_labels(count: int) -> int:
 
 def labels_in_turn(numbers: Any, count: int) -> Iterator[Any]:
     """Of each record one of its classes after the other, and -1 where it has no more; what is below
-    0 has none."""
+    0 has none.
+
+    Args:
+        numbers: an array of labels, a number for each record's set; NumPy's or torch's.
+        count: of all classes.
+
+    Yields:
+        Arrays of the same shape, as many as the record with most classes has.
+    """
     rest = (numbers + 1) * (numbers >= 0)
     while (rest > 0).any():
         yield rest % (count + 1) - 1
@@ -127,6 +160,8 @@ def pooled_label(numbers: Sequence[int], rule: Conflicts, count: int, most: Labe
 
 
 def _vote(values: Sequence[int], rule: Conflicts, none: int) -> int:
+    """The one value that a rule makes of several; `none` of nothing, or of a conflict that counts
+    as nothing."""
     counts = Counter(values)
     if not counts or (rule == "nothing" and len(counts) > 1):
         return none
@@ -134,6 +169,7 @@ def _vote(values: Sequence[int], rule: Conflicts, none: int) -> int:
 
 
 def _classes_in(number: int, count: int) -> Iterator[int]:
+    """The classes of one record, by its number; none of what is below 0."""
     rest = number + 1
     while rest > 0:
         yield rest % (count + 1) - 1

@@ -9,7 +9,12 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Corruption:
-    """Gaussian blur or noise, `severity` 1 to 5."""
+    """Gaussian blur or noise, as in ImageNet-C.
+
+    Attributes:
+        kind: which of both.
+        severity: from 1 to 5, the strongest.
+    """
 
     kind: Literal["blur", "noise"]
     severity: int
@@ -18,7 +23,13 @@ class Corruption:
 @dataclass(frozen=True)
 class Grouping:
     """Where a record's own group stands, in a column or in the name of a folder, and what the
-    groups are called."""
+    groups are called.
+
+    Attributes:
+        names: of the groups, in the declared order; public, and never read off the data.
+        column: of a table, or an array; None of a folder.
+        level: of a folder, 1 or 2 from the top; None of a table.
+    """
 
     names: tuple[str, ...]
     column: str | None = None
@@ -28,10 +39,16 @@ class Grouping:
 @dataclass(frozen=True)
 class Matching:
     """Labels of another source, matched by name and never by place: two sources may count the same
-    classes in another order. `names`: the model's own classes, where they have some; else `classes`
-    and `source` tell how many there are. `labels`: what the other's labels 0, 1, ... are called,
-    where that is known. `counts_as`: of its labels, by name or number, the class that each counts
-    as. `grouping`: of its records, where they are told by groups."""
+    classes in another order.
+
+    Attributes:
+        names: the model's own classes, where they have some.
+        classes: how many there are, where they have no names.
+        source: the model's own, which tells how many where nothing else does.
+        labels: what the other's labels 0, 1, ... are called, where that is known.
+        counts_as: of its labels, by name or number, the class that each counts as.
+        grouping: of its records, where they are told by groups.
+    """
 
     names: tuple[str, ...] | None
     classes: int | None
@@ -43,8 +60,12 @@ class Matching:
 
 @dataclass(frozen=True)
 class Spans:
-    """How documents are cut into records: by the tokenizer of `model`, `tokens` at a time, special
-    ones included."""
+    """How documents are cut into records.
+
+    Attributes:
+        model: whose tokenizer cuts them.
+        tokens: of one record at most, special ones included.
+    """
 
     model: str
     tokens: int
@@ -55,11 +76,18 @@ ALSO = "also-"  # begins the parts of further tests
 
 @dataclass(frozen=True)
 class FurtherTest:
-    """One test beside the test part. `records`: the part that they are of; its own, or that of the
-    test whose images it corrupts, or of which it takes some groups. `matched`: how labels find
-    their class, where the records are its own. `epsilon`: of its count on private ones. `named`:
-    what the groups of its records are called, where they are known; `groups`: those that it takes,
-    all where none is named."""
+    """One test beside the test part.
+
+    Attributes:
+        name: as the config calls it, and with its severity, of a corruption.
+        records: the part that they are of. It is its own, or that of the test whose images it
+            corrupts, or of which it takes some groups.
+        corruption: of its images; None where they are as they are.
+        matched: how labels find their class, where the records are its own.
+        epsilon: of its count on private ones; None of exact counts.
+        named: what the groups of its records are called, where they are known.
+        groups: those that it takes; all where none is named.
+    """
 
     name: str
     records: str

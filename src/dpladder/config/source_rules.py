@@ -20,8 +20,11 @@ _TO_COME: ContextVar[bool] = ContextVar("sources that are yet to be written", de
 
 @contextlib.contextmanager
 def sources_to_come() -> Iterator[None]:
-    """Inside, a source may be missing: a rule of an outer workflow writes it before a job reads
-    it."""
+    """Inside, a source may be missing: a rule of an outer workflow writes it before a job reads it.
+
+    Only a path that is not there is let pass. One that cannot be reached, or is of the wrong kind,
+    is still refused.
+    """
     token = _TO_COME.set(True)
     try:
         yield
@@ -30,6 +33,14 @@ def sources_to_come() -> Iterator[None]:
 
 
 def wrong_with_source(source: str | None) -> Messages:
+    """What is wrong with a source by its form and its paths, if anything.
+
+    Args:
+        source: as the config keeps it; None of a key that is left out, with which nothing is wrong.
+
+    Yields:
+        Clauses for a message, at most one for each path.
+    """
     kind = None if source is None else kind_of(source)
     if source is not None and kind is None:
         yield f"{did_you_mean(source, FORMS)}allowed: {', '.join(FORMS)}"
@@ -41,7 +52,12 @@ def wrong_with_source(source: str | None) -> Messages:
 
 
 def wrong_with_path(path: str, folder: bool = False) -> Messages:
-    """Why a path cannot be used, if so. Nothing inside it is read here."""
+    """Why a path cannot be used, if so. Nothing inside it is read here.
+
+    Args:
+        path: as it was given, relative to the working directory.
+        folder: whether a folder is wanted; else a file.
+    """
     try:
         found_folder = stat.S_ISDIR(os.stat(path).st_mode)
     except FileNotFoundError:
@@ -61,7 +77,12 @@ def wrong_with_path(path: str, folder: bool = False) -> Messages:
 
 
 def overlapping_source(source: str, private: str) -> str:
-    """A source that holds the private one's records, and what it is of that one."""
+    """A source that holds the private one's records, and what it is of that one.
+
+    Args:
+        source: which `overlap` says shares records with the other.
+        private: the private source.
+    """
     if source == private:
         return f"given {value_as_text(source)}, the private source itself"
     return (
@@ -71,7 +92,15 @@ def overlapping_source(source: str, private: str) -> str:
 
 
 def group_rules(key: str, of: Callable[..., tuple[str | None, Group | None]]) -> Table:
-    """Groups stand where their source has room for them. `of` tells the source and its groups."""
+    """Groups stand where their source has room for them.
+
+    Args:
+        key: the section of the groups; empty where only the rules themselves are wanted.
+        of: tells the source and its groups, of all that a rule sees.
+
+    Returns:
+        Rules for the section, its column and its level.
+    """
 
     def source_and_kind(*seen: object) -> tuple[str, Group | None, SourceKind | None]:
         source, group = of(*seen)

@@ -17,12 +17,19 @@ GENRES = ("law", "history", "wisdom", "prophets", "gospels", "acts", "letters", 
 
 @dataclass(frozen=True)
 class SourceKind:
-    """`reader`: a module of `data` and its function. `after`: what the config writes after the name
-    and a colon; a count may be left out. `classes`: what the public knows of them. `holds`: what
-    its records may be; of a table, its columns tell. `columns`: some of them may be named.
-    `called`: the operator's own files in words, for public pages, which name no path. `suffixes`:
-    of files that `dpladder predict` reads in the same way. A `<mapping>` is of images, or bags, and
-    labels apart (config/images_with_table.py)."""
+    """What one form of a source is, known before anything is read.
+
+    Attributes:
+        reader: a module of `data` and its function.
+        after: what the config writes after the name and a colon; a count may be left out. A
+            `<mapping>` is of images, or bags, and labels apart (config/images_with_table.py).
+        classes: what the public knows of them: how many, or their names.
+        folder: whether its records are files below a folder.
+        holds: what its records may be; of a table, its columns tell.
+        columns: whether some of them may be named.
+        called: the operator's own files in words, for public pages, which name no path.
+        suffixes: of files that `dpladder predict` reads in the same way.
+    """
 
     reader: str
     after: Literal["", "<path>", "<Name>", "<count>", "<mapping>"] = "<path>"
@@ -39,7 +46,12 @@ class SourceKind:
         return "[:<count>]" if self.after == "<count>" else f":{self.after}" if self.after else ""
 
     def fits(self, colon: str, rest: str) -> bool:
-        """Whether a config may write this after the name."""
+        """Whether a config may write this after the name.
+
+        Args:
+            colon: the colon, or nothing where there is none.
+            rest: all behind it. A path is not looked up.
+        """
         if self.after == "<count>":
             return rest.isdecimal() or not colon
         if self.after == "<mapping>":
@@ -136,27 +148,41 @@ the same classes in another order."""
 
 
 def labels_of(source: str) -> tuple[str, ...] | None:
-    """The names of a source's labels, where they are published and known here."""
+    """The names of a source's labels, where they are published and known here.
+
+    Args:
+        source: as the config keeps it; a split behind a slash has the labels of the whole.
+    """
     name, _, rest = source.partition(":")
     return LABELS.get(name) or LABELS.get(f"{name}:{rest.partition('/')[0]}")
 
 
 def kind_of(source: str) -> SourceKind | None:
-    """What a config's source is of, if it is written as one of the forms."""
+    """What a config's source is of; None where it is written as none of the forms."""
     name, colon, rest = source.partition(":")
     kind = SOURCES.get(name)
     return kind if kind is not None and kind.fits(colon, rest) else None
 
 
 def count_of_classes(source: str, declared: int | tuple[str, ...] | None) -> int | None:
-    """How many classes there are, where that is known before the source is read."""
+    """How many classes there are, where that is known before the source is read.
+
+    Args:
+        source: as the config keeps it.
+        declared: by `dataset.classes`, which wins over what is published.
+    """
     kind = kind_of(source)
     known = declared or (kind.classes if kind else None)
     return len(known) if isinstance(known, tuple) else known
 
 
 def paths_of(source: str) -> tuple[Path, ...]:
-    """Where one's own files lie; of images and labels apart the folder comes first."""
+    """Where one's own files lie; of images and labels apart the folder comes first.
+
+    Args:
+        source: one of the operator's own files. Their paths are private, and no public page names
+            them.
+    """
     apart = apart_of(source)
     rest = (source.partition(":")[2],) if apart is None else (apart.folder, apart.table)
     return tuple(Path(path).expanduser() for path in rest)
@@ -164,7 +190,14 @@ def paths_of(source: str) -> tuple[Path, ...]:
 
 def overlap(one: str, other: str) -> bool:
     """Whether two sources hold the same records by their names. Either they are one, or one is all
-    splits of a published data set and the other is one of these."""
+    splits of a published data set and the other is one of these.
+
+    Two paths to one file are not seen here: names alone are compared, and nothing is opened.
+
+    Args:
+        one: a source as the config keeps it, whose kind decides how names are read.
+        other: likewise.
+    """
     kind = kind_of(one)
     if kind is None or kind.after != "<Name>":
         return one == other
@@ -174,7 +207,15 @@ def overlap(one: str, other: str) -> bool:
 
 def names_of(source: str, classes: int | tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The names of a data set's classes: those that the config lists, or that are published of as
-    many."""
+    many.
+
+    Args:
+        source: as the config keeps it.
+        classes: `dataset.classes`: names, a number, or None.
+
+    Returns:
+        Names in the order of the labels; None where classes are known by number alone.
+    """
     if isinstance(classes, tuple):
         return classes
     known = labels_of(source)

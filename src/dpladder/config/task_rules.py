@@ -19,7 +19,11 @@ TASK_OF_POOLING = {"none": "language_model", "each": "question_answering"}
 
 
 def problems_of_task(config: Config) -> Iterator[Problem]:
-    """Keys that a task decides by itself, as they were given; and what only one task can have."""
+    """Keys that a task decides by itself, as they were given; and what only one task can have.
+
+    Args:
+        config: as it was given: `apply_task` overwrites these keys.
+    """
     of_task = {
         "language_model": LANGUAGE_MODEL,
         "question_answering": QUESTION_ANSWERING,
@@ -29,6 +33,7 @@ def problems_of_task(config: Config) -> Iterator[Problem]:
 
 
 def _unit(c: Config) -> Messages:
+    """Spans are records of a document, so to protect one span alone would protect no document."""
     spans, by = c.dataset.spans, c.dataset.unit.by
     if spans and by == "record":
         yield (
