@@ -23,7 +23,11 @@ from dpladder.errors import BadInput
 
 def problems_of_own_network(config: Config) -> Iterator[Problem]:
     """A network that a config names beside those that it tries. Asked of the config as it was
-    given, for `with_first_network` then writes a network of its own there."""
+    given, for `with_first_network` then writes a network of its own there.
+
+    Args:
+        config: before `with_first_network`; a value at its default counts as left out.
+    """
     choose = config.sweep.choose
     for key in ("model", "image_size"):
         default = Features.model_fields[key].default
@@ -78,7 +82,11 @@ def _choose(c: Any) -> Messages:
 
 def rungs(c: Any) -> Messages:
     """Rungs by hand beside a choice: each trial of the first rung is a candidate, and only those go
-    on."""
+    on.
+
+    Args:
+        c: a config with `sweep.choose`, as rules see it.
+    """
     if c.sweep.rungs is None:
         return
     count, trials = count_of_candidates(c.sweep.choose), [one.trials for one in c.sweep.rungs]
@@ -168,6 +176,7 @@ def _learners(c: Any) -> Messages:
                 f"not take {', '.join(sorted(keys))}; leave one of them out"
             )
             continue
+        # a rung has one price for all its trials, which is that of the config's own learner
         if learner.purchases or (learner.sampling, learner.views) != (
             of_config.sampling,
             of_config.views,

@@ -47,8 +47,12 @@ def candidates_of(config: Config) -> tuple[Config, ...]:
 
 
 def count_of_candidates(choose: Choose) -> int:
-    """How many candidates there are, without making their configs: rules ask it before those can
-    be made."""
+    """How many candidates there are, without making their configs: rules ask it before those can be
+    made.
+
+    Args:
+        choose: the section, whose values may still be wrong. A key that is left out counts as one.
+    """
     of_network = max(len(choose.features.layers), 1) * max(len(choose.learner.name), 1)
     return count_of_networks(choose) * of_network
 
@@ -65,8 +69,12 @@ def _networks(config: Config) -> list[dict[str, Any]]:
 
 
 def count_of_networks(choose: Choose | None) -> int:
-    """How many networks extract features; each has an extraction and a mean of its own. 1 without
-    a choice."""
+    """How many networks extract features; each has an extraction and a mean of its own. 1 without a
+    choice.
+
+    Args:
+        choose: `sweep.choose`; None where an experiment chooses nothing.
+    """
     if choose is None:
         return 1
     return max(len(choose.features.model), 1) * max(len(choose.features.image_size), 1)
@@ -130,7 +138,11 @@ def learner_as(learner: Learner, name: str) -> Learner:
 
 def names_of_candidates(config: Config) -> tuple[str, ...]:
     """What each candidate is called, for people: its values of the keys that are chosen, in the
-    order of `candidates_of`. Names lie in public files, so they hold no path."""
+    order of `candidates_of`. Names lie in public files, so they hold no path (contract 1).
+
+    Returns:
+        Such as `efficientnet_lite1, 224 pixels`; an empty tuple if the config chooses nothing.
+    """
     choose = config.sweep.choose
     if choose is None:
         return ()
@@ -148,7 +160,11 @@ def names_of_candidates(config: Config) -> tuple[str, ...]:
 
 
 def model_as_text(model: str) -> str:
-    """A network by its name alone: where its files lie on the operator's machine is private."""
+    """A network by its name alone: where its files lie on the operator's machine is private.
+
+    Args:
+        model: `features.model`. Names of hubs stay whole; of a local folder the last part is left.
+    """
     if model.startswith((f"{HUGGING_FACE}.", f"{HUGGING_FACE}~", f"{HUGGING_FACE}/")):
         return Path(model.removeprefix(HUGGING_FACE)).name
     return Path(model.removeprefix(FOLDER)).name if model.startswith(FOLDER) else model

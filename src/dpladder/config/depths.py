@@ -31,7 +31,14 @@ OF_BUNDLED = {
 
 
 def candidates(stages: Sequence[str]) -> tuple[str, ...]:
-    """Of a network's stages, in their order, those whose outputs are kept."""
+    """Of a network's stages, in their order, those whose outputs are kept.
+
+    Args:
+        stages: all that the network has, from the input up, its own pooled output left out.
+
+    Returns:
+        All of up to `MOST`; of a longer stack four in its upper half, the last among them.
+    """
     if len(stages) <= MOST:
         return tuple(stages)
     return tuple(stages[ceil(share * len(stages)) - 1] for share in LATE)
@@ -92,7 +99,12 @@ def alternatives(known: Sequence[str], takes: Takes, model: str) -> list[tuple[s
 
 
 def in_words(features: Features) -> str:
-    """Which depths features are of, as far as a config tells."""
+    """Which depths features are of, as far as a config tells.
+
+    Args:
+        features: whose network need not be at hand. Of one that is not bundled `auto` stays in
+            words.
+    """
     if features.model in OF_BUNDLED:
         known = OF_BUNDLED[features.model]
         return " + ".join(resolve_layers(features.layers, known, features.takes, features.model))

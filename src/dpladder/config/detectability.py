@@ -12,5 +12,13 @@ MORE = 0.5  # of mu squared, for what is counted beside right and wrong
 
 
 def detectable_count(sd: float, counts: int) -> float:
-    """What so many counts, each with this noise, must come to together."""
+    """What so many counts, each with this noise, must come to together.
+
+    Args:
+        sd: deviation of the noise in one count, in records.
+        counts: how many are added, each with noise of its own.
+
+    Returns:
+        A number of records: `ENOUGH` deviations of the sum's noise.
+    """
     return ENOUGH * sd * math.sqrt(counts)

@@ -124,6 +124,7 @@ def demo_yaml() -> str:
 
 
 def _section_yaml(section: BaseModel, indent: str) -> Iterator[str]:
+    """A line for each key of a section, with its comment; sections inside are indented."""
     for name, field in described_fields(type(section)).items():
         value = getattr(section, name)
         if isinstance(value, BaseModel):
@@ -141,6 +142,8 @@ def _commented(line: str, indent: str, comment: str) -> list[str]:
 
 
 def _flow(value: Any) -> str:
+    """A value as YAML writes it on one line. Texts have no quotes, for none of the demo's needs
+    any."""
     if isinstance(value, tuple):
         return f"[{', '.join(_flow(item) for item in value)}]"
     if isinstance(value, BaseModel):
@@ -194,6 +197,7 @@ def reference() -> str:
 
 
 def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    """The table's rows for a section and those inside it; `[]` marks entries of a list."""
     for name, field in described_fields(model).items():
         key, inner = prefix + name, list(nested_sections(field.annotation))
         yield _row(key, _allowed_values(field), field)
@@ -242,6 +246,7 @@ def _name(row: str, section: str = "") -> str:
 
 
 def _allowed_values(field: FieldInfo) -> str:
+    """What a key may hold, for the column of the same name."""
     written = [item for item in field.metadata if isinstance(item, WithJsonSchema)]
     if written:  # in another form than it is kept
         return (
@@ -253,6 +258,7 @@ def _allowed_values(field: FieldInfo) -> str:
 
 
 def _kind(kind: Any, metadata: tuple[Any, ...] = ()) -> str:
+    """A type in words; bounds stand in its metadata."""
     if any(getattr(item, "pattern", None) == NAME_PATTERN for item in _flat(metadata)):
         return "name"
     origin, arguments = get_origin(kind), get_args(kind)
@@ -277,6 +283,7 @@ def _kind(kind: Any, metadata: tuple[Any, ...] = ()) -> str:
 
 
 def _bounds(metadata: tuple[Any, ...]) -> str:
+    """The bounds of a number, such as ` > 0, ≤ 1`."""
     signs = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
     bounds = [
         f" {sign} {getattr(item, name)}"
@@ -288,10 +295,12 @@ def _bounds(metadata: tuple[Any, ...]) -> str:
 
 
 def _flat(metadata: tuple[Any, ...]) -> list[Any]:
+    """Metadata with that of pydantic's own `Field` entries laid out."""
     return [item for entry in metadata for item in getattr(entry, "metadata", [entry])]
 
 
 def _default(field: FieldInfo) -> str:
+    """The default for its column; blank of a section, whose keys have defaults of their own."""
     if field.is_required():
         return "required"
     if field.default_factory is not None or field.default is PydanticUndefined:
@@ -300,11 +309,20 @@ def _default(field: FieldInfo) -> str:
 
 
 def _cell(text: str) -> str:
+    """A text for a cell of Markdown: on one line, its bars escaped once."""
     return " ".join(text.replace("|", "\\|").replace("\\\\|", "\\|").split())
 
 
 def write(texts: Mapping[str, str], arguments: Sequence[str]) -> int:
-    """Write what is out of step, or with --check only say so."""
+    """Write what is out of step, or with --check only say so.
+
+    Args:
+        texts: what each file must hold, by its path below the working directory.
+        arguments: of the command line; all but `--check` are passed over.
+
+    Returns:
+        An exit code: 1 with `--check` where a file is out of step, else 0.
+    """
     stale = [
         path
         for path, text in texts.items()

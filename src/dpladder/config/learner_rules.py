@@ -1,4 +1,5 @@
-"""Rules between a learner's keys and other sections. They go by its traits."""
+"""Rules between a learner's keys and other sections. They go by its traits, never by its name, so
+that they hold for learners of other packages too."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from dpladder.config.rules import Messages, Table
 
 
 def _trains(c: Any) -> Messages:
+    """What is trained of a network lies above its last frozen layer, which must then be named."""
     learner = c.learner
     if learner.above_cut and c.features.until is None and not learner.head_alone:
         yield (
@@ -25,6 +27,7 @@ def _augment(c: Any) -> Messages:
 
 
 def _init(c: Any) -> Messages:
+    """A public head needs a public sample, and a guided training has no other start."""
     if not c.learner.uses_public_gradient and c.learner.start == "public":
         yield from _public_head(c)
     if c.learner.uses_public_gradient and c.learner.start == "random":
@@ -37,6 +40,7 @@ def _public(c: Any) -> Messages:
 
 
 def _loss_noise(c: Any) -> Messages:
+    """Of a relation for which an exact price is unknown nothing may be charged."""
     if c.privacy.relation not in c.learner.exact_under:
         yield (
             f"laplace losses on Poisson samples have no known cost under {c.privacy.relation}: use "
@@ -45,6 +49,7 @@ def _loss_noise(c: Any) -> Messages:
 
 
 def _head(c: Any) -> Messages:
+    """A private head is released once, and each training of the network starts from it alone."""
     if not c.learner.starts_from_private_head:
         return
     if c.task == "language_model":

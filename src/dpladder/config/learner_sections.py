@@ -118,17 +118,22 @@ class LearnerSection(Section):
 
     @property
     def sampling(self) -> float:
-        """The share of the units that a step sees; 1 on full batches."""
+        """The share of the units that a step sees; 1 on full batches.
+
+        Below 1 a training is booked as nearly Gaussian, at a part of delta (privacy.share).
+        """
         return 1.0
 
     @property
     def views(self) -> int:
-        """Of each record of the training part."""
+        """Of each record of the training part. A record's gradients are averaged before clipping,
+        so views move no sum further and cost nothing."""
         return 1
 
     @property
     def start(self) -> Literal["zero", "random", "public"] | None:
-        """What a descent starts from; None where nothing descends."""
+        """What a descent starts from; None where nothing descends. The head's first weights are
+        meant."""
         return None
 
     @property
@@ -164,17 +169,23 @@ class LearnerSection(Section):
 
     @property
     def purchases(self) -> dict[str, Any]:
-        """The releases that trainings share and that are paid for beside them, by their keys."""
+        """The releases that trainings share and that are paid for beside them, by their keys.
+
+        Returns:
+            A section with an epsilon of its own for each; empty of a learner that buys none.
+        """
         return {}
 
     @property
     def trials_are_solved(self) -> bool:
-        """Whether trials are free solutions of sums that were released before."""
+        """Whether trials are free solutions of sums that were released before. A rung then pays for
+        its scores alone."""
         return False
 
     @property
     def exact_under(self) -> tuple[str, ...]:
-        """The relations under which the cost of its noise is known."""
+        """The relations under which the cost of its noise is known. Under another one a config is
+        refused (contract 8)."""
         return "add_remove", "replace_one"
 
     @property
@@ -203,17 +214,26 @@ class LearnerSection(Section):
         )
 
     def of_trial(self, number: int) -> Self:
-        """As one trial reads it, and the final training behind the best one."""
+        """As one trial reads it, and the final training behind the best one.
+
+        Args:
+            number: of the trial in its rung, from 0. It follows from no data, so neither does the
+                choice.
+        """
         return self
 
     @property
     def chosen_keys(self) -> dict[str, Any]:
-        """What trials choose beside r."""
+        """What trials choose beside r, by key, as this section has it."""
         return {}
 
 
 def configured_purchases(**purchases: Section | None) -> dict[str, Any]:
-    """Those of the purchases that the config asks for."""
+    """Those of the purchases that the config asks for.
+
+    Args:
+        **purchases: a section by its key; None where the config leaves it out.
+    """
     return {name: one for name, one in purchases.items() if one is not None}
 
 

@@ -36,6 +36,7 @@ NAMES = (
 DEFAULT = "dp_gd"
 
 
+# A section is needed to parse any config, so all are imported. What trains is behind `later`.
 METHODS: dict[str, LearnerMethod] = {
     name: import_module(f"dpladder.methods.{name}").METHOD for name in NAMES
 } | methods_of_packages("dpladder.learners", LearnerMethod, LearnerSection)
@@ -47,18 +48,34 @@ else:
 
 
 def method(name: str) -> LearnerMethod:
-    """The learner that the config names."""
+    """The learner that the config names.
+
+    Raises:
+        BadInput: neither dpladder nor an installed package has it.
+    """
     if name not in METHODS:
         raise BadInput(f"learner.name is {name}. Choose one of: {', '.join(METHODS)}.")
     return METHODS[name]
 
 
 def learner_of(values: Mapping[str, Any]) -> Learner:
-    """A learner's section from plain values."""
+    """A learner's section from plain values.
+
+    Args:
+        values: its keys, `name` among them; those left out have their defaults.
+
+    Raises:
+        pydantic.ValidationError: a key or a value is not one of that learner's.
+    """
     learner: Learner = from_document(Learner, values)
     return learner
 
 
 def names_with(trait: str) -> tuple[str, ...]:
-    """The learners whose section has a trait, whatever its keys are."""
+    """The learners whose section has a trait, whatever its keys are.
+
+    Args:
+        trait: an attribute of the section's class, such as `findings`. A property is true of every
+            class, so traits that depend on keys cannot be asked for.
+    """
     return tuple(name for name, method in METHODS.items() if getattr(method.section, trait))

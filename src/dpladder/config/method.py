@@ -94,14 +94,22 @@ class SearchMethod(Method):
 
 
 def name_of(section: Any) -> str:
-    """The method that a section is for."""
+    """The method that a section is for, by the one value that its `name` may have."""
     [name] = get_args(section.model_fields["name"].annotation)
     return str(name)
 
 
 def later(where: str) -> Function:
     """The function `module:name`. Its module is imported when it is called first, for a plan never
-    loads torch."""
+    loads torch.
+
+    Args:
+        where: a module by its whole path, a colon, and the function in it. Neither is looked up
+            before the first call.
+
+    Returns:
+        A function that says that module and name of itself.
+    """
     module, _, name = where.partition(":")
 
     def call(*arguments: Any) -> Any:

@@ -174,7 +174,7 @@ class Config(Section):
 
     @property
     def totals_key(self) -> str:
-        """The key that says them."""
+        """The key that says them, for messages that ask for another total."""
         return "final.targets" if self.final.targets else "privacy.epsilon"
 
     @property
@@ -185,16 +185,25 @@ class Config(Section):
 
     @property
     def spans(self) -> Spans | None:
-        """How its documents are cut into records, where they are."""
+        """How its documents are cut into records; None where a text is one record."""
         features = self.features
         return Spans(features.model, features.tokens) if self.dataset.spans else None
 
     def promised_epsilon(self, total: float) -> float:
-        """What the final model of a total may cost the lineage."""
+        """What the final model of a total may cost the lineage: the total itself. A plan refuses
+        what would pass it (contract 8).
+
+        Args:
+            total: one of `totals`.
+        """
         return total
 
     def repeat(self, number: int) -> Self:
-        """A repeat, the first one by 0, with its own seeds for draws and noise."""
+        """A repeat, the first one by 0, with its own seeds for draws and noise.
+
+        Args:
+            number: which it is. It is added to both seeds, and the repeat has no repeats itself.
+        """
         research = {"seed": self.research.seed + number, "repeats": 1}
         search = self.sweep.search.model_copy(update={"seed": self.sweep.search.seed + number})
         update = {
@@ -205,13 +214,23 @@ class Config(Section):
 
 
 def repeat_name(experiment: str, number: int) -> str:
-    """What a repeat is called, the first one by 0, which is the experiment itself."""
+    """What a repeat is called, the first one by 0, which is the experiment itself.
+
+    Args:
+        experiment: that is repeated.
+        number: from 0. The second is called `<experiment>-2`.
+    """
     return f"{experiment}-{number + 1}" if number else experiment
 
 
 def network_name(experiment: str, number: int) -> str:
     """What a network is called that an experiment tries, the first one by 0, which is the
-    experiment's own."""
+    experiment's own.
+
+    Args:
+        experiment: that tries it.
+        number: from 0. The second is called `<experiment>-network-2`.
+    """
     return f"{experiment}-network-{number + 1}" if number else experiment
 
 
@@ -241,6 +260,7 @@ class ExternalEvaluation(Config):
 
     @property
     def totals_key(self) -> str:
+        """The key that bounds its counts: the totals themselves are the measured experiment's."""
         return "privacy.epsilon"
 
     def promised_epsilon(self, total: float) -> float:

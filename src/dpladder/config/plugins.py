@@ -27,7 +27,10 @@ def methods_of_packages(
     """The methods of a group (`dpladder.learners`, `dpladder.searches`) by their names. One that
     cannot be used is left out with a warning, and stands in nobody's way.
 
+    A plug-in's price rests on its authors' word, and statements say so (contract 3).
+
     Args:
+        group: of entry points.
         kind: of their `METHOD`.
         base: that their sections extend.
         taken: names that are somebody else's.
@@ -45,6 +48,8 @@ def methods_of_packages(
 
 
 def _method(entry: EntryPoint, kind: type[OneMethod], base: type[Section]) -> OneMethod:
+    """A module's METHOD; its `package` is set by who calls, so that no plug-in can pass for
+    dpladder's own."""
     method = import_module(entry.value).METHOD
     if not isinstance(method, kind):
         raise BadInput(f"{entry.value}.METHOD must be a {kind.__module__}.{kind.__name__}.")

@@ -23,6 +23,7 @@ NAMES = (
     "propose_test",
 )
 """dpladder's own, in the order in which the reference has them."""
+# names of learners are taken: a question names its mechanisms, and one name must mean one
 METHODS: dict[str, SearchMethod] = {
     name: import_module(f"dpladder.searches.{name}").METHOD for name in NAMES
 } | methods_of_packages("dpladder.searches", SearchMethod, SearchSection, LEARNERS)

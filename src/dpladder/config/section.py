@@ -1,4 +1,9 @@
-"""What every section of the config is made of."""
+"""What every section of the config is made of.
+
+A section is frozen and strict: it can be compared and remembered, and no text passes for a number.
+Its description for users stands beside its keys, and the schema, the reference and messages are
+made of it.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +39,8 @@ class NeutralAt:
 
 
 def _describe_properties(schema: dict[str, Any], section: type[BaseModel]) -> None:
+    """Give each key of a JSON schema its description; one that is a section has the section's
+    own."""
     for name, field in described_fields(section).items():
         if field.description and "$ref" not in schema["properties"][name]:
             schema["properties"][name]["description"] = field.description
@@ -77,7 +84,15 @@ def described_fields(section: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def nested_sections(kind: Any, listed: bool = False) -> Iterator[tuple[type[BaseModel], bool]]:
-    """The sections that may stand in a place, and whether as entries of a list."""
+    """The sections that may stand in a place, and whether as entries of a list.
+
+    Args:
+        kind: a type or an annotation, unions and tuples among them.
+        listed: whether the place is already inside a list.
+
+    Yields:
+        Each section's class once for each way in which it may stand there.
+    """
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         yield kind, listed
     for argument in get_args(kind):
@@ -86,6 +101,7 @@ def nested_sections(kind: Any, listed: bool = False) -> Iterator[tuple[type[Base
 
 @cache
 def _texts_below_fields(kind: type) -> dict[str, str]:
+    """The text below each field of a class, by the field's name, read off its source."""
     if kind in Section.__mro__ or not issubclass(kind, Section):
         return {}
     try:
@@ -103,7 +119,11 @@ def _texts_below_fields(kind: type) -> dict[str, str]:
 
 
 def values_of(section: BaseModel) -> dict[str, Any]:
-    """A section as plain JSON values, without keys at their neutral values."""
+    """A section as plain JSON values, without keys at their neutral values.
+
+    A question is known by these values (plan/job_identity.py). A new key at its neutral value
+    leaves every old question as it was. So what was released for it is restored (contract 7).
+    """
     fields = type(section).model_fields
     return {
         name: _to_plain(getattr(section, name), value)
@@ -113,6 +133,7 @@ def values_of(section: BaseModel) -> dict[str, Any]:
 
 
 def _to_plain(value: Any, dumped: Any) -> Any:
+    """A dumped value, with sections inside it dumped by `values_of` too."""
     if isinstance(value, BaseModel):
         return values_of(value)
     if isinstance(value, tuple | list):
@@ -122,7 +143,16 @@ def _to_plain(value: Any, dumped: Any) -> Any:
 
 def from_document(kind: Any, values: Mapping[str, Any]) -> Any:
     """A section, or a dataclass of plain values and sections, from its JSON document. What does not
-    fit is an error that says where."""
+    fit is an error that says where.
+
+    Args:
+        kind: the class, or a union of sections that a key tells apart.
+        values: plain JSON values. Of a section an unknown key is an error; of a dataclass it is
+            passed over.
+
+    Raises:
+        pydantic.ValidationError: a key is missing, or of another type.
+    """
     return _adapter(kind).validate_json(json.dumps(values))
 
 

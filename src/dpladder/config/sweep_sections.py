@@ -111,7 +111,8 @@ class Sweep(Section):
     @property
     def ladder(self) -> tuple[Rung, ...]:
         """The rungs as far as they are known: what is left to the plan is settled there
-        (plan/resolve.py)."""
+        (plan/resolve.py). Empty both where there are no trials and where the plan has not chosen
+        yet."""
         return self.rungs or ()
 
 
