@@ -266,6 +266,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except OSError as error:
         if error.filename is None or not (isinstance(error, PermissionError) or full_disk(error)):
+            # a bug, whose traceback somebody must see; only what the operator can mend has one
+            # sentence
             raise
         from dpladder.config.wording import printable
 
@@ -276,7 +278,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(command: Command, **arguments: Any) -> bool:
-    """Call a command's function, a project's in the folder of its configs; whether all is well."""
+    """Call a command's function, a project's in the folder of its configs; whether all is well.
+
+    Paths of a project are relative to its config, so a command of it works from anywhere.
+    """
     module, _, name = command.function.partition(":")
     function = getattr(import_module(module), name)
     if CONFIGS not in command.takes:
@@ -301,7 +306,11 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _parser(configs: Any = None) -> argparse.ArgumentParser:
-    """`configs`: what shells complete a config by."""
+    """The parser of all commands, built from `COMMANDS`.
+
+    Args:
+        configs: what shells complete a config by; None where nobody completes.
+    """
     parser = argparse.ArgumentParser(prog="dpladder", description=__doc__)
     parser.add_argument("--version", action="version", version=f"dpladder {version('dpladder')}")
     inside = {"": parser.add_subparsers(required=True, metavar="command")}
@@ -320,6 +329,7 @@ def _parser(configs: Any = None) -> argparse.ArgumentParser:
 
 
 def _completion(shell: str) -> None:
+    """Print the script by which a shell completes the command line, for `eval`."""
     import shtab
 
     print(shtab.complete(_parser(shtab.glob("*.yaml", "*.yml")), shell))

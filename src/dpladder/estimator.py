@@ -8,6 +8,9 @@
 `fit` writes a project folder and runs the workflow on it, with the same ledger as `dpladder run`.
 So `dpladder verify`, `dpladder ledger show`, restored answers and the lifetime hold, and fitting
 the same data twice is free.
+
+Nothing here trains, charges or draws noise: that is the workflow's alone. Messages about records
+say exact figures, for the caller's eyes: whoever calls `fit` holds the data.
 """
 
 from __future__ import annotations
@@ -75,7 +78,10 @@ SAME_VERSION = (
 
 
 class MarkdownPage(str):
-    """What a run guarantees, as Markdown; a notebook renders it."""
+    """What a run guarantees, as Markdown; a notebook renders it.
+
+    It is a str in all else, so `print` and comparisons work as on the page's text.
+    """
 
     def _repr_markdown_(self) -> str:
         return str(self)
@@ -136,12 +142,25 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.keys = keys
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, config keys among them."""
+        """Parameters by name, config keys among them.
+
+        Args:
+            deep: passed over, for no parameter is an estimator. scikit-learn's `clone` asks with
+                it.
+        """
         params = {name: getattr(self, name) for name in self._get_param_names()}
         return params | self.keys
 
     def set_params(self, **params: Any) -> PrivateClassifier:
-        """Set parameters, or config keys by their dotted names."""
+        """Set parameters, or config keys by their dotted names. Nothing is checked before `fit` or
+        `plan`, as scikit-learn wants it.
+
+        Args:
+            **params: by name. Another name than a parameter's is taken for a key of the config.
+
+        Returns:
+            The classifier itself.
+        """
         for name, value in params.items():
             if name in self._get_param_names():
                 setattr(self, name, value)
@@ -151,7 +170,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def project_(self) -> Path:
-        """The folder of the run."""
+        """The folder of the run, as an absolute path. It need not exist yet.
+
+        Raises:
+            BadInput: no lineage is given, its name has other letters than a config allows, or a
+                file lies there.
+        """
         if self.lineage is None:
             raise BadInput("PrivateClassifier needs lineage: a name for the data, for its life.")
         if not (isinstance(self.lineage, str) and re.fullmatch(NAME_PATTERN, self.lineage)):
@@ -175,6 +199,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: the records of which columns or shape alone are read.
+
+        Returns:
+            Text for people. Nothing is reserved, so a later plan may tell another price.
+
+        Raises:
+            BadInput: X or a parameter cannot be used.
+            Refused: the plan does not fit the ledger, the config has a mistake, or another run goes
+                on in the project.
         """
         X = _records(X)
         config = self._config(X)
@@ -192,14 +224,23 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, ids: Sequence[Any] | None = None) -> PrivateClassifier:
         """Tune and train on the records X with their labels y.
 
+        It is free where the same parameters were fitted before, and the model is then the old one,
+        whatever X holds (contract 7). A warning says so where the records are others.
+
         Args:
-            X: A matrix, a DataFrame of pandas or polars, a sparse matrix, or 8-bit images.
-            y: A label for each record.
+            X: A matrix, a DataFrame of pandas or polars, a sparse matrix, or 8-bit images. Images
+                have the shape (records, height, width) or (records, height, width, 3).
+            y: A label for each record, of shape (records,). A missing one, or one that is no class,
+                makes its record count as nothing.
             ids: Each record's own id. Without ids, equal rows with equal labels are one record.
+
+        Returns:
+            The classifier itself, fitted.
 
         Raises:
             BadInput: X, y or a parameter cannot be used. Nothing was spent.
-            Refused: The ledger, or the data, allows no such run.
+            Refused: The ledger, or the data, allows no such run. What a run had charged before it
+                stopped stays charged, and is not paid twice.
         """
         if _fitted_by_model_selection():
             raise Refused(TUNING)
@@ -233,8 +274,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             project: the folder that `fit` wrote, by default dpladder-projects/<lineage>.
 
+        Returns:
+            A classifier with the parameters of the last fit, and its released model.
+
         Raises:
-            BadInput: nothing was fitted there.
+            BadInput: nothing was fitted there, or the last fit there named other classes than the
+                model's.
         """
         folder = Path(project).expanduser().absolute()
         try:
@@ -266,7 +311,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: records as `fit` takes them.
 
         Returns:
-            A class for each record, of shape (records,).
+            A class for each record as `classes` has it, of shape (records,). A record that cannot
+            be read gets a class too, the first one.
+
+        Raises:
+            NotFittedError: neither `fit` nor `load` came before.
         """
         best = np.nan_to_num(self.predict_proba(X)).argmax(axis=1)
         return np.asarray(self.classes_)[best]
@@ -279,12 +328,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Returns:
             Of shape (records, classes), in the order of `classes_`.
+
+        Raises:
+            NotFittedError: neither `fit` nor `load` came before.
         """
         if not hasattr(self, "model_"):
             raise NotFittedError("This PrivateClassifier is not fitted yet. Call fit, or load.")
         return self.model_.predict_proba(_records(X))
 
     def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a model; scikit-learn asks it before it shows or uses an estimator."""
         return hasattr(self, "model_")
 
     def _load_release(self) -> None:
@@ -303,19 +356,24 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.statement_ = MarkdownPage(page(stated))
         privacy = self.model_.privacy
         assert privacy is not None, "fit writes the statement"
+        # with all that may have steered the model, not its own price alone (contract 15)
         self.epsilon_ = float(round_up((privacy["with_earlier"] or privacy)["epsilon"]))
 
     def _weights_file(self) -> Path:
+        """Where the workflow puts the model of the total that the project's config names."""
         written = yaml.safe_load((self.project_ / CONFIG).read_text("utf-8"))
         total = target_name(float(written["privacy"]["epsilon"]))
         return self.project_ / RESULTS / "main" / "final" / total / "weights.safetensors"
 
     def _released(self) -> dict[Path, bytes]:
-        """The models of earlier fits."""
+        """The models of earlier fits by path, to tell afterwards whether this fit made another
+        one."""
         files = (self.project_ / RESULTS).glob("main/final/*/weights.safetensors")
         return {path: path.read_bytes() for path in files}
 
     def _config(self, X: Any) -> bytes:
+        """The project's config as YAML, of parameters and of what X is, never of what it holds."""
+        # scikit-learn would read both off y, and so reveal them (contract 12)
         missing = [name for name in ("nominal_size", "classes") if getattr(self, name) is None]
         if missing:
             raise BadInput(
@@ -336,6 +394,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             written["privacy"]["lifetime"] = {"epsilon": self.lifetime}
         if _is_frame(X):
             written["dataset"]["columns"] = self._checked_columns(X)
+        # a matrix or a table holds features already, and no network goes before it
         if np.ndim(X) == 2:
             written["features"]["model"] = "none"
         for key, value in self.keys.items():
@@ -365,6 +424,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ) from None
 
     def _checked_columns(self, X: Any) -> list[Any]:
+        """The columns as the config has them, once each is known to be in the DataFrame and to be
+        described."""
+        # ranges and levels taken from private data would be a leak, so none are guessed
         if not self.columns:
             raise BadInput(
                 "columns: a DataFrame's features need their public ranges or levels, for what the "
@@ -409,11 +471,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{count - len({*ids}):,} of {count:,} ids stand more than once, and a run counts "
                 "records of one id as one. Give each record an id of its own. Nothing was spent."
             )
+        # of images nobody asks: two people hardly have the same one
         if ids is None and "dataset.equal_rows" not in self.keys and np.ndim(X) == 2:
             _refuse_equal_rows(X, labels, self.columns)
         written = BytesIO()
         if _is_frame(X):
             frame = X.to_pandas() if hasattr(X, "to_pandas") else X
+            # columns that were not named are not even written to the private folder
             frame = frame[[*(self.columns or ())]].assign(label=labels)
             _refuse_columns_without_numbers(frame, self.columns or {})
             if ids is not None:
@@ -428,6 +492,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return written.getvalue()
 
     def _data_folder(self) -> Path:
+        """The folder of the records, mode 0700: nobody else reads what lies there (docs/design.md:
+        private folder)."""
         folder = self.project_ / "data"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
@@ -436,6 +502,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 @contextlib.contextmanager
 def _alone_in(folder: Path) -> Iterator[Path]:
     """A project's data, while no other fit or plan lays records or a config under a run."""
+    # the file stays: to remove it would let a third process lock another file of that name
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -453,6 +520,7 @@ def _refuse_equal_rows(X: Any, labels: Sequence[str], columns: Mapping[str, Any]
     """Without ids equal rows are one record, so different people who answer alike would be lost."""
     count = len(labels)
     rows = X[[*(columns or X.columns)]].to_numpy() if _is_frame(X) else X
+    # as text, for NaN equals nothing and two rows with one must still be equal
     said = {(repr(row.tolist()), label) for row, label in zip(rows, labels, strict=True)}
     if too_many_equal(count, count - len(said)):
         raise BadInput(
@@ -478,14 +546,17 @@ def _refuse_columns_without_numbers(frame: Any, columns: Mapping[str, Any]) -> N
 
 
 def _is_frame(X: Any) -> bool:
+    """Whether X has named columns; what makes an array of itself, as sparse ones do, is a matrix."""
     return hasattr(X, "columns") and not hasattr(X, "toarray")
 
 
 def _records_file(X: Any) -> str:
+    """What the records' file is called in the project: its suffix is the kind of source."""
     return "records.csv" if _is_frame(X) else "records.npz"
 
 
 def _source_of(X: Any) -> str:
+    """The source as the config names it, relative to the project."""
     file = _records_file(X)
     return f"{file.partition('.')[2]}:data/{file}"
 
@@ -496,6 +567,7 @@ def _records(X: Any) -> Any:
         return X
     if hasattr(X, "toarray"):
         X = X.toarray()
+    # NumPy would fail here with a message that names no argument
     if getattr(getattr(X, "device", None), "type", "cpu") != "cpu":
         raise BadInput("X lies on a GPU. Give X.cpu().")
     try:
@@ -533,6 +605,7 @@ def _labels(y: Any, classes: Sequence[Any]) -> list[str]:
         raise BadInput(f"y must hold one label for each record; given was shape {shape}.")
     values = y.to_list() if hasattr(y, "to_list") else np.asarray(y).tolist()
     known = {_name(one) for one in classes}
+    # NaN alone differs from itself
     names = ("" if one is None or one != one else _name(one) for one in values)
     return [name if name in known else "" for name in names]
 
@@ -599,7 +672,11 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _fitted_by_model_selection() -> bool:
-    """Whether scikit-learn fits this estimator on parts of the records."""
+    """Whether scikit-learn fits this estimator on parts of the records.
+
+    It looks up the stack: an estimator is told nothing of who fits it, and its copies are equal to
+    the original.
+    """
     frame = sys._getframe()
     while frame is not None:
         if str(frame.f_globals.get("__name__", "")).startswith(FITS_MANY):
@@ -609,4 +686,5 @@ def _fitted_by_model_selection() -> bool:
 
 
 def _reason(said: str) -> str:
+    """What `dpladder plan` said of its refusal, without the program's name before it."""
     return said.strip().removeprefix("dpladder: ") or "dpladder plan failed and said nothing."

@@ -20,7 +20,20 @@ def progress(
     title: str, total: int, unit: str = "records", after: float = 0.0
 ) -> Iterator[Callable[[int], None]]:
     """A function to call with the number of units just done. It does nothing where there is no
-    terminal, nor for work that ends within `after` seconds."""
+    terminal, nor for work that ends within `after` seconds.
+
+    How many records there are is private (contract 1). So the bar goes to the terminal itself, is
+    wiped at its end, and is never written where stderr is sent.
+
+    Args:
+        title: what is done, before the bar.
+        total: of all units.
+        unit: what is counted, in the plural.
+        after: seconds before the bar appears; 0 shows it at once.
+
+    Yields:
+        A function of the number of units done since its last call.
+    """
     with contextlib.ExitStack() as stack:
         terminal, began, done, bar = _terminal(stack), time.monotonic(), 0, None
 
@@ -38,6 +51,7 @@ def progress(
 
 
 def _bar(title: str, unit: str, terminal: TextIO) -> Progress:
+    """The bar on the terminal; rich is imported only once something is shown."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
