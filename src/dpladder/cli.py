@@ -244,17 +244,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0, that of the error's class (errors.py), or 130 where a person interrupts.
         `run` has Snakemake's.
     """
+    # the whole command is parsed here but for `run`, which hands its words on
     words = sys.argv[1:] if arguments is None else [*arguments]
     try:
         if words[:1] == ["run"]:  # its arguments are Snakemake's, whatever they are
             from dpladder.commands.project import run
 
             return run(words[1:])
+        # a command says False where what it looked at is not well; a refusal is an exception
         return 0 if _run(**vars(_parsed(words))) else 1
     except KeyboardInterrupt:
         print("dpladder: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader, a pager or head, has seen enough
+        # else Python would complain once more when it flushes stdout at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except DpladderError as error:
@@ -283,6 +286,7 @@ def _run(command: Command, **arguments: Any) -> bool:
     Paths of a project are relative to its config, so a command of it works from anywhere.
     """
     module, _, name = command.function.partition(":")
+    # only now, so that `dpladder --help` loads no library
     function = getattr(import_module(module), name)
     if CONFIGS not in command.takes:
         return function(**arguments) is not False
@@ -301,6 +305,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     if unknown and ("config" not in arguments or any(word.startswith("-") for word in unknown)):
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if unknown:
+        # argparse kept them in order, and later configs win over earlier ones
         arguments.config = [*arguments.config, *map(Path, unknown)]
     return arguments
 

@@ -90,29 +90,30 @@ class MarkdownPage(str):
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier, tuned and trained with differential privacy.
 
-    Guarantee: the statement's, which `statement_` holds: `lifetime` where it is declared, and else
-    what all of this lineage's releases cost together if they were planned before the first of them.
-    Predictions on the caller's own records are post-processing, and free. What is not protected:
-    the parameters, `classes` and `columns` among them, and whatever the caller looks at in X.
+    Guarantee: the statement's, which `statement_` holds. It is `lifetime` where that is declared.
+    Else it is what all releases of this lineage cost together, if they were planned before the
+    first of them. Predictions on the caller's own records are post-processing, and free. What is
+    not protected: the parameters, `classes` and `columns` among them, and whatever the caller looks
+    at in X.
 
     Args:
         epsilon: The final model's total, the search for its step size included.
         delta: Fixed for the lineage's life, and well below 1 / nominal_size.
         lineage: The data's name for life. Later versions of the same data keep it.
         lifetime: The most that may ever be spent on the lineage; None: no limit is declared.
-        nominal_size: About how many units train: a round figure that everybody may know, for
-            sums are divided by it.
+        nominal_size: About how many units train: a round figure that everybody may know, for sums
+            are divided by it.
         classes: All that a label may be. A label that is none of them, or missing, counts as
             nothing.
-        columns: For a DataFrame, its features in order: each with its public smallest and largest
-            value, as (0, 100), its public levels, as ["f", "m"], or None for numbers as they are;
-            or as the config has it, {"range": (0, 100), "missing": 40}.
-            None for a matrix, whose columns are features as they are, or for images.
+        columns: For a DataFrame, its features in order. Each has its public smallest and largest
+            value, as (0, 100), its public levels, as ["f", "m"], or None for numbers as they are.
+            The config's form does too, {"range": (0, 100), "missing": 40}. None for a matrix, whose
+            columns are features as they are, or for images.
         project: The folder of the run; None: `dpladder-projects/<lineage>` here.
         **keys: Any other key of the config by its dotted name, as {"learner.name": "dp_adam"}.
 
     Attributes:
-        classes_: As given.
+        classes_: As given, in the model's own order.
         epsilon_: What the fitted model is stated at, with all releases before it.
         model_: What `dpladder.load` gives of it.
         statement_: The page that `dpladder verify` checks, as the statement says it.
@@ -327,7 +328,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: records as `fit` takes them.
 
         Returns:
-            Of shape (records, classes), in the order of `classes_`.
+            Of shape (records, classes), in the order of `classes_`. A record that cannot be read
+            has NaN.
 
         Raises:
             NotFittedError: neither `fit` nor `load` came before.
@@ -546,7 +548,8 @@ def _refuse_columns_without_numbers(frame: Any, columns: Mapping[str, Any]) -> N
 
 
 def _is_frame(X: Any) -> bool:
-    """Whether X has named columns; what makes an array of itself, as sparse ones do, is a matrix."""
+    """Whether X has named columns. What can make an array of itself, as sparse matrices do, is a
+    matrix."""
     return hasattr(X, "columns") and not hasattr(X, "toarray")
 
 

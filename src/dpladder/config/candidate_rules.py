@@ -39,7 +39,7 @@ def problems_of_own_network(config: Config) -> Iterator[Problem]:
 
 
 def _choose(c: Any) -> Messages:
-    """A choice is made by the ladder's trials, all at kappa by the prior, and what was bought once
+    """A choice is made by the ladder's trials, all at kappa by the prior. What was bought once
     cannot serve learners or features of several kinds."""
     choose, search = c.sweep.choose, c.sweep.search
     if choose is None:
@@ -61,6 +61,7 @@ def _choose(c: Any) -> Messages:
             f"candidates are tried at r by the prior, and learner {c.learner.name} has no r; name "
             "one that has, such as dp_gd"
         )
+    # a shared release is made of one learner's features at one depth
     if c.learner.purchases:
         yield ("candidates share no releases: leave learner.shared and learner.head out")
     if c.learner.starts_from_public_head:
@@ -70,9 +71,11 @@ def _choose(c: Any) -> Messages:
         )
     if c.final.without_noise:
         yield "a choice is made by noised counts; leave final.without_noise out"
+    # one median of kappa cannot be right for learners that differ
     if choose.learner.name and search.expected is not None:
         yield "every learner has a prior of its own; leave sweep.search.expected out"
     default = Search()
+    # a candidate has one trial at first, so its r must be good without a search
     if (search.unit, search.prior, search.draw) != (default.unit, default.prior, default.draw):
         yield (
             "every candidate is tried at kappa by the prior; leave sweep.search.unit, prior and "
@@ -150,7 +153,7 @@ def _layers(c: Any) -> Messages:
 
 
 def _learners(c: Any) -> Messages:
-    """Learners that differ in more than their own defaults are no candidates for one another: all
+    """Learners that differ in more than their own defaults are no candidates for one another. All
     trials of a rung are charged alike, by what one learner buys, samples and sees."""
     if c.sweep.choose is None or not c.sweep.choose.learner.name:
         return

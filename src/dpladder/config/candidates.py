@@ -1,6 +1,10 @@
-"""The candidates that private trials choose among (`sweep.choose`): which keys of the config each
-of them replaces, how many there are, and what each is called. What a choice cannot go with stands
-in candidate_rules.py."""
+"""The candidates that private trials choose among (`sweep.choose`). Here stands which keys of the
+config each of them replaces, how many there are, and what each is called. What a choice cannot go
+with stands in candidate_rules.py.
+
+Candidates are configs of their own, so all that plans, trains or reports reads one like any other.
+Their order is that of the trials, and follows from the config alone.
+"""
 
 from __future__ import annotations
 

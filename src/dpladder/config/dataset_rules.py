@@ -48,6 +48,7 @@ def _source(field: str, c: Config) -> Messages:
     yield from wrong_with_source(source)
     if source is None or field == "source":
         return
+    # a record that is public in one place and private in the other has no privacy to keep
     if overlap(source, private):
         yield (
             f"{overlapping_source(source, private)}; name another one that is open to everybody, "
@@ -64,6 +65,7 @@ def _source(field: str, c: Config) -> Messages:
             "with dataset.group its records are told by the same groups, and it has none there: "
             "name it in evaluate.also"
         )
+    # the student learns what the released head says of a record, which is post-processing
     if field == "public_unlabelled" and not c.learner.linear_head:
         heads = ", ".join(names_with("linear_head"))
         yield f"a linear head labels them: set learner.name to one of {heads}"
@@ -188,6 +190,7 @@ def labels(c: Config, of_one: str = "leave it out") -> Messages:
             f"{c.learner.name} takes one class for each record: use learner: {{name: "
             f"{' or '.join(names_with('several_labels'))}}}, or leave it out"
         )
+    # a set of classes is kept as one whole number of 63 bits (label_sets.py)
     elif dataset.labels > most_labels(count):
         yield f"of {count} classes at most {most_labels(count)} can be told together"
     if any("|" in name for name in names) and not isinstance(dataset.label, tuple):

@@ -64,6 +64,7 @@ class Unit(Section):
         return self.pool != "none"
 
 
+# share of units in a test part that nobody set
 HELD_OUT = 0.2
 
 
@@ -123,6 +124,7 @@ class Column(Section):
             yield "mark_missing needs missing: what a missing number counts as"
 
 
+# columns with a meaning of their own, which a group cannot have too
 RESERVED_COLUMNS = ("label", "id", "user", "split", "path", "text")
 TAGS = ("a name", "a column")  # how pydantic tells which of both was meant
 Chosen = Annotated[
@@ -200,8 +202,10 @@ Where = Annotated[
 Links = Literal["none", "inside"]
 Counted = Literal["ignore", 0, 1]
 Stops = Literal["lost or lopsided", "lost", "nothing"]
-"""Which data stops a run: such as is mostly lost, such as has few units of another class than the
-most frequent one, or few findings."""
+"""Which data stops a run, by the noised counts of its units.
+
+lost: most units count as nothing. lopsided: few are of another class than the most frequent one, or
+have a finding."""
 
 
 class Dataset(Section):

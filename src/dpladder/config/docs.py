@@ -36,7 +36,7 @@ DEMO = {
     },
 }
 """Everything else in the demo is a default. Its rungs are given by hand, to show a ladder: at its
-strength `sweep: auto` would buy none. Half of its time is extraction at 96 pixels: one training at
+strength `sweep: auto` would buy none. Half of its time is extraction at 96 pixels. One training at
 epsilon = 1 is right on 0.823 there, on 0.806 at 80 and on 0.768 at 64 (mean of 8 repeats)."""
 
 TASKS = {
@@ -82,7 +82,12 @@ def generated_files() -> dict[str, str]:
 
 
 def schema() -> str:
-    """The config's JSON schema, by which editors complete keys and underline wrong ones."""
+    """The config's JSON schema, by which editors complete keys and underline wrong ones.
+
+    Returns:
+        JSON as text. What YAML alone has, experiments and grids, is added by hand: they are no keys
+        of one experiment.
+    """
     document = Config.model_json_schema()
     for section in (
         *SECTIONS,
@@ -111,7 +116,11 @@ def schema() -> str:
 
 
 def demo_yaml() -> str:
-    """The demo's config, each key with its meaning above it."""
+    """The demo's config, each key with its meaning above it or beside it.
+
+    Returns:
+        YAML that reads back as `DEMO` over the defaults.
+    """
     config = Config.model_validate_json(json.dumps(DEMO))
     lines = [
         "# The demo: 5,000 real MNIST images, a real pretrained network, a total of epsilon = 1.",
@@ -166,7 +175,11 @@ def _flow(value: Any) -> str:
 
 
 def reference() -> str:
-    """The page of all keys: type, default and meaning, by section."""
+    """The page of all keys: type, default and meaning, by section.
+
+    Returns:
+        Markdown: a table of what people come for, then one row for each key.
+    """
     lines = [
         "# Config reference",
         "",

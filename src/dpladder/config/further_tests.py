@@ -48,6 +48,7 @@ def _classes(c: Config, also: Also) -> Messages:
     model_classes = names_of(c.dataset.source, c.dataset.classes) or ()
     names = [name for _, name in also.classes]
     known = model_classes.__contains__ if model_classes else str.isdecimal
+    # classes without names are meant by their numbers
     wrong = next((name for name in names if not known(name)), None)
     if kind is None:
         return

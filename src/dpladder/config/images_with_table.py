@@ -23,11 +23,19 @@ Width = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class Apart(Section):
-    """`key`: the column of the table that says which images a row is about, or a pattern of columns
-    such as s{study_id}. `names`: what it holds. That is an image's path below the folder, its file
-    name, or the name of a folder on the way to it, of which 1 is the first. `patient`: the folder
-    on that way whose name says whose an image is. `bags`: in place of images, HDF5 files with rows
-    of features, of this `width`."""
+    """Images, or bags of features, in a folder, and a table that says what is known of each.
+
+    Attributes:
+        images: a folder of images; or else `bags`.
+        bags: a folder of HDF5 files with rows of features.
+        width: how many features a row of a bag has.
+        table: the table's path.
+        key: the column of the table that says which images a row is about, or a pattern of columns
+            such as s{study_id}.
+        names: what the key holds: an image's path below the folder, its file name, or a folder's
+            name. A number is of a folder on the way to the image, 1 the first.
+        patient: the folder on that way whose name says whose an image is.
+    """
 
     images: Words | None = None
     bags: Words | None = None

@@ -19,6 +19,7 @@ def _trains(c: Any) -> Messages:
 
 
 def _augment(c: Any) -> Messages:
+    # texts and tables have no crops, so a view would be the record itself
     if c.learner.views > 1 and c.features.takes != "images":
         yield (
             "views are crops of images on their way into a network, and with features.model: "
@@ -66,6 +67,7 @@ def _head(c: Any) -> Messages:
 def _public_head(c: Any) -> Messages:
     if c.dataset.public_sample is None:
         yield "it needs dataset.public_sample, whose labelled records train the head"
+    # its training is one multinomial regression, whose weights mean nothing to other links
     if c.learner.link != "softmax":
         yield "that head is trained by softmax: set learner.link: softmax, or leave it out"
     if not c.learner.has_head or c.task == "language_model":

@@ -17,8 +17,8 @@ from dpladder.config.section import Count, Fraction, NonNegative, Positive, Sect
 
 Searched = Literal["rate", "ridge"] | None
 
-# Bounds: far above any use, and far below where float32 products overflow; and at the least what
-# float32 can scale any gradient or record back into (learn/bounds.py, learn/records.py).
+# The largest bounds are far above any use, and far below where float32 products overflow. The least
+# is what float32 can scale any gradient or record back into (learn/bounds.py, learn/records.py).
 LEAST = 1e-12
 Clip = Annotated[
     Positive, Field(ge=LEAST, le=1e6, description="C, the L2 bound on one unit's gradient.")

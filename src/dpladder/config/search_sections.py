@@ -65,6 +65,7 @@ def _private_search(c: Any) -> Messages:
     learner, sweep, apart = c.learner, c.sweep, ("hash", "add_remove")
     if learner.searches is None:
         yield f"learner {learner.name} has nothing to search; leave hpo out"
+    # rungs would spend beside a search that spends the whole total
     if sweep.ladder:
         yield "it climbs no ladder; write sweep: {rungs: []} beside it"
     if learner.sampling < 1:
@@ -79,6 +80,7 @@ def _private_search(c: Any) -> Messages:
         )
     if c.final.budget != "remaining":
         yield "it spends the whole total; leave final.budget out"
+    # a price is charged only where a theorem proves it (contract 10)
     if c.privacy.relation not in c.hpo.exact_under:
         yield f"its bound holds under privacy.relation: {', '.join(c.hpo.exact_under)} alone"
     if not c.exact_test and (c.dataset.split.rule, c.privacy.relation) != apart:

@@ -1,4 +1,8 @@
-"""What a task decides by itself, and what it alone can have."""
+"""What a task decides by itself, and what it alone can have.
+
+Each task has a table of rules of its own, which see the config as it was given. Afterwards
+`apply_task` writes the keys that the task decides, and the other rules see those.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +68,7 @@ DECIDED = "a key which task: language_model decides by itself; leave it out"
 LANGUAGE_MODEL: Table = {
     **SQUAD_ALONE,
     "dataset.classes": rule_if(lambda c: c.dataset.classes is not None, DECIDED),
+    # to write what the task sets anyhow is no mistake
     "features.until": rule_if(lambda c: c.features.until not in (None, INPUT), DECIDED),
     "features.pooling": rule_if(lambda c: c.features.pooling not in ("mean", "none"), DECIDED),
     "features.model": rule_if(
@@ -88,6 +93,7 @@ LANGUAGE_MODEL: Table = {
         "a language model has no classes that further tests could name; leave it out",
     ),
 }
+# of classes: poolings and units of the other tasks are refused
 CLASSIFIER: Table = {
     **SQUAD_ALONE,
     "features.pooling": rule_if(

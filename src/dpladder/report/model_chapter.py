@@ -25,9 +25,9 @@ UNCOUNTED = (
 
 
 def facts(summary: Summary, about: Mapping[str, str], statement: SealedStatement) -> Sequence[Fact]:
-    """What somebody asks who was never told of an experiment's models. They are the config's facts,
-    what needs no model and how often it is right, when models were stated, and what they may be
-    used for.
+    """What somebody asks who was never told of an experiment's models. First come the config's
+    facts, then what needs no model and how often that is right. Last come the statement's date and
+    what the models may be used for.
 
     Args:
         summary: the experiment's. Of it, the first total's test is read.
