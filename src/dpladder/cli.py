@@ -298,8 +298,15 @@ def _run(command: Command, **arguments: Any) -> bool:
 
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace:
-    """Configs may stand behind an option too: to argparse a list that may be empty has ended
-    there."""
+    """Configs may stand behind an option too: to argparse a list that may be empty has ended there.
+
+    Args:
+        words: of the command line, without the program's name.
+
+    Returns:
+        The command as `command`, and its function's arguments by name. argparse ends the process
+        where a word is none of them.
+    """
     parser = _parser()
     arguments, unknown = parser.parse_known_args(words)
     if unknown and ("config" not in arguments or any(word.startswith("-") for word in unknown)):

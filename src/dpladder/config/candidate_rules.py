@@ -135,6 +135,7 @@ def _layers(c: Any) -> Messages:
             "depths are compared at one length; leave features.length: as_is and "
             "features.mean.radius out"
         )
+    # of another network its depths are known when it runs, so names alone are compared
     known = OF_BUNDLED.get(features.model)
     try:
         resolved = [
@@ -187,6 +188,7 @@ def _learners(c: Any) -> Messages:
             yield f"{name} buys, samples or sees records in its own way; leave it out"
 
 
+# learners that search an r, for messages
 _WITH_R = ", ".join(names_with("searches"))
 RULES: Table = {
     "sweep.choose": _choose,

@@ -99,6 +99,7 @@ def _columns(c: Config) -> Messages:
         yield f"for jsonl name those of {', '.join(LINE_COLUMNS)} that its lines have"
     elif columns and c.features.takes == "texts" and source.startswith(("csv:", "parquet:")):
         yield "of a table of texts the column text is read; leave it out"
+    # a feature that is the label would be right every time, and say nothing of new records
     elif repeated := {*c.dataset.names_of_columns} & {*(c.dataset.label_columns or ("label",))}:
         names = ", ".join(sorted(repeated))
         yield f"names {names}, which holds the labels and is no feature; leave it out"
@@ -229,6 +230,7 @@ def _measures(c: Config) -> Messages:
             f"a table of {count} times {count} counts would be mostly noise, and {MOST_CONFUSED} "
             "classes are the most that it is made of: set measures: classes"
         )
+    # AUC orders records by one score, which two classes have and findings have each
     if measures == "auc" and count != 2 and labels != MANY:
         reason = f"there are {count} classes" if count else "its classes are known when it is read"
         yield f"{reason}, and AUC is of two: set measures: classes, or dataset.classes to two names"

@@ -204,8 +204,8 @@ Counted = Literal["ignore", 0, 1]
 Stops = Literal["lost or lopsided", "lost", "nothing"]
 """Which data stops a run, by the noised counts of its units.
 
-lost: most units count as nothing. lopsided: few are of another class than the most frequent one, or
-have a finding."""
+lost: fewer than half of nominal_size count as something. lopsided: fewer than a tenth are of
+another class than the most frequent one, or have a finding."""
 
 
 class Dataset(Section):

@@ -227,7 +227,11 @@ def _row(key: str, allowed: str, field: FieldInfo) -> str:
 
 
 def _alternatives(key: str, sections: Sequence[type[BaseModel]]) -> Iterator[str]:
-    """The sections of which a name chooses one; what several of them have stands once, first."""
+    """The sections of which a name chooses one; what several of them have stands once, first.
+
+    A row is shared where key, type, default and text are all equal. A section whose own row differs
+    has it below its name.
+    """
     rows = {section: [*_rows(section, f"{key}.")][1:] for section in sections}  # [0]: its name
     shared = _deduplicate_rows(row for section_rows in rows.values() for row in section_rows)
     chosen = [section.model_fields["name"] for section in sections]
@@ -346,6 +350,7 @@ def write(texts: Mapping[str, str], arguments: Sequence[str]) -> int:
             print(
                 f"out of step with the code: {', '.join(stale)}; run `{COMMAND}`", file=sys.stderr
             )
+        # so a check in CI fails where somebody edited a generated file, or forgot to renew it
         return 1 if stale else 0
     for path in stale:
         Path(path).parent.mkdir(parents=True, exist_ok=True)

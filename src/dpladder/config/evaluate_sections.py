@@ -23,6 +23,7 @@ def _as_pairs(values: Any) -> Any:
     return tuple(tuple(pair) for pair in values if pair[-1] is not None)
 
 
+# a schema of what users write, for the field itself holds pairs
 _WRITTEN = {
     "anyOf": [
         {"type": "array", "items": {"type": ["string", "null"]}},
@@ -78,6 +79,7 @@ class Also(Section):
 
 
 Measures = Literal["accuracy", "classes", "confusion", "auc", "groups", "calibration"]
+# measures that count each class by itself; the last two buy more beside those counts
 BY_CLASS: tuple[Measures, ...] = ("classes", "confusion", "auc")
 
 

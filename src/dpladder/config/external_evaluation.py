@@ -146,7 +146,11 @@ def _comparable(dataset: Dataset, key: str) -> object:
 
 
 def _classes_agree(one: Dataset, other: Dataset) -> bool:
-    """Whether a class has the same number in both: by its name, where there are names."""
+    """Whether a class has the same number in both: by its name, where there are names.
+
+    A count of right predictions compares numbers, so other names under the same numbers would make
+    it meaningless.
+    """
     published = [labels_of(dataset.source) for dataset in (one, other)]
     if None not in published and published[0] != published[1]:
         return False

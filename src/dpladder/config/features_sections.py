@@ -25,6 +25,7 @@ Pooling = Literal["mean", "cls", "last", "none", "each"]
 BUNDLED_IMAGES = tuple(
     f"{stem}efficientnet_lite{size}" for size in range(3) for stem in ("", "tf_")
 )
+# pixels: some 400 MB of memory once decoded
 LARGEST_IMAGE = 2**27
 HUGGING_FACE = "hf:"
 LAST = "last"  # the network's own pooled output
@@ -101,7 +102,7 @@ class Features(Section):
 
     @property
     def takes(self) -> Takes:
-        """What the network reads."""
+        """What the network reads, by its name alone: nothing is loaded to tell."""
         if self.model == BUNDLED_TEXT or self.model.startswith(HUGGING_FACE):
             return "texts"
         return "features" if self.model == "none" else "images"

@@ -80,7 +80,8 @@ def _classes(c: Config, also: Also) -> Messages:
 
 
 def _test_groups(c: Config) -> Mapping[str, Group | None]:
-    """The tests that another one may be of, and how their records are grouped."""
+    """The tests that another one may be of, and how their records are grouped; None where they are
+    not."""
     groups = {one.name: one.group for one in c.evaluate.also if one.source is not None}
     return {"test": c.dataset.group} | groups
 
@@ -104,6 +105,7 @@ def _groups(c: Config, also: Also) -> Messages:
 
 
 def _corruption(c: Config, also: Also) -> Messages:
+    """A test of another test's records must differ from it, by a corruption or by its groups."""
     if not also.corruption and not also.groups:
         yield "required with of: blur, or noise; or groups, to count some of its records"
     elif also.corruption and c.features.takes != "images":
@@ -131,6 +133,7 @@ def _rules_for_wrong_kind(keys: tuple[str, ...], says: str) -> Table:
     return {key: rule_if(lambda c, also, key=key: getattr(also, key), says) for key in keys}
 
 
+# an empty key is the test itself, for no single key of it is wrong
 NEITHER: Table = {
     "": lambda c, also: iter(
         ["it is of a source of its own, or of another test's images: give source or of"]

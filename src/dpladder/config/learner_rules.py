@@ -19,6 +19,8 @@ def _trains(c: Any) -> Messages:
 
 
 def _augment(c: Any) -> Messages:
+    """Views are made of images before the network, which is the only place where a crop means
+    anything."""
     # texts and tables have no crops, so a view would be the record itself
     if c.learner.views > 1 and c.features.takes != "images":
         yield (
@@ -36,6 +38,7 @@ def _init(c: Any) -> Messages:
 
 
 def _public(c: Any) -> Messages:
+    """A guided training starts from the public head, so it needs all that the head needs."""
     if c.learner.uses_public_gradient:
         yield from _public_head(c)
 
@@ -65,6 +68,8 @@ def _head(c: Any) -> Messages:
 
 
 def _public_head(c: Any) -> Messages:
+    """What a head trained on public labels needs: a public sample, a softmax, and a learner with a
+    head."""
     if c.dataset.public_sample is None:
         yield "it needs dataset.public_sample, whose labelled records train the head"
     # its training is one multinomial regression, whose weights mean nothing to other links

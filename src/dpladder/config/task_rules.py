@@ -52,7 +52,12 @@ def _unit(c: Config) -> Messages:
 
 
 def _check_squad(field: str, c: Config) -> Messages:
-    """Questions stand in sources of their own, and nothing else stands there."""
+    """Questions stand in sources of their own, and nothing else stands there.
+
+    Args:
+        field: a key of `dataset` that names a source.
+        c: the config, as it was given.
+    """
     source, asks = getattr(c.dataset, field), c.task == "question_answering"
     kind = None if source is None else kind_of(source)
     if kind is not None and source.startswith(SQUAD) != asks:
@@ -139,6 +144,7 @@ QUESTION_ANSWERING: Table = {
         lambda c: c.features.takes != "texts",
         "task: question_answering needs an encoder of texts: minilm or hf:<name or folder>",
     ),
+    # an answer behind the last token can never be found, so short inputs would teach nothing
     "features.tokens": rule_if(
         lambda c: c.features.tokens < LEAST_TOKENS,
         f"a question with its context needs {LEAST_TOKENS} at least, and 384 holds nearly all of "

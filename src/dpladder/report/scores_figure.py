@@ -62,5 +62,6 @@ def _draw_rung(axes: Axes, rung: RungFound, number: int) -> None:
             axes.annotate(
                 f"r = {short_number(best.r)}", (best.r, score), (7, 5), textcoords="offset points"
             )
+    # all trials in one group, the best too, so that the file has every point once by its id
     points = [(trial.r, score) for trial, score in scored]
     dots(axes, points, "o", color=BLUE, ms=5, gid=f"rung-{number}", zorder=3)
