@@ -32,6 +32,7 @@ def candidates_of(config: Config) -> tuple[Config, ...]:
     choose = config.sweep.choose
     if choose is None:
         return ()
+    # a candidate alone has one trial, and the plan gives its rung
     sweep = config.sweep.model_copy(update={"choose": None, "rungs": None})
     several = product(
         _networks(config),
@@ -96,6 +97,7 @@ def networks_of(config: Config) -> tuple[Config, ...]:
     choose = config.sweep.choose
     if choose is None:
         return (config,)
+    # depths come from one pass through a network, so they need no config of their own
     layers = Choose(features=FeaturesToChoose(layers=choose.features.layers))
     sweep = config.sweep.model_copy(update={"choose": layers if layers.features.layers else None})
     return tuple(

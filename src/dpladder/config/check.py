@@ -56,6 +56,7 @@ def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -
     yield from of_whole
     if not doubtful and not any(key[:2] == CHOOSE for key, _ in of_whole):
         yield from _problems_of_candidates(config, table, of_whole)
+    # of other tasks a rule of their own refuses the key as a whole
     for place, also in enumerate(config.evaluate.also if config.task == "classification" else ()):
         table, at = further_tests.rules_of(also), ("evaluate", "also", place)
         yield from problems(table, config, doubtful, at, (also,))
@@ -71,6 +72,7 @@ def _problems_of_candidates(
     )
     for name, candidate in several:
         wrong = (one for one in problems(table, candidate) if one not in said)
+        # what else is wrong with a candidate mostly follows from its first mistake
         for key, says in islice(wrong, 1):
             yield CHOOSE, f"candidate {name}: {key_as_text(key)}: {says}"
 
@@ -155,6 +157,9 @@ def unit_keys(config: Config) -> dict[str, object]:
 
 
 def _delta(c: Config) -> Messages:
+    """A delta of 1/n permits a mechanism that publishes one random record whole (Dwork & Roth 2014,
+    section 2.3). The nominal size stands for n, for the data's own size is private (contract
+    12)."""
     limit = 1 / c.dataset.nominal_size
     if c.privacy.delta >= limit:
         yield (
@@ -206,6 +211,7 @@ def _model(c: Config) -> Messages:
         yield (
             f"given {value_as_text(model)} with source {value_as_text(c.dataset.source)}; {needed}"
         )
+    # a network's folder is public, unlike a source, so it may be looked into here
     folder = Path(model.removeprefix(FOLDER)).expanduser()
     if model.startswith(FOLDER) and not (folder / "config.json").is_file():
         yield (
@@ -311,6 +317,7 @@ def _rungs(c: Config) -> Messages:
     if c.sweep.choose is not None:
         yield from candidate_rules.rungs(c)
         return
+    # a curve of degree d needs d + 1 different places on its axis
     points = len({rung.epsilon for rung in c.sweep.ladder})
     solved = learner.trials_are_solved
     if learner.searches is None and points:
@@ -330,6 +337,7 @@ def _rungs(c: Config) -> Messages:
 
 
 def _check_fit_using(c: Config) -> Messages:
+    """Trials that solve one release differ by nothing that a line over budgets could follow."""
     solved = c.learner.trials_are_solved
     if isinstance(c.hpo, Ladder) and c.sweep.ladder and solved and c.fit.using != "pooled":
         yield "all trials solve the same sums, one point for a line: set using: pooled"
@@ -424,6 +432,7 @@ OF_ONE_CLASS: Table = {
 }
 RULES = findings.with_finding_rules(OF_ONE_CLASS)
 
+# sources and searches of the experiment that is measured, whose own rules hold there
 OF_OTHERS = (
     "hpo.name",
     "dataset.public_test",

@@ -214,6 +214,7 @@ def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, field in described_fields(model).items():
         key, inner = prefix + name, list(nested_sections(field.annotation))
         yield _row(key, _allowed_values(field), field)
+        # a union of sections: each has rows of its own under one key
         if len(inner) > 1:
             yield from _alternatives(key, [section for section, _ in inner])
             continue

@@ -63,6 +63,7 @@ def problems_of_testers(
         of, beside = config.tested, name in overrides
         if not isinstance(config, ExternalEvaluation):
             problems = _check_test_names(name, config, experiments)
+        # models can be measured only of an experiment that trains, so no chain of such is possible
         elif beside and of in trained:
             problems = _tester(config, experiments[config.tested], overrides[name])
         elif of in overrides and of not in experiments:
@@ -139,7 +140,8 @@ def _check_same_as_measured(key: str, c: ExternalEvaluation, there: Dataset) -> 
 
 
 def _comparable(dataset: Dataset, key: str) -> object:
-    """The columns of jsonl are no features."""
+    """A value as both sides are compared by. Of jsonl the columns are no features, so they may
+    differ."""
     if key == "columns":
         return [] if dataset.source.startswith("jsonl:") else list(dataset.columns)
     return getattr(dataset, key)

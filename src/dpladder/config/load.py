@@ -293,7 +293,15 @@ def _measured_experiment(
     keys: Mapping[str, Any], whole: Mapping[str, dict[str, Any]]
 ) -> dict[str, Any] | None:
     """The experiment whose models another one measures, which is laid over it, but for what its own
-    data alone may say."""
+    data alone may say.
+
+    Args:
+        keys: what the measuring experiment says itself.
+        whole: each experiment laid over the base, before any is validated.
+
+    Returns:
+        None where it measures nobody, or names nobody.
+    """
     of = _mapping(keys.get("evaluate")).get("of")
     return whole.get(of) if isinstance(of, str) else None
 
@@ -486,6 +494,7 @@ def _index(
 ) -> Iterator[str]:
     """Remember where every key stands; name keys that are no text, or given twice, which YAML would
     silently let win."""
+    # before anything is expanded: aliases inside aliases grow without bound
     if len(lines) > MOST_ENTRIES:
         raise BadInput(
             f"config file {path}: more than {MOST_ENTRIES:,} entries once its aliases are written "
@@ -719,6 +728,7 @@ def _place(loc: Iterable[str | int]) -> tuple[KeyPath, list[type[BaseModel]]]:
     key: list[str | int] = []
     sections: list[type[BaseModel]] = [Config]
     for part in loc:
+        # pydantic's own words for the branches of a union, which no user wrote
         if part in TAGS:
             continue
         sections_with = [section for section in sections if part in _names(section)]
@@ -733,7 +743,8 @@ def _place(loc: Iterable[str | int]) -> tuple[KeyPath, list[type[BaseModel]]]:
 
 
 def _names(section: type[BaseModel]) -> tuple[Any, ...]:
-    """The names that choose a section among those which may stand in one place."""
+    """The names that choose a section among those which may stand in one place; none of a plain
+    section."""
     return (
         get_args(section.model_fields["name"].annotation) if "name" in section.model_fields else ()
     )

@@ -40,6 +40,7 @@ def methods_of_packages(
         package = "?" if entry.dist is None else entry.dist.name
         try:
             if "." not in entry.name or entry.name in {*taken, *methods}:
+                # a dot keeps names apart for good: a later dpladder may have any name without one
                 raise BadInput("its name must have a dot in it, and be nobody else's.")
             methods[entry.name] = replace(_method(entry, kind, base), package=package)
         except Exception as error:  # whatever their code may raise

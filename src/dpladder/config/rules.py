@@ -70,7 +70,13 @@ def problems(
 
 
 class Traced:
-    """A section as rules see it, which remembers the keys that they read."""
+    """A section as rules see it, which remembers the keys that they read.
+
+    Args:
+        section: the section itself, or one inside it.
+        at: its path in the config.
+        read: grows with each key; sections inside share it.
+    """
 
     def __init__(self, section: Section, at: KeyPath, read: set[KeyPath]) -> None:
         self._section, self._at, self._read = section, at, read

@@ -199,6 +199,7 @@ def overlap(one: str, other: str) -> bool:
         other: likewise.
     """
     kind = kind_of(one)
+    # only published data have splits behind a slash; in a path a slash is a folder
     if kind is None or kind.after != "<Name>":
         return one == other
     (name, _, split), (other_name, _, other_split) = one.partition("/"), other.partition("/")

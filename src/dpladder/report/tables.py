@@ -75,6 +75,7 @@ COLUMNS: dict[str, tuple[str, Show]] = {
     "search_share": ("search, share of μ²", percent),
     "count": ("times", str),
 }
+# a figure that is added to FIGURES has its two columns by itself
 for one in FIGURES:
     shown_as = percent if one.style == "percent" else "{:.3f}".format
     COLUMNS[one.name] = (one.heading, shown_as)
