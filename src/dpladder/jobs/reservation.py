@@ -90,8 +90,8 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
         ledger: that jobs of one process share, which remembers what it has read.
 
     Raises:
-        Refused: nothing was reserved, the ledger was put back in time, an upstream release was
-            edited, or the package's code is not what the head node reserved for. Nothing was read.
+        Refused: nothing was reserved, the ledger was put back in time, or an upstream release was
+            edited. Or the package's code is not what the head node reserved for. Nothing was read.
 
     Returns:
         The latest reservation for the job's question, whether it was answered already or not.

@@ -348,9 +348,9 @@ def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: boo
     Args:
         before: All spends that the total covers so far.
         priced: Whether the model's price is among them: then the count gets what is left. If not,
-            it gets as much as the final training where the parts compose in parallel, and the test
-            part still never bears more than the training part (docs/design.md, line 9). Elsewhere
-            it gets a share.
+            it gets as much as the final training where the parts compose in parallel. The test part
+            still never bears more than the training part (docs/design.md, line 9). Elsewhere the
+            count gets a share.
     """
     if config.evaluate.epsilon is not None:
         return gdp.mu_from_epsilon(config.evaluate.epsilon, config.privacy.delta)

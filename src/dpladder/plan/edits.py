@@ -131,8 +131,8 @@ def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str
 
 
 def _finished_jobs(states: Mapping[str, State]) -> Finished:
-    """The jobs of the last plan of this folder that are done, each by the name of every experiment
-    whose models stand on it, its rule and its wildcards."""
+    """The jobs of the last plan of this folder that are done. Each stands by the name of every
+    experiment whose models stand on it, its rule and its wildcards."""
     planned = _previous_plan()
     done = {
         charge.question

@@ -352,7 +352,7 @@ def _version(config: Config, rule: str, part: str) -> str:
 def fingerprint(source: str) -> str:
     """Changes when a source's files do. One time only, the newest: a size, or a digest over
     guessable times, would tell how many records or folders there are. Adding or removing a file
-    makes its folder the newest. A file of a folder that is overwritten in place goes unnoticed here.
+    makes its folder the newest. A file of a folder that is overwritten in place goes unnoticed.
 
     Returns:
         16 hexadecimal digits; empty where the source is no private file, or is not there.
@@ -542,8 +542,8 @@ def code(project: Project, rule: str, wildcards: Wildcards) -> str:
 
 def versions(project: Project, rule: str, wildcards: Wildcards) -> Versions:
     """The versions of the mechanisms behind a job. Of a release that is kept they are those that
-    made it, of a free job those of a release that stands on it, and else today's. So an upgrade
-    makes nothing again that was paid for.
+    made it. Of a free job they are those of a kept release that stands on it, and else today's. So
+    an upgrade makes nothing again that was paid for.
 
     Args:
         project: all experiments, with the versions that the ledgers hold answers of.
