@@ -44,8 +44,8 @@ from dpladder.search.sweep_value import (
 
 # networks whose own mean was measured to help
 KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")
-# A noised mean for this part of mu^2 gains from this n0 * mu on, whatever the width. From the second
-# on it also gains where the network's own mean is there for nothing: `tools/price_means.py`,
+# A noised mean for this part of mu^2 gains from this n0 * mu on, whatever the width. From the
+# second on it also gains where the network's own mean is there for nothing: `tools/price_means.py`,
 # `compare_hpo.py --centre bought`.
 MEAN, PAYS, PAYS_AGAIN = 0.05, 100.0, 480.0
 # Below this n0 * mu, several depths of an image's network lose to its last output, which has a mean
