@@ -464,6 +464,8 @@ def test_numbers_sparse_rows_and_missing_labels_are_taken(tmp_path: Path) -> Non
     model.fit(csr_matrix(rows), given)
     assert model.score(rows, labels) > 0.8
     assert set(model.predict(rows)) <= {0, 1, 2}
+    with pytest.raises(BadInput, match="1 of 2 records cannot be read"):
+        model.predict([[1.0, 0.0, 0.0], [np.nan, 0.0, 0.0]])
     loaded = PrivateClassifier.load(model.project_)
     np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows), strict=True)
 

@@ -312,14 +312,20 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: records as `fit` takes them.
 
         Returns:
-            A class for each record as `classes` has it, of shape (records,). A record that cannot
-            be read gets a class too, the first one.
+            A class for each record as `classes` has it, of shape (records,).
 
         Raises:
             NotFittedError: neither `fit` nor `load` came before.
+            BadInput: a record cannot be read, so that nobody takes a guess for an answer.
         """
-        best = np.nan_to_num(self.predict_proba(X)).argmax(axis=1)
-        return np.asarray(self.classes_)[best]
+        probabilities = self.predict_proba(X)
+        unread = int(np.isnan(probabilities).any(axis=1).sum())
+        if unread:
+            raise BadInput(
+                f"{unread:,} of {len(probabilities):,} records cannot be read: a number is "
+                "missing, or is none. Leave them out: predict_proba gives NaN for them."
+            )
+        return np.asarray(self.classes_)[probabilities.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of each class. Free, for it is post-processing.

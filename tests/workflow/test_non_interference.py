@@ -516,7 +516,7 @@ def uneven_columns(records: int, labels: int) -> Write:
         (
             (broken_file(40, 7), broken_file(RECORDS, BAD)),
             LEAK,
-            "OSError; details are in private/tiny/diagnostics/",
+            "an error that nobody foresaw; details are in private/tiny/diagnostics/",
         ),
         (
             (uneven_columns(40, 41), uneven_columns(RECORDS, BAD)),

@@ -223,15 +223,14 @@ def _sources(project: Project) -> Iterator[tuple[Config, SourceAsked]]:
     seen: set[SourceAsked] = set()
     for config in project.experiments.values():
         # The dataclass is frozen, so equal sources of several experiments are one.
-        for looked in _print_further_sources(config):
+        for looked in _sources_of(config):
             if looked not in seen:
                 seen.add(looked)
                 yield config, looked
 
 
-def _print_further_sources(config: Config) -> Iterator[SourceAsked]:
-    """The sources of one experiment: the private one first, then those declared public. Nothing is
-    printed."""
+def _sources_of(config: Config) -> Iterator[SourceAsked]:
+    """The sources of one experiment: the private one first, then those declared public."""
     spans = config.spans
     yield SourceAsked(config.dataset, None, None, "", spans)
     for part in PUBLIC:

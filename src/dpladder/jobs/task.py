@@ -105,14 +105,13 @@ def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
         log.write_bytes(b"")
         details = _details(task, log)
         _redirect(details)
-        # Of a private job's error the log gets a DpladderError's text, or else its type's name.
         work(task)
     except DpladderError as error:
         _fail(task, log, str(error), terminal)
     except BaseException as error:
         with contextlib.suppress(OSError):
             traceback.print_exc()
-        _fail(task, log, _reason(error, _details(task, log)), terminal)
+        _fail(task, log, _reason(error, task, log), terminal)
 
 
 def write_json(path: Path, document: Mapping[str, Any] | None) -> None:
@@ -180,14 +179,16 @@ def _redirect(path: Path) -> None:
     os.close(descriptor)
 
 
-def _reason(error: BaseException, details: Path) -> str:
-    """What may be told of an error that nobody foresaw."""
+def _reason(error: BaseException, task: Task[Any], log: Path) -> str:
+    """What may be told of an error that nobody foresaw. Which one a private job met may hang on
+    what it read, so its log does not name the kind (contract 1)."""
     if trouble := full_disk(error):
         return (
             f"a disk cannot be written: {trouble}. {TWICE}: free space, or mount it for writing, "
             "and run again."
         )
-    return f"{type(error).__name__}; details are in {details}"
+    what = "an error" if isinstance(task.reads, Private) else type(error).__name__
+    return f"{what} that nobody foresaw; details are in {_details(task, log)}"
 
 
 def _fail(task: Task[Any], log: Path, reason: str, terminal: int) -> NoReturn:

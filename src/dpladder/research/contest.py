@@ -68,6 +68,11 @@ class Arena:
     resources: Resources
     seed: int
 
+    @property
+    def tested(self) -> int:
+        """Test records that count; a label of -1 marks those that do not."""
+        return int(np.count_nonzero(np.asarray(self.test.labels) >= 0))
+
 
 @dataclass(frozen=True)
 class Competitor:
@@ -256,7 +261,7 @@ def oracle(
     ]
     answers_found, _ = answers(bench_of(arena), trainings)
     right = correct_counts(arena, learner, [one.weights for one in answers_found])
-    return float(right.reshape(grid, repeats).mean(axis=1).max()) / len(arena.test.labels)
+    return float(right.reshape(grid, repeats).mean(axis=1).max()) / arena.tested
 
 
 def correct_counts(
@@ -342,7 +347,7 @@ def summary(arena: Arena, entry: Competitor, runs: Sequence[Run]) -> Standing:
     accuracy = np.full(len(runs), 1.0 / arena.constants.classes)  # without weights there is a guess
     if heads:
         able = [one.weights is not None for one in outcomes]
-        accuracy[able] = correct_counts(arena, entry.learner, heads) / len(arena.test.labels)
+        accuracy[able] = correct_counts(arena, entry.learner, heads) / arena.tested
     return Standing(
         name=entry.name,
         epsilon=entry.setting.epsilon,
