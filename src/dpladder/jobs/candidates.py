@@ -47,8 +47,10 @@ def of_candidate(task: Task[Seen], number: int | None) -> Task[Seen]:
 
 def of_chosen_candidate(task: Task[Seen]) -> Task[Seen]:
     """The job with the keys of the candidate that its input's final model is of."""
+    if not task.reads.candidates:
+        return task
     _, facts = weights.load(Path(task.input["weights"]))
-    return of_candidate(task, facts.get("candidate"))
+    return of_candidate(task, facts["candidate"])
 
 
 def candidate_of_trial(task: Task[RunTrial]) -> int | None:

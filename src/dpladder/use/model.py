@@ -547,9 +547,8 @@ def _notes_on_making(model: StatedModel, dataset: Stated) -> Iterator[str]:
 
 def _refuse_changed_files(statement: Statement, results: Path, place: str) -> None:
     """Refuse a model whose bytes are not those that the statement is about, or whose scores beside
-    it are not: a model card shows both."""
-    beside = {path for path in statement.files if Path(path).parent == Path(place).parent}
-    for path in sorted({place} | beside):
+    it are not: a model card shows both. Other files may be of a run that goes on."""
+    for path in (place, str(Path(place).with_name("metrics.json"))):
         file = results.parent / path
         if file.is_file() and statement.files.get(path) != file_digest(file):
             raise Refused(
