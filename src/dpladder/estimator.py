@@ -39,6 +39,7 @@ from dpladder.commands.follow import follow
 from dpladder.commands.project import CONFIG, command_of
 from dpladder.config.load import load as load_config
 from dpladder.config.section import NAME_PATTERN, from_document
+from dpladder.data.columns import whole_as_int
 from dpladder.data.equal_rows import too_many_equal
 from dpladder.data.layout import ROLES
 from dpladder.errors import BadInput, Refused
@@ -599,8 +600,7 @@ def _records(X: Any) -> Any:
 def _name(label: Any) -> str:
     """A class or a number as text: 1.0 is 1, for whatever is missing makes floats of a column's
     integers, and a record must not look otherwise for what another one lacks."""
-    whole = isinstance(label, float | np.floating) and float(label).is_integer()
-    return str(int(label) if whole else label)
+    return str(whole_as_int(label))
 
 
 def _labels(y: Any, classes: Sequence[Any]) -> list[str]:

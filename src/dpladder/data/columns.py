@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from dpladder.config.dataset_sections import Chosen, Column
@@ -105,7 +106,8 @@ def whole_as_int(value: Any) -> Any:
     Where one value of a column is missing, pandas and NumPy make floats of all its integers. What
     a record is known by must not hang on what is missing in another one.
     """
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    fractional = isinstance(value, Real) and not isinstance(value, Integral)  # NumPy's floats too
+    return int(value) if fractional and float(value).is_integer() else value
 
 
 def column_as_json(column: Chosen) -> Any:

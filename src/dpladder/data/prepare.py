@@ -238,10 +238,8 @@ class Sorter:
         return {text(name): place for place, name in enumerate(self.names)}
 
     def place(self, group: object) -> int:
-        """The place of a group, as given, among the names; -1 where it is none of them. 3.0 is 3,
-        as pandas makes one of the other where a value is missing."""
-        whole = int(group) if isinstance(group, float) and group.is_integer() else group
-        return -1 if whole is None else self._places.get(text(whole), -1)
+        """The place of a group, as given, among the names; -1 where it is none of them."""
+        return -1 if group is None else self._places.get(text(group), -1)
 
     def takes(self, group: int, part: int) -> bool:
         """Whether a record of this group belongs in this part: by its own group and part alone. One
