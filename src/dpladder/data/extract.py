@@ -34,7 +34,7 @@ from dpladder.data.datasets import open_source
 from dpladder.data.depths import spans_of, stored_depths
 from dpladder.data.encoders import Encoder
 from dpladder.data.files import closed_folder, explain_os_errors, link, private_folder
-from dpladder.data.parallel import ordered_map
+from dpladder.data.parallel import ordered_arrays, ordered_map
 from dpladder.data.prepare import Manifest, Part, content_digest, read_manifest, write_diagnostics
 from dpladder.data.sealed import Attrs
 from dpladder.data.shift import corrupt_image
@@ -268,9 +268,20 @@ def encode(
     checks: deque[NDArray[np.uint8]] = deque()
     spans = spans_of(stored_depths(encoder.facts)) or [(0, encoder.width)]
 
+    shape = (encoder.batch, *encoder.blank.shape)
+
+    def fill(rows: NDArray[np.int64], batch: Rows) -> NDArray[np.uint8]:
+        return _load_batch(rows, load, encoder, batch)
+
+    def load_batch(rows: NDArray[np.int64]) -> tuple[Rows, NDArray[np.uint8]]:
+        batch = np.empty(shape, encoder.blank.dtype)
+        return batch, fill(rows, batch)
+
     def arrays() -> Iterator[Rows]:
-        for batch, seen in ordered_map(
-            lambda rows: _load_batch(rows, load, encoder), batches, threads, encoder.on_gpu
+        for batch, seen in (
+            ordered_arrays(fill, batches, threads, shape, encoder.blank.dtype)
+            if encoder.on_gpu
+            else ordered_map(load_batch, batches, threads)
         ):
             checks.append(seen)
             yield batch
@@ -280,14 +291,14 @@ def encode(
 
 
 def _load_batch(
-    rows: NDArray[np.int64], load: Load, encoder: Encoder
-) -> tuple[Rows, NDArray[np.uint8]]:
-    """Records ready for the network, filled up to the fixed size, and what is wrong with each."""
+    rows: NDArray[np.int64], load: Load, encoder: Encoder, batch: Rows
+) -> NDArray[np.uint8]:
+    """Fill a batch with records ready for the network, and up to its size with blanks. Returns
+    what is wrong with each."""
     loaded = [load(int(row)) for row in rows]
     loaded += [(encoder.blank, Check.UNLABELLED)] * (encoder.batch - len(loaded))
-    return np.stack([array for array, _ in loaded]), np.array(
-        [check for _, check in loaded], np.uint8
-    )
+    np.stack([array for array, _ in loaded], out=batch)
+    return np.array([check for _, check in loaded], np.uint8)
 
 
 def _load(item: int, work: Shard) -> tuple[Rows, Check]:
