@@ -189,19 +189,14 @@ def _forward(
     """
     import torch
 
-    on_cpu = device.type == "cpu"
     center = torch.tensor(mean, device=device).view(3, 1, 1)
     spread = torch.tensor(std, device=device).view(3, 1, 1)
 
-    def start(batch: Rows) -> Any:
-        images = torch.from_numpy(batch)
-        if not on_cpu:
-            images = images.pin_memory()
-        images = images.to(device, non_blocking=True).permute(0, 3, 1, 2)  # channels_last as it is
-        with torch.inference_mode():
-            return torch.cat(run(images.float().div(255).sub(center).div(spread)), dim=1)
+    def rows_of(batch: Any) -> Any:
+        images = batch.permute(0, 3, 1, 2)  # channels_last as it is
+        return torch.cat(run(images.float().div(255).sub(center).div(spread)), dim=1)
 
-    return batch_stream(start, device, threads)
+    return batch_stream(rows_of, device, threads)
 
 
 def fold(model: Any) -> None:

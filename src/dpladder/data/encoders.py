@@ -3,6 +3,7 @@ of one shape."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -72,39 +73,60 @@ def arithmetic(device: Any) -> str:
     return "float32" if device.type == "cpu" else "tf32"
 
 
-def batch_stream(start: Callable[[Rows], Any], device: Any, threads: int) -> Forward:
+def batch_stream(run: Callable[[Any], Any], device: Any, threads: int) -> Forward:
     """A pass over batches, in order.
 
     On a CPU every thread takes whole batches through the network by itself. Nobody waits at
-    barriers inside a layer, and rows do not depend on how many threads a job has. On a GPU one
-    batch is in flight while the next is sent.
+    barriers inside a layer, and rows do not depend on how many threads a job has. On a GPU the
+    network's work on one shape of batches is recorded once and then started as a whole. And the
+    next batch is sent while one is computed.
 
     Args:
-        start: begins one batch's way through the network.
+        run: from a batch on the device to its rows there: (batch, ...) to (batch, width).
         device: where it runs.
         threads: on a CPU, how many batches are on their way at once.
     """
     import torch
 
+    from dpladder.network.graphs import record
+
     def alone(batch: Rows) -> Rows:
         torch.set_num_threads(1)  # of the calling thread
-        return start(batch).numpy()
+        with torch.inference_mode():
+            return run(torch.from_numpy(batch)).numpy()
+
+    if device.type == "cpu":
+        return lambda batches: ordered_map(alone, batches, threads)
+    recorded: dict[tuple[int, ...], Callable[[Any], Any]] = {}
+
+    def start(batch: Rows) -> tuple[Any, Any]:
+        """Begin a batch; its rows are there once the event has come."""
+        sent = torch.empty(batch.shape, dtype=torch.from_numpy(batch).dtype, pin_memory=True)
+        sent.numpy()[:] = batch  # PyTorch's threads would wait for cores that load images
+        with torch.inference_mode():
+            if sent.shape not in recorded:
+                recorded[sent.shape] = record(run, sent)
+            rows = recorded[sent.shape](sent)
+            arrived = torch.empty(rows.shape, dtype=rows.dtype, pin_memory=True)
+            arrived.copy_(rows, non_blocking=True)
+        event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        event.record()
+        return arrived, event
+
+    def finish(rows: Any, event: Any) -> Rows:
+        event.synchronize()
+        return rows.numpy()
 
     def overlapped(batches: Iterable[Rows]) -> Iterator[Rows]:
-        running = None
+        running: deque[tuple[Any, Any]] = deque()
         for batch in batches:
-            ahead = start(batch)
-            if running is not None:
-                yield running.cpu().numpy()
-            running = ahead
-        if running is not None:
-            yield running.cpu().numpy()
+            running.append(start(batch))
+            if len(running) > 1:
+                yield finish(*running.popleft())
+        while running:
+            yield finish(*running.popleft())
 
-    return (
-        (lambda batches: ordered_map(alone, batches, threads))
-        if device.type == "cpu"
-        else overlapped
-    )
+    return overlapped
 
 
 def check_independence(

@@ -63,7 +63,12 @@ def sentences(features: Features, threads: int) -> Encoder:
         return tokens
 
     names = () if features.until is not None or answers else depths_of(model)
-    forward = batch_stream(_start(_run(model, features, names), device), device, threads)
+    run = _run(model, features, names)
+
+    def rows_of(batch: Any) -> Any:
+        return run(*batch.unbind(dim=1)).flatten(1)
+
+    forward = batch_stream(rows_of, device, threads)
     blank = np.zeros((2 + answers, features.tokens), np.int64)
     blank[1, 0] = 1  # attention has to look at something
     try:
@@ -159,19 +164,3 @@ def _run(model: Any, features: Features, names: Sequence[str]) -> Run:
 def place_of(name: str) -> int:
     """The place of a depth among a network's hidden states, which begin with the embeddings."""
     return 0 if name == EMBEDDINGS else int(name.removeprefix(LAYER))
-
-
-def _start(run: Run, device: Any) -> Callable[[Rows], Any]:
-    """Begin one batch on the device. On a GPU the call returns before that is done, so that the
-    next batch is sent meanwhile."""
-    import torch
-
-    def start(batch: Rows) -> Any:
-        arrays = torch.from_numpy(batch)
-        if device.type != "cpu":
-            arrays = arrays.pin_memory()
-        channels = arrays.to(device, non_blocking=True).unbind(dim=1)
-        with torch.inference_mode():
-            return run(*channels).flatten(1)
-
-    return start

@@ -22,13 +22,14 @@ from typing import Any, TypeGuard
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
-from torch.nn.functional import batch_norm, layer_norm
+from torch.nn.functional import batch_norm, layer_norm, unfold
 
 from dpladder.learn.bounds import Scale, clip
 from dpladder.learn.finetune.forms import LayerGradients, Looked, Product, SummedGradients
 from dpladder.learn.finetune.owners import Layer, Ownership
 from dpladder.learn.finetune.parts import Tuned
 from dpladder.learn.records import Bounded, Records, Rows
+from dpladder.network.graphs import record
 from dpladder.network.layers import (
     is_activating_norm,
     is_frozen_norm,
@@ -69,16 +70,47 @@ def clipped_sum(
         (trainings, numbers) in float64.
     """
     total = torch.zeros_like(weights)
-    for total_of_tensor, one in zip(total, weights, strict=True):
+    for total_of_training, one in zip(total, weights, strict=True):
         owners.tuned.set_difference(one.float())
         for chunk in rows:
-            x, labels = records.block(chunk), records.labels[chunk]
-            parts = gradients(owners, x, labels)
-            factor = factors(parts, bound, scale) * records.counted[chunk]
-            for layer, part in parts:
-                for place, part_sum in zip(layer.places, part.sums(factor), strict=True):
-                    total_of_tensor[place] += part_sum
+            sums = _sums_of_chunk(
+                owners,
+                (records.block(chunk), records.labels[chunk], records.counted[chunk]),
+                bound,
+                scale,
+            )
+            for place, part_sum in sums:
+                total_of_training[place] += part_sum
     return total
+
+
+def _sums_of_chunk(
+    owners: Ownership, chunk: tuple[Tensor, Tensor, Tensor], bound: float, scale: Scale
+) -> list[tuple[slice, Tensor]]:
+    """Sums of a chunk's clipped gradients: of each trained tensor its place, and its sum in float64.
+
+    On a GPU they are recorded once for chunks of one shape.
+
+    Args:
+        chunk: records (records, views, width), their labels, and whether they count.
+        bound, scale: as of `clipped_sum`.
+    """
+
+    def run(x: Tensor, labels: Tensor, counted: Tensor) -> list[tuple[slice, Tensor]]:
+        parts = gradients(owners, x, labels)
+        factor = factors(parts, bound, scale) * counted
+        return [
+            (place, part_sum)
+            for layer, part in parts
+            for place, part_sum in zip(layer.places, part.sums(factor), strict=True)
+        ]
+
+    if not chunk[0].is_cuda:
+        return run(*chunk)
+    key = chunk[0].shape, bound, scale
+    if key not in owners.recorded:
+        owners.recorded[key] = record(run, *chunk)
+    return owners.recorded[key](*chunk)
 
 
 @torch.no_grad()
@@ -206,7 +238,8 @@ def _layer_gradients(layer: Layer, taken: Tensor, gradient: Tensor, views: int) 
     """
     module, names = layer.module, layer.names
     if _is_product(module):
-        a, g = _positions(taken, module, views), _positions(gradient, module, views)
+        a = _positions(_inputs_by_place(taken, module), module, views)
+        g = _positions(gradient, module, views)
         if "weight" not in names:
             return SummedGradients([g.sum(1)])
         product = Product(g, a, "bias" in names, is_turned(module))
@@ -279,15 +312,14 @@ def _sum_views(gradients: Mapping[str, Tensor], layer: Layer, views: int) -> Sum
 
 
 def _is_product(module: nn.Module) -> bool:
-    """Whether each output is one matrix times one input: a linear layer, or a convolution without a
-    neighbourhood."""
+    """Whether each output is one matrix times one input: a linear layer, or a convolution whose
+    outputs see all channels, at each of their places."""
     if is_plain(module, nn.Linear) or is_turned(module):
         return True
-    return (
-        is_plain(module, nn.Conv2d)
-        and (module.kernel_size, module.stride, module.groups) == ((1, 1), (1, 1), 1)
-        and module.padding in ("same", "valid", (0, 0))
-    )
+    if not is_plain(module, nn.Conv2d):
+        return False
+    known = module.padding_mode == "zeros" and not isinstance(module.padding, str)
+    return module.groups == 1 and (known or module.kernel_size == (1, 1))
 
 
 def _is_table(module: nn.Module) -> TypeGuard[nn.Embedding]:
@@ -296,6 +328,14 @@ def _is_table(module: nn.Module) -> TypeGuard[nn.Embedding]:
     return (
         is_plain(module, nn.Embedding) and module.max_norm is None and not module.scale_grad_by_freq
     )
+
+
+def _inputs_by_place(taken: Tensor, module: nn.Module) -> Tensor:
+    """What a layer multiplies by its matrix: of a convolution, the neighbourhood of each place."""
+    if type(module) is not nn.Conv2d or (module.kernel_size, module.stride) == ((1, 1), (1, 1)):
+        return taken
+    padding = 0 if isinstance(module.padding, str) else module.padding
+    return unfold(taken, module.kernel_size, module.dilation, padding, module.stride)
 
 
 def _positions(values: Tensor, module: nn.Module, views: int) -> Tensor:

@@ -4,9 +4,9 @@ as a whole for the rest."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from dpladder.errors import Refused
 from dpladder.learn.finetune.parts import Tuned
 
-LEAST, MOST = 8, 64  # records in a chunk
+# Records in a chunk. A GPU takes as long to start the work on 64 as on several hundred.
+LEAST, MOST = 8, {"cpu": 64, "cuda": 512}
 SHARE = 0.25  # of a job's memory, for a chunk
 
 
@@ -51,19 +52,25 @@ class Ownership:
         layers: those whose gradients follow from what they take in and put out.
         rest: tensors that only the whole network knows.
         floats: numbers that one record needs on its way, about.
+        recorded: the sums of a chunk as a GPU recorded them, by all that they follow from.
     """
 
     tuned: Tuned
     layers: tuple[Layer, ...]
     rest: Layer
     floats: int
+    recorded: dict[Any, Callable[..., Any]] = field(default_factory=dict)
 
     def chunk(self, memory_mb: int, views: int) -> int:
         """Records computed at a time: a power of two, one for good, by the memory that is declared.
-        The data's own size must not show in it, for products round by the size of a chunk."""
-        fit = int(SHARE * memory_mb * 1_000_000 / (4 * views * self.floats))
+        On a GPU its own memory counts instead. The data's own size must not show in it, for
+        products round by the size of a chunk."""
+        device, room = self.tuned.base.device, memory_mb * 1_000_000
+        if device.type == "cuda":
+            room = torch.cuda.get_device_properties(device).total_memory
+        fit = int(SHARE * room / (4 * views * self.floats))
         # the largest power of two that fits
-        return min(MOST, 1 << (max(fit, LEAST).bit_length() - 1))
+        return min(MOST[device.type], 1 << (max(fit, LEAST).bit_length() - 1))
 
 
 def owners_of(tuned: Tuned, width: int) -> Ownership:
@@ -82,8 +89,9 @@ def owners_of(tuned: Tuned, width: int) -> Ownership:
     """
     tuned.module.to(memory_format=torch.channels_last)
     x = torch.zeros(2, width, device=tuned.base.device, dtype=tuned.base.dtype)
+    known = {id(weight): name for name, weight in tuned.trained.items()}
     try:
-        uses, overwritten, floats = _probe_layers(tuned.module, x)
+        uses, overwritten, floats = _probe_layers(tuned.module, x, known)
     except Exception as error:  # a network that reaches into its layers finds adapters there
         raise untrainable_error(tuple(tuned.trained), "cannot be computed") from error
     ends = torch.tensor([weight.numel() for weight in tuned.trained.values()]).cumsum(0).tolist()
@@ -91,7 +99,6 @@ def owners_of(tuned: Tuned, width: int) -> Ownership:
         name: slice(end - weight.numel(), end)
         for end, (name, weight) in zip(ends, tuned.trained.items(), strict=True)
     }
-    known = {id(weight): name for name, weight in tuned.trained.items()}
     owners: dict[str, list[tuple[nn.Module, str]]] = {}
     for module in tuned.module.modules():
         for weight_name, weight in module.named_parameters(recurse=False):
@@ -120,7 +127,7 @@ def owners_of(tuned: Tuned, width: int) -> Ownership:
 
 
 def _probe_layers(
-    model: nn.Module, x: Tensor
+    model: nn.Module, x: Tensor, trained: Container[int]
 ) -> tuple[Counter[nn.Module], frozenset[nn.Module], int]:
     """How layers are used, seen by one pass over records of zeros.
 
@@ -145,6 +152,9 @@ def _probe_layers(
         if isinstance(output, Tensor):
             put_out.append((module, output, output._version))
             floats += output.numel() // len(x)
+            if isinstance(module, nn.Conv2d) and id(module.weight) in trained:
+                # of each place the neighbourhood, which its gradient is made of
+                floats += output[0, 0].numel() * module.weight[0].numel() * module.groups
 
     with ExitStack() as stack, torch.no_grad():
         for module in model.modules():

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import pad
-from torch.nn.utils import parameters_to_vector, vector_to_parameters
+from torch.nn.utils import parameters_to_vector
 
 from dpladder.config.learner_sections import Lora, Tuning
 from dpladder.config.wording import did_you_mean
@@ -199,8 +199,13 @@ class Tuned:
     base: Tensor
 
     def set_difference(self, difference: Tensor) -> None:
-        """Set the trained tensors to `base + difference`, a vector of all of them."""
-        vector_to_parameters(self.base + difference, self.trained.values())
+        """Set the trained tensors to `base + difference`, a vector of all of them, where they lie
+        in memory: work that a GPU recorded reads them there."""
+        weights = [*self.trained.values()]
+        sizes = [weight.numel() for weight in weights]
+        vector = torch.split(self.base + difference, sizes)
+        for weight, numbers in zip(weights, vector, strict=True):
+            weight.data.copy_(numbers.view_as(weight))
 
     def copy_to(self, device: torch.device, kind: torch.dtype = torch.float32) -> Tuned:
         """One of its own for a training, which moves its tensors.
