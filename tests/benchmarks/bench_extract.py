@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.features_sections import Features
 
-FEATURES = Features(image_size=96)
+FEATURES = Features(image_size=96, dtype="float32")
 
 
 def main() -> None:
@@ -69,20 +69,17 @@ def compare(count: int, rounds: int) -> None:
 def ours_on(images: list[Any], threads: int) -> Any:
     """The loading and the network of extract_features, without its files."""
     from dpladder.data.backbones import encoder
-    from dpladder.data.parallel import ordered_map
+    from dpladder.data.extract import encode, load_content
     from dpladder.data.sources import Source
 
     network = encoder(FEATURES, Source("pixels", images.__getitem__, images), threads)
-    size = network.batch
-    batches = [range(start, start + size) for start in range(0, len(images) - size + 1, size)]
-
-    def load(batch: range) -> NDArray[Any]:
-        return np.stack([network.load(images[index], 0) for index in batch])
+    batches = np.array_split(np.arange(len(images)), len(images) // network.batch)
 
     def work() -> NDArray[Any]:
-        return np.concatenate(
-            list(network.encode(ordered_map(load, batches, threads, network.on_gpu)))
+        encoded = encode(
+            network, FEATURES, lambda index: load_content(images[index], network), batches, threads
         )
+        return np.concatenate([rows for rows, _ in encoded])
 
     return work
 

@@ -33,6 +33,7 @@ from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.learn.curator import Curator, PublicInputs, Training
 from dpladder.learn.data import Data
+from dpladder.learn.finetune.owners import MOST
 from dpladder.learn.finetune.parts import start, tuned_model
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
@@ -44,7 +45,7 @@ from dpladder.network.cut import network_of
 from dpladder.network.facts import INPUT
 from dpladder.privacy.release.meter import Meter
 
-CLASSES, CHUNK = 10, 64
+CLASSES = 10
 SAME, CACHED = 1.0, 2.0  # bars, in times of ours
 MODES = ("hooks", "ghost")
 
@@ -213,11 +214,12 @@ def opacus_step(
     )
     wrapped, optimizer = private[0], private[1]
     criterion = private[2] if mode == "ghost" else nn.CrossEntropyLoss()
+    chunk = MOST[x.device.type]  # as ours
 
     def step() -> None:
-        for begin in range(0, len(x), CHUNK):
-            part = slice(begin, begin + CHUNK)
-            optimizer.signal_skip_step(begin + CHUNK < len(x))
+        for begin in range(0, len(x), chunk):
+            part = slice(begin, begin + chunk)
+            optimizer.signal_skip_step(begin + chunk < len(x))
             criterion(wrapped(x[part]), labels[part]).backward()
             optimizer.step()
             optimizer.zero_grad()

@@ -243,7 +243,7 @@ class Asking:
             case OfModel():
                 weights = self.weights(query.model, inputs)
                 if isinstance(query, LossSums):
-                    return [(weights.expand(query.points, *weights.shape), torch.ones(()).double())]
+                    return [(weights.expand(query.points, *weights.shape), inputs.zeros() + 1.0)]
                 if isinstance(query, LossDifference):
                     along = torch.zeros_like(weights)
                     along[0, 0] = 1.0
@@ -274,10 +274,12 @@ class Asking:
             from dpladder.methods.dp_mlp.train import initial
 
             learner = HiddenLayer(init="random")
-            return initial(learner, self.constants, perceptron.layers(learner, self.constants))
+            layers = perceptron.layers(learner, self.constants)
+            return initial(learner, self.constants, layers).to(inputs.device)
         from dpladder.learn.finetune.parts import start, tuned_model
 
-        return start(model.options, self.constants, tuned_model(model.options, self.constants))
+        tuned = tuned_model(model.options, self.constants)
+        return start(model.options, self.constants, tuned).to(inputs.device)
 
 
 def _gradients(clipping: Any = "flat", link: Any = "softmax", steps: int = STEPS) -> Make:
