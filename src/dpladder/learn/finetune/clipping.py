@@ -87,7 +87,7 @@ def clipped_sum(
 def _sums_of_chunk(
     owners: Ownership, chunk: tuple[Tensor, Tensor, Tensor], bound: float, scale: Scale
 ) -> list[tuple[slice, Tensor]]:
-    """Sums of a chunk's clipped gradients: of each trained tensor its place, and its sum in float64.
+    """Sums of a chunk's clipped gradients: of each trained tensor its place, and its float64 sum.
 
     On a GPU they are recorded once for chunks of one shape.
 
