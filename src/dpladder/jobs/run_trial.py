@@ -263,7 +263,8 @@ def _write(one: Prepared, trained: Weights, counted: Data, work: Work) -> None:
     names = weights_of(learner).tensors(learner, constants)
     if one.counting is None:
         released = counts.right_counts(scorer, [trained], counted)[0]
-        size = len(counted.labels)
+        # Public records without a label are neither right nor wrong.
+        size = max(int((counted.labels >= 0).sum()), 1)
     else:
         released = counts.ask(one.counting.at(trained, scorer), counted, constants, work.meter)
         size = one.trial.counted

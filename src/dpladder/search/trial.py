@@ -20,7 +20,8 @@ class Trial:
         r: sum of learning rates.
         score: noised count of correct predictions.
         sd: of the score's noise.
-        counted: nominal number of records behind a score.
+        counted: nominal number of records behind a score; on a source declared public, how many
+            have a label.
         candidate: place among those of sweep.choose, where there are some.
     """
 
