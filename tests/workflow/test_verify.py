@@ -115,6 +115,23 @@ def test_no_card_repeats_a_statement_that_was_edited() -> None:
         dpladder.load(FINAL)
 
 
+def test_home_tells_a_statement_that_somebody_else_sealed(
+    finished: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statement = Path("results/privacy.json")
+    document = json.loads(statement.read_text())
+    statement.write_text(json.dumps(seal(document, b"no key of this home's")))
+    with pytest.raises(Refused, match="another home wrote it"):
+        dpladder.load(FINAL)
+    assert main(["mlflow", "results"]) == 1
+    assert "privacy.json: changed since it was written" in capsys.readouterr().err
+    # Elsewhere a digest is all that anybody can check.
+    monkeypatch.setenv("DPLADDER_HOME", str(finished.folder / "elsewhere"))
+    assert dpladder.load(FINAL).privacy is not None
+    monkeypatch.setenv("DPLADDER_HOME", "no path from the root")
+    assert dpladder.load(FINAL).privacy is not None
+
+
 @pytest.mark.usefixtures("finished")
 def test_a_report_of_another_statement_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     """As a run leaves it that was cut off between the statement and its report, or somebody who

@@ -16,10 +16,10 @@ from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
-from dpladder.privacy.ledger.home import open_home, subkey
+from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.limits import lifetime_cost
 from dpladder.privacy.ledger.state import Anchor, State, job_label
-from dpladder.privacy.statement.check import anchors_in, check, read_statement
+from dpladder.privacy.statement.check import anchors_in, check, key_of_seal, read_statement
 
 NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no ledger in"
 
@@ -159,9 +159,7 @@ def verify_statement(results: Path) -> bool:
     statement = read_statement(results)
     home = open_home(create=False)
     known, anchors = set(ledgers.lineages(home)), anchors_in(results)
-    # one lineage is enough: a forger may add others, which no home knows
-    key = subkey(home, "ledger") if any(one.lineage in known for one in anchors) else None
-    problems = check(statement, results.resolve(), key)
+    problems = check(statement, results.resolve(), key_of_seal(results))
     for lineage in dict.fromkeys(anchor.lineage for anchor in anchors):
         if lineage in known:
             problems += [

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.commands.compare import table_of
+from dpladder.commands.output import checked_statement
 from dpladder.config.extras import require_package
 from dpladder.errors import BadInput
 from dpladder.learn.measures.figures import FIGURES
 from dpladder.plan.rule_specs import target_name
 from dpladder.privacy.accounting.rounding import round_up_short
-from dpladder.privacy.statement.check import checked_statement
 
 MEASURED = (
     "total_epsilon",

@@ -1,4 +1,4 @@
-"""Where a command writes what it is asked for."""
+"""Where a command writes what it is asked for, and the statement that it may speak by."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from dpladder.errors import BadInput
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.statement.check import check, key_of_seal, read_statement
+from dpladder.privacy.statement.records import Document
 
 
 def check_output(path: Path | None, suffixes: Collection[str]) -> None:
@@ -42,3 +44,26 @@ def report(problems: Sequence[str], fine: str) -> bool:
     if not problems:
         print(fine)
     return not problems
+
+
+def checked_statement(results: Path, undone: str) -> Document:
+    """The statement of a finished run, which follows from the records beside it. Where home knows
+    its lineages, home sealed it; elsewhere a line says that the seal was not checked.
+
+    Args:
+        results: its folder.
+        undone: what the caller did not do, for the refusal.
+
+    Raises:
+        Refused: something disagrees.
+        BadInput: there is no statement, or it cannot be read.
+    """
+    statement, key = read_statement(results), key_of_seal(results)
+    if problems := check(statement, results.resolve(), key):
+        raise Refused(f"{'; '.join(problems)}. {undone}")
+    if key is None:
+        print(
+            f"{results}: no home here has a ledger of its lineages, so its seal was not checked, "
+            "only its records"
+        )
+    return statement

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dpladder.commands.output import checked_statement
 from dpladder.config.model import Deployment
 from dpladder.config.section import from_document
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.statement.build import guarantee_of
-from dpladder.privacy.statement.check import checked_statement
 from dpladder.privacy.statement.documents import SealedStatement, Stated, counts_another_model
 from dpladder.privacy.statement.facts import document, facts_of
 from dpladder.privacy.statement.registry import entry, entry_as_yaml, file_name, required_keys

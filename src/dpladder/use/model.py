@@ -46,7 +46,7 @@ from dpladder.learn.trainings import weights_of
 from dpladder.network.facts import INPUT
 from dpladder.network.public import digest
 from dpladder.privacy.statement.build import notes_on_releases
-from dpladder.privacy.statement.check import is_sealed, read_statement
+from dpladder.privacy.statement.check import is_sealed, key_of_seal, read_statement
 from dpladder.privacy.statement.documents import SealedStatement, Stated, StatedModel, Statement
 from dpladder.privacy.statement.page import first_line, modified_code_warning
 from dpladder.privacy.statement.records import file_digest
@@ -526,11 +526,12 @@ def _stated(file: Path) -> Mapping[str, Any] | None:
     for results in file.resolve().parents:
         if results.name == "results" and (results / "privacy.json").is_file():
             document = read_statement(results)
-            if not is_sealed(document):
+            if not is_sealed(document, key_of_seal(results)):
                 raise Refused(
-                    f"{results / 'privacy.json'} changed since it was written, so nothing can be "
-                    "said of the models beside it. `dpladder verify` names what is wrong; delete "
-                    "it, and dpladder run makes it again, free."
+                    f"{results / 'privacy.json'} changed since it was written, or another home "
+                    "wrote it, so nothing can be said of the models beside it. `dpladder verify` "
+                    "names what is wrong; delete it, and dpladder run makes it again, free. Or set "
+                    "DPLADDER_HOME to the home that wrote it."
                 )
             return next(_models(from_document(SealedStatement, document), results, file), None)
     return None

@@ -18,6 +18,7 @@ from dpladder.cli import main
 from dpladder.commands.register import HAZARDS
 from dpladder.config.model import Deployment
 from dpladder.config.section import from_document
+from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import facts_of, fill_template
 from dpladder.privacy.statement.page import page
@@ -207,6 +208,22 @@ def test_an_edited_statement_is_not_registered(
     run.write("results/privacy.json", run.state() | {"delta": 1e-9})
     assert main(["register", str(run.results), "--folder", str(tmp_path / "filed")]) == 1
     assert not (tmp_path / "filed").exists()
+
+
+def test_home_registers_no_statement_that_somebody_else_sealed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Finished(tmp_path, FILED)
+    forged = seal(run.state(), b"no key of this home's")
+    run.write("results/privacy.json", forged)
+    (run.results / "privacy.md").write_text(page(from_document(SealedStatement, forged)), "utf-8")
+    filed = ["register", str(run.results), "--folder", str(tmp_path / "filed")]
+    monkeypatch.setenv("DPLADDER_HOME", str(run.home.path))
+    assert main(filed) == 1
+    assert not (tmp_path / "filed").exists()
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "elsewhere"))
+    assert main(filed) == 0
+    assert "its seal was not checked" in capsys.readouterr().out
 
 
 def test_what_people_say_of_a_deployment_stands_on_no_page_as_html(

@@ -22,6 +22,8 @@ from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Spend, from_json
 from dpladder.privacy.ledger.anchors import read as read_anchors
+from dpladder.privacy.ledger.book import lineages
+from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.ledger.state import Anchor, job_label
 from dpladder.privacy.statement.build import (
     common_value,
@@ -331,23 +333,27 @@ def _is_same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def checked_statement(results: Path, undone: str) -> Document:
-    """The statement of a finished run, which follows from the records beside it.
-
-    No key is used, so a slip is found, and a forgery is not.
+def key_of_seal(results: Path) -> bytes | None:
+    """Home's key, where home has a ledger of one of the lineages that these results are about. One
+    is enough: a forger may add others, which no home knows.
 
     Args:
-        results: its folder.
-        undone: what the caller did not do, for the refusal.
+        results: a folder with a statement.
+
+    Returns:
+        None where no home of this user knows the lineages, as on another machine. There a slip is
+        found, and a forgery is not.
 
     Raises:
-        Refused: something disagrees.
-        BadInput: there is no statement, or it cannot be read.
+        BadInput: home knows them, and its key cannot be read.
     """
-    statement = read_statement(results)
-    if problems := check(statement, results.resolve()):
-        raise Refused(f"{'; '.join(problems)}. {undone}")
-    return statement
+    try:
+        home = open_home(create=False)
+    except DpladderError:  # others' models may be used beside a home that nobody can open
+        return None
+    known = lineages(home)
+    ours = any(anchor.lineage in known for anchor in anchors_in(results))
+    return subkey(home, "ledger") if ours else None
 
 
 def read_statement(results: Path) -> Document:
