@@ -38,6 +38,13 @@ def kinder_words(path: Path) -> None:
     path.write_text(path.read_text().replace("1e-05", "1e-09"))
 
 
+MADE_LAST = (
+    "results/report.html",
+    "results/report.privacy.json",
+    "results/summary.csv",
+    "results/main/summary.csv",
+    "results/main/summary.json",
+)
 EDITS: dict[str, Callable[[Path], None]] = {
     FINAL: other_weights,
     "results/main/final/1/metrics.json": better_scores,
@@ -153,3 +160,21 @@ def test_what_is_made_last_is_vouched_for_or_named(capsys: pytest.CaptureFixture
     told = capsys.readouterr().err
     assert "results/report.html: nothing vouches for it" in told
     assert "results/main/summary.json: nothing vouches for it" in told
+    assert "results/main/figures/scores.svg: nothing vouches for it" in told
+    assert "results/summary.csv: nothing vouches for it" in told
+
+
+@pytest.mark.usefixtures("finished")
+def test_what_was_not_checked_for_want_of_a_report_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = "no report, summary, table or figure was checked"
+    assert main(["verify", "results"]) == 0
+    assert said not in capsys.readouterr().out
+    for path in map(Path, MADE_LAST):
+        path.unlink()
+    for folder in [*Path("results").rglob("*")]:
+        if folder.name in ("figures", "tables"):
+            shutil.rmtree(folder)
+    assert main(["verify", "results"]) == 0
+    assert said in capsys.readouterr().out

@@ -19,7 +19,14 @@ from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.limits import lifetime_cost
 from dpladder.privacy.ledger.state import Anchor, State, job_label
-from dpladder.privacy.statement.check import anchors_in, check, key_of_seal, read_statement
+from dpladder.privacy.statement.check import (
+    REPORT,
+    anchors_in,
+    check,
+    key_of_seal,
+    lacks_report,
+    read_statement,
+)
 
 NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no ledger in"
 
@@ -170,6 +177,11 @@ def verify_statement(results: Path) -> bool:
             print(
                 f"lineage {lineage} has no ledger in {home.path}: checked against the records alone"
             )
+    if lacks_report(statement["files"], results):
+        print(
+            f"{results / REPORT} is not there: no report, summary, table or figure was checked; "
+            "dpladder run makes them again, free"
+        )
     totals = [
         f"{lineage} epsilon = {round_up(dataset['lifetime_spent'])} at delta = "
         f"{round_up_short(dataset['delta'])}"

@@ -148,11 +148,26 @@ def _check_files(stated: SealedStatement, results: Path, key: bytes | None) -> I
         results / "report.html",
         *(results / name / "summary.json" for name in sorted(of_models)),
     ]
-    for file in made_last:
+    if lacks_report(stated.files, results):
+        folders = [file.parent for file in made_last]
+        pictures = ("summary.csv", "figures/*", "tables/*")
+        made_last += [file for folder in folders for one in pictures for file in folder.glob(one)]
+    for file in sorted(made_last):
         path = str(file.relative_to(results.parent))
         if file.is_file() and path not in vouched:
             yield f"{path}: nothing vouches for it; {AGAIN}"
     yield from _check_page(stated, results, vouched)
+
+
+def lacks_report(files: Mapping[str, str], results: Path) -> bool:
+    """Whether a run's last record is not there, which alone vouches for its report, summaries,
+    tables and figures.
+
+    Args:
+        files: that the statement is about; own code's names none, and has no report.
+        results: its folder.
+    """
+    return bool(files) and not (results / REPORT).is_file()
 
 
 def _changed_files(files: Mapping[str, str], results: Path, since: str) -> Iterator[str]:
