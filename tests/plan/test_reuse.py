@@ -51,8 +51,9 @@ def stated() -> tuple[str, str]:
     names = ("weights.safetensors", "metrics.json")
     files = [str(path) for path in Path("results").rglob("*") if path.name in names]
     # made from the statement before, and the last job of a run makes them anew
-    for name in ("report.html", "report.privacy.json", "main/summary.json"):
-        Path("results", name).unlink(missing_ok=True)
+    made_last = ("report.*", "**/summary.*", "**/figures/*", "**/tables/*")
+    for path in [path for name in made_last for path in Path("results").glob(name)]:
+        path.unlink()
     task = Task(
         rule="compose_privacy",
         wildcards={},
