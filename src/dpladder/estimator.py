@@ -38,15 +38,14 @@ from sklearn.exceptions import NotFittedError
 from dpladder.commands.follow import follow
 from dpladder.commands.project import CONFIG, command_of
 from dpladder.config.load import load as load_config
-from dpladder.config.section import NAME_PATTERN, from_document
+from dpladder.config.section import NAME_PATTERN
 from dpladder.data.columns import whole_as_int
 from dpladder.data.equal_rows import too_many_equal
 from dpladder.data.layout import ROLES
 from dpladder.errors import BadInput, Refused
 from dpladder.plan.rule_specs import target_name
 from dpladder.privacy.accounting.rounding import round_up
-from dpladder.privacy.statement.check import read_statement
-from dpladder.privacy.statement.documents import SealedStatement
+from dpladder.privacy.statement.check import parse_statement, read_statement
 from dpladder.privacy.statement.page import page
 from dpladder.use.model import Model, load
 
@@ -361,7 +360,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         self.classes_ = np.asarray([by_name[name] for name in self.model_.classes])
         # from the statement that was just found to be as it was written, and not from its page
-        stated = from_document(SealedStatement, read_statement(self.project_ / RESULTS))
+        stated = parse_statement(read_statement(self.project_ / RESULTS))
         self.statement_ = MarkdownPage(page(stated))
         privacy = self.model_.privacy
         assert privacy is not None, "fit writes the statement"

@@ -13,6 +13,7 @@ from dpladder.config.model import Deployment
 from dpladder.config.section import from_document
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.statement.build import guarantee_of
+from dpladder.privacy.statement.check import parse_statement
 from dpladder.privacy.statement.documents import SealedStatement, Stated, counts_another_model
 from dpladder.privacy.statement.facts import document, facts_of
 from dpladder.privacy.statement.registry import entry, entry_as_yaml, file_name, required_keys
@@ -35,9 +36,7 @@ def register(results: Path, folder: Path) -> None:
         BadInput: the run is research, its config has no `deployment`, or it is of several lineages.
         Refused: no figure of the lineage is a guarantee.
     """
-    statement: SealedStatement = from_document(
-        SealedStatement, checked_statement(results, "Nothing was written.")
-    )
+    statement = parse_statement(checked_statement(results, "Nothing was written."))
     deployment, lineage = _load_told(statement), _lineage(statement)
     facts = facts_of(statement, lineage, deployment)
     files = {

@@ -12,7 +12,7 @@ import inspect
 import json
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Annotated, Any, Self, get_args, get_origin
@@ -147,15 +147,19 @@ def from_document(kind: Any, values: Mapping[str, Any]) -> Any:
 
     Args:
         kind: the class, or a union of sections that a key tells apart.
-        values: plain JSON values. Of a section an unknown key is an error; of a dataclass it is
-            passed over.
+        values: plain JSON values.
 
     Raises:
-        pydantic.ValidationError: a key is missing, or of another type.
+        pydantic.ValidationError: a key is missing, unknown, or of another type.
     """
-    return _adapter(kind).validate_json(json.dumps(values))
+    if not is_dataclass(kind):
+        return _adapter(kind).validate_json(json.dumps(values))
+    [value] = _adapter(tuple[kind]).validate_json(json.dumps([values]))
+    return value
 
 
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+    # pydantic takes no config for a dataclass alone, and lets one in a tuple inherit it
+    config = ConfigDict(extra="forbid") if get_origin(kind) is tuple else None
+    return TypeAdapter(kind, config=config)

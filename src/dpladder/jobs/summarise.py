@@ -28,7 +28,7 @@ from dpladder.learn.measures.tables import figures_of_counts
 from dpladder.learn.measures.tested import Tested
 from dpladder.plan.rule_params import Summarise
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.statement.documents import StatedModel, Statement
+from dpladder.privacy.statement.documents import SealedStatement, StatedModel
 from dpladder.report.model_chapter import largest, warnings
 from dpladder.report.summary import (
     AlsoTested,
@@ -188,7 +188,7 @@ def _kappa_or_none(search: Search, place: float | None) -> float | None:
 
 
 def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
-    statement: Statement = from_document(Statement, read_json(task.input["statement"]))
+    statement: SealedStatement = from_document(SealedStatement, read_json(task.input["statement"]))
     models = statement.datasets[task.reads.lineage].artifacts.values()
     models_here = [model for model in models if model.experiment == task.experiment]
     fits = [read_json(path) for path in task.input["fits"]] or [None] * len(models_here)

@@ -24,7 +24,6 @@ from dpladder.config.features_sections import FOLDER, Features
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import Tuning
 from dpladder.config.learners import learner_of
-from dpladder.config.section import from_document
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import public_network_of
 from dpladder.data.centre import Map
@@ -46,8 +45,13 @@ from dpladder.learn.trainings import weights_of
 from dpladder.network.facts import INPUT
 from dpladder.network.public import digest
 from dpladder.privacy.statement.build import notes_on_releases
-from dpladder.privacy.statement.check import is_sealed, key_of_seal, read_statement
-from dpladder.privacy.statement.documents import SealedStatement, Stated, StatedModel, Statement
+from dpladder.privacy.statement.check import (
+    is_sealed,
+    key_of_seal,
+    parse_statement,
+    read_statement,
+)
+from dpladder.privacy.statement.documents import Stated, StatedModel, Statement
 from dpladder.privacy.statement.page import first_line, modified_code_warning
 from dpladder.privacy.statement.records import file_digest
 from dpladder.progress import progress
@@ -533,7 +537,7 @@ def _stated(file: Path) -> Mapping[str, Any] | None:
                     "names what is wrong; delete it, and dpladder run makes it again, free. Or set "
                     "DPLADDER_HOME to the home that wrote it."
                 )
-            return next(_models(from_document(SealedStatement, document), results, file), None)
+            return next(_models(parse_statement(document), results, file), None)
     return None
 
 

@@ -383,6 +383,16 @@ def test_editing_any_number_of_the_statement_is_found(
     ]
 
 
+def test_a_key_that_no_statement_has_is_named_in_one_line(run: Finished) -> None:
+    statement = run.state()
+    [lineage] = statement["datasets"]
+    dataset = {**statement["datasets"][lineage], "epsilon_of_a_friend": 0.1}
+    forged = seal(statement | {"datasets": {lineage: dataset}}, subkey(run.home, "ledger"))
+    [problem] = check(forged, run.results, subkey(run.home, "ledger"))
+    assert f"datasets.{lineage}.epsilon_of_a_friend is wrong" in problem
+    assert "\n" not in problem
+
+
 @pytest.mark.parametrize("line", [2, -2])
 def test_an_edited_page_is_found_though_nobody_has_the_key(run: Finished, line: int) -> None:
     """What is signed is this page: it must follow from the statement, byte for byte."""

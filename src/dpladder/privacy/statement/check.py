@@ -16,6 +16,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from dpladder import formats
 from dpladder.config.section import from_document
 from dpladder.errors import BadInput, DpladderError, Refused
@@ -70,9 +72,9 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
     recorded, unread = _recorded_spends(statement, results)
     problems += unread
     try:
-        stated: SealedStatement = from_document(SealedStatement, statement)
-    except _UNREADABLE as error:
-        return [*problems, f"privacy.json: cannot be recomputed ({error})"]
+        stated = parse_statement(statement)
+    except BadInput as error:
+        return [*problems, str(error)]
     try:
         problems += _check_files(stated, results, key)
     except _UNREADABLE as error:
@@ -397,6 +399,26 @@ def read_statement(results: Path) -> Document:
     formats.check("statement", path, statement.get(formats.KEY))
     read_anchors(results)  # whose number is that of the whole folder
     return statement
+
+
+def parse_statement(statement: Document) -> SealedStatement:
+    """A statement as a value, from what `read_statement` read.
+
+    Args:
+        statement: the document.
+
+    Raises:
+        BadInput: a key is unknown, missing or of another type.
+    """
+    try:
+        stated: SealedStatement = from_document(SealedStatement, statement)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise BadInput(
+            f"privacy.json: cannot be recomputed, for {'.'.join(map(str, wrong['loc'][1:]))} is "
+            f"wrong ({wrong['msg']}). Restore it, or delete it and run the workflow again"
+        ) from None
+    return stated
 
 
 def anchors_of(statement: Mapping[str, Any]) -> list[Anchor]:
