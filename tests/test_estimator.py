@@ -179,6 +179,23 @@ def test_parameters_that_cannot_be_are_refused(
 
 
 @pytest.mark.parametrize(
+    "change", [{"epsilon": -1}, {"learner.nme": "dp_adam"}, {"respend": ["nobody"]}], ids="-".join
+)
+def test_a_plan_and_a_fit_refuse_the_same_mistake_alike(
+    change: dict[str, Any], no_run: list[Any]
+) -> None:
+    people, labels = patients(200)
+    model = classifier().set_params(**change)
+    told = []
+    for act in (lambda: model.plan(people), lambda: model.fit(people, labels)):
+        with pytest.raises(BadInput) as refused:
+            act()
+        told.append(str(refused.value))
+    assert told[0] == told[1]
+    assert not no_run
+
+
+@pytest.mark.parametrize(
     ("columns", "renamed", "wanted"),
     [
         ({"label": (0, 100), "sex": ["f", "m"]}, {"age": "label"}, "label has a meaning"),

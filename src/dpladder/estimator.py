@@ -37,13 +37,13 @@ from sklearn.exceptions import NotFittedError
 
 from dpladder.commands.follow import follow
 from dpladder.commands.project import CONFIG, command_of
-from dpladder.config.load import load as load_config
 from dpladder.config.section import NAME_PATTERN
 from dpladder.data.columns import whole_as_int
 from dpladder.data.equal_rows import too_many_equal
 from dpladder.data.layout import ROLES
 from dpladder.errors import BadInput, Refused
 from dpladder.plan.rule_specs import target_name
+from dpladder.plan.startup import open_resolved
 from dpladder.privacy.accounting.rounding import round_up
 from dpladder.privacy.statement.check import parse_statement, read_statement
 from dpladder.privacy.statement.page import page
@@ -206,8 +206,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Raises:
             BadInput: X or a parameter cannot be used.
-            Refused: the plan does not fit the ledger, the config has a mistake, or another run goes
-                on in the project.
+            Refused: the plan does not fit the ledger, or another run goes on in the project.
         """
         X = _records(X)
         config = self._config(X)
@@ -219,7 +218,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             command = [sys.executable, "-m", "dpladder.cli", "plan", str(self.project_ / CONFIG)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise Refused(_reason(done.stderr))
+            kind = BadInput if done.returncode == BadInput.exit_code else Refused
+            raise kind(_reason(done.stderr))
         return done.stdout
 
     def fit(self, X: Any, y: Any, ids: Sequence[Any] | None = None) -> PrivateClassifier:
@@ -256,7 +256,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             _write(source, records)
             folder, command = command_of([str(project / CONFIG)])
             with _WORKING_FOLDER, contextlib.chdir(folder):
-                load_config([project / CONFIG])  # what is wrong with a parameter is said here
+                open_resolved([project / CONFIG])  # what is wrong with a parameter is said here
             if follow(command, folder):
                 raise Refused(
                     f"the run in {project} stopped: the line above says why. What is done is kept, "
