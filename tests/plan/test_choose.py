@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dpladder import formats
 from dpladder.config import Project, candidate_rules
 from dpladder.config.load import overlay, resolve
-from dpladder.errors import BadInput
+from dpladder.errors import BadInput, Refused
 from dpladder.methods.dp_gd.section import Descent
-from dpladder.plan import job_identity, rule_specs
+from dpladder.plan import edits, job_identity, rule_specs
 from dpladder.plan.plan import Plan, artifact_cost, make_plan
 from dpladder.plan.resolve import MEAN, resolve_defaults
 from dpladder.privacy.accounting import gdp
@@ -316,3 +319,38 @@ def test_public_records_centre_the_candidates_and_choose_and_guide_nothing(tmp_p
     assert config.features.centre == "public"
     assert not config.learner.uses_public_gradient
     assert rule_specs.jobs(config, "find_mean")
+
+
+@pytest.mark.parametrize(
+    ("choice", "named"),
+    [
+        (
+            {"learner": {"name": LEARNERS[:3]}},
+            "sweep.choose was dp_gd; dp_adam; dp_ls; dp_newton, is dp_gd; dp_adam; dp_ls",
+        ),
+        (None, "sweep.choose was dp_gd; dp_adam; dp_ls; dp_newton, is nothing"),
+    ],
+)
+def test_a_refusal_after_an_edited_choice_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choice: dict[str, Any] | None, named: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("results").mkdir()
+    keys = edits.keys_of(project(sweep=RUNGS | OF_LEARNERS))
+    edits.PLAN.write_text(json.dumps({"format": formats.FORMATS["plan"], "keys": keys}))
+    rungs = [{"epsilon": 0.1, "trials": 3}, {"epsilon": 0.2, "trials": 2}]
+    chosen = {} if choice is None else {"choose": {"features": {"layers": []}, **choice}}
+    now = project(sweep={"rungs": rungs, "choose": None, **chosen})
+    with pytest.raises(Refused) as refused, edits.name_edits_in_refusals(now):
+        raise Refused("No room.")
+    said = str(refused.value)
+    assert named in said
+    assert len(said) < 700
+
+
+def test_an_edit_within_a_candidate_is_named_by_its_key() -> None:
+    before = edits.keys_of(project(sweep=RUNGS | OF_LEARNERS))["main"]
+    now = json.loads(json.dumps(before))
+    now["sweep.choose"][1]["learner"]["clip"] = 2.0
+    before = json.loads(json.dumps(before))
+    assert [*edits._edits(before, now)] == ["sweep.choose (dp_adam) learner.clip was 1.0, is 2.0"]
