@@ -107,7 +107,7 @@ def epsilon(mu: float, runs: Runs, delta: float, lean: Lean = STRAIGHT) -> float
     """Epsilon at delta of publishing the best of K runs, and nothing else.
 
     The bound is (2) and (3) above, at the best e1. Proposals may adapt to earlier runs (DP-HyPO:
-    Wang et al. 2023, Algorithm 1). Then each run's law lies in [low Q, high Q] whatever came
+    Wang et al. 2023, Framework 1). Then each run's law lies in [low Q, high Q] whatever came
     before. That bounds (1) by low Q(dy) f'(1 - high u) and high Q(dy) f'(1 - low u). Then (2)
     compares high u' with low u, and the step from Q to Q' costs log(high/low) and high E[K]
     delta(e1). The best e1 is the smallest at which high E[K] delta(e1) is within delta.

@@ -27,7 +27,7 @@ def price(search: DpHypo, epsilon: float, delta: float, relation: Relation) -> t
 
 def lean_bounds(search: DpHypo, epsilon: float) -> Lean:
     """How far proposals may lean for their share of epsilon: (2 + shape) log(high/low) of it (Wang
-    et al. 2023).
+    et al. 2023, Theorem 2).
 
     Args:
         search: its section, with the share.

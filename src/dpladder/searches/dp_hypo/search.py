@@ -1,9 +1,9 @@
-"""DP-HyPO (Wang et al. 2023, Algorithms 1 and 2): private selection whose runs look where earlier
-runs did well.
+"""DP-HyPO (Wang et al. 2023, Framework 1 and Algorithm 3): private selection whose runs look where
+earlier runs did well.
 
 A Gaussian process proposes the next r. Its density over the uniform prior is kept within public
-bounds. That bounds the cost: (2 + shape) log(high/low) of epsilon for runs of pure DP. Assumes what
-private selection assumes.
+bounds. That bounds the cost: (2 + shape) log(high/low) of epsilon for runs of pure DP (Theorem 2
+there). Assumes what private selection assumes.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def upper_bounds(
 
 def proposal(wished: Floats, lean: Lean) -> Floats:
     """Densities over the uniform prior, of mean 1 and within the bounds, higher where more is
-    wished for (Wang et al. 2023).
+    wished for (Wang et al. 2023, section 3.2).
 
     Guarantee: every density lies in [low, high], whatever was wished for. The price rests on that.
 
