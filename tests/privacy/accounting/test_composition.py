@@ -101,6 +101,25 @@ def test_the_same_noise_under_replace_one_costs_2147() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("beside", "gaussian"),
+    [
+        (Booked((Counted(Gaussian(20.0)),), 1e-7), True),
+        (RepeatAndSelect(Gaussian(20.0), 10.0, 1.0, None), False),
+    ],
+)
+def test_a_mu_says_everything_only_where_it_does_for_every_unit(
+    beside: Event, gaussian: bool
+) -> None:
+    """The worst unit at delta bears a Gaussian, and several units of another part together bear
+    more than k times its mu."""
+    whole = compose([spend_mu(2.0, "test"), spend(beside, "train")], DELTA)
+    assert whole.parts["hash", "test"].epsilon == whole.epsilon
+    assert (whole.mu is not None) == gaussian
+    assert not whole.exact
+    assert compose([spend_mu(2.0, "test"), spend_mu(1.0, "train")], DELTA).exact
+
+
 def test_nothing_costs_nothing() -> None:
     assert compose([], DELTA).epsilon == 0
     free = compose([spend(Nothing("post-processing"), "train")], DELTA)

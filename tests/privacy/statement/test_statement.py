@@ -562,6 +562,17 @@ def test_a_ledger_rolled_back_behind_the_statement_is_found(
     assert run.verify(monkeypatch) == 1
 
 
+def test_groups_are_told_by_mu_only_where_every_part_is_gaussian(tmp_path: Path) -> None:
+    """A training on samples reveals everything with a small probability, which counts more for
+    several units. The test part's count, which costs a little more for one, does not."""
+    sampled = {"learner": {"sampling_rate": 0.2}, "sweep": {"rungs": []}}
+    tested = UNLIMITED | sampled | {"evaluate": {"epsilon": 1.0}}
+    dataset = (run := Finished(tmp_path, tested)).state()["datasets"]["mnist5k"]
+    assert dataset["partitions"]["test"]["epsilon"] == dataset["epsilon"]
+    assert dataset["accountant"] == "booked"
+    assert "together bear k mu" not in page_of(run)
+
+
 def test_without_a_lifetime_no_lifetime_is_promised(tmp_path: Path) -> None:
     demo = {**DEMO, "privacy": {"epsilon": 1.0, "delta": 1e-5}}
     run = Finished.__new__(Finished)

@@ -53,6 +53,18 @@ class Composition(Figure):
 
     parts: Mapping[Part, Figure]
 
+    @property
+    def mu(self) -> float | None:
+        """The mu that says everything of every unit. The worst unit at delta may bear a Gaussian,
+        and another one something that costs more at a smaller delta, or several units together."""
+        gaussian = all(figure.entry.is_gaussian for figure in self.parts.values())
+        return self.entry.mu if gaussian else None
+
+    @property
+    def exact(self) -> bool:
+        """Whether all is Gaussian for every unit, without a probability left out."""
+        return self.mu is not None and not any(one.entry.delta0 for one in self.parts.values())
+
 
 def compose(spends: Sequence[Spend], delta: float) -> Composition:
     """What spends on one lineage cost together, whatever was spent because of what.

@@ -337,11 +337,10 @@ def figures_of(lines: Iterable[StatedSpend], delta: float) -> Costs:
         delta: the lineage's.
     """
     whole = compose(_spends(lines), delta)
-    exact = whole.mu is not None and not whole.entry.delta0
     return Costs(
         epsilon=whole.epsilon,
         mu=whole.mu,
-        accountant="exact" if exact else "booked",
+        accountant="exact" if whole.exact else "booked",
         partitions={
             part: Cost(figure.epsilon, figure.mu) for (_, part), figure in whole.parts.items()
         },
