@@ -83,6 +83,21 @@ def test_whole_levels_are_found_where_pandas_made_floats_of_them(tmp_path: Path)
     assert [source.read(row).tolist() for row in range(3)] == [[1, 0], [0, 1], [0, 0]]
 
 
+def test_a_level_is_found_whatever_other_rows_lack(tmp_path: Path) -> None:
+    """A float32 of 0.1 is a longer number as a float64. It must not become that where somebody
+    without a dose joins: everybody's features would change."""
+    layout = Layout((Column(name="dose", levels=("0.1", "0.2")),))
+    doses = pa.array([0.1, 0.2, None], pa.float32())
+    read = []
+    for rows in (2, 3):
+        pq.write_table(
+            pa.table({"dose": doses[:rows], "label": [0, 1, 0][:rows]}), tmp_path / "t.parquet"
+        )
+        source = open_source(f"parquet:{tmp_path / 't.parquet'}", layout)
+        read.append([source.read(row).tolist() for row in range(2)])
+    assert read == [[[1, 0], [0, 1]]] * 2
+
+
 @pytest.mark.parametrize("header", ['"age,label', 'label,"age', '"age\nvisits",label'])
 def test_names_that_go_on_after_the_first_line_are_refused_and_no_row_is_told(
     header: str, tmp_path: Path
