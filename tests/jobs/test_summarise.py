@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from statements import UNLIMITED, Finished
 
 from dpladder.config.learners import learner_of
+from dpladder.config.section import from_document
 from dpladder.config.sweep_sections import Search
-from dpladder.jobs.summarise import _trial, distance
+from dpladder.jobs.summarise import _trial, distance, epsilon_of_training
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.model_chapter import largest
 
 WEIGHTS = (np.array([[2.0, 3.0]], np.float32), np.array([6.0], np.float32))
@@ -57,3 +62,24 @@ def test_a_place_of_a_search_in_r_is_no_kappa(unit: Any, kappa: float | None) ->
         "sd": 1.0,
     }
     assert _trial(trial, learner_of({"name": "dp_gd"}), search).kappa == kappa
+
+
+@pytest.mark.parametrize(
+    "final",
+    [
+        {"learner": {"sampling_rate": 0.2}, "sweep": {"rungs": []}},
+        {"hpo": {"name": "papernot_steinke"}, "sweep": {"rungs": None}},
+    ],
+    ids=["samples", "search"],
+)
+def test_a_final_training_costs_what_the_statement_booked(
+    tmp_path: Path, final: dict[str, Any]
+) -> None:
+    """A mu at all of delta tells less, where something else is booked beside it."""
+    sealed = Finished(tmp_path, UNLIMITED | final).state()
+    dataset = from_document(SealedStatement, sealed).datasets["mnist5k"]
+    (model,) = dataset.artifacts.values()
+    (line,) = [one for one in dataset.spends if one.rule in ("train_final", "private_search")]
+    assert epsilon_of_training(model, dataset) == line.epsilon
+    if line.mu is not None:
+        assert line.epsilon > 1.001 * gdp.epsilon(line.mu, dataset.delta)

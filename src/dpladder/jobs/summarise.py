@@ -28,7 +28,8 @@ from dpladder.learn.measures.tables import figures_of_counts
 from dpladder.learn.measures.tested import Tested
 from dpladder.plan.rule_params import Summarise
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.statement.documents import SealedStatement, StatedModel
+from dpladder.privacy.statement.build import figure_of, lines_of_model
+from dpladder.privacy.statement.documents import FINALS, SealedStatement, Stated, StatedModel
 from dpladder.report.model_chapter import largest, warnings
 from dpladder.report.summary import (
     AlsoTested,
@@ -189,8 +190,10 @@ def _kappa_or_none(search: Search, place: float | None) -> float | None:
 
 def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
     statement: SealedStatement = from_document(SealedStatement, read_json(task.input["statement"]))
-    models = statement.datasets[task.reads.lineage].artifacts.values()
+    dataset = statement.datasets[task.reads.lineage]
+    models = dataset.artifacts.values()
     models_here = [model for model in models if model.experiment == task.experiment]
+    trained = [epsilon_of_training(model, dataset) for model in models_here]
     fits = [read_json(path) for path in task.input["fits"]] or [None] * len(models_here)
     totals = [model.target_epsilon for model in models_here]
     tests = {one.name: one for one in task.reads.further}
@@ -208,7 +211,9 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
         )
         for total in totals
     ]
-    files = zip(models_here, fits, task.input["finals"], task.input["metrics"], also, strict=True)
+    files = zip(
+        models_here, trained, fits, task.input["finals"], task.input["metrics"], also, strict=True
+    )
     targets = tuple(_target(task.reads, *target_files) for target_files in files)
     students = [_student_result(path) for path in task.input["students"]] or [None] * len(
         models_here
@@ -259,9 +264,17 @@ def _further_test_result(test: FurtherTest, metrics: str) -> AlsoTested:
     )
 
 
+def epsilon_of_training(model: StatedModel, dataset: Stated) -> float:
+    """What a final training costs by itself, as the statement booked it: a mu alone would leave out
+    the delta of a training on samples, and the search of a model that one put out."""
+    lines = [line for line in lines_of_model(model, dataset.spends) if line.rule in FINALS]
+    return figure_of(lines, dataset.delta).epsilon
+
+
 def _target(
     reads: Summarise,
     stated: StatedModel,
+    trained: float,
     fit: dict[str, Any] | None,
     final: str,
     metrics: str,
@@ -279,7 +292,7 @@ def _target(
         epsilon=stated.epsilon,
         mu=stated.mu,
         mu_final=facts["mu"],
-        epsilon_final=gdp.epsilon(facts["mu"], reads.privacy.delta),
+        epsilon_final=trained,
         fit=None
         if fit is None
         else from_document(

@@ -81,7 +81,8 @@ class Best:
 
 @dataclass(frozen=True)
 class RungFound:
-    """A rung. `epsilon` and `mu`: of each of its trials, score included, at the lineage's delta."""
+    """A rung. `epsilon`: of each of its trials, score included, at the lineage's delta. `mu`: of a
+    trial's training alone."""
 
     epsilon: float
     mu: float
@@ -163,7 +164,8 @@ class FinalFound(Choice):
     Attributes:
         target_epsilon: the total that it was trained for.
         epsilon, mu: its own price, with its search; mu is null where that is not Gaussian.
-        epsilon_final, mu_final: of its own training.
+        epsilon_final: of its own training; of a private search, whose training is a part of it.
+        mu_final: of its own training alone, whatever chose it.
         fit: how r was carried to this total; null where there is nothing to search.
         r_star, kappa_star: what its training took; null of a learner without r.
         sigma: deviation of the training's noise over its L2 sensitivity; null where it has no one
