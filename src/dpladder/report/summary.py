@@ -115,7 +115,8 @@ class FitFound:
         degree: of the curve.
         against: what r grows along.
         using: which scores were fitted.
-        epsilon, mu: of the final training.
+        mu: that the final training stands on.
+        epsilon: its place on the axis by epsilon, of a Gaussian of that mu. It is no price.
         best: the trial that looked best.
     """
 

@@ -143,6 +143,13 @@ def test_a_sweep_too_dear_at_any_scale_only_asks_for_more() -> None:
     assert sentence(nearest) == "The sweep alone costs epsilon 0.4165; raise the total to 0.608."
 
 
+def test_what_a_sweep_is_said_to_cost_counts_what_it_is_booked_at() -> None:
+    booked = [spend(Booked((Counted(one.event),), 1e-7)) for one in sweep()]
+    nearest = nearest_feasible(0.4, DELTA, lambda factor: booked, EVERYONE, 0.5)
+    assert nearest.sweep_epsilon == compose(booked, DELTA).epsilon
+    assert nearest.sweep_epsilon > 1.001 * compose(sweep(), DELTA).epsilon
+
+
 @pytest.mark.parametrize("share", [0, 1, math.nan])
 def test_the_final_run_has_a_share_between_none_and_all(share: float) -> None:
     with pytest.raises(BadInput, match="final_share"):

@@ -101,10 +101,10 @@ def nearest_feasible(
     while fails - fits > 1:
         middle = (fits + fails) // 2
         fits, fails = (middle, fails) if cost(middle / 1000) <= allowed else (fits, middle)
-    spent = cost(1.0)
+    whole = _spent_on_partition(delta, sweep(1.0), partition)
     return Nearest(
-        sweep_epsilon=gdp.epsilon(spent, delta),
-        total_epsilon=_round_up(gdp.epsilon(spent / search, delta)),
+        sweep_epsilon=booking.epsilon(whole, delta),
+        total_epsilon=_round_up(booking.epsilon(replace(whole, mu=whole.mu / search), delta)),
         factor=fits / 1000,
     )
 
