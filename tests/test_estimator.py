@@ -252,6 +252,40 @@ def test_what_a_record_lacks_decides_nothing_about_others(no_run: list[Any]) -> 
     assert written[0][-1] != written[1][-1]
 
 
+@pytest.mark.parametrize(
+    "strange", [{"age": "old"}, {"sex": 1.5}, {"seen": pd.Timestamp(9, unit="s")}]
+)
+def test_a_value_of_another_kind_decides_nothing_about_others(
+    strange: dict[str, Any], no_run: list[Any]
+) -> None:
+    """pandas writes a column in another way where a word, or an hour, stands in it. Without ids
+    all others would be known by other rows then, lie in other parts and lose their levels."""
+    people = [
+        {"age": float(np.float32(row) / 3), "sex": float(row % 2), "seen": pd.Timestamp(2020, 1, 1)}
+        for row in range(1, 9)
+    ]
+    declared = {"age": (0, 100), "sex": ["0", "1"], "seen": ["2020-01-01"]}
+    written = []
+    for last in ({}, strange):
+        table = pd.DataFrame([*people, people[0] | {"age": 77.0} | last])
+        table = table if last else table.astype({"age": np.float32})
+        with pytest.raises(Refused):
+            classifier(columns=declared).fit(table, ["ill", "well", "ill"] * 3)
+        [records] = Path().glob("**/data/records.csv")
+        written.append(records.read_text().splitlines())
+    assert written[0][:-1] == written[1][:-1]
+    assert written[0][1].endswith(",1,2020-01-01,ill")
+
+
+def test_a_label_that_is_a_word_makes_no_words_of_others(no_run: list[Any]) -> None:
+    matrix, labels = np.random.default_rng(0).normal(size=(60, 2)), [0.0, 1.0] * 30
+    model = classifier(columns=None, classes=[0, 1])
+    with pytest.raises(Refused, match="stopped"):
+        model.fit(matrix, [*labels[:-1], "unknown"])
+    with np.load(model.project_ / "data" / "records.npz") as written:
+        assert written["labels"].tolist() == [*["0", "1"] * 29, "0", ""]
+
+
 def test_a_column_that_stands_twice_is_refused() -> None:
     people, labels = patients(20)
     twice = pd.concat([people, people[["age"]]], axis=1)

@@ -24,6 +24,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
@@ -38,7 +39,7 @@ from sklearn.exceptions import NotFittedError
 from dpladder.commands.follow import follow
 from dpladder.commands.project import CONFIG, command_of
 from dpladder.config.section import NAME_PATTERN
-from dpladder.data.columns import whole_as_int
+from dpladder.data.columns import is_missing, number_as_text
 from dpladder.data.equal_rows import too_many_equal
 from dpladder.data.layout import ROLES
 from dpladder.errors import BadInput, Refused
@@ -50,6 +51,7 @@ from dpladder.privacy.statement.page import page
 from dpladder.use.model import Model, load
 
 RESULTS = Path("results")
+MIDNIGHT = " 00:00:00"
 CLASSES = "classes.json"  # as they were given, where the config has their names: 0 is no "0"
 _WORKING_FOLDER = Lock()  # of the process, so that threads take turns
 # keys of the config that `fit` writes from parameters and from the shape of X
@@ -490,7 +492,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             _refuse_columns_without_numbers(frame, self.columns or {})
             if ids is not None:
                 frame = frame.assign(id=ids)
-            frame.to_csv(written, index=False, float_format=_name)
+            # each cell by itself: how pandas writes a column hangs on all that stands in it
+            frame.astype(object).map(_cell).to_csv(written, index=False)
         else:
             kind = "features" if X.ndim == 2 else "images"
             arrays: dict[str, Any] = {kind: X, "labels": np.array(labels)}
@@ -599,7 +602,16 @@ def _records(X: Any) -> Any:
 def _name(label: Any) -> str:
     """A class or a number as text: 1.0 is 1, for whatever is missing makes floats of a column's
     integers, and a record must not look otherwise for what another one lacks."""
-    return str(whole_as_int(label))
+    return number_as_text(label)
+
+
+def _cell(value: Any) -> Any:
+    """What a cell of a DataFrame says, by its value alone; nothing of what is missing. A day has no
+    hour."""
+    if isinstance(value, str):
+        return value
+    name = None if is_missing(value) else _name(value)
+    return name.removesuffix(MIDNIGHT) if name and isinstance(value, datetime) else name
 
 
 def _labels(y: Any, classes: Sequence[Any]) -> list[str]:
@@ -611,7 +623,13 @@ def _labels(y: Any, classes: Sequence[Any]) -> list[str]:
         y = np.asarray(y)[:, 0]
     elif len(shape) != 1:
         raise BadInput(f"y must hold one label for each record; given was shape {shape}.")
-    values = y.to_list() if hasattr(y, "to_list") else np.asarray(y).tolist()
+    # of a list each by itself: one word among numbers would make an array of words
+    items = y if isinstance(y, list | tuple) else np.asarray(y).tolist()
+    values = (
+        y.to_list()
+        if hasattr(y, "to_list")
+        else [getattr(one, "item", lambda one=one: one)() for one in items]
+    )
     known = {_name(one) for one in classes}
     # NaN alone differs from itself
     names = ("" if one is None or one != one else _name(one) for one in values)

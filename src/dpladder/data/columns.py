@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float64]
 
 Find = Callable[[str], Sequence[Any]]
+MOST_SINGLE = 2.0**127  # float32 holds larger ones, and these are beyond doubt
 
 
 def name_of(column: Chosen) -> str:
@@ -97,7 +98,21 @@ def _number(value: Any) -> float:
 
 def level_as_text(value: Any) -> str:
     """A level, or a name, as its owner sees it."""
-    return unicodedata.normalize("NFC", str(whole_as_int(value))).strip()
+    return unicodedata.normalize("NFC", number_as_text(value)).strip()
+
+
+def number_as_text(value: Any) -> str:
+    """A number as text, by its value alone: 3.0 as 3, and what a float32 can hold as short as one
+    is written. Where one value of a column is missing, or is a word, a float32 comes as the float64
+    that is equal to it. What is no number is text as it is."""
+    number = whole_as_int(value)
+    if isinstance(number, Real) and not isinstance(number, Integral):
+        import numpy as np
+
+        exact = float(number)
+        if abs(exact) < MOST_SINGLE and float(np.float32(exact)) == exact:
+            return str(np.float32(exact))
+    return str(number)
 
 
 def whole_as_int(value: Any) -> Any:

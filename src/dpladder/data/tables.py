@@ -376,12 +376,12 @@ def _cells_at(columns: Sequence[Callable[[int], bytes]], index: int) -> bytes:
 def _as_bytes(column: Any) -> Callable[[int], bytes]:
     """From a row to what its cell holds, whatever other rows hold: one missing number makes floats
     of a column's integers, or a list of an array. A missing number has no bytes."""
-    values, numbers = _values(column), _is_numeric(column)
+    values = _values(column)
+    read = values.__getitem__ if isinstance(values, list) else lambda row: values[row].item()
+    numbers = _is_numeric(column)
 
     def cell(row: int) -> bytes:
-        value = values[row]
-        if numbers and value is not None:
-            value = value.item()
+        value = read(row)
         if numbers and (value is None or value != value):
             return b""
         return repr(whole_as_int(value)).encode("utf-8", "surrogatepass")
@@ -429,16 +429,10 @@ def columns_in(
 
 
 def _values(column: Any) -> Sequence[Any]:
-    """A column's values: of numbers an array, or a list where one is missing. Each is of the
-    column's own type, whatever the others are: as text, a float32 is shorter than the float64 that
-    is equal to it."""
-    if not _is_numeric(column):
-        return _cells(column)
-    if not column.null_count:
-        values: Sequence[Any] = column.to_numpy()
-        return values
-    number = column.type.to_pandas_dtype()
-    return [None if value is None else number(value) for value in _cells(column)]
+    """A column's values: an array where all are there and are plain numbers, or else a list."""
+    whole = _is_numeric(column) and not column.null_count
+    values: Sequence[Any] = column.to_numpy() if whole else _cells(column)
+    return values
 
 
 def _is_numeric(column: Any) -> bool:
