@@ -570,7 +570,9 @@ def test_groups_are_told_by_mu_only_where_every_part_is_gaussian(tmp_path: Path)
     dataset = (run := Finished(tmp_path, tested)).state()["datasets"]["mnist5k"]
     assert dataset["partitions"]["test"]["epsilon"] == dataset["epsilon"]
     assert dataset["accountant"] == "booked"
-    assert "together bear k mu" not in page_of(run)
+    assert "together bear k mu" not in (text := page_of(run))
+    assert "figures for groups below" not in text
+    assert "k of them bear k times epsilon, at a larger delta" in text
 
 
 def test_without_a_lifetime_no_lifetime_is_promised(tmp_path: Path) -> None:
