@@ -106,6 +106,28 @@ def test_a_row_of_a_study_is_about_all_its_images_and_the_patient_stands_on_the_
     assert not found.problems
 
 
+@pytest.mark.parametrize(
+    ("apart", "shared"),
+    [
+        ({"key": "name", "names": "file"}, "1 (a.png)"),
+        ({"key": "study", "names": 2, "patient": 1}, "1 (s1)"),
+        ({"key": "patient", "names": 1, "patient": 1}, None),
+        ({"key": "{patient}/{study}/{name}", "patient": 1}, None),
+    ],
+    ids=str,
+)
+def test_names_that_several_folders_have_are_told(
+    apart: dict[str, Any], shared: str | None, tmp_path: Path
+) -> None:
+    """One patient's row would then be about another's image, and take it away."""
+    images(tmp_path / "images", "p1/s1/a.png", "p1/s1/b.png", "p2/s1/a.png")
+    rows = ("p1,s1,a.png,Edema", "p1,s1,b.png,Edema", "p2,s1,a.png,Mass")
+    table(tmp_path / "labels.csv", "patient,study,name,dx", *rows)
+    said = report(check_every_record(looked(tmp_path, apart, label="dx")))
+    warned = "names in the table that images of several folders have"
+    assert (f"{warned}: {shared}. " in said) if shared else (warned not in said)
+
+
 def test_a_split_in_a_third_table_comes_in_by_the_lines_of_the_docs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

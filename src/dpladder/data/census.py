@@ -91,6 +91,7 @@ class Census:
         shut: links that are not followed.
         skipped: files of other suffixes, by suffix.
         unnamed: images that no row of a table is about.
+        shared: what rows of a table call images of several folders.
     """
 
     source: str
@@ -109,6 +110,7 @@ class Census:
     shut: Sequence[Place] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     unnamed: Sequence[Place] = ()
+    shared: Sequence[Place] = ()
 
 
 def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
@@ -149,6 +151,7 @@ def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
         equal=equal_rows(surveyed),
         shut=tuple(map(str, source.shut)),
         unnamed=tuple(map(str, source.unnamed)),
+        shared=tuple(source.shared),
         skipped=source.skipped,
     )
 
@@ -327,6 +330,13 @@ def lines(totals: Census) -> Iterator[str]:
     for suffix, count in totals.skipped.items():
         how = HEIF if suffix in (".heic", ".heif", ".hif") else ""
         yield f"skipped  {count:,} files ({suffix}) are no records: that is not read{how}"
+    if totals.shared:
+        yield (
+            "warning  names in the table that images of several folders have: "
+            f"{_sample_of_places(totals.shared)}. A row is about all of them, so one person's row "
+            "changes what others count as, which no guarantee covers. Name images by their path "
+            "(dataset.source.names: path)"
+        )
     if totals.unnamed:
         yield f"images   no row of the table is about them: {_sample_of_places(totals.unnamed)}"
     if totals.shut:

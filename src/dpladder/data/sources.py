@@ -63,6 +63,7 @@ class Source:
         name: as the config calls it.
         shut: links that were not followed.
         unnamed: images that no row of a table is about.
+        shared: what rows of a table call images of several folders.
         skipped: files of other suffixes, by suffix.
         unread: rows of a table that do not parse, and count as nothing.
         bags: whether a row of features is the mean of a file's rows.
@@ -86,6 +87,7 @@ class Source:
     name: str = ""
     shut: Sequence[Path] = ()
     unnamed: Sequence[Path] = ()
+    shared: Sequence[str] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     unread: Sequence[int] = ()
     bags: bool = False
