@@ -55,6 +55,26 @@ def test_what_a_large_epsilon_protects_is_told(limit: float, found: str) -> None
     assert told(large, {"privacy": {"lifetime": {"epsilon": 10.0}}}) == ()
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"learner": {"sampling_rate": 0.2}},
+        {"privacy": {"share": 0.1}},
+        {"privacy": {"lifetime": {"loss": 1.0}}},
+        {"hpo": {"name": "papernot_steinke"}, "privacy": {"lifetime": None, "epsilon": 10.5}},
+    ],
+    ids=str,
+)
+def test_what_more_than_gaussians_protect_is_told_by_epsilon(beside: dict[str, Any]) -> None:
+    large = {
+        "dataset": {"nominal_size": 60_000},
+        "privacy": {"lifetime": {"epsilon": 10.5}},
+        "sweep": {"rungs": []},
+    }
+    (words,) = [one for one in told(large, beside) if "protects little" in one]
+    assert "may find 100.0 %" in words
+
+
 def test_a_user_of_several_records_moves_a_score_further() -> None:
     users = {"dataset": {"nominal_size": 6_000, "unit": {"by": "user", "cap": 20}}}
     assert told({"dataset": {"nominal_size": 6_000}}) == ()

@@ -15,9 +15,10 @@ from dpladder.config import Config, Project
 from dpladder.config.detectability import BINS, MORE, detectable_count
 from dpladder.config.evaluate_sections import BY_CLASS
 from dpladder.config.label_sets import MANY
+from dpladder.config.search_sections import Ladder
 from dpladder.config.sources import count_of_classes
 from dpladder.plan import rule_specs
-from dpladder.plan.cost import trial_budget
+from dpladder.plan.cost import needed_share, trial_budget
 from dpladder.plan.mechanisms import BROUGHT, WORD
 from dpladder.plan.resolve import pull
 from dpladder.privacy.accounting import gdp
@@ -226,13 +227,24 @@ def _note_large_limit(config: Config) -> Iterator[str]:
     limit = config.privacy.lifetime.epsilon if config.privacy.lifetime else None
     most = limit or max(config.promised_epsilon(target) for target in config.totals)
     if config.mode == "release" and most > LOOSE:
-        mu = gdp.mu_from_epsilon(most, config.privacy.delta) if most < VAST else None
+        exact = most < VAST and _charges_gaussians_alone(config)
+        mu = gdp.mu_from_epsilon(most, config.privacy.delta) if exact else None
         rate = detection_rate_text(Cost(most, mu), config.privacy.delta)
         yield (
             f"epsilon = {round_up_short(most)} protects little: whoever accuses 5 % wrongly may "
             f"find {rate} of those who are in the data. Up to 1 is strong, above "
             f"{round_up_short(LOOSE)} is for people to defend."
         )
+
+
+def _charges_gaussians_alone(config: Config) -> bool:
+    """Whether a mu says all that may be charged. Samples and private searches need more than one,
+    and whoever accuses many wrongly finds more than a mu of the same epsilon allows."""
+    share, limit = config.privacy.share, config.privacy.lifetime
+    beside = needed_share(config) if share is None else share
+    if limit is not None and (limit.loss or limit.weight > 1.0):
+        return False
+    return not beside and isinstance(config.hpo, Ladder)
 
 
 def _scores(config: Config) -> Iterator[str]:
