@@ -97,75 +97,16 @@ def test_experiments_on_two_lineages_may_differ_in_their_terms(small):
     )
 
 
-OTHERS = {
-    "evaluate": {"of": "line", "epsilon": 0.5},
-    "dataset": {"lineage": "others", "source": "mnist5k", "nominal_size": 900},
-    "privacy": {"epsilon": 0.5},
-}
-
-
-def test_an_experiment_that_measures_anothers_models_is_laid_over_that_one(small):
-    told = {"public_test": "mnist5k", "majority": 0.6, "rare": 0.01}  # of its own people
-    shown = {"dataset": told, "evaluate": {"measures": "classes"}}
-    line = {"learner": {"momentum": 0.5}, **shown}
-    project = load([small], {"experiments": {"line": line, "others": OTHERS}})
-    others, there = project.experiments["others"], project.experiments["line"]
-    assert (others.learner, others.fit, others.privacy.delta) == (
-        there.learner,
-        there.fit,
-        there.privacy.delta,
-    )
-    assert (others.dataset.lineage, others.dataset.public_test) == ("others", None)
-    assert (others.dataset.majority, others.dataset.rare) == (None, None)
-    assert (others.evaluate.of, others.evaluate.measures) == ("line", "accuracy")
-
-
 def test_jsonl_says_which_columns_it_has_and_no_features(small, tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.jsonl").touch()
-    own = {"source": f"jsonl:{tmp_path / 'a.jsonl'}", "classes": 2}
-    texts = {"dataset": own, "features": {"model": "minilm", "image_size": None}}
-    asked = {
-        "source": f"jsonl:{tmp_path / 'b.jsonl'}",
+    (tmp_path / "a.jsonl").touch()
+    own = {
+        "source": f"jsonl:{tmp_path / 'a.jsonl'}",
+        "classes": 2,
         "columns": ["user"],
         "unit": {"by": "user", "cap": 2},
     }
-    others = overlay(OTHERS, {"evaluate": {"of": "main"}, "dataset": asked})
-    measured = load([small], texts | {"experiments": {"others": others}}).experiments["others"]
-    assert measured.dataset.columns == ("user",)
-
-
-def test_other_people_may_be_told_by_groups_that_what_is_the_others_has_not(small, tmp_path):
-    """Its public source is read in its trials alone."""
-    there = {"dataset": {"public_validation": "mnist5k"}, "sweep": {"select": {"by": "public"}}}
-    group = {"level": 1, "names": ["north", "south"]}
-    asked = {"source": f"folder:{tmp_path}", "classes": [*map(str, range(10))], "group": group}
-    told = {"evaluate": {"of": "main", "measures": "groups"}, "dataset": asked}
-    over = there | {"experiments": {"others": overlay(OTHERS, told)}}
-    others = load([small], over).experiments["others"]
-    assert others.dataset.group.names == ("north", "south")
-    assert load([small], over).main.dataset.group is None
-
-
-def test_other_peoples_limit_sets_nothing_aside_for_a_search_that_is_not_theirs(small):
-    """Their lineage would be opened so, for life, and its limit hold less counts."""
-    aside = {"share": 0.2, "lifetime": {"epsilon": 8.0, "loss": 0.5, "weight": 10.0}}
-    others = overlay(
-        OTHERS, {"evaluate": {"of": "main"}, "privacy": {"lifetime": {"epsilon": 3.0}}}
-    )
-    privacy = (
-        load([small], {"privacy": aside, "experiments": {"others": others}})
-        .experiments["others"]
-        .privacy
-    )
-    assert (privacy.share, privacy.lifetime.loss, privacy.lifetime.weight) == (None, 0.0, 1.0)
-
-
-def test_research_tests_public_records_of_others_by_also_alone(small):
-    over = {"mode": "research", "dataset": {"declared_public": True}, "research": {"repeats": 2}}
-    others = overlay(OTHERS, {"dataset": {"declared_public": True}})
-    with pytest.raises(BadInput, match=r"others.mode: .* give the source to evaluate.also of line"):
-        load([small], overlay(over, {"experiments": {"others": others}}))
+    texts = {"dataset": own, "features": {"model": "minilm", "image_size": None}}
+    assert load([small], texts).main.dataset.columns == ("user",)
 
 
 @pytest.mark.parametrize("text", ["1e-5", "1.0e-5", "1E-05", "0.00001"])

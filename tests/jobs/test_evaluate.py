@@ -50,15 +50,14 @@ def made() -> Iterator[SceneFolder]:
         yield found
 
 
-def measured(scene: Scene, by: str = "main") -> Found:
+def measured(scene: Scene) -> Found:
     """Train, and evaluate, as the workflow does."""
     total = f"{scene.project.main.privacy.epsilon:g}"
     with job_environment(scene.folder, scene.home):
         trained = scene.task("train_final", {"target": total}, UNITS)
         release_once(release_of(trained))
         weights = {**NOTHING, "weights": str(trained.output["weights"])}
-        rule = "evaluate" if by == "main" else "evaluate_of"
-        asked = scene.task(rule, {"experiment": by, "target": total}, UNITS, weights)
+        asked = scene.task("evaluate", {"target": total}, UNITS, weights)
         asked.output["metrics"].parent.mkdir(parents=True, exist_ok=True)
         evaluate(
             replace(asked, output={name: asked.output[name] for name in ("metrics", "privacy")})
@@ -66,10 +65,10 @@ def measured(scene: Scene, by: str = "main") -> Found:
         return read_test(asked.output["metrics"])
 
 
-def charge_of(scene: Scene, rule: str = "evaluate", lineage: str = LINEAGE) -> LedgerCharge:
+def charge_of(scene: Scene) -> LedgerCharge:
     """What the counts were charged, which is their price and no more."""
-    state = book.load(Ledger(scene.home, lineage))
-    [charge] = [charge for charge in state.items.values() if charge.job.rule == rule]
+    state = book.load(Ledger(scene.home, LINEAGE))
+    [charge] = [charge for charge in state.items.values() if charge.job.rule == "evaluate"]
     assert EPSILON * (1 - 1e-6) <= compose(charge.spends, 1e-5).epsilon <= EPSILON
     return charge
 
@@ -176,32 +175,6 @@ def test_records_of_other_groups_than_those_trained_on_are_in_no_count(made: Sce
     assert whole.total == pytest.approx(200, abs=20)
     assert some.total == pytest.approx(100, abs=20)
     assert some.groups is None
-
-
-def test_groups_of_other_people_are_counted_apart_and_none_of_them_was_trained_on(
-    made: SceneFolder,
-) -> None:
-    """Under terms of their own; the groups of whom the model is of are others."""
-    data = {"lineage": "others", "source": f"npz:{made.folder}/public.npz", "nominal_size": 50}
-    named = {"column": "country", "names": ["x", "y", "z"]}
-    others = {
-        "dataset": data | {"group": named},
-        "privacy": {"epsilon": EPSILON},
-        "evaluate": {"of": "main", "measures": "groups"},
-    }
-    scene = scene_of(
-        made,
-        "accuracy",
-        dataset={"group": GROUPED | {"train": ["b"]}},
-        experiments={"others": others},
-    )
-    found = measured(scene, "others")
-    charge_of(scene, "evaluate_of", "others")
-    groups = found.groups or ()
-    assert [(one.name, one.trained) for one in groups] == [("x", False), ("y", False), ("z", False)]
-    assert found.correct == pytest.approx(sum(one.correct for one in groups))
-    assert found.sd == pytest.approx(groups[0].sd * 3**0.5)
-    assert "elsewhere" not in found.figures
 
 
 def test_groups_of_a_test_are_numbered_as_they_are_counted() -> None:

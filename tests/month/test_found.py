@@ -368,74 +368,18 @@ def test_new_data_is_no_look_by_hand_after_an_upgrade(story):
     assert story.finish(replace(story.wish, respend=False)) == paid
 
 
-def measuring(story: Story, name: str, lineage: str = "others") -> dict[str, Any]:
-    """An experiment that measures another one's models on people of its own."""
+def elsewhere(story: Story) -> dict[str, Any]:
+    """An experiment on people of its own."""
     others = mixture(400, seed=1)
     np.savez(story.folder / "others.npz", **others, users=np.arange(400) // 2)
     dataset = {
-        "lineage": lineage,
+        "lineage": "elsewhere",
         "source": f"npz:{story.folder / 'others.npz'}",
         "nominal_size": 40,
         "unit": {"by": "user", "cap": 2},
         "split": {"test": 0.8},
     }
-    return {"evaluate": {"of": name}, "dataset": dataset, "privacy": {"epsilon": 3.0}}
-
-
-def test_whose_model_other_people_measure_may_have_another_name(story):
-    """Its question names the experiment; what it costs those people is paid once."""
-
-    def measured(name: str, tester: str) -> dict[str, Any]:
-        wish = named(story, **{name: OTHER})
-        wish = replace(wish, inert={"features": {"mean": {"epsilon": 0.2}}})
-        config = wish.config(story.data)
-        config["experiments"][tester] = measuring(story, name)
-        return config
-
-    def paid(name: str, tester: str = "others") -> list[int]:
-        configure(story.folder, measured(name, tester))
-        ended = in_process(story.folder)
-        assert not ended.refused
-        code, told = ask(story.folder, "verify", "results")
-        assert code == 0, told
-        return [len(plain.charges(story.home, lineage)) for lineage in (LINEAGE, "others")]
-
-    first = paid("e1")
-    assert paid("e2") == first
-    shutil.rmtree(story.folder / "results" / "others")
-    assert paid("e2") == first
-    assert paid("e1") == first
-    assert paid("e3") == first
-    assert paid("e4", "strangers") == first  # both at once
-    assert paid("e1") == first
-
-
-def test_whose_model_other_people_measure_may_swap_its_name(story):
-    """What is measured is asked by a name that is another model's by now."""
-
-    def paid(measured: str, **experiments: Experiment) -> list[int]:
-        config = named(story, **experiments).config(story.data)
-        config["experiments"]["others"] = measuring(story, measured)
-        configure(story.folder, config)
-        ended = in_process(story.folder)
-        assert not ended.refused
-        code, told = ask(story.folder, "verify", "results")
-        assert code == 0, told
-        return [len(plain.charges(story.home, lineage)) for lineage in (LINEAGE, "others")]
-
-    def counts() -> bytes:
-        return (story.folder / "results/others/tests/1/metrics.json").read_bytes()
-
-    second = replace(LATER, targets=(1.0,))
-    first = paid("a", a=OTHER, b=second)
-    of_other = counts()
-    assert paid("b", a=second, b=OTHER) == first
-    assert counts() == of_other
-    shutil.rmtree(story.folder / "results" / "others")
-    assert paid("b", a=second, b=OTHER) == first
-    assert counts() == of_other
-    assert paid("a", a=OTHER, b=second) == first
-    assert counts() == of_other
+    return {"dataset": dataset, "privacy": {"epsilon": 3.0}}
 
 
 def test_what_is_asked_anew_on_two_lineages_is_no_other_run(story):
@@ -443,7 +387,7 @@ def test_what_is_asked_anew_on_two_lineages_is_no_other_run(story):
 
     def configured(**changes: Any) -> dict[str, Any]:
         config = replace(story.wish, **changes).config(story.data)
-        return config | {"experiments": {"others": measuring(story, "main", "elsewhere")}}
+        return config | {"experiments": {"others": elsewhere(story)}}
 
     configure(story.folder, configured())
     assert not in_process(story.folder).refused

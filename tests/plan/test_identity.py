@@ -45,10 +45,10 @@ def identities(path: Path, overrides: dict[str, Any] | None = None) -> dict[str,
     project = resolve_defaults(load([path], overrides))
     found: dict[str, list[str]] = {}
     for job, config in jobs_with_configs(project).items():
-        wildcards, of = dict(job.wildcards), job_identity.measured_config(project, job.experiment)
+        wildcards = dict(job.wildcards)
         found.setdefault(f"{job.experiment} {job.rule}", []).append(
             job_identity.question_of(
-                job_identity.question_id(config, job.rule, wildcards, of), job.rule, wildcards
+                job_identity.question_id(config, job.rule, wildcards), job.rule, wildcards
             )
         )
     return {

@@ -302,31 +302,16 @@ def test_what_is_found_for_nothing_is_found_in_public_sources(tmp_path: Any, rul
     assert rule not in {job.rule for job in plan(dataset=public, **changes).items}
 
 
-OTHERS: dict[str, Any] = {
-    "evaluate": {"of": "main"},
-    "dataset": {"lineage": "others", "source": "digits", "nominal_size": 300},
+OTHER: dict[str, Any] = {
+    "dataset": {"lineage": "other", "source": "digits", "nominal_size": 300},
     "privacy": {"epsilon": 0.4, "delta": 1e-4, "relation": "replace_one"},
+    "sweep": {"rungs": []},
+    "features": {"centre": "none"},
 }
 
 
-def test_a_test_on_another_lineage_is_paid_by_that_lineage_alone() -> None:
-    totals: dict[str, Any] = {"targets": [0.5, 1.0]}
-    made = plan(final=totals, experiments={"others": OTHERS})
-    assert spends_of(made, "mnist5k") == spends_of(plan(final=totals), "mnist5k")
-    spends = spends_of(made, "others")
-    rules = [item.job.rule for item in made.items_of("others") for _ in item.spends]
-    asked = [(rule, s.partition.parts, s.relation) for rule, s in zip(rules, spends, strict=True)]
-    assert asked == [("evaluate_of", ("test",), "replace_one")] * 2
-    assert {one.target for one in made.artifacts if one.lineage == "others"} == {0.4}
-    assert_spends_its_totals(made)
-    table = plan_table(document_of(final=totals, experiments={"others": OTHERS}))
-    for total in ("0.5", "1"):
-        counted = f"counts of another lineage's final model of total {total}"
-        assert f"others: {counted} at epsilon = 0.4000 of 0.4\n" in table
-
-
 def test_a_job_opens_the_private_parts_that_it_pays_for_and_no_others() -> None:
-    found, made = project(experiments={"others": OTHERS}), plan(experiments={"others": OTHERS})
+    found, made = project(experiments={"other": OTHER}), plan(experiments={"other": OTHER})
     for job, item in made.items.items():
         config = found.experiments[job.experiment]
         opened = rule_specs.RULE_SPECS[job.rule].parts(config, dict(job.wildcards))
@@ -340,16 +325,13 @@ def test_a_job_opens_the_private_parts_that_it_pays_for_and_no_others() -> None:
 
 def test_shares_are_of_what_one_record_of_a_lineage_may_bear() -> None:
     """A replaced record may have been in two parts; and no lineage pays for another one's."""
-    again = overlay(OTHERS, {"evaluate": {"epsilon": 0.1}})
-    document = document_of(experiments={"others": OTHERS, "again": again})
+    document = document_of(experiments={"other": OTHER})
     rows = [line.split() for line in plan_table(document).splitlines()]
-    shares = {row[0]: row[-1] for row in rows if row[1:2] == ["evaluate_of"]}
-    mus = {
-        name: gdp.mu_from_epsilon(epsilon, 1e-4) ** 2
-        for name, epsilon in (("others", 0.4), ("again", 0.1))
-    }
+    shares = {row[1]: row[-1] for row in rows if row[:1] == ["other"]}
+    mus = {spend.rule: spend.mu**2 for spend in document.spends if spend.dataset == "other"}
     assert shares == {name: f"{one / sum(mus.values()):.1%}" for name, one in mus.items()}
-    assert [row[-2:] for row in rows if row[1:2] == ["evaluate"]] == [["in", "parallel"]]
+    of_main = [row[-2:] for row in rows if row[:2] == ["main", "evaluate"]]
+    assert of_main == [["in", "parallel"]]
 
 
 def test_what_repeats_have_in_common_stands_once() -> None:
@@ -375,55 +357,6 @@ def test_a_table_keeps_its_columns_apart_whatever_experiments_are_called() -> No
         for rule in ("rule", "train_final", "evaluate")
         if rule in line
     } == {len(name) + 2}
-
-
-def test_a_test_on_another_lineage_may_cost_less_than_its_total() -> None:
-    made = plan(experiments={"others": overlay(OTHERS, {"evaluate": {"epsilon": 0.1}})})
-    (spend,) = spends_of(made, "others")
-    assert mu(spend.event) == pytest.approx(gdp.mu_from_epsilon(0.1, 1e-4), rel=1e-9)
-
-
-def test_a_change_that_trains_a_model_anew_counts_it_anew_and_no_other_does() -> None:
-    def counted(**changes: Any) -> str:
-        made = plan(experiments={"others": OTHERS}, **changes)
-        (found,) = (item.question for job, item in made.items.items() if job.rule == "evaluate_of")
-        return found
-
-    as_it_is = counted()
-    for change in (
-        {"dataset": {"nominal_size": 3999}},
-        {"sweep": {"search": {"seed": 1}}},
-        {"fit": {"using": "best"}},
-    ):
-        assert counted(**change) != as_it_is
-    for change in (
-        {"evaluate": {"epsilon": 0.1}},
-        {"resources": {"threads": 1}},
-        {"respend": True},
-    ):
-        assert counted(**change) == as_it_is
-
-
-def test_counts_of_different_models_are_different_jobs_and_of_the_same_models_one() -> None:
-    made = plan(
-        experiments={
-            "slow": {"learner": {"momentum": 0.5}},
-            "others": OTHERS,
-            "again": OTHERS,
-            "slowly": overlay(OTHERS, {"evaluate": {"of": "slow"}}),
-        }
-    )
-    assert {item.job.experiment for item in made.items_of("others")} == {"others", "slowly"}
-
-
-def test_counts_that_may_cost_more_are_other_jobs_unless_their_price_is_given() -> None:
-    more = overlay(OTHERS, {"privacy": {"epsilon": 0.8}})
-    made = plan(experiments={"others": OTHERS, "more": more})
-    costs = {one.experiment: artifact_cost(made, one).epsilon for one in made.artifacts[1:]}
-    assert costs == pytest.approx({"others": 0.4, "more": 0.8}, rel=1e-4)
-    given = {"evaluate": {"epsilon": 0.1}}
-    priced = plan(experiments={"others": overlay(OTHERS, given), "more": overlay(more, given)})
-    assert len(spends_of(priced, "others")) == 1
 
 
 def test_trainings_on_different_groups_add(tmp_path: Any) -> None:

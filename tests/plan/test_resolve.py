@@ -14,7 +14,6 @@ from support import commit
 from dpladder.config.load import overlay
 from dpladder.plan import job_identity, mechanisms, rule_specs
 from dpladder.plan.plan import make_plan
-from dpladder.plan.reuse import with_answers
 from dpladder.plan.startup import known_states, open_resolved
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
@@ -210,24 +209,6 @@ def test_a_release_that_both_choices_ask_for_decides_nothing() -> None:
     noised = {"features": {"centre": "noised", "mean": {"epsilon": 0.2}}}
     release(asked(CLOSED, noised, public("gradient")), "estimate_mean", "train_final")
     assert asked(CLOSED, noised).main.learner.uses_public_gradient
-
-
-def test_what_measures_a_guided_model_is_asked_as_the_ledger_knows_it() -> None:
-    """Asked by `auto` or by `gradient`: it is the same count, and paid for once."""
-    there = {"lineage": "there", "source": "npz:far.npz", "nominal_size": 300}
-    Path("far.npz").touch()
-    tester = named("tester", evaluate={"of": "main"}, dataset=there, privacy={"epsilon": 1.0})
-    release(asked(tester), "train_final", "evaluate_of")
-    for changes in ({}, public("gradient")):
-        found = asked(tester, changes)
-        kept, _ = with_answers(found, known_states(found))
-        held = {
-            job.rule
-            for name in found.experiments
-            for job, question in job_identity.questions(found, name)
-            if question in kept.reused_versions
-        }
-        assert held == {"train_final", "evaluate_of"}
 
 
 IMAGES: dict[str, Any] = {

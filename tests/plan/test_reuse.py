@@ -101,8 +101,8 @@ def test_a_clone_whose_files_were_edited_says_so(old, monkeypatch, capsys) -> No
 def test_a_lineage_that_the_config_no_longer_has_is_stated_while_its_record_lies_here(
     capsys,
 ) -> None:
-    """The last experiment that measured a model on other people was taken out of the config."""
-    job = Job("clinic", "evaluate_of", (("target", "1"),))
+    """The last experiment on it was taken out of the config."""
+    job = Job("clinic", "evaluate", (("target", "1"),))
     spend = Spend("clinic", "add_remove", Partition("all"), Gaussian(9.0))
     terms = Terms("clinic", "add_remove", "record", 1, 1e-5, "all", lifetime_epsilon=8.0)
     ledger = book.open_ledger(open_home(), terms)
@@ -113,8 +113,8 @@ def test_a_lineage_that_the_config_no_longer_has_is_stated_while_its_record_lies
     book.finish(ledger, held.token, "0" * 64)
     anchors.save_anchors(Path("results"), [book.head(ledger)])
     record = record_of(job.rule, {"experiment": "clinic", "target": "1"}, paid.spends, "asked")
-    Path("results/clinic/tests/1").mkdir(parents=True)
-    write_json(Path("results/clinic/tests/1/privacy.json"), record)
+    Path("results/clinic/final/1").mkdir(parents=True)
+    write_json(Path("results/clinic/final/1/metrics.privacy.json"), record)
     page, _ = stated()
     assert "Everything ever released about lineage clinic: epsilon = 0.3" in page
     assert main(["verify", "results"]) == 0

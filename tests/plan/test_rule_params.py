@@ -85,15 +85,6 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "dataset": {"declared_public": True},
         "final": {"without_noise": True},
     },
-    "a test on another lineage": {
-        "experiments": {
-            "others": {
-                "dataset": {"lineage": "others", "source": PUBLIC, "nominal_size": 90},
-                "privacy": {"epsilon": 0.5},
-                "evaluate": {"of": "main"},
-            }
-        },
-    },
     "a choice": {
         "dataset": {"source": "digits", "classes": None},
         "features": {"model": "efficientnet_lite0"},
@@ -154,7 +145,6 @@ WILDCARDS = {
     **dict.fromkeys(("prepare_public", "extract_features", "merge_features"), ("part",)),
     **dict.fromkeys(("run_trial", "select_rung"), ("rung", "trial")),
     **dict.fromkeys(("fit_radius", "train_final", "private_search", "evaluate"), ("target",)),
-    "evaluate_of": ("target",),
     "evaluate_also": ("target", "test"),
 }
 

@@ -351,15 +351,6 @@ def test_each_part_has_its_own_bar_and_a_replaced_record_bears_two(tmp_path):
     )
 
 
-def test_counts_of_each_model_have_a_bar_that_names_it(tmp_path):
-    document = statement(DOCUMENTS["several targets"])
-    dataset = document["datasets"]["mnist5k"]
-    for lines in (dataset["spends"], *(one["jobs"] for one in dataset["artifacts"].values())):
-        counts = [line | {"rule": "evaluate_of"} for line in lines if line["rule"] == "evaluate"]
-        lines[:] = counts
-    assert "main of total 0.5, ε = 0.5: test" in words(drawn(plot_stated, document, tmp_path))
-
-
 def test_what_reads_every_part_stands_in_every_bar(tmp_path):
     svg = budget(tmp_path, DOCUMENTS["demo"], change=lambda line: line | {"partition": "all"})
     assert "main, ε = 1: all data" in words(svg)

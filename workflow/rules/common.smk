@@ -64,8 +64,6 @@ def from_jobs(output, *makers):
     def outputs(wildcards):
         values = dict(wildcards.items())
         name = values.pop("experiment", BASE)
-        if rule_specs.RULE_SPECS[makers[0]].models in ("own", "features"):
-            name = PROJECT.model_owner(name)
         paths = [
             path(maker, output, name, **job)
             for maker in makers
@@ -119,8 +117,7 @@ public_start_of = from_jobs("head", "find_start")
 
 def mean_of(wildcards):
     """The mean of an experiment's features; where it tries several networks, that of each."""
-    name = PROJECT.model_owner(wildcards.get("experiment", BASE))
-    names = PROJECT.networks_of(name)
+    names = PROJECT.networks_of(wildcards.get("experiment", BASE))
     means = [mean_of_network(Own(experiment=network)) for network in names]
     return means[0] if len(names) == 1 or not means[0] else means
 
@@ -149,16 +146,6 @@ def chosen_of(wildcards):
         return []
     last = len(config.sweep.ladder) - 1
     return path("select_rung", "best", wildcards.experiment, rung=str(last))
-
-
-def measured_of(wildcards):
-    """What every other lineage found, total by total."""
-    names = rule_specs.measuring_experiments(PROJECT, wildcards.experiment)
-    return [
-        path("evaluate_of", "metrics", name, target=target)
-        for target in map(rule_specs.target_name, config_of(wildcards).totals)
-        for name in names
-    ]
 
 
 def those_with(rule):

@@ -29,23 +29,6 @@ use rule prepare_dataset as evaluate_head with:
         **job_params("evaluate_head"),
 
 
-# Another experiment's models, on records of another lineage, which alone pays.
-use rule prepare_dataset as evaluate_of with:
-    input:
-        weights=from_jobs("weights", *rule_specs.FINALS),
-        features=features_of("evaluate_of"),
-        mean=mean_of,
-    output:
-        metrics="results/{experiment}/tests/{target}/metrics.json",
-        privacy="results/{experiment}/tests/{target}/privacy.json",
-    log:
-        "logs/{experiment}/tests/{target}.log",
-    wildcard_constraints:
-        experiment=those_with("evaluate_of"),
-    params:
-        **job_params("evaluate_of"),
-
-
 use rule prepare_dataset as evaluate_also with:
     input:
         weights=from_jobs("weights", *rule_specs.FINALS),

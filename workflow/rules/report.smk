@@ -8,7 +8,6 @@ use rule compose_privacy as summarise with:
         students=from_jobs("metrics", "train_student"),
         head=from_jobs("metrics", "evaluate_head"),
         also=from_jobs("metrics", "evaluate_also"),
-        measured=measured_of,
         open=from_jobs("metrics", "train_open"),
     output:
         summary="results/{experiment}/summary.json",

@@ -23,7 +23,6 @@ from dpladder.audit.engine.mechanism import Mechanism, neighbours
 from dpladder.audit.scene import (
     CLASSES,
     ETA,
-    LINEAGE,
     N0,
     NOTHING,
     Rule,
@@ -330,38 +329,6 @@ def further_evaluation_of_a_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
     )
 
 
-def evaluation_of_another(scenes: SceneFolder, kind: Kind) -> Mechanism:
-    """Right and wrong answers on records of another lineage."""
-    return _evaluation_of_another(scenes, kind, "accuracy")
-
-
-def evaluation_of_another_by_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
-    """The same by the record's declared group."""
-    return _evaluation_of_another(scenes, kind, "groups", {"column": "place", "names": ["a", "b"]})
-
-
-def _evaluation_of_another(
-    scenes: SceneFolder, kind: Kind, measures: str, grouped: Mapping[str, Any] | None = None
-) -> Mechanism:
-    """On records of a lineage of their own, under terms of their own: nobody there stands behind
-    the model."""
-    data = {
-        "lineage": f"{LINEAGE}-others",
-        "source": f"npz:{scenes.folder}/public.npz",
-        "nominal_size": N0,
-    }
-    other_keys = {
-        "dataset": data | {"group": grouped},
-        "privacy": {"epsilon": EPSILON},
-        "evaluate": {"of": "main", "measures": measures, "epsilon": EPSILON},
-    }
-    request = {"experiments": {"others": overlay(terms(kind), other_keys)}}
-    of = {"experiment": "others"}
-    return _evaluation(
-        scenes, kind, measures, request, grouped, "evaluate_of", of, trained_under="add_remove"
-    )
-
-
 def _evaluation(
     scenes: SceneFolder,
     kind: Kind,
@@ -370,7 +337,6 @@ def _evaluation(
     grouped: Mapping[str, Any] | None = None,
     which: str = "evaluate",
     of: Mapping[str, str] | None = None,
-    trained_under: Kind | None = None,
 ) -> Mechanism:
     """The counts of one test, on a model that the final training's rule really released, through
     the ledger.
@@ -383,16 +349,13 @@ def _evaluation(
         grouped: the config's `dataset.group`.
         which: the rule.
         of: wildcards of its job.
-        trained_under: the relation of the records that the model was trained on, where it is
-            another one.
     """
     findings = further == FINDINGS
     classes = 2 if measures == "auc" and not findings else CLASSES
     data: dict[str, Any] = {"classes": classes, "group": grouped}
     changes = {"dataset": data, "evaluate": {"measures": measures}}
-    there = trained_under or kind
-    trained = _final(scenes, there, overlay(changes, further or {}))
-    task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[there]))
+    trained = _final(scenes, kind, overlay(changes, further or {}))
+    task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[kind]))
     with job_environment(trained.scene.folder, trained.scene.home):
         release_once(release_of_final(task))
 
@@ -456,7 +419,6 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
         evaluation_of_confidence,
         evaluation_of_confidence_in_findings,
     ),
-    "evaluate_of": (evaluation_of_another, evaluation_of_another_by_group),
     "evaluate_also": (further_evaluation, further_evaluation_of_a_group),
 }
 """Every rule that asks private data something, but for the searches, by all that its config may

@@ -14,7 +14,7 @@ from dpladder.config.section import from_document
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.check import parse_statement
-from dpladder.privacy.statement.documents import SealedStatement, Stated, counts_another_model
+from dpladder.privacy.statement.documents import SealedStatement, Stated
 from dpladder.privacy.statement.facts import document, facts_of
 from dpladder.privacy.statement.registry import entry, entry_as_yaml, file_name, required_keys
 
@@ -58,12 +58,6 @@ def register(results: Path, folder: Path) -> None:
             print(f"kept {path}, which may hold your answers; move it away to have it anew")
         else:
             print(f"wrote {path}")
-    for other in (name for name in statement.datasets if name != lineage):
-        print(
-            f"no entry for lineage {other}: what was published about it are counts of another "
-            f"lineage's models, and an entry is about models. {results / 'privacy.md'} states what "
-            "is guaranteed about it."
-        )
 
 
 def _load_told(statement: SealedStatement) -> Deployment:
@@ -85,7 +79,7 @@ def _load_told(statement: SealedStatement) -> Deployment:
 
 def _lineage(statement: SealedStatement) -> str:
     """The one that the models are of."""
-    trained = [name for name, dataset in statement.datasets.items() if _trains(dataset)]
+    trained = list(statement.datasets)
     # An entry's epsilon is of one lineage; two would each need an entry of their own.
     if len(trained) != 1:
         raise BadInput(
@@ -100,8 +94,3 @@ def _lineage(statement: SealedStatement) -> str:
             "earlier ones, so no figure is a guarantee: there is nothing to register."
         )
     return lineage
-
-
-def _trains(dataset: Stated) -> bool:
-    """Whether some of what was published are models of this lineage's own."""
-    return not all(counts_another_model(artifact.jobs) for artifact in dataset.artifacts.values())

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dpladder.config.candidates import count_of_candidates, count_of_networks, learner_as
+from dpladder.config.candidates import count_of_candidates, learner_as
 from dpladder.config.depths import OF_BUNDLED, resolve_layers
 from dpladder.config.features_sections import Features
 from dpladder.config.learners import DEFAULT, METHODS, names_with
@@ -48,11 +48,6 @@ def _choose(c: Any) -> Messages:
         yield (
             "nothing to choose from; name two candidates or more, by features.layers, model or "
             "image_size, or by learner.name"
-        )
-    if c.evaluate.of is not None and count_of_networks(choose) > 1:
-        yield (
-            "a model whose network is chosen is not measured on other people's records; leave "
-            "features.model and image_size out, or evaluate.of"
         )
     if not isinstance(c.hpo, Ladder):
         yield "the ladder's trials choose; leave hpo out"

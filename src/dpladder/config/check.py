@@ -19,12 +19,12 @@ from dpladder.config import (
     search_sections,
 )
 from dpladder.config.checkpoints import wrong_with_checkpoint
-from dpladder.config.dataset_rules import DATASET, labels
+from dpladder.config.dataset_rules import DATASET
 from dpladder.config.depths import OF_BUNDLED, resolve_layers
 from dpladder.config.features_sections import BUNDLED_IMAGES, BUNDLED_TEXT, FOLDER
 from dpladder.config.images_with_table import apart_of
 from dpladder.config.learners import names_with
-from dpladder.config.model import Config, ExternalEvaluation, network_name, repeat_name
+from dpladder.config.model import Config, network_name, repeat_name
 from dpladder.config.rules import Messages, Problem, Table, problems, rule_if
 from dpladder.config.search_sections import Ladder
 from dpladder.config.source_rules import wrong_with_path
@@ -46,32 +46,28 @@ def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -
     """What is wrong between keys, but for echoes of doubtful ones.
 
     Args:
-        config: one experiment, its task applied. Of one that measures another's models fewer rules
-            hold.
+        config: one experiment, its task applied.
         doubtful: keys whose values are stand-ins for wrong ones. Candidates and their rules are
             then left out, for those would be made of stand-ins.
     """
-    table = TESTER if isinstance(config, ExternalEvaluation) else RULES
-    of_whole = list(problems(table, config, doubtful))
+    of_whole = list(problems(RULES, config, doubtful))
     yield from of_whole
     if not doubtful and not any(key[:2] == CHOOSE for key, _ in of_whole):
-        yield from _problems_of_candidates(config, table, of_whole)
+        yield from _problems_of_candidates(config, of_whole)
     # of other tasks a rule of their own refuses the key as a whole
     for place, also in enumerate(config.evaluate.also if config.task == "classification" else ()):
         table, at = further_tests.rules_of(also), ("evaluate", "also", place)
         yield from problems(table, config, doubtful, at, (also,))
 
 
-def _problems_of_candidates(
-    config: Config, table: Table, said: Collection[Problem]
-) -> Iterator[Problem]:
+def _problems_of_candidates(config: Config, said: Collection[Problem]) -> Iterator[Problem]:
     """The first thing that is wrong with each candidate as a config by itself, and that is not
     wrong with the whole."""
     several = zip(
         candidates.names_of_candidates(config), candidates.candidates_of(config), strict=True
     )
     for name, candidate in several:
-        wrong = (one for one in problems(table, candidate) if one not in said)
+        wrong = (one for one in problems(RULES, candidate) if one not in said)
         # what else is wrong with a candidate mostly follows from its first mistake
         for key, says in islice(wrong, 1):
             yield CHOOSE, f"candidate {name}: {key_as_text(key)}: {says}"
@@ -431,20 +427,3 @@ OF_ONE_CLASS: Table = {
     "paths.cache": partial(_path, "cache"),
 }
 RULES = findings.with_finding_rules(OF_ONE_CLASS)
-
-# sources and searches of the experiment that is measured, whose own rules hold there
-OF_OTHERS = (
-    "hpo.name",
-    "dataset.public_test",
-    "dataset.public_validation",
-    "dataset.public_sample",
-    "dataset.public_unlabelled",
-)
-TESTER: Table = {
-    **{key: rule for key, rule in RULES.items() if key not in OF_OTHERS},
-    "dataset.labels": lambda c: labels(
-        c, f"{c.tested}, whose models are measured, needs a table or arrays here"
-    ),
-}
-"""What an experiment is held to that measures another one's models: its searches and public sources
-are the other's (config/external_evaluation.py)."""

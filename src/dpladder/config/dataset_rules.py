@@ -171,19 +171,14 @@ def _rare(c: Config) -> Messages:
         yield f"dataset.majority leaves {1 - largest:.4g} to all other classes: correct one of both"
 
 
-def labels(c: Config, of_one: str = "leave it out") -> Messages:
-    """A record of several classes needs room for them, and a learner and a measure that know of it.
-
-    Args:
-        c: the config, as rules see it.
-        of_one: what to do where a source gives each record one label. An experiment that measures
-            another one's models cannot leave the key out.
-    """
+def labels(c: Config) -> Messages:
+    """A record of several classes needs room for them, and a learner and a measure that know of
+    it."""
     dataset, kind, names, count = c.dataset, _kind(c), _names(c), _count(c) or 2
     if dataset.labels == 1:
         return
     if kind and (kind.folder or not kind.is_private_file):
-        yield f"a record of {value_as_text(dataset.source)} has one label: {of_one}"
+        yield f"a record of {value_as_text(dataset.source)} has one label: leave it out"
     if dataset.labels == MANY:
         yield from findings.check_finding_count(count)
     elif not c.learner.several_labels:

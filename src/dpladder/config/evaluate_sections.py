@@ -86,10 +86,6 @@ BY_CLASS: tuple[Measures, ...] = ("classes", "confusion", "auc")
 class Evaluate(Section):
     """How the final model is measured on the test part."""
 
-    of: Name | None = None
-    """The experiment whose final models are measured here, on this one's private test part. Nothing
-    is trained, and other sections are that experiment's. This dataset.lineage alone pays, at most
-    privacy.epsilon for each model. Empty: this experiment's own models. Example: main"""
     epsilon: Positive | None = None
     """Epsilon of the noised count on the private test part. Empty: as much as the final training.
     Example: 0.5"""

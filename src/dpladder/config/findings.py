@@ -79,7 +79,7 @@ def _check_further_tests(c: Any) -> Messages:
     if has_many_labels(c) and any(also.source is not None for also in c.evaluate.also):
         yield (
             "with dataset.labels: many another source's labels are not matched: give tests of test "
-            "alone, or measure its people by an experiment with evaluate.of"
+            "alone"
         )
 
 

@@ -144,7 +144,7 @@ OF_A_SOURCE: Table = {
     "declared_public": rule_if(
         lambda c, also: not also.declared_public,
         "private records of other people are a lineage of their own, with a limit and a "
-        "statement: give them an experiment with evaluate.of (docs/data.md); or set it to true if "
+        "statement: count on them by dpladder.Ledger (docs/evaluation.md); or set it to true if "
         "nobody in that source needs protection; or make them a group of dataset.source that is "
         "not trained on (dataset.group)",
     ),

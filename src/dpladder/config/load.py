@@ -27,9 +27,8 @@ from dpladder.config.candidate_rules import problems_of_own_network
 from dpladder.config.candidates import with_first_network
 from dpladder.config.check import problems_of_experiment, problems_of_project
 from dpladder.config.dataset_sections import TAGS
-from dpladder.config.external_evaluation import TESTER_KEYS, problems_of_testers
 from dpladder.config.learners import DEFAULT
-from dpladder.config.model import Config, ExternalEvaluation, repeat_name
+from dpladder.config.model import Config, repeat_name
 from dpladder.config.rules import Problem
 from dpladder.config.section import NAME_PATTERN, described_fields, nested_sections
 from dpladder.config.task_rules import INPUT, problems_of_task
@@ -136,19 +135,6 @@ class Project:
             if config.dataset.lineage == lineage
         }
 
-    def model_owner(self, name: str) -> str:
-        """Whose models an experiment's are: another one's that it measures, or its own."""
-        return self.experiments[name].tested or name
-
-    @property
-    def testers(self) -> dict[str, ExternalEvaluation]:
-        """Those that measure another one's."""
-        return {
-            name: config
-            for name, config in self.experiments.items()
-            if isinstance(config, ExternalEvaluation)
-        }
-
 
 @dataclass(frozen=True)
 class ParsedFile:
@@ -247,35 +233,20 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
         ("experiments", base, name, override)
         for name, override in _mapping(experiment_values).items()
     ]
-    # before any is validated, for an experiment may measure one that is defined after it
-    whole = {BASE: base} | {
-        str(name): overlay(below, _experiment_keys(override))
-        for _, below, name, override in derived
-    }
     for kind, below, name, override in derived:
         at, keys = (kind, str(name)), _experiment_keys(override)
-        there = _measured_experiment(keys, whole)
-        config, broken_rules = _validate(
-            overlay(below if there is None else _drop_keys(there, TESTER_KEYS), keys)
-        )
-        # what an experiment only inherits was said once, of the base, or is said of the one that it
-        # measures
-        said = of_base if there is None else _validate(there)[1]
+        config, broken_rules = _validate(overlay(below, keys))
+        # what an experiment only inherits was said once, of the base
         broken_rules = [
             problem
             for problem in broken_rules
-            if problem not in said or holds_key(keys, problem[0])
+            if problem not in of_base or holds_key(keys, problem[0])
         ]
         broken_rules += _problems_of_override(name, override)
         problems += [((*at, *key), message) for key, message in broken_rules]
         if config is not None:
             experiments[str(name)] = config
     problems += problems_of_project(experiments)
-    overrides = {
-        str(name): _experiment_keys(override)
-        for name, override in _mapping(experiment_values).items()
-    }
-    problems += problems_of_testers(experiments, overrides)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         located = [f"  - {_message_with_line(key, message, lines)}" for key, message in problems]
@@ -287,23 +258,6 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
 def _experiment_keys(override: Any) -> dict[str, Any]:
     """What an experiment overrides, of what it may."""
     return {key: value for key, value in _mapping(override).items() if key not in PROJECT_KEYS}
-
-
-def _measured_experiment(
-    keys: Mapping[str, Any], whole: Mapping[str, dict[str, Any]]
-) -> dict[str, Any] | None:
-    """The experiment whose models another one measures, which is laid over it, but for what its own
-    data alone may say.
-
-    Args:
-        keys: what the measuring experiment says itself.
-        whole: each experiment laid over the base, before any is validated.
-
-    Returns:
-        None where it measures nobody, or names nobody.
-    """
-    of = _mapping(keys.get("evaluate")).get("of")
-    return whole.get(of) if isinstance(of, str) else None
 
 
 @dataclass(frozen=True)
@@ -594,8 +548,7 @@ def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
         files["sweep"] = {}
     values = {**values, **files}
     try:
-        kind = Config if _mapping(values.get("evaluate")).get("of") is None else ExternalEvaluation
-        return kind.model_validate_json(json.dumps(values, default=str)), []
+        return Config.model_validate_json(json.dumps(values, default=str)), []
     except ValidationError as error:
         return None, _explain(error)
     except (TypeError, ValueError, RecursionError):

@@ -133,7 +133,7 @@ class Consent(Section):
 class Config(Section):
     """One experiment, fully resolved."""
 
-    models: ClassVar[Literal["own", "others", "none"]] = "own"
+    models: ClassVar[Literal["own", "none"]] = "own"
     """Whose final models it is about."""
     mode: Literal["release", "research"] = "release"
     """What a run is for. release: secret noise, ledger and limits. research: public data only, and
@@ -163,19 +163,9 @@ class Config(Section):
     deployment: Deployment | None = None
 
     @property
-    def tested(self) -> str | None:
-        """The experiment whose final models are measured, where they are not its own."""
-        return None
-
-    @property
     def totals(self) -> tuple[float, ...]:
         """The totals that its final models are trained at."""
         return self.final.targets or (self.privacy.epsilon,)
-
-    @property
-    def totals_key(self) -> str:
-        """The key that says them, for messages that ask for another total."""
-        return "final.targets" if self.final.targets else "privacy.epsilon"
 
     @property
     def exact_test(self) -> bool:
@@ -188,15 +178,6 @@ class Config(Section):
         """How its documents are cut into records; None where a text is one record."""
         features = self.features
         return Spans(features.model, features.tokens) if self.dataset.spans else None
-
-    def promised_epsilon(self, total: float) -> float:
-        """What the final model of a total may cost the lineage: the total itself. A plan refuses
-        what would pass it (contract 8).
-
-        Args:
-            total: one of `totals`.
-        """
-        return total
 
     def repeat(self, number: int) -> Self:
         """A repeat, the first one by 0, with its own seeds for draws and noise.
@@ -244,25 +225,3 @@ class TriedNetwork(Config):
     def totals(self) -> tuple[float, ...]:
         """None: a network that is only tried has no final model of its own."""
         return ()
-
-
-class ExternalEvaluation(Config):
-    """An experiment that measures another one's final models on people of its own (evaluate.of). It
-    trains nothing."""
-
-    models = "others"
-
-    @property
-    def tested(self) -> str:
-        """The experiment whose models are counted."""
-        assert self.evaluate.of is not None, "else it is a Config (config/load.py)"
-        return self.evaluate.of
-
-    @property
-    def totals_key(self) -> str:
-        """The key that bounds its counts: the totals themselves are the measured experiment's."""
-        return "privacy.epsilon"
-
-    def promised_epsilon(self, total: float) -> float:
-        """What measuring the model of a total may cost the lineage."""
-        return self.privacy.epsilon

@@ -29,7 +29,7 @@ from dpladder.learn.measures import tables
 from dpladder.learn.measures.tables import MeasuredModel
 from dpladder.learn.measures.tested import CountTable, GroupNames
 from dpladder.learn.trainings import scorer_of
-from dpladder.plan.rule_params import EvaluateAlso, EvaluateOf, EvaluateTest
+from dpladder.plan.rule_params import EvaluateAlso, EvaluateTest
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.statement.records import file_digest
 
@@ -165,8 +165,6 @@ def _model(task: Task[EvaluateTest], constants: Constants) -> tuple[MeasuredMode
     scorer = scorer_of(reads.learner, constants)
     also = reads.also if isinstance(reads, EvaluateAlso) else None
     groups = groups_of(reads.group, reads.measures, also)
-    if isinstance(reads, EvaluateOf):  # of other people, none of whom was trained on
-        groups = replace(groups, trained=())
     names = class_names(reads.classes, constants)
     return MeasuredModel(model_weights, scorer, constants, names, groups.released), groups
 

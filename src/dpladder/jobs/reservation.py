@@ -18,7 +18,6 @@ from dpladder.jobs.task import Task
 from dpladder.plan import job_identity, package, rule_specs
 from dpladder.plan.outer import module_advice
 from dpladder.plan.rule_params import (
-    EvaluateOf,
     HeadReads,
     ReleaseReads,
 )
@@ -134,9 +133,6 @@ def job_of(task: Task[ReleaseReads]) -> Job:
 def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
     """A job that stood on an edited release would be paid for, and once more when the release is
     restored."""
-    # It counts on one lineage with the model of another, so its model is looked for among all of
-    # home's.
-    lineage = None if isinstance(task.reads, EvaluateOf) else ledger.lineage
     paths = [
         path
         for name in RELEASES
@@ -145,11 +141,10 @@ def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
         for path in ([task.input[name]] if isinstance(task.input[name], str) else task.input[name])
     ]
     for path in paths:
-        if not is_kept(ledger.home, Path(path), lineage):
-            under = "another lineage" if lineage is None else f"lineage {lineage}"
+        if not is_kept(ledger.home, Path(path), ledger.lineage):
             raise Refused(
-                f"{path} is not what was released under {under}: it was edited, or made under "
-                "another home. Nothing was charged for it. Delete it and run again: what the "
+                f"{path} is not what was released under lineage {ledger.lineage}: it was edited, "
+                "or made under another home. Nothing was charged for it. Delete it and run again: what the "
                 "ledger holds as released is restored, free."
             )
 

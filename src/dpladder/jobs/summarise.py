@@ -7,7 +7,7 @@ computed here, and it is free (post-processing; docs/design.md, "Words").
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
@@ -197,18 +197,10 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
     fits = [read_json(path) for path in task.input["fits"]] or [None] * len(models_here)
     totals = [model.target_epsilon for model in models_here]
     tests = {one.name: one for one in task.reads.further}
-    of_further = _by_total(task.input["also"], totals, tests)
-    of_others = _by_total(task.input["measured"], totals, task.reads.measured_by)
+    # Snakemake lists them total by total
+    of_further = dict(zip(product(totals, tests), task.input["also"], strict=True))
     also = [
-        (
-            *(_further_test_result(one, of_further[total, name]) for name, one in tests.items()),
-            *(
-                AlsoTested(
-                    name, None, None, None, read_test(of_others[total, name]), lineage=lineage
-                )
-                for name, lineage in task.reads.measured_by.items()
-            ),
-        )
+        tuple(_further_test_result(one, of_further[total, name]) for name, one in tests.items())
         for total in totals
     ]
     files = zip(
@@ -235,19 +227,6 @@ def _open_result(metrics: str) -> OpenFound:
 def _student_result(metrics: str) -> Tested | None:
     """A student is tested on a public source alone."""
     return None if read_json(metrics) is None else read_test(metrics)
-
-
-def _by_total(
-    paths: Sequence[str], totals: Sequence[float], tests: Iterable[str]
-) -> dict[tuple[float, str], str]:
-    """Each file by its total and its test. Snakemake lists them total by total.
-
-    Args:
-        paths: of all totals and all tests, in that order.
-        totals: of the final models.
-        tests: names of further tests or measuring experiments.
-    """
-    return dict(zip(product(totals, tests), paths, strict=True))
 
 
 def _further_test_result(test: FurtherTest, metrics: str) -> AlsoTested:

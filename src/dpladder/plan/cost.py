@@ -115,7 +115,7 @@ def needed_share(config: Config) -> float:
     Returns:
         0 where every event is Gaussian, so that nothing of delta is kept back from the mus.
     """
-    if config.models != "own":
+    if config.models == "none":
         return 0.0
     if samples(config):
         return booking.SAMPLED_SHARE
@@ -208,7 +208,7 @@ def final_jobs(project: Project, name: str, config: Config, target: float) -> tu
     """
     return tuple(
         job_identity.job_of_owner(project, name, rule, **job)
-        for rule in (*FINALS, "evaluate_also", "evaluate", "evaluate_of")
+        for rule in (*FINALS, "evaluate_also", "evaluate")
         for job in rule_specs.jobs(config, rule, target=rule_specs.target_name(target))
         if not all(
             rule_specs.counts_exactly(config, part)
@@ -245,9 +245,6 @@ def final_costs(
     """
     final, *tests = final_jobs(project, name, config, target)
     spends = {job: priced[job] for job in (final, *tests) if job in priced}
-    if final.rule == "evaluate_of" and final not in spends:
-        mu = _test_mu(config, config.promised_epsilon(target), before, priced=True)
-        spends[final] = (_spend(config, TEST, mu, "test score"),)
     # A search takes all that is left of the total, so it is priced before the test part is.
     if final.rule == "private_search" and final not in spends:
         spends[final] = _search(config, target, before)

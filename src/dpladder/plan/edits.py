@@ -45,10 +45,9 @@ def keys_of(project: Project) -> dict[str, dict[str, Any]]:
         return {}
     return {
         name: job_identity.identity(
-            config, rule, {"experiment": name, "target": rule_specs.target_name(target)}
+            config, "evaluate", {"experiment": name, "target": rule_specs.target_name(target)}
         )
         for name, config in project.experiments.items()
-        for rule in ["evaluate" if config.models == "own" else "evaluate_of"]
         for target in config.totals[:1]
     }
 

@@ -45,7 +45,6 @@ from dpladder.plan.rule_specs import (
     ancestry,
     cells,
     counts_exactly,
-    final_rule,
     further_test,
     further_tests,
     has_job,
@@ -54,7 +53,6 @@ from dpladder.plan.rule_specs import (
     is_public,
     jobs,
     looks_back,
-    measuring_experiments,
     mechanisms_of,
     nominal_size,
     reads_sample,
@@ -88,13 +86,11 @@ class JobRequest:
         config: its experiment's.
         rule: whose job it is.
         wildcards: its own; an experiment's name among them plays no part.
-        of: the config of the experiment whose models it measures, if they are another's.
     """
 
     config: Config
     rule: str
     wildcards: Wildcards
-    of: Config | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -149,8 +145,7 @@ def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
     of_project = {
         name: find(project, wildcards.get("experiment", BASE)) for name, find in facts.items()
     }
-    of = measured_config(project, wildcards.get("experiment", BASE))
-    request = JobRequest(config, rule, wildcards, of)
+    request = JobRequest(config, rule, wildcards)
     return _keys(config, kind) | _facts(request, kind) | of_project
 
 
@@ -275,11 +270,6 @@ def _all_rungs(request: JobRequest) -> list[Keys]:
     return _values(request.config)["sweep"]["rungs"] or []
 
 
-def _total(request: JobRequest) -> float | None:
-    """Its own, which another experiment's target does not say."""
-    return request.config.privacy.epsilon if request.config.evaluate.epsilon is None else None
-
-
 def _views(request: JobRequest) -> int:
     """Of each record: several in the training part alone, and so behind all that stands on that."""
     elsewhere = RULE_SPECS[request.rule].prepares and "train" not in request.parts
@@ -288,7 +278,7 @@ def _views(request: JobRequest) -> int:
 
 OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
 # and the jobs of one rule and one config
-OF_LADDER = ("below", "epsilon", "rungs", "target", "total")
+OF_LADDER = ("below", "epsilon", "rungs", "target")
 OF_CHOICE = ("candidates", "tried", "network_places")  # left out where nothing is chosen
 # read as trainings do, and ask private records nothing
 FREE = (
@@ -302,9 +292,7 @@ FACTS: dict[str, Callable[[JobRequest], Any]] = {
     "manifests": _manifests,
     "features": _features,
     "cache": lambda request: request.config.paths.cache or str(request.private / "cache"),
-    "question_id": lambda request: question_id(
-        request.config, request.rule, request.wildcards, request.of
-    ),
+    "question_id": lambda request: question_id(request.config, request.rule, request.wildcards),
     "public_parts": lambda request: [
         part for part in request.parts if is_public(request.config, part)
     ],
@@ -320,7 +308,6 @@ FACTS: dict[str, Callable[[JobRequest], Any]] = {
     "epsilon": _epsilon,
     "rungs": _rungs,
     "target": lambda request: float(request.wildcards["target"]),
-    "total": _total,
     "totals": lambda request: sorted({*request.config.totals, request.config.privacy.epsilon}),
     "ablated": lambda request: request.config.privacy.epsilon,
     "searches": lambda request: [*request.config.research.searches],
@@ -428,7 +415,6 @@ def contests(project: Project, experiment: str) -> list[str]:
 
 OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
     "contestants": contestants,
-    "measured_by": measuring_experiments,
     "repeats": lambda project, experiment: 1 + len(project.repeats[BASE]),
     "cells": cells,
     "pictures": pictures,
@@ -438,15 +424,9 @@ OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
 }
 
 
-def measured_config(project: Project, experiment: str) -> Config | None:
-    """The config of the experiment whose models this one measures, where they are not its own."""
-    name = project.model_owner(experiment)
-    return None if name == experiment else project.experiments[name]
-
-
-def question_id(config: Config, rule: str, wildcards: Wildcards, of: Config | None = None) -> str:
+def question_id(config: Config, rule: str, wildcards: Wildcards) -> str:
     """All that is known about a job before data is read, with no name and no version. These are
-    config keys and mechanisms, its ancestors' included, and those of the model that it measures.
+    config keys and mechanisms, its ancestors' included.
 
     What two experiments ask alike is so one question, and is paid for once. A question that changes
     is a new one, and pays. Only mechanisms that ask are named, so that a rule that asks nothing
@@ -457,26 +437,19 @@ def question_id(config: Config, rule: str, wildcards: Wildcards, of: Config | No
         config: the experiment's.
         rule: the job's.
         wildcards: the job's. The trials of a rung have one id.
-        of: the config of the experiment whose model is measured, where it is another one.
     """
     shared = {key: value for key, value in wildcards.items() if key != "trial"}
-    return _question_id(config, rule, _sorted_wildcards(shared), of)
+    return _question_id(config, rule, _sorted_wildcards(shared))
 
 
 @cache
-def _question_id(
-    config: Config, rule: str, wildcards: tuple[tuple[str, str], ...], of: Config | None
-) -> str:
+def _question_id(config: Config, rule: str, wildcards: tuple[tuple[str, str], ...]) -> str:
     values = dict(wildcards)
     asking = [
         name for name in ancestry(config, rule) if RULE_SPECS[name].releases and name not in FREE
     ]
-    measured = of is not None and rule == "evaluate_of"
-    return digest(
-        identity(config, rule, values),
-        [mechanisms_of(config, name) for name in asking],
-        question_id(of, final_rule(of), values) if of is not None and measured else "",
-    )
+    mechanisms = [mechanisms_of(config, name) for name in asking]
+    return digest(identity(config, rule, values), mechanisms, "")  # "": as ledgers know questions
 
 
 def question_of(question_id: str, rule: str, wildcards: Wildcards) -> str:
@@ -498,9 +471,8 @@ def question(project: Project, job: Job) -> str:
         project: all experiments.
         job: whose experiment may be any that has it; all of them ask the same question.
     """
-    of = measured_config(project, job.experiment)
     wildcards = dict(job.wildcards)
-    known_by = question_id(project.experiments[job.experiment], job.rule, wildcards, of)
+    known_by = question_id(project.experiments[job.experiment], job.rule, wildcards)
     return question_of(known_by, job.rule, wildcards)
 
 
@@ -620,32 +592,18 @@ def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) ->
         firsts: dict[str, str] = {}
         for name, config in project.experiments.items():
             if has_job(config, rule, wildcards):
-                firsts.setdefault(_shared_content(project, name, rule, own_wildcards), name)
+                firsts.setdefault(_content(config, rule, own_wildcards), name)
         project.owners[rule, own_wildcards] = firsts
     return project.owners[rule, own_wildcards].get(
-        _shared_content(project, experiment, rule, own_wildcards), experiment
+        _content(project.experiments[experiment], rule, own_wildcards), experiment
     )
-
-
-def _shared_content(
-    project: Project, name: str, rule: str, wildcards: tuple[tuple[str, str], ...]
-) -> str:
-    """What experiments have in common whose job is the same one."""
-    of = measured_config(project, name) if rule == "evaluate_of" else None
-    return _content(project.experiments[name], rule, wildcards, of)
 
 
 @cache
-def _content(
-    config: Config, rule: str, sorted_wildcards: tuple[tuple[str, str], ...], of: Config | None
-) -> str:
+def _content(config: Config, rule: str, sorted_wildcards: tuple[tuple[str, str], ...]) -> str:
+    """What experiments have in common whose job is the same one."""
     wildcards = dict(sorted_wildcards)
-    known_by = (
-        identity(config, rule, wildcards)
-        if of is None
-        else question_id(config, rule, wildcards, of)
-    )
-    return digest(known_by, sources_behind(config, rule, wildcards))
+    return digest(identity(config, rule, wildcards), sources_behind(config, rule, wildcards))
 
 
 def sources_behind(config: Config, rule: str, wildcards: Wildcards) -> list[str]:

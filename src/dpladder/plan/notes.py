@@ -143,8 +143,8 @@ def _note_without_noise(config: Config) -> Iterator[str]:
 
 def _note_guide(config: Config) -> Iterator[str]:
     """How much of a step is the public records' (learn/guide.py), or could be."""
-    learner, totals = config.learner, config.totals if config.tested is None else ()
-    if config.dataset.public_sample is None or not totals:
+    learner = config.learner
+    if config.dataset.public_sample is None:
         return
     if learner.uses_public_gradient:
         look = learner.look_share
@@ -186,7 +186,7 @@ def _head(config: Config) -> Iterator[str]:
 
 def _note_student(config: Config) -> Iterator[str]:
     """What is released for nothing beside the final model."""
-    if config.dataset.public_unlabelled is None or config.tested is not None:
+    if config.dataset.public_unlabelled is None:
         return
     unless_public = "" if config.exact_test else "; only a public test shows how good it is"
     yield (
@@ -214,7 +214,7 @@ def _guide_pull_text(config: Config) -> str:
 
 def _totals(config: Config) -> Iterator[str]:
     """A total above privacy.epsilon that was asked for by name."""
-    most = max(config.promised_epsilon(target) for target in config.totals)
+    most = max(config.totals)
     if most > config.privacy.epsilon:
         yield (
             f"final.targets goes up to {most:g}, above privacy.epsilon: "
@@ -225,7 +225,7 @@ def _totals(config: Config) -> Iterator[str]:
 def _note_large_limit(config: Config) -> Iterator[str]:
     """What a large limit protects, in words. YAML reads 1:30 as 90, a number of seconds."""
     limit = config.privacy.lifetime.epsilon if config.privacy.lifetime else None
-    most = limit or max(config.promised_epsilon(target) for target in config.totals)
+    most = limit or max(config.totals)
     if config.mode == "release" and most > LOOSE:
         exact = most < VAST and _charges_gaussians_alone(config)
         mu = gdp.mu_from_epsilon(most, config.privacy.delta) if exact else None
@@ -310,7 +310,7 @@ def _rarest(config: Config) -> Iterator[str]:
     if config.exact_test or measures not in BY_CLASS or count is None:
         return
     many = dataset.labels == MANY
-    epsilon = config.evaluate.epsilon or min(map(config.promised_epsilon, config.totals))
+    epsilon = config.evaluate.epsilon or min(config.totals)
     part, counts = {"auc": (MORE, BINS), "confusion": (1.0 - MORE, 2)}.get(measures, (1.0, 2))
     sd = _noise_of_a_count(config, epsilon) * (count if many else 1.0) ** 0.5 / part**0.5
     share = _rarest_share(config, 2 if many else count)

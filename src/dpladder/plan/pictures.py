@@ -120,11 +120,8 @@ def _totals(project: Project, name: str) -> Names | None:
 
 
 def _if_shifted(project: Project, name: str) -> Names | None:
-    """Only where a model is tested on further records, by itself or by another experiment."""
-    further = project.experiments[name].evaluate.also or rule_specs.measuring_experiments(
-        project, name
-    )
-    return (name,) if further else None
+    """Only where a model is tested on further records."""
+    return (name,) if project.experiments[name].evaluate.also else None
 
 
 def _calibrated(project: Project, name: str) -> Names | None:

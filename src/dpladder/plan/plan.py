@@ -24,11 +24,11 @@ from dpladder.privacy.ledger.state import Item, State, Terms, job_label
 
 @dataclass(frozen=True)
 class Artifact:
-    """One published final model, or the measuring of another lineage's.
+    """One published final model.
 
     Attributes:
         path: of the file that the guarantee is about.
-        experiment: whose model it is, or who measures.
+        experiment: whose model it is.
         target: the epsilon that it promises, at `delta`.
         delta: the lineage's.
         lineage: whose records are protected.
@@ -50,7 +50,7 @@ class Plan:
 
     Attributes:
         items: every private job by its label, priced, with its question and versions.
-        artifacts: every final model and measuring, in the order of experiments and totals.
+        artifacts: every final model, in the order of experiments and totals.
         terms: what is fixed for the life of each lineage.
         config: a digest of all that the jobs read of the config, whatever their code.
     """
@@ -112,9 +112,9 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
                 project, name, config, target, cost.flatten_spends(stood_on), priced
             )
             priced |= final
-            path, most = rule_specs.artifact(name, config, target), config.promised_epsilon(target)
+            path, jobs_behind = rule_specs.artifact(name, target), (*ladder, *final)
             delta, lineage = config.privacy.delta, config.dataset.lineage
-            artifacts.append(Artifact(path, name, most, delta, lineage, (*ladder, *final)))
+            artifacts.append(Artifact(path, name, target, delta, lineage, jobs_behind))
     items = {job: replace(item, spends=priced[job]) for job, item in items.items()}
     read = {
         job_label(job): job_identity.identity(config, job.rule, dict(job.wildcards))

@@ -20,7 +20,6 @@ from dpladder.config.candidates import (
     networks_of,
 )
 from dpladder.config.features_sections import LAST, Mean
-from dpladder.config.model import ExternalEvaluation
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import from_document, values_of
 from dpladder.config.sources import count_of_classes, labels_of
@@ -129,12 +128,7 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
             for name, config in resolved.items()
             if resolved_choices(config) != resolved_choices(models[name])
         },
-        experiments={
-            name: _follow_measured_config(config, resolved)
-            if isinstance(config, ExternalEvaluation)
-            else resolved[name]
-            for name, config in project.experiments.items()
-        },
+        experiments=resolved,
         choices={
             name: "; ".join(words)
             for name, config in experiments.items()
@@ -264,20 +258,6 @@ def _note_kept_choices(config: Config, centred: Config, today: Config) -> Iterat
 
 def _choice_as_text(value: Any) -> str:
     return str(value.get("epsilon", "as before")) if isinstance(value, dict) else str(value)
-
-
-def _follow_measured_config(
-    config: ExternalEvaluation, configs: Mapping[str, Config]
-) -> ExternalEvaluation:
-    """What measures another experiment's models sees records as that one does, and has no search
-    nor public sample."""
-    tested = configs[config.tested]
-    final = tested.final.model_copy(update={"targets": tested.totals, "without_noise": False})
-    sweep = tested.sweep.model_copy(update={"rungs": ()})
-    of_training = ("public_sample", "public_validation", "public_unlabelled")
-    dataset = config.dataset.model_copy(update=dict.fromkeys(of_training))
-    seen = {"dataset": dataset, "features": tested.features, "learner": tested.learner}
-    return config.model_copy(update={**seen, "sweep": sweep, "final": final})
 
 
 def _guiding(config: Config) -> Config:

@@ -61,18 +61,13 @@ def check_names(project: Project) -> None:
     configs = project.experiments.values()
     names = [name for one in configs if isinstance(one.respend, tuple) for name in one.respend]
     if wrong := [name for name in dict.fromkeys(names) if name not in known]:
-        behind = {name for one in configs for name in rule_specs.versions_of(one, _last_rule(one))}
+        behind = {name for one in configs for name in rule_specs.versions_of(one, "evaluate")}
         raise BadInput(
             f"config: respend names {', '.join(map(value_as_text, wrong))}; "
             f"{did_you_mean(wrong[0], known)}allowed: true, false, {{up_to: epsilon}}, or names of "
             f"experiments ({', '.join(project.experiments)}) and of what is behind their models "
             f"({', '.join(sorted(behind))})"
         )
-
-
-def _last_rule(config: Config) -> str:
-    """The rule that all mechanisms of an experiment's models stand behind."""
-    return "evaluate" if config.models == "own" else "evaluate_of"
 
 
 def _renews(config: Config, job: Job) -> bool:

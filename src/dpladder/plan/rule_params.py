@@ -505,16 +505,6 @@ class EvaluateFinal(EvaluateTest):
     epsilon: Annotated[float | None, key("evaluate.epsilon")]
 
 
-class EvaluateOf(EvaluateFinal):
-    """The count of another experiment's model on people of this one's lineage.
-
-    Attributes:
-        total: what its count may cost, where no epsilon says it; None where one does.
-    """
-
-    total: float | None
-
-
 class EvaluateAlso(EvaluateTest):
     """The same on a further test."""
 
@@ -534,7 +524,6 @@ class Summarise(Reads):
 
     Attributes:
         further: its further tests.
-        measured_by: the experiments that measure its final models, and on which lineage.
         candidate_names: what sweep.choose chooses among, in words; a candidate's number is its
             place.
         learners: the learner of each candidate, where learners are chosen; else empty.
@@ -550,7 +539,6 @@ class Summarise(Reads):
     search: Annotated[Search, key("sweep.search")]
     learner: Annotated[Learner, key("learner")]
     further: tuple[FurtherTest, ...]
-    measured_by: dict[str, str]
     candidate_names: tuple[str, ...]
     learners: tuple[Learner, ...]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from dpladder.config import Config, Project
 from dpladder.config.evaluate_sections import Also
@@ -128,23 +128,6 @@ def _public_sources(config: Config) -> dict[str, str | None]:
     }
 
 
-def measuring_experiments(project: Project, experiment: str) -> dict[str, str]:
-    """The experiments that measure this one's final models, and on which lineage.
-
-    Args:
-        project: all experiments.
-        experiment: whose models are measured.
-
-    Returns:
-        Lineages by experiment; the counts are charged to these, and never to this experiment's own.
-    """
-    return {
-        name: tester.dataset.lineage
-        for name, tester in project.testers.items()
-        if project.model_owner(name) == experiment
-    }
-
-
 def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]:
     """Experiments that one table compares, each with its place on every axis. They are the cells of
     the grid, or without a grid the experiments themselves, where they are repeated. Repeats are of
@@ -200,11 +183,8 @@ def nominal_size(config: Config, part: str) -> int:
 def parts(config: Config) -> tuple[str, ...]:
     """The parts whose features the experiment needs.
 
-    In a fixed order, the training part first. An experiment that measures others' models has a test
-    alone.
+    In a fixed order, the training part first.
     """
-    if config.models == "others":
-        return ("test",)
     sample = ("sample",) if reads_sample(config) else ()
     also = tuple(test.part for test in further_tests(config).values())
     students = ("unlabelled",) if _teaches(config) else ()
@@ -237,22 +217,17 @@ def looks_back(config: Config) -> bool:
     )
 
 
-def artifact(experiment: str, config: Config, target: float) -> str:
-    """The file that a total's guarantee is about.
+def artifact(experiment: str, target: float) -> str:
+    """The file that a total's guarantee is about: the weights of its final model.
 
     Args:
         experiment: its name.
-        config: the experiment's.
         target: the total, as the config has it.
 
     Returns:
-        Its path below the project's folder: weights of a final model, or counts of another
-        experiment's.
+        Its path below the project's folder.
     """
-    total = target_name(target)
-    if config.models == "own":
-        return str(RESULTS / experiment / "final" / total / "weights.safetensors")
-    return str(RESULTS / experiment / "tests" / total / "metrics.json")
+    return str(RESULTS / experiment / "final" / target_name(target) / "weights.safetensors")
 
 
 def target_name(target: float) -> str:
@@ -384,8 +359,7 @@ class RuleSpec:
         after: The rules whose outputs the rule reads.
         parts: Whose private files the rule opens.
         when: Which configs have the rule.
-        models: Which experiments have it: those with models of their own, those that measure
-            others', those with models or features of their own, or any.
+        tried: Whether a network that is only tried has it too, which trains and tests nothing.
         buys: The key of the config that asks for what the rule releases once for all trainings of
             an experiment. Empty: it releases nothing of that kind.
         per: The wildcards that an experiment's jobs are spread over; None: the rule is not behind
@@ -397,7 +371,7 @@ class RuleSpec:
     after: tuple[str, ...] = ()
     parts: Callable[[Config, Wildcards], tuple[str, ...]] = _train
     when: Callable[[Config], bool] = lambda config: True
-    models: Literal["own", "others", "features", "any"] = "own"
+    tried: bool = False
     buys: str = ""
     per: tuple[str, ...] | None = None
     module: str = ""
@@ -440,27 +414,25 @@ class RuleSpec:
 
 CACHES = ("merge_features",)
 RULE_SPECS: dict[str, RuleSpec] = {
-    "prepare_dataset": RuleSpec(rule_params.PrepareDataset, models="any", per=()),
+    "prepare_dataset": RuleSpec(rule_params.PrepareDataset, tried=True, per=()),
     "prepare_public": RuleSpec(rule_params.PreparePublic, parts=_named_parts, per=("part",)),
     "extract_features": RuleSpec(
         rule_params.ExtractFeatures,
         ("prepare_dataset",),
         _named_parts,
-        models="any",
+        tried=True,
         per=("part", "shards", "shard"),
     ),
     "merge_features": RuleSpec(
-        rule_params.MergeFeatures, ("extract_features",), _named_parts, models="any", per=("part",)
+        rule_params.MergeFeatures, ("extract_features",), _named_parts, tried=True, per=("part",)
     ),
     "count_units": RuleSpec(
         rule_params.CountUnits, CACHES, when=_counts, buys="dataset.census", per=()
     ),
     "estimate_mean": RuleSpec(
-        rule_params.EstimateMean, CACHES, models="features", buys="features.mean", per=()
+        rule_params.EstimateMean, CACHES, tried=True, buys="features.mean", per=()
     ),
-    "find_mean": RuleSpec(
-        rule_params.FindMean, CACHES, _sample, _finds_mean, models="features", per=()
-    ),
+    "find_mean": RuleSpec(rule_params.FindMean, CACHES, _sample, _finds_mean, tried=True, per=()),
     "find_start": RuleSpec(rule_params.FindStart, CACHES, _start, _finds_start, per=()),
     "estimate_sums": RuleSpec(rule_params.EstimateSums, CACHES, buys="learner.shared", per=()),
     "estimate_head": RuleSpec(rule_params.EstimateHead, CACHES, buys="learner.head", per=()),
@@ -484,7 +456,7 @@ RULE_SPECS: dict[str, RuleSpec] = {
     "train_student": RuleSpec(
         rule_params.TrainStudent, (*FINALS, *CACHES), _student_parts, _teaches, per=("target",)
     ),
-    # Three rules measure a final model, each with keys of its own, and share one module.
+    # Two rules measure a final model, each with keys of its own, and share one module.
     "evaluate": RuleSpec(rule_params.EvaluateFinal, FINALS, _test, per=("target",)),
     "evaluate_also": RuleSpec(
         rule_params.EvaluateAlso,
@@ -493,9 +465,6 @@ RULE_SPECS: dict[str, RuleSpec] = {
         _tests_further,
         per=("target", "test"),
         module="evaluate",
-    ),
-    "evaluate_of": RuleSpec(
-        rule_params.EvaluateOf, CACHES, _test, models="others", per=("target",), module="evaluate"
     ),
     "train_open": RuleSpec(rule_params.TrainOpen, CACHES, _all_tests, _trains_open, per=()),
     # What follows is not behind the statement, so these rules have no `per`.
@@ -555,18 +524,9 @@ def final_rule(config: Config) -> str:
     return next(rule for rule in FINALS if _has_rule(config, rule))
 
 
-HAVE: Mapping[str, tuple[str, ...]] = {
-    "own": ("own",),
-    "others": ("others",),
-    "features": ("own", "none"),
-    "any": ("own", "others", "none"),
-}
-"""Whose models the experiments are about that have a rule, by its `models`."""
-
-
 def _has_rule(config: Config, rule: str) -> bool:
     spec = RULE_SPECS[rule]
-    if config.models not in HAVE[spec.models]:
+    if config.models == "none" and not spec.tried:
         return False
     return spec.when(config) and (not spec.buys or _configured_input(config, spec) is not None)
 

@@ -28,8 +28,6 @@ from dpladder.privacy.statement.documents import (
     PlannedLineage,
     PlannedModel,
     PlannedSpend,
-    counts_another_model,
-    total_text,
 )
 
 
@@ -269,10 +267,8 @@ def _composes_in_parallel(spend: Spend) -> bool:
 
 
 def _artifact_text(model: PlannedModel) -> str:
-    """What a model costs of what it promises; of a measuring, whose model it counts."""
+    """What a model costs of what it promises."""
     cost = f"at epsilon = {round_up(model.epsilon)} of {model.target_epsilon:g}"
-    if counts_another_model(model.jobs):
-        return f"counts of another lineage's final model{total_text(model.jobs)} {cost}"
     return f"final model {cost}, search included"
 
 

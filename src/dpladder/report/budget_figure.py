@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.privacy.statement.build import lines_of_model
-from dpladder.privacy.statement.documents import Cost, StatedSpend, Statement, total_text
+from dpladder.privacy.statement.documents import Cost, StatedSpend, Statement
 from dpladder.report.reading import percent
 from dpladder.report.style import (
     BLUE,
@@ -107,8 +107,7 @@ def _bars(statement: Statement, lineage: str) -> Iterator[Bar]:
                 # one line may read several parts, and a unit of any of them bears it
                 if {EVERY_PART, *parts} & set(line.partition.split(",")):
                     shares[_name(line)] += _mu(line, delta) ** 2 / budget
-            total = round_up_short(artifact.target_epsilon)
-            whose = f"{artifact.experiment}{total_text(artifact.jobs)}, ε = {total}"
+            whose = f"{artifact.experiment}, ε = {round_up_short(artifact.target_epsilon)}"
             yield Bar(f"{whose}: {' + '.join(parts) or 'all data'}", dict(shares))
     if dataset.lifetime_epsilon is not None:
         # what other tools booked on the lineage uses up the same limit
@@ -149,7 +148,6 @@ def _name(line: StatedSpend) -> str:
         "private_search": "private search",
         "evaluate": "test count",
         "evaluate_also": "further test counts",
-        "evaluate_of": "test count",
     }[line.rule]
 
 

@@ -32,8 +32,7 @@ def plot_shift(summary: Summary, path: Path) -> None:
     in one of its own.
 
     Args:
-        summary: of an experiment with further tests, its own or those of experiments that measure
-            it.
+        summary: of an experiment with further tests.
         path: where the SVG goes. It is as wide as its panels need.
     """
     targets = sorted(summary.targets, key=lambda target: float(target.epsilon))
@@ -65,7 +64,7 @@ def _draw_over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summa
             draw_line(
                 axes, worst, of_worst, colour, marker, f"shift-epsilon-{of_worst}", filled=False
             )
-        if summary.without_noise and name in summary.without_noise.tests:
+        if summary.without_noise:
             open_one = summary.without_noise.tests[name]
             look: dict[str, Any] = {"color": colour, "lw": 1, "ls": (0, (4, 3)), "zorder": 1}
             axes.axhline(open_one.accuracy, label=None if number else "ε = ∞: no privacy", **look)

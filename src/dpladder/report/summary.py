@@ -146,7 +146,6 @@ class AlsoTested:
         corruption, severity: of corrupted images, how.
         test: what it released.
         groups: those whose records it takes, where it names some.
-        lineage: of an experiment that measures this one's models, which paid for it; else null.
     """
 
     name: str
@@ -155,7 +154,6 @@ class AlsoTested:
     severity: int | None
     test: Tested
     groups: tuple[str, ...] | None = None
-    lineage: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,12 +289,8 @@ class Summary:
         """
         if self.open is None:
             return None
-        tested = self.open.also  # other lineages measure none that has no noise
-        also = tuple(
-            replace(one, test=tested[one.name])
-            for one in self.targets[0].also
-            if one.name in tested
-        )
+        tests = self.open.also
+        also = tuple(replace(one, test=tests[one.name]) for one in self.targets[0].also)
         return FinalFound(
             target_epsilon=math.inf,
             epsilon=math.inf,

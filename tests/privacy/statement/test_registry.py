@@ -157,35 +157,12 @@ OTHER = {
     "dataset": {"lineage": "other", "source": "digits", "nominal_size": 900},
     "privacy": {"epsilon": 1.0, "lifetime": {"epsilon": 2.0}},
 }
-COUNTS = OTHER | {"evaluate": {"of": "main"}}
-
-
-def test_an_entry_is_about_the_models_and_what_counts_them_elsewhere_is_said_to_have_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    alone = registered(Finished(tmp_path / "alone", FILED | {"sweep": {"rungs": []}}), capsys)
-    assert "no entry" not in capsys.readouterr().out
-    run = Finished(
-        tmp_path / "beside", FILED | {"sweep": {"rungs": []}, "experiments": {"counts": COUNTS}}
-    )
-    found = registered(run, capsys)
-    assert (
-        "no entry for lineage other: what was published about it are counts of"
-        in capsys.readouterr().out
-    )
-    for one in (alone, found):  # the statement behind it is another one
-        del one["deployment"]["administrative"]
-    assert found == alone
-    assert (
-        "epsilon = 8.0000 at delta = 1e-05 for each record"
-        in (run.folder / "filed/nist-sp-800-226.md").read_text()
-    )
 
 
 def test_two_lineages_with_models_have_no_entry_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    changes = FILED | {"sweep": {"rungs": []}, "experiments": {"own": OTHER, "counts": COUNTS}}
+    changes = FILED | {"sweep": {"rungs": []}, "experiments": {"own": OTHER}}
     run = Finished(tmp_path, changes)
     run.state()
     assert main(["register", str(run.results), "--folder", str(tmp_path / "filed")]) == 2

@@ -103,25 +103,6 @@ def test_each_lineage_is_stated_under_its_own_terms(
     assert re.search(r"lineage other: .*\(delta = 0.0002, replace_one\)", table)
 
 
-ELSEWHERE = {
-    "dataset": {"lineage": "other", "source": "digits", "nominal_size": 900},
-    "privacy": {"epsilon": 1.0, "lifetime": {"epsilon": 8.0}},
-}
-COUNTS = {"counts": ELSEWHERE | {"evaluate": {"of": "main"}}}
-
-
-@pytest.mark.parametrize(("beside", "kinds"), [({}, 1), ({"own": ELSEWHERE}, 2)])
-def test_counts_are_called_no_model(tmp_path: Path, beside: dict[str, Any], kinds: int) -> None:
-    run = Finished(tmp_path, {"sweep": {"rungs": []}, "experiments": COUNTS | beside})
-    figures = page_of(run).partition("## Figures: lineage other")[2]
-    headings = re.findall(r"\| (.*) \| its total", figures)
-    assert headings == ["final model", "counts of another lineage's final model"][-kinds:]
-    assert (
-        "The epsilon of such counts holds for someone who sees those counts, and nothing else"
-        in figures
-    )
-
-
 def test_the_page_begins_with_the_lifetime(run: Finished) -> None:
     """One sentence with one number; then what the model costs."""
     lines = page_of(run).splitlines()

@@ -43,7 +43,7 @@ from dpladder.privacy.statement.records import Document, job_of, spends_of
 Lines = Sequence[StatedSpend]
 MODIFIED = " with uncommitted changes"  # beside a commit
 Value = TypeVar("Value")
-FINAL = ("train_final", "evaluate", "evaluate_also", "evaluate_of")  # what all else is a search for
+FINAL = ("train_final", "evaluate", "evaluate_also")  # what all else is a search for
 
 
 def build(

@@ -37,7 +37,7 @@ from dpladder.privacy.statement.build import (
     mu_of_spend,
     seal,
 )
-from dpladder.privacy.statement.documents import Cost, Promise, SealedStatement, Stated
+from dpladder.privacy.statement.documents import FINALS, Cost, Promise, SealedStatement, Stated
 from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.records import Document, file_digest, spends_of
 
@@ -246,8 +246,7 @@ def _is_counted(record: Mapping[str, Any], statement: Mapping[str, Any]) -> bool
 
 def _path_under_owner(path: str, model: Mapping[str, Any]) -> str:
     """Where a model lies: with the experiment that trained it, of those that share it."""
-    finals = ("train_final", "private_search", "evaluate_of")
-    (owner,) = (job["experiment"] for job in model["jobs"] if job["rule"] in finals)
+    (owner,) = (job["experiment"] for job in model["jobs"] if job["rule"] in FINALS)
     return path.replace(f"results/{model['experiment']}/", f"results/{owner}/", 1)
 
 

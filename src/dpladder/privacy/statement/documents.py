@@ -3,7 +3,6 @@ schemas follow from them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -47,7 +46,7 @@ class Promise:
     """What an experiment puts out at a total that was promised beforehand.
 
     Attributes:
-        path: of the final model's weights, or of counts of another lineage's model.
+        path: of the final model's weights.
         experiment: whose it is.
         lineage: whose data its price is paid from.
         target_epsilon: the total that it may cost, its search included.
@@ -62,16 +61,6 @@ class Promise:
 
 
 FINALS = ("train_final", "private_search")  # the one or the other puts out final models
-
-
-def counts_another_model(jobs: Sequence[NamedJob]) -> bool:
-    """Whether what these jobs publish are counts of another lineage's model, and no model."""
-    return all(job.rule == "evaluate_of" for job in jobs)
-
-
-def total_text(jobs: Sequence[NamedJob]) -> str:
-    """Of counts, whose total is their own, which model they are of; nothing of a model."""
-    return f" of total {jobs[0].wildcards['target']}" if counts_another_model(jobs) else ""
 
 
 # --- the plan: dpladder plan --json, results/plan.json ---
@@ -156,7 +145,7 @@ class PlanDocument:
         deployment: the config's section of that name.
         choices: what the plan chose where the config left it open, in words, by experiment.
         notes: what the config cannot hope for.
-        artifacts: the final models, and counts of other lineages' models.
+        artifacts: the final models.
         datasets: what is spent, by lineage.
         feasible, problems: whether the ledger has room for it, and else why not.
         lifetimes: each lineage's, before and after.

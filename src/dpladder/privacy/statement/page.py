@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from statistics import NormalDist
 from typing import Any
 
@@ -36,7 +36,6 @@ from dpladder.privacy.statement.documents import (
     Stated,
     StatedModel,
     Statement,
-    counts_another_model,
 )
 from dpladder.privacy.statement.templates import fill
 
@@ -117,11 +116,7 @@ def _lineage(statement: Statement, name: str) -> dict[str, Any]:
         "together": _cost_text(dataset),
         "beside": _cost_text(beside),
         "jobs_beside": beside.jobs,
-        "models": [
-            {"counts": counts, "rows": [_model(path, one) for path, one in models.items()]}
-            for counts, models in enumerate(_models_and_counts(dataset.artifacts))
-            if models
-        ],
+        "models": [_model(path, one) for path, one in dataset.artifacts.items()],
         "choice": [*choice_sentences(name, dataset)] if dataset.artifacts else [],
         "parts": [
             {"name": part, "epsilon": round_up(cost.epsilon), "mu": _mu(cost.mu)}
@@ -298,7 +293,7 @@ def costs(statement: Statement, lineage: str) -> Iterator[str]:
     """Behind the promise: what each final model costs with all that may have steered it, and how
     much of the limit is spent. Of more models than MOST_COSTS, the dearest."""
     dataset = statement.datasets[lineage]
-    models, counts = _models_and_counts(dataset.artifacts)
+    models = dataset.artifacts
     if statement.mode == "research":
         return
     if 0 < len(models) <= MOST_COSTS:
@@ -317,9 +312,6 @@ def costs(statement: Statement, lineage: str) -> Iterator[str]:
     elif models:
         most = max(one.stated.epsilon for one in models.values())
         yield f"None of the {len(models)} final models costs more than epsilon = {round_up(most)}."
-    if counts:
-        most = max(one.stated.epsilon for one in counts.values())
-        yield f"No count of another lineage's model costs more than epsilon = {round_up(most)}."
     if dataset.lifetime_epsilon is not None and not limit_was_exceeded(dataset):
         yield _spent_sentence(round_up(dataset.lifetime_spent))
 
@@ -332,14 +324,6 @@ def choice_sentences(lineage: str, dataset: Stated) -> Iterator[str]:
             "because of anything that was released: epsilon = "
             f"{_cost_text(dataset.chosen)}, whichever it is."
         )
-
-
-def _models_and_counts(artifacts: Mapping[str, StatedModel]) -> list[dict[str, StatedModel]]:
-    """The models of the lineage's own, and counts of others'."""
-    return [
-        {path: one for path, one in artifacts.items() if counts_another_model(one.jobs) == counts}
-        for counts in (False, True)
-    ]
 
 
 def _cost_text(cost: Cost) -> str:
