@@ -197,14 +197,6 @@ def test_a_shared_release_is_charged_once_for_all_that_use_it(
         ]
 
 
-def test_a_first_head_is_counted_by_itself_on_a_public_test_alone() -> None:
-    asked: dict[str, Any] = {"features": {"until": "blocks.5"}, "learner": HEAD}
-    shown: dict[str, Any] = {"dataset": {"public_test": "digits", "classes": None}}
-    for changes, expected in ((asked, []), (asked | shown, [{}])):
-        assert rule_specs.jobs(project(**changes).main, "evaluate_head") == expected
-        assert "evaluate_head" not in {job.rule for job in plan(**changes).items}
-
-
 STATISTICS = {"name": "dp_ls", "shared": {"epsilon": 0.6, "sums": "all"}}
 
 

@@ -17,7 +17,6 @@ from dpladder.config.sweep_sections import Fit, Search
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import Statement
 from dpladder.report import (
-    batches_figure,
     distance_figure,
     gap_figure,
     heatmap_figure,
@@ -33,11 +32,9 @@ pytestmark = pytest.mark.filterwarnings("error")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-plot_batches, batches_table, plot_distance, plot_gap, tried, plot_heatmap = map(
+plot_distance, plot_gap, tried, plot_heatmap = map(
     from_json,
     (
-        batches_figure.plot_batches,
-        batches_figure.batches_table,
         distance_figure.plot_distance,
         gap_figure.plot_gap,
         gap_figure.scores_by_place,
@@ -143,12 +140,6 @@ def plot_several_gaps(one, path):
     plot_gap([one, summary(seed=1), summary(seed=2)], path)
 
 
-def plot_several_rates(one, path):
-    plot_batches(
-        [one | {"sampling_rate": 1.0}, summary(seed=1, sampling_rate=0.1, totals=TOTALS)], path
-    )
-
-
 def further(one):
     """The same models on two further tests, and on one of them blurred."""
 
@@ -227,7 +218,6 @@ LABELS = {
     plot_several_repeats: {"steps T", "learning rate η"},
     plot_several_distances: {"total ε, search included", "total step size r = η·T"},
     plot_several_gaps: {"ε of one trial", "r over its rung's best", "score less its rung's best"},
-    plot_several_rates: {"sampling rate (1: full batch)", "test accuracy (± 1 sd over repeats)"},
 }
 each_figure = pytest.mark.parametrize("plot", LABELS)
 
@@ -510,20 +500,6 @@ def cells(svg):
     ]
     assert meshes
     return [path.get("style") for mesh in meshes for path in mesh.iter(f"{SVG}path")]
-
-
-def test_batches_show_the_mean_of_all_repeats_at_each_rate(tmp_path):
-    rates = (1.0, 1.0, 1.0, 0.1, 0.1, 0.1)
-    repeats = [summary(seed=seed, sampling_rate=rate) for seed, rate in enumerate(rates)]
-    accuracies = [one["targets"][0]["test"]["accuracy"] for one in repeats]
-    means = [np.mean(accuracies[3:]), np.mean(accuracies[:3])]
-    [low, high] = marks(drawn(plot_batches, repeats, tmp_path), "total-0")
-    assert low[0] < high[0]
-    assert (low[1] - high[1]) * (means[1] - means[0]) > 0  # pixels count from the top
-    table = batches_table(repeats)
-    assert table["sampling rate"].tolist() == ["0.1", "1"]
-    shown = [float(cell.split(" ")[0]) for cell in table["total ε = 1"]]
-    assert shown == pytest.approx(means, abs=5e-4)
 
 
 def test_the_heatmap_has_one_cell_for_each_setting_and_stars_the_best(tmp_path):

@@ -14,21 +14,6 @@ use rule prepare_dataset as evaluate with:
         **job_params("evaluate"),
 
 
-# Post-processing of a release on a public test: the head that the network starts from, by itself.
-use rule prepare_dataset as evaluate_head with:
-    input:
-        head=from_jobs("head", "estimate_head"),
-        features=features_of("evaluate_head"),
-        mean=mean_of,
-    output:
-        metrics="results/{experiment}/head/metrics.json",
-        privacy="results/{experiment}/head/metrics.privacy.json",
-    log:
-        "logs/{experiment}/evaluate_head.log",
-    params:
-        **job_params("evaluate_head"),
-
-
 use rule prepare_dataset as evaluate_also with:
     input:
         weights=from_jobs("weights", *rule_specs.FINALS),

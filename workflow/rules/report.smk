@@ -6,7 +6,6 @@ use rule compose_privacy as summarise with:
         finals=from_jobs("weights", *rule_specs.FINALS),
         metrics=from_jobs("metrics", "evaluate"),
         students=from_jobs("metrics", "train_student"),
-        head=from_jobs("metrics", "evaluate_head"),
         also=from_jobs("metrics", "evaluate_also"),
         open=from_jobs("metrics", "train_open"),
     output:

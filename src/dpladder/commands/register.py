@@ -14,7 +14,7 @@ from dpladder.config.section import from_document
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.check import parse_statement
-from dpladder.privacy.statement.documents import SealedStatement, Stated
+from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import document, facts_of
 from dpladder.privacy.statement.registry import entry, entry_as_yaml, file_name, required_keys
 

@@ -18,7 +18,7 @@ from dpladder.jobs.task import Task
 from dpladder.plan import job_identity, package, rule_specs
 from dpladder.plan.outer import module_advice
 from dpladder.plan.rule_params import (
-    HeadReads,
+    EstimateHead,
     ReleaseReads,
 )
 from dpladder.privacy.accounting.booking import Entry
@@ -144,8 +144,8 @@ def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
         if not is_kept(ledger.home, Path(path), ledger.lineage):
             raise Refused(
                 f"{path} is not what was released under lineage {ledger.lineage}: it was edited, "
-                "or made under another home. Nothing was charged for it. Delete it and run again: what the "
-                "ledger holds as released is restored, free."
+                "or made under another home. Nothing was charged for it. Delete it and run again: "
+                "what the ledger holds as released is restored, free."
             )
 
 
@@ -157,7 +157,7 @@ def _is_release(task: Task[Any], name: str) -> bool:
     if name != "start":
         return True
     # what a head that is bought starts from itself is public
-    return not isinstance(task.reads, HeadReads) and task.reads.learner.starts_from_private_head
+    return not isinstance(task.reads, EstimateHead) and task.reads.learner.starts_from_private_head
 
 
 def _check_code(task: Task[ReleaseReads], charges: Sequence[LedgerCharge]) -> None:

@@ -210,10 +210,8 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
     students = [_student_result(path) for path in task.input["students"]] or [None] * len(
         models_here
     )
-    head = read_test(task.input["head"]) if task.input["head"] else None
     return tuple(
-        replace(target, student=student, head=head)
-        for target, student in zip(targets, students, strict=True)
+        replace(target, student=student) for target, student in zip(targets, students, strict=True)
     )
 
 

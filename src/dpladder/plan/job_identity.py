@@ -284,7 +284,6 @@ OF_CHOICE = ("candidates", "tried", "network_places")  # left out where nothing 
 FREE = (
     "find_start",
     "train_student",
-    "evaluate_head",
 )
 FACTS: dict[str, Callable[[JobRequest], Any]] = {
     "places": _places,

@@ -157,12 +157,6 @@ def _frontier(project: Project, _: str) -> Names | None:
     return tuple(experiments) if _models(project, tuple(experiments)) > 1 else None
 
 
-def _if_sampling_rates(project: Project, _: str) -> Names | None:
-    """Experiments of research that differ in their sampling rate."""
-    rates = {name: config.learner.sampling for name, config in _research(project)}
-    return tuple(rates) if len(set(rates.values())) > 1 else None
-
-
 def _if_known_starts(project: Project, _: str) -> Names | None:
     """Final models of research that start where everybody knows."""
     experiments = tuple(
@@ -224,16 +218,6 @@ OF_ALL = (
         for name in ("classes", "confusion", "findings", "groups")
     ),
     _figure("pareto", "Final models", _frontier, "compared", "utility_figure:plot_pareto"),
-    _figure("batches", "Research", _if_sampling_rates, "all"),
-    Kind(
-        "batches",
-        "tables/batches.md",
-        "",
-        _if_sampling_rates,
-        "batches_figure:batches_table",
-        "all",
-        on_page=False,
-    ),
     _figure("distance", "Research", _if_known_starts, "all"),
     _figure("budget", "Privacy", _statement, "statement"),
     Kind("spends", "tables/spends.html", "Privacy", _statement, "tables:spends_table", "statement"),

@@ -384,10 +384,12 @@ class EstimateSums(SeenReads):
     sums: Annotated[SumsShared, key("learner.shared.sums")]
 
 
-class HeadReads(SeenReads):
+class EstimateHead(SeenReads):
     """What a head that trainings of a network start from depends on.
 
     Attributes:
+        network: the learner whose trainings start from the head. It is looked at before the head is
+            paid for, and changes no release.
         head: what it costs; that is reserved.
         bias: whether it has one.
         link: from logits to probabilities.
@@ -396,6 +398,7 @@ class HeadReads(SeenReads):
         look: share of its mu^2 that asks the private records whether the public head fits.
     """
 
+    network: Learner
     head: Annotated[Head, key("learner.head")]
     bias: Annotated[bool, key("learner.bias")]
     link: Annotated[LinkName, key("learner.link")]
@@ -407,17 +410,6 @@ class HeadReads(SeenReads):
     def uses_public_gradient(self) -> bool:
         """Whether public records pull its steps."""
         return self.public == "gradient"
-
-
-class EstimateHead(HeadReads):
-    """`network`: the learner whose trainings start from the head. It is looked at before the head
-    is paid for, and changes no release."""
-
-    network: Learner
-
-
-class EvaluateHead(HeadReads):
-    """The released head on a public test."""
 
 
 class Scored(Reads):

@@ -311,11 +311,6 @@ def _finds_start(config: Config) -> bool:
     return config.learner.starts_from_public_head
 
 
-def _shows_head(config: Config) -> bool:
-    """A private test part would have to count twice."""
-    return head(config) is not None and config.exact_test
-
-
 def _teaches(config: Config) -> bool:
     return config.dataset.public_unlabelled is not None
 
@@ -436,9 +431,6 @@ RULE_SPECS: dict[str, RuleSpec] = {
     "find_start": RuleSpec(rule_params.FindStart, CACHES, _start, _finds_start, per=()),
     "estimate_sums": RuleSpec(rule_params.EstimateSums, CACHES, buys="learner.shared", per=()),
     "estimate_head": RuleSpec(rule_params.EstimateHead, CACHES, buys="learner.head", per=()),
-    "evaluate_head": RuleSpec(
-        rule_params.EvaluateHead, ("estimate_head", *CACHES), _test, _shows_head, per=()
-    ),
     "run_trial": RuleSpec(
         rule_params.RunTrial, CACHES, _trial_and_guide_parts, _climbs, per=("rung", "trial")
     ),

@@ -176,7 +176,6 @@ class FinalFound(Choice):
             or the public network.
         also: further tests.
         student: what learned its labels of dataset.public_unlabelled, on a public test.
-        head: the head that the network started from, by itself, on a public test.
         candidate: the one that trials chose, of sweep.choose.
         stated: the figure that it is stated at, with all that may have steered it.
     """
@@ -196,7 +195,6 @@ class FinalFound(Choice):
     distance: float | None = None
     also: tuple[AlsoTested, ...] = ()
     student: Tested | None = None
-    head: Tested | None = None
     candidate: str | None = None
     stated: Cost | None = None
 

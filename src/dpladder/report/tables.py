@@ -83,7 +83,7 @@ for one in FIGURES:
 
 
 def summary_table(summary: Summary) -> pd.DataFrame:
-    """One row for each final model, then one for each student and each head alone.
+    """One row for each final model, then one for each student.
 
     Args:
         summary: an experiment's. A training without noise is the last model, at an epsilon of
@@ -116,14 +116,13 @@ def summary_table(summary: Summary) -> pd.DataFrame:
         ]
         + [
             {
-                "experiment": f"{summary.experiment}, {beside}",
+                "experiment": f"{summary.experiment}, student",
                 "total_epsilon": target.target_epsilon,
-                **_headline_columns(tested),
+                **_headline_columns(target.student),
                 "epsilon": (target.stated or target).epsilon,
             }
             for target in summary.models
-            for beside, tested in (("student", target.student), ("head alone", target.head))
-            if tested is not None
+            if target.student is not None
         ]
     )
 
