@@ -71,7 +71,7 @@ golden: env ## renew the golden record of mechanisms whose version rose, and of 
 approve: env ## renew tests/approved, the texts that tests compare messages with; then read the diff
 	@$(PY) -m pytest -q -n 0 -p no:cacheprovider --approve tests --ignore=tests/slurm --ignore=tests/benchmarks
 
-docs: env ## regenerate the demo config, the schemas and the key reference
+docs: env ## regenerate the schemas and the key reference
 	@$(PY) -m dpladder.config.docs
 	@$(PY) -m dpladder.report.schemas
 

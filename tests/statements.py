@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import commit
+from support import DEMO, commit
 
 from dpladder import cli
-from dpladder.config.docs import DEMO
 from dpladder.config.load import overlay, resolve
 from dpladder.config.section import from_document
 from dpladder.learn.weights import save

@@ -64,6 +64,9 @@ TINY: dict[str, Any] = {
 }
 LOCALLY = ("--workflow-profile", str(ROOT / "profiles/default"), "--cores", "2")
 
+CONFIG = Path(__file__).parents[1] / "config" / "config.yaml"
+DEMO: dict[str, Any] = yaml.safe_load(CONFIG.read_text("utf-8"))
+
 
 def mixture(records: int = 300, seed: int = 0) -> dict[str, np.ndarray]:
     """Three classes of 16 features each, easy enough for a tiny budget."""

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 import yaml
 from documented import BLOCK, PAGES, ROOT, check_arguments, commands
+from support import DEMO
 
 from dpladder import cli
 from dpladder.config import searches
-from dpladder.config.docs import DEMO, TASKS
+from dpladder.config.docs import TASKS
 from dpladder.config.load import overlay
 from dpladder.config.method import name_of
 from dpladder.config.model import Config

@@ -13,7 +13,6 @@ from documented import ROOT
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from dpladder.config.docs import LINE, demo_yaml
 from dpladder.config.model import Config
 from dpladder.config.section import described_fields
 
@@ -69,7 +68,3 @@ def test_a_key_that_may_be_empty_says_what_that_means(field: FieldInfo) -> None:
 def test_a_key_without_a_default_has_an_example(field: FieldInfo) -> None:
     if field.is_required() or field.default is None:
         assert re.search("Example: |One of: ", field.description or "")
-
-
-def test_the_demos_config_has_short_lines() -> None:
-    assert [line for line in demo_yaml().splitlines() if len(line) > LINE] == []

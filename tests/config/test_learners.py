@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from support import DEMO
 
-from dpladder.config.docs import DEMO, reference, schema
+from dpladder.config.docs import reference, schema
 from dpladder.config.learners import SECTIONS, learner_of
 from dpladder.config.load import overlay, resolve
 from dpladder.config.method import name_of

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import commit
+from support import DEMO, commit
 
 from dpladder.config import Project, searches
-from dpladder.config.docs import DEMO
 from dpladder.config.load import overlay, resolve
 from dpladder.errors import BadInput, Refused
 from dpladder.methods.one_step.section import OneStep

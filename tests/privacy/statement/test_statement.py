@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 from statements import CHANGES, DEPLOYED, UNLIMITED, Finished
-from support import commit
+from support import DEMO, commit
 
-from dpladder.config.docs import DEMO
 from dpladder.config.load import overlay, resolve
 from dpladder.config.section import from_document
 from dpladder.errors import Refused
