@@ -512,15 +512,11 @@ def test_a_row_that_does_not_parse_counts_as_nothing_and_a_check_tells_how_many(
     assert ": 2 (100, 1000)" in said
 
 
-def test_cells_hold_line_ends_where_a_key_says_so(tmp_path: Path) -> None:
+def test_no_part_of_a_cell_with_a_line_end_is_a_row(tmp_path: Path) -> None:
     lines = ['"two\nlines",cat', 'one "line",dog']
-    path = table_of(tmp_path, TABLES["texts"], lines)
-    source = open_source(path, Layout(multiline=True))
-    assert [source.read(row) for row in range(2)] == [b"two\nlines", b'one "line"']
-    assert list(source.labels) == ["cat", "dog"]
-    apart = open_source(path)
-    assert list(apart.labels) == [None, None, None], "what a cell ends with is no row"
-    assert list(apart.unread) == [0, 1, 2]
+    source = open_source(table_of(tmp_path, TABLES["texts"], lines))
+    assert list(source.labels) == [None, None, None], "what a cell ends with is no row"
+    assert list(source.unread) == [0, 1, 2]
 
 
 def test_rows_of_a_table_beside_images_are_lines_too(tmp_path: Path) -> None:

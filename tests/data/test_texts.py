@@ -27,7 +27,13 @@ TEXTS = ["The cat sat.", "Grüße, “Meer”!\nzwei Zeilen", 'a "quoted", line;
 LABELS = ["a", "b", "a", "b"]
 
 
-def write(kind: str, path: Path, texts: list[str] = TEXTS) -> None:
+def texts_of(kind: str) -> list[str]:
+    """A cell of CSV holds no line end."""
+    return [text.replace("\n", " ") for text in TEXTS] if kind == "csv" else TEXTS
+
+
+def write(kind: str, path: Path, texts: list[str] | None = None) -> None:
+    texts = texts_of(kind) if texts is None else texts
     rows = [
         {"text": text, "label": label, "user": label * 2}
         for text, label in zip(texts, LABELS, strict=True)
@@ -57,9 +63,9 @@ def dataset(source: str, **more: Any) -> Dataset:
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_every_table_of_texts_gives_the_same_bytes_and_columns(tmp_path: Path, kind: str) -> None:
     write(kind, tmp_path / "data")
-    layout = Layout(("user",) if kind == "jsonl" else (), multiline=kind == "csv")
+    layout = Layout(("user",) if kind == "jsonl" else ())
     source = open_source(f"{kind}:{tmp_path / 'data'}", layout)
-    assert [source.read(index) for index in range(4)] == [text.encode() for text in TEXTS]
+    assert [source.read(index) for index in range(4)] == [text.encode() for text in texts_of(kind)]
     assert (source.kind, list(source.labels)) == ("texts", LABELS)
     assert not any(source.ids or ())  # a line of JSON may have one
     assert list(source.users or ()) == ["aa", "bb", "aa", "bb"]
@@ -81,9 +87,7 @@ def test_where_nothing_is_told_apart_no_label_is_needed_and_none_is_read(
         pq.write_table(pa.Table.from_pylist(rows), tmp_path / "bare")
     for name in ("labelled", "bare"):
         found = survey(
-            dataset(f"{kind}:{tmp_path / name}", multiline=kind == "csv").model_copy(
-                update={"classes": 1}
-            ),
+            dataset(f"{kind}:{tmp_path / name}").model_copy(update={"classes": 1}),
             KEYS,
         )
         told = Counter(row.label for row in found.rows)

@@ -37,7 +37,6 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "dataset": {"source": "folder:images", "links": "inside"},
         "features": {"model": "efficientnet_lite0"},
     },
-    "rows of several lines": {"dataset": {"source": "csv:a.csv", "multiline": True}},
     "private search": {"hpo": {"name": "koskela_kulkarni"}, "sweep": {"rungs": None}},
     "public parts, draws that look back": {
         "dataset": {"public_test": PUBLIC, "public_validation": PUBLIC, "public_sample": PUBLIC},
@@ -113,7 +112,6 @@ CONFIGS: dict[str, dict[str, Any]] = {
     },
 }
 NEUTRAL = {
-    "dataset.multiline": False,
     "dataset.version": None,
     "candidates": [],
     "tried": [],

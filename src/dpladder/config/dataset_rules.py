@@ -112,17 +112,6 @@ def _links(c: Config) -> Messages:
         yield "only folders (folder, texts, images) have links: leave it out"
 
 
-def _multiline(c: Config) -> Messages:
-    """Quoted line ends exist in CSV alone, which a table beside images may be too."""
-    sources = [getattr(c.dataset, field) for field in OF_DATASET]
-    kinds = [kind_of(source) for source in sources if source is not None]
-    tables = [kind for kind in kinds if kind and kind.reader == "tables.from_csv"]
-    if c.dataset.multiline and not (
-        tables or any(kind and kind.after == "<mapping>" for kind in kinds)
-    ):
-        yield "only CSV tables have rows of several lines: leave it out"
-
-
 def _two_users(c: Config) -> bool:
     """Whether both a column and a folder say whose an image is."""
     apart = apart_of(c.dataset.source)
@@ -235,7 +224,6 @@ DATASET: Table = {
     **{f"dataset.{field}": partial(_source, field) for field in OF_DATASET},
     "dataset.columns": _columns,
     "dataset.links": _links,
-    "dataset.multiline": _multiline,
     "dataset.id": rule_if(
         lambda c: c.dataset.id is not None and apart_of(c.dataset.source) is not None,
         "an image is known by its path below the folder, and so is a bag; leave it out",

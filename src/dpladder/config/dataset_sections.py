@@ -249,10 +249,6 @@ class Dataset(Section):
     blank: Counted | None = None
     """With labels: many, what a blank finding counts as; blank often means not mentioned. Empty: as
     unknown. Example: 0"""
-    multiline: Annotated[bool, NeutralAt(False)] = False
-    """Whether a quoted cell of a CSV may hold line ends. true: a quote that is not closed then
-    swallows all rows after it. false: each line is a row, and one that does not parse counts as
-    nothing."""
     version: Annotated[int | None, NeutralAt(None)] = None
     """The number of this version of the data. Data that changed gets another number and is asked
     anew, at its price. Under the same number releases are restored, and units that came later count

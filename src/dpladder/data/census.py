@@ -30,7 +30,7 @@ from dpladder.learn.counts import units_by_class
 
 UNREAD = (
     "row does not parse: a quote that is not closed, or more cells than the header has "
-    "(dataset.multiline: true where cells hold line ends)"
+    "(a cell holds no line end: write such a table as .jsonl or .parquet)"
 )
 HEIF = (
     '. Convert them first: for f in *.heic; do heif-convert "$f" "${f%.*}.jpg"; done (libheif), or '

@@ -91,7 +91,7 @@ def columns_of(source: Source, layout: Layout) -> list[ColumnReport]:
 def columns_at(path: Path, layout: Layout) -> list[ColumnReport]:
     """The columns of a table at a path, in the order of the table. A row's features in one list
     column give none."""
-    table, _ = tables.columns_in(path, layout.multiline)
+    table, _ = tables.columns_in(path)
     if path.suffix != ".parquet" and tables.delimiter_in(path) != ",":
         table = {name: tables.with_points(cells) for name, cells in table.items()}
     roles = {name: role for role, name in layout.columns_present(table).items()}

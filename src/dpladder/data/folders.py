@@ -165,7 +165,7 @@ def _table_of(
         raise missing_source_error(
             table, f"a table with the columns {', '.join(says.columns)} and label"
         )
-    columns, unread = columns_in(table, layout.multiline)
+    columns, unread = columns_in(table)
     missing = [name for name in says.columns if name not in columns]
     if missing:
         raise BadInput(

@@ -39,7 +39,6 @@ class Layout:
         links: which links below a folder are followed.
         named: the column of a role, where it is called otherwise.
         labelled: whether a table has to name a class for each record.
-        multiline: whether a cell of a CSV table may hold line ends.
     """
 
     columns: tuple[Chosen, ...] = ()
@@ -47,7 +46,6 @@ class Layout:
     links: Links = "none"
     named: tuple[tuple[str, str], ...] = ()
     labelled: bool = True
-    multiline: bool = False
 
     @property
     def group(self) -> str | None:
@@ -107,7 +105,6 @@ def layout_of(dataset: Dataset, grouping: Grouping | None = None, labelled: bool
         dataset.links,
         renamed_columns(dataset),
         labelled,
-        dataset.multiline,
     )
 
 
@@ -131,8 +128,6 @@ def as_attrs(layout: Layout) -> dict[str, str]:
         attrs["grouping"] = json.dumps(asdict(layout.grouping))
     if layout.links != "none":
         attrs["links"] = layout.links
-    if layout.multiline:
-        attrs["multiline"] = "true"
     if layout.named:
         attrs["named"] = json.dumps(dict(layout.named))
     return attrs
@@ -152,5 +147,4 @@ def from_attrs(attrs: Mapping[str, object], labelled: bool) -> Layout:
         cast(Links, attrs.get("links", "none")),
         tuple(json.loads(str(attrs.get("named", "{}"))).items()),
         labelled,
-        attrs.get("multiline") == "true",
     )

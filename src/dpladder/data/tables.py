@@ -1,10 +1,9 @@
 """Tables as sources: CSV, lines of JSON, and parquet.
 
 Two rules hold here. A row that cannot be read is one bad record, and does not move what other rows
-are read as. (Of CSV whose cells may hold line ends, `dataset.multiline`, an open quote can do
-that.) What decides about all rows, such as columns, types and the delimiter, stands in the header,
-the schema or the config, never in a row. Otherwise one person's row could change other people's
-records (contract 14).
+are read as. What decides about all rows, such as columns, types and the delimiter, stands in the
+header, the schema or the config, never in a row. Otherwise one person's row could change other
+people's records (contract 14).
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
     check_held(path, names, layout)
     if layout.columns or not {PATH, TEXT} & set(names):
         return _number_table(path, names, layout)
-    rows = _rows_of(path, layout.multiline)
+    rows = _rows_of(path)
     unread = _unreadable_rows(rows)
     if PATH not in names:
         return replace(_texts(rows, layout.columns_present(names), path), unread=unread)
@@ -102,7 +101,7 @@ def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
     unnamed column numbers rows."""
     taken = layout.columns_present(names)
     chosen = features_in(path, [name for name in names if name], layout)
-    rows = _rows_of(path, layout.multiline)
+    rows = _rows_of(path)
     columns = record_columns(printables(rows, taken), path, len(rows))
     numbers = {name_of(column) for column in chosen if not levels_of(column)}
     decimals = with_points if delimiter_in(path) != "," else list
@@ -212,11 +211,11 @@ def _no_table(path: Path) -> BadInput:
 NO_ROW = "\n"  # what no column is called: there stands a line that does not parse
 
 
-def _rows_of(path: Path, multiline: bool) -> list[dict[str, Any]]:
+def _rows_of(path: Path) -> list[dict[str, Any]]:
     """The rows of a table, from names to cells. In one that does not parse every cell is None.
 
-    Each line is a row, so that no row takes another one along. A quote that is not closed would,
-    where cells may hold line ends. Bytes that are no UTF-8 are one bad record rather than the end
+    Each line is a row, so that no row takes another one along, as a quote that is not closed would
+    where cells hold line ends. Bytes that are no UTF-8 are one bad record rather than the end
     of the run, and so is a cell of any length.
     """
     csv.field_size_limit(2**31 - 1)
@@ -226,8 +225,6 @@ def _rows_of(path: Path, multiline: bool) -> list[dict[str, Any]]:
         encoding = _encoding_of(path)
         errors = "replace" if encoding == "utf-16" else "surrogateescape"
         with path.open(encoding=encoding, errors=errors, newline="") as file:
-            if multiline:
-                return list(csv.DictReader(file, delimiter=delimiter))
             next(file, None)
             for line in file:
                 if not (inside := line.rstrip("\r\n")):
@@ -406,14 +403,11 @@ def _open_parquet(path: Path) -> tuple[Any, list[str], list[str]]:
         raise BadInput(f"{path} is truncated, unreadable or not parquet. Write it again.") from None
 
 
-def columns_in(
-    path: Path, multiline: bool = False
-) -> tuple[dict[str, Sequence[Any]], Sequence[int]]:
+def columns_in(path: Path) -> tuple[dict[str, Sequence[Any]], Sequence[int]]:
     """All columns of a table, each with its values as they are read.
 
     Args:
         path: of CSV or parquet, by its suffix.
-        multiline: whether a cell of CSV may hold line ends.
 
     Returns:
         From names to values, but for columns that number rows; and the places of rows that do not
@@ -422,7 +416,7 @@ def columns_in(
     if path.suffix == ".parquet":
         table, read, index = _open_parquet(path)
         return {name: _cells(table.column(name)) for name in read if name not in index}, ()
-    rows = _rows_of(path, multiline)
+    rows = _rows_of(path)
     return printables(rows, {name: name for name in header_of(path) if name}), _unreadable_rows(
         rows
     )

@@ -78,7 +78,6 @@ def _inference(
         else [*map(str, range(train.part.classes))],
         "columns": [column_as_json(column) for column in task.reads.columns],
         "named": dict(renamed_columns(task.reads)),
-        **({"multiline": True} if task.reads.multiline else {}),
         "network": network,
         "map": train.map.facts,
     }

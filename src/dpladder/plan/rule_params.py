@@ -176,7 +176,6 @@ class LineageReads(Reads):
     blank: Annotated[Counted | None, key("dataset.blank")] = None
     id: Annotated[str | None, key("dataset.id")] = None
     user: Annotated[str | None, key("dataset.user")] = None
-    multiline: Annotated[bool, key("dataset.multiline")] = False
     version: Annotated[int | None, key("dataset.version")] = None
 
 

@@ -387,7 +387,6 @@ class Model:
                 columns=restored_columns(facts.get("columns", ())),
                 named=tuple(facts.get("named", {}).items()),
                 labelled=False,
-                multiline=bool(facts.get("multiline")),
             )
             bag = self.network["width"] if self.network["transform"] == "bags" else 0
             return open_inputs(Path(inputs), layout, self.features.takes == "texts", bag)
