@@ -44,7 +44,7 @@ def _beside_no_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_plan_is_shown_without_making_a_home(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["plan", "--configfile", str(DEMO), "--json"]) == 0
+    assert cli.main(["plan", str(DEMO), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     wanted = {"feasible", "epsilon", "delta", "mu", "target_epsilon", "lifetime_epsilon", "spends"}
     assert wanted <= document.keys()
@@ -53,7 +53,7 @@ def test_a_plan_is_shown_without_making_a_home(
 
 
 def test_the_table_names_every_rule_that_spends(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["plan", "--configfile", str(DEMO)]) == 0
+    assert cli.main(["plan", str(DEMO)]) == 0
     shown = capsys.readouterr().out
     assert all(
         rule in shown
@@ -65,23 +65,20 @@ def test_an_infeasible_plan_exits_1_with_the_nearest_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = config(tmp_path, f"privacy: {{epsilon: 0.3, delta: 1e-5}}\n{DEAR}")
-    assert cli.main(["plan", "--configfile", given]) == 1
+    assert cli.main(["plan", given]) == 1
     assert "raise the total to" in capsys.readouterr().err
 
 
 def test_an_infeasible_plan_is_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = config(tmp_path, f"privacy: {{epsilon: 0.3, delta: 1e-5}}\n{DEAR}")
-    assert cli.main(["plan", "--configfile", given, "--json"]) == 1
+    assert cli.main(["plan", given, "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["feasible"] is False
     assert "infeasible" in document["problems"][0]
 
 
 def test_a_bad_config_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        cli.main(["plan", "--configfile", config(tmp_path, "privacy: {epsilon: -1, delta: 1e-5}")])
-        == 2
-    )
+    assert cli.main(["plan", config(tmp_path, "privacy: {epsilon: -1, delta: 1e-5}")]) == 2
     assert "privacy.epsilon" in capsys.readouterr().err
 
 

@@ -151,7 +151,7 @@ def test_every_config_can_be_planned_before_its_data_is_there(
         (tmp_path / "data" / "squad" / f"{part}-v1.1.json").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
-    assert cli.main(["plan", "--configfile", *map(str, BY_KEY[key].configs)]) == 0
+    assert cli.main(["plan", *map(str, BY_KEY[key].configs)]) == 0
 
 
 @pytest.mark.parametrize(

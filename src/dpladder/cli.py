@@ -61,9 +61,6 @@ COMMANDS: dict[str, Command] = {
         "what a config would spend, before anything is read",
         "dpladder.commands.plan:plan",
         CONFIGS,
-        takes(
-            "--configfile", type=Path, nargs="+", default=[], help="the same, in Snakemake's words"
-        ),
         JSON,
     ),
     "check": command(
@@ -292,8 +289,7 @@ def _run(command: Command, **arguments: Any) -> bool:
         return function(**arguments) is not False
     from dpladder.commands.project import enter_project_folder
 
-    paths = arguments.pop("config") + arguments.pop("configfile", [])
-    with enter_project_folder(paths) as configs:
+    with enter_project_folder(arguments.pop("config")) as configs:
         return function(configs, **arguments) is not False
 
 

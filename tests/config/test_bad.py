@@ -116,7 +116,7 @@ def test_a_file_that_is_no_config_is_told(name, approved):
 @pytest.mark.parametrize("name", ["empty", "tabs", "missing section"])
 def test_dpladder_plan_says_the_same_and_exits_with_2(name, capsys):
     file = write_file(name)
-    assert cli.main(["plan", "--configfile", str(file)]) == 2
+    assert cli.main(["plan", str(file)]) == 2
     printed = capsys.readouterr()
     assert printed.err == f"dpladder: {message_of(file)}\n"
     assert printed.out == ""
@@ -126,7 +126,7 @@ def test_dpladder_plan_says_the_same_and_exits_with_2(name, capsys):
 @pytest.mark.parametrize("name", ["missing section", "tabs", "not UTF-8"])
 def test_the_installed_command_exits_with_2_and_one_message(name):
     file = write_file(name)
-    command = [Path(sys.executable).with_name("dpladder"), "plan", "--configfile", file]
+    command = [Path(sys.executable).with_name("dpladder"), "plan", file]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert ended.stderr == f"dpladder: {message_of(file)}\n"

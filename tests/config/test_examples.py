@@ -67,7 +67,7 @@ def test_every_example_loads_where_its_sources_are(path):
 @pytest.mark.parametrize("path", [DEMO, *EXAMPLES], ids=lambda path: path.stem)
 def test_the_demo_and_every_example_can_be_afforded(path, tmp_path, monkeypatch):
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
-    assert cli.main(["plan", "--configfile", str(path)]) == 0
+    assert cli.main(["plan", str(path)]) == 0
 
 
 def test_the_examples_cover_what_the_documentation_promises():

@@ -159,9 +159,9 @@ def test_the_plan_says_what_it_chose(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
     path = Path(tmp_path / "config.yaml")
     path.write_text(yaml.safe_dump(BASE))
-    assert main(["plan", "--configfile", str(path)]) == 0
+    assert main(["plan", str(path)]) == 0
     assert "no sweep: at n0*mu = 375" in capsys.readouterr().out
-    assert main(["plan", "--configfile", str(path), "--json"]) == 0
+    assert main(["plan", str(path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert set(found["choices"]) == {"main"}
     assert {spend["rule"] for spend in found["spends"]} == {

@@ -129,7 +129,7 @@ def test_each_network_extracts_and_centres_its_own_features(photos):
 
 def test_every_candidate_is_charged_and_the_best_by_noised_counts_is_released(photos, capsys):
     photos.configure(CHOOSE)
-    assert main(["plan", "--configfile", "config.yaml"]) == 0
+    assert main(["plan", "config.yaml"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert f"3 candidates ({'; '.join(NAMES)}) are tried" in said
     photos.finish("results/privacy.json", "results/main/summary.json", "results/report.html")

@@ -237,29 +237,14 @@ def configured_purchases(**purchases: Section | None) -> dict[str, Any]:
     return {name: one for name, one in purchases.items() if one is not None}
 
 
-class Descending(LearnerSection):
-    """What every descent along noised, clipped gradients reads."""
+class HeadTraining(LearnerSection):
+    """What every learner reads that trains a head step by step."""
 
     findings: ClassVar[bool] = True
-    clip: Clip = 1.0
-    clipping: Clipping = "flat"
     link: Linked = "softmax"
-    weight_decay: NonNegative = 0.0
-    """L2 penalty added to the noised gradient."""
     bias: Bias = False
     init: Init = "zero"
-    public: Public = "auto"
-    look: Look = 0.05
-    sampling_rate: SamplingRate = 1.0
-    average: Literal["none", "ema", "swa"] = "none"
-    """Which iterate is released: the last, or an average of released ones."""
     augment: Augment = 1
-    free_step: bool = False
-    """Whether one last step is taken along the last direction. It is free post-processing."""
-
-    @property
-    def sampling(self) -> float:
-        return self.sampling_rate
 
     @property
     def views(self) -> int:
@@ -272,6 +257,26 @@ class Descending(LearnerSection):
     @property
     def constant_feature(self) -> bool:
         return self.bias
+
+
+class Descending(HeadTraining):
+    """What every descent along noised, clipped gradients reads."""
+
+    clip: Clip = 1.0
+    clipping: Clipping = "flat"
+    weight_decay: NonNegative = 0.0
+    """L2 penalty added to the noised gradient."""
+    public: Public = "auto"
+    look: Look = 0.05
+    sampling_rate: SamplingRate = 1.0
+    average: Literal["none", "ema", "swa"] = "none"
+    """Which iterate is released: the last, or an average of released ones."""
+    free_step: bool = False
+    """Whether one last step is taken along the last direction. It is free post-processing."""
+
+    @property
+    def sampling(self) -> float:
+        return self.sampling_rate
 
     @property
     def guidance(self) -> Literal["auto", "none", "gradient"]:
@@ -336,16 +341,11 @@ class Head(Section):
     """Epsilon of the head alone, at the lineage's delta. Example: 0.5"""
 
 
-class Tuning(LearnerSection):
+class Tuning(HeadTraining):
     """What is trained by every learner that goes on from the public network itself: which of its
     tensors, and the head."""
 
-    findings: ClassVar[bool] = True
     above_cut: ClassVar[bool] = True
-    link: Linked = "softmax"
-    bias: Bias = False
-    init: Init = "zero"
-    augment: Augment = 1
     trains: Literal["head", "norm_and_bias", "last_block", "all", "lora"] | tuple[str, ...] = (
         "last_block"
     )
@@ -354,18 +354,6 @@ class Tuning(LearnerSection):
     Or patterns of tensor names."""
     lora: Lora = Field(default_factory=Lora)
     head: Head | None = None
-
-    @property
-    def views(self) -> int:
-        return self.augment
-
-    @property
-    def start(self) -> Literal["zero", "random", "public"]:
-        return self.init
-
-    @property
-    def constant_feature(self) -> bool:
-        return self.bias
 
     @property
     def draws_start(self) -> bool:
