@@ -166,13 +166,6 @@ def test_a_home_without_a_ledger_is_named(
     assert f"no ledger in {home}" in capsys.readouterr().out
 
 
-def test_a_cache_root_that_is_not_there_exits_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["cache", "ls", str(tmp_path / "none")]) == 2
-    assert "no such folder" in capsys.readouterr().err
-
-
 def test_verifying_something_else_exits_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -290,17 +283,3 @@ def test_columns_of_words_are_refused_with_a_line_to_paste(
         assert "dataset.columns: [{name: sex, levels: [...]}, age]" in said.out
         assert ("this cannot be what the config means" in said.out) == (code == 0)
         assert ("sex (" in said.err) == (code == 2)
-
-
-@pytest.mark.ci
-def test_a_contact_sheet_goes_into_the_private_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["check", str(DEMO), "--contact-sheet"]) == 0
-    sheet = tmp_path / "private/mnist5k/check/contact-sheet.png"
-    assert str(sheet.relative_to(tmp_path)) in capsys.readouterr().out
-    assert [path.stat().st_mode & 0o077 for path in (sheet, *sheet.parents[:3])] == [0] * 4
-    looked_at(tmp_path, monkeypatch, "[cat, dog]")
-    assert cli.main(["check", "--contact-sheet"]) == 2
-    assert "holds features, not images" in capsys.readouterr().err

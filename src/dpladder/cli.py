@@ -67,11 +67,6 @@ COMMANDS: dict[str, Command] = {
         "what a run would read: records, classes, parts, problems; for your eyes only",
         "dpladder.commands.check:check",
         CONFIGS,
-        takes(
-            "--contact-sheet",
-            action="store_true",
-            help="also write a picture of a few images of each class into the private folder",
-        ),
     ),
     "ledger show": command(
         "every lineage: lifetime, and each entry with its state",
@@ -203,22 +198,6 @@ COMMANDS: dict[str, Command] = {
             help="instead bound epsilon by one real training with canaries in it",
         ),
         JSON,
-    ),
-    "cache": command(
-        "the feature caches of a cache root",
-        "dpladder.commands.cache:cache",
-        takes(
-            "action",
-            choices=["ls", "verify"],
-            help="list them, or check that each is as it was sealed",
-        ),
-        takes(
-            "root",
-            type=Path,
-            nargs="?",
-            default=Path("private/cache"),
-            help="the cache root, paths.cache of the config; none: %(default)s",
-        ),
     ),
     "completion": command(
         'what a shell completes `dpladder` with: eval "$(dpladder completion bash)"',

@@ -18,7 +18,6 @@ from dpladder.data.census import (
     Census,
     census,
     check_every_record,
-    contact_sheet,
     count_units,
     report,
 )
@@ -273,16 +272,6 @@ def test_lengths_of_features_and_the_units_of_users_are_told(tmp_path: Path) -> 
     assert "length of a feature vector, least, median, most: 1, 6, 11" in found.sizes
     assert found.problems["features are all zero, or not finite"] == [0]
     assert len(found.problems["over its unit's cap"]) == 6
-
-
-def test_a_contact_sheet_has_a_row_for_every_class_and_one_for_what_counts_as_nothing(
-    tmp_path: Path,
-) -> None:
-    _, found = counted(f"folder:{folders(tmp_path, ['cat', 'dog'], 4)}", classes=("cat", "retina"))
-    sheet = np.asarray(contact_sheet(found, side=32, each=4))
-    assert sheet.shape == (3 * 48, 4 * 32, 3)
-    drawn = [bool((sheet[48 * row + 16 : 48 * (row + 1)] < 255).any()) for row in range(3)]
-    assert drawn == [True, True, False]  # what is no class, cat, and nothing for retina
 
 
 def test_groups_are_counted_by_part_and_those_not_trained_on_are_none_of_it(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from dpladder.config.label_sets import (
     number_of_findings,
     states_by_finding,
 )
-from dpladder.data.census import census, contact_sheet, report, units_by_class
+from dpladder.data.census import census, report, units_by_class
 from dpladder.data.layout import as_attrs, from_attrs, layout_of
 from dpladder.data.prepare import Survey, survey
 from dpladder.data.stops import reason_to_stop
@@ -184,16 +184,6 @@ def test_the_census_counts_each_finding(tmp_path: Path) -> None:
     found = census(looked(f"csv:{tmp_path / 't'}", label=NAMES))
     assert found.parts == {"train": {"edema": 1, "mass": 1, "effusion": 0}}
     assert "3 that count: edema 1, mass 1, effusion 0" in report(found)
-
-
-def test_a_contact_sheet_shows_an_image_in_the_row_of_each_finding(tmp_path: Path) -> None:
-    white = np.full((1, 8, 8), 255, np.uint8)
-    np.savez(tmp_path / "t.npz", images=white // 2, labels=np.array([[1, 0, 1]]))
-    sheet = np.asarray(
-        contact_sheet(looked(f"npz:{tmp_path / 't.npz'}"), side=20, each=1).convert("L")
-    )
-    filled = [bool((sheet[row * 36 + 20 : row * 36 + 30, 4:12] < 200).any()) for row in range(4)]
-    assert filled == [False, True, False, True]
 
 
 def test_data_without_any_finding_cannot_be_meant() -> None:

@@ -16,7 +16,7 @@ from extracted import KEYS
 
 from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.label_sets import number_of
-from dpladder.data.census import census, contact_sheet, report
+from dpladder.data.census import census, report
 from dpladder.data.prepare import Survey, survey
 from dpladder.data.stops import reason_to_stop
 from dpladder.learn.counts import units_by_class
@@ -121,16 +121,6 @@ def test_a_record_counts_in_each_of_its_classes_and_once_in_all(tmp_path: Path) 
     assert found.counting == {"train": 3}
     assert "3 that count: cat 2, dog 2, bird 0" in report(found)
     assert found.labels == {"": 1, "bird|dog|cat": 1, "fish|dog": 1}
-
-
-def test_a_contact_sheet_shows_an_image_in_the_row_of_each_class(tmp_path: Path) -> None:
-    white = np.full((1, 8, 8), 255, np.uint8)
-    np.savez(tmp_path / "t.npz", images=white // 2, labels=np.array([[0, 2]]))
-    sheet = np.asarray(
-        contact_sheet(looked(f"npz:{tmp_path / 't.npz'}"), side=20, each=1).convert("L")
-    )
-    filled = [bool((sheet[row * 36 + 20 : row * 36 + 30, 4:12] < 200).any()) for row in range(4)]
-    assert filled == [False, True, False, True]  # above all, what counts as nothing
 
 
 def test_a_class_that_all_share_is_nearly_all_of_one_class() -> None:

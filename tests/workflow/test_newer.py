@@ -15,7 +15,9 @@ from workflow.test_formats import unpacked
 
 from dpladder import formats
 from dpladder.cli import main
+from dpladder.data.cache import verify_cache
 from dpladder.formats import FORMATS, Kind
+from dpladder.privacy.ledger.home import open_home, subkey
 
 MODEL = "results/main/final/1/weights.safetensors"
 
@@ -64,7 +66,6 @@ RAISED: dict[Kind, Callable[[Workspace, int], None]] = {
     "ledger": raise_ledger,
     "home": raise_home,
     "results": raise_results,
-    "cache": raise_cache,
     "plan": raise_plan,
     "statement": raise_statement,
     "weights": raise_weights,
@@ -80,8 +81,6 @@ COMMANDS = {
     "register results": ("results", "statement"),
     f"predict {MODEL} data.npz": ("results", "statement", "weights"),
     f"export {MODEL} out": ("results", "statement", "weights"),
-    "cache ls": ("cache",),
-    "cache verify": ("home", "cache"),
 }
 CASES = [(command, kind) for command, kinds in COMMANDS.items() for kind in kinds]
 
@@ -120,6 +119,13 @@ def test_a_newer_format_is_refused_in_one_sentence(
         "upgrade."
     )
     assert files(old) == before
+
+
+def test_a_newer_cache_is_never_written_anew(tmp_path, monkeypatch) -> None:
+    raise_cache(unpacked("1-ladder", tmp_path, monkeypatch), FORMATS["cache"] + 1)
+    [path, *_] = sorted(Path("private/cache").glob("*.h5"))
+    with pytest.raises(formats.Newer, match="upgrade"):
+        verify_cache(path, subkey(open_home(create=False), "cache"))
 
 
 @pytest.mark.parametrize("kind", formats.KINDS)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
 
 from dpladder.config import Config, Project
@@ -20,7 +19,6 @@ from dpladder.config.shift import Matching, Spans
 from dpladder.config.wording import printable
 from dpladder.data import census, column_report
 from dpladder.data.check_cache import CheckCache
-from dpladder.data.files import write_private
 from dpladder.data.folders import Tangled
 from dpladder.data.layout import Layout, layout_of
 from dpladder.data.prepare import (
@@ -36,7 +34,6 @@ from dpladder.data.prepare import (
 from dpladder.data.spans import cutter
 from dpladder.data.stops import check_kind, refuse_too_few_different_rows
 from dpladder.data.tables import Worded
-from dpladder.errors import BadInput
 from dpladder.jobs.prepare_dataset import keys_of
 from dpladder.network.language import check_packages
 from dpladder.network.public import check_name
@@ -74,7 +71,7 @@ class SourceAsked:
     spans: Spans | None = None
 
 
-def check(configs: Sequence[Path], contact_sheet: bool) -> None:
+def check(configs: Sequence[Path]) -> None:
     """Print what each source of a project holds, one after the other.
 
     What counts as nothing and why, which classes and columns there are, and what would stop a run.
@@ -83,8 +80,6 @@ def check(configs: Sequence[Path], contact_sheet: bool) -> None:
 
     Args:
         configs: config files of the project.
-        contact_sheet: whether some images of each source are put on one picture in the private
-            folder.
 
     Raises:
         BadInput: a source cannot be opened as the config says, or a network cannot be had.
@@ -155,8 +150,6 @@ def check(configs: Sequence[Path], contact_sheet: bool) -> None:
         if looked.part is None and looked.dataset.equal_rows is None:
             refuse_too_few_different_rows(surveyed, looked.dataset.nominal_size)
         check_kind(config.features, surveyed.source)
-        if contact_sheet:
-            print(f"contact sheet: {_write_sheet(config, surveyed, looked.name)}\n")
 
 
 def _other_data(
@@ -250,19 +243,3 @@ def _sources_of(config: Config) -> Iterator[SourceAsked]:
 def _folder(config: Config) -> Path:
     """Where a check keeps what it saw, in the lineage's private folder."""
     return Path(config.paths.private) / config.dataset.lineage / "check"
-
-
-def _write_sheet(config: Config, surveyed: Survey, part: str) -> Path:
-    """Write some images of a source for the operator's eyes. The file is private, like the
-    images."""
-    if surveyed.source.kind in ("features", "texts"):
-        raise BadInput(
-            f"{surveyed.source.name} holds {surveyed.source.kind}, not images: leave "
-            f"--contact-sheet out."
-        )
-    name = f"contact-sheet-{part}.png" if part else "contact-sheet.png"
-    path = _folder(config) / name
-    content = BytesIO()
-    census.contact_sheet(surveyed, largest=config.features.largest_image).save(content, "PNG")
-    write_private(path, content.getvalue())
-    return path

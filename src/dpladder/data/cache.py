@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from json import dumps, loads
@@ -62,15 +62,6 @@ class FeatureCache:
     attrs: Attrs
     digest: str
     groups: NDArray[np.int64] | None = None
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A file of a cache root: its size in bytes, and what it says of itself, unverified."""
-
-    path: Path
-    size: int
-    attrs: Attrs
 
 
 def claims(
@@ -199,19 +190,6 @@ def verify_cache(path: Path, key: bytes) -> str | None:
     except DpladderError as error:
         return str(error)
     return None
-
-
-def list_caches(root: Path) -> Iterator[Listed]:
-    """The caches of a root and what they say of themselves; `verify_cache` tells whether it is
-    true."""
-    for path in sorted(root.glob("*.h5")):
-        try:
-            attrs, _ = sealed.read_attrs(path)
-        except Newer:
-            raise
-        except Exception:  # damaged, which verify_cache will say
-            attrs = {}
-        yield Listed(path, path.stat().st_size, attrs)
 
 
 def merge(shards: Sequence[Path], root: Path, output: Path, key: bytes) -> Sequence[FeatureCache]:
