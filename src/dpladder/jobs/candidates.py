@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from dpladder.jobs.task import Task, read_json
 from dpladder.learn import weights
-from dpladder.plan.rule_params import RunTrial, SeenReads, TrainFinal
+from dpladder.plan.rule_params import RunTrial, SeenReads
 from dpladder.search.trial import Trial, by_score
 
 Seen = TypeVar("Seen", bound=SeenReads)
@@ -67,11 +67,3 @@ def candidate_of_trial(task: Task[RunTrial]) -> int | None:
         return number
     below = [Trial(**trial) for trial in read_json(task.input["below"][-1])["trials"]]
     return by_score(below)[number].candidate
-
-
-def chosen_candidate(task: Task[TrainFinal]) -> int | None:
-    """The best of the last rung, by noised scores, where candidates are tried."""
-    if not task.reads.candidates:
-        return None
-    winner = Trial(**read_json(task.input["chosen"])["best"])
-    return winner.candidate

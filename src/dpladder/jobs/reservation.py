@@ -75,11 +75,6 @@ class Reserved:
         ]
 
 
-def ledger_of(task: Task[ReleaseReads]) -> Ledger:
-    """The ledger of the lineage whose records a job reads. Nothing of it is read yet."""
-    return Ledger(job_home(), task.reads.lineage)
-
-
 def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved:
     """What the head node reserved for this job. Jobs look in the ledger, never in a file: whoever
     can write files cannot raise a budget.
@@ -123,6 +118,11 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
     # A question that was asked anew has several charges; the last is what this run reserved.
     spends = {spend.label: spend for spend in charges[-1].declared}
     return Reserved(ledger, question, spends)
+
+
+def ledger_of(task: Task[ReleaseReads]) -> Ledger:
+    """The ledger of the lineage whose records a job reads. Nothing of it is read yet."""
+    return Ledger(job_home(), task.reads.lineage)
 
 
 def job_of(task: Task[ReleaseReads]) -> Job:

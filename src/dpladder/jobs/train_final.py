@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from dpladder.jobs.candidates import chosen_candidate, of_candidate
+from dpladder.jobs.candidates import of_candidate
 from dpladder.jobs.model_file import save_model
 from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
@@ -17,6 +17,7 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.search.fit import place_by_prior
 from dpladder.search.space import Space
 from dpladder.search.training import choice_as_text, learner_of_trial, training_of
+from dpladder.search.trial import Trial
 
 
 def release_of(task: Task[TrainFinal]) -> Release:
@@ -29,7 +30,9 @@ def release_of(task: Task[TrainFinal]) -> Release:
     query.
     """
     fit = read_json(task.input["fit"]) if task.input["fit"] else None
-    candidate = chosen_candidate(task)
+    candidate = None
+    if task.reads.candidates:  # the best of the last rung, by noised scores
+        candidate = Trial(**read_json(task.input["chosen"])["best"]).candidate
     task = of_candidate(task, candidate)  # from here on the keys are the candidate's
     reservation, train = find_reservation(task), seen_part(task, "train")
     learner = learner_of_trial(task.reads.learner, 0 if fit is None else fit["best"]["trial"])
