@@ -71,7 +71,6 @@ def test_every_command_and_action_is_completed(completed: Callable[..., set[str]
     assert completed("led") == {"ledger"}
     assert completed("ledger", "") == {"show", "verify"}
     assert completed("home", "") == {"backup", "init", "restore"}
-    assert completed("cache", "") == {"ls", "verify"}
 
 
 def test_options_are_those_of_their_command_and_so_are_their_values(
