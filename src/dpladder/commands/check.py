@@ -106,7 +106,8 @@ def check(configs: Sequence[Path]) -> None:
     for config, looked in _sources(project):
         cutting = None if looked.spans is None else cutter(looked.spans)
         largest = config.features.largest_image
-        look = CheckCache(_folder(config) / "looks.jsonl", largest)
+        folder = Path(config.paths.private) / config.dataset.lineage / "check"
+        look = CheckCache(folder / "looks.jsonl", largest)
         try:
             surveyed = survey(
                 looked.dataset, keys, looked.part, looked.matching, cutting, look.digests
@@ -238,8 +239,3 @@ def _sources_of(config: Config) -> Iterator[SourceAsked]:
                 also.matched,
                 also.name,
             )
-
-
-def _folder(config: Config) -> Path:
-    """Where a check keeps what it saw, in the lineage's private folder."""
-    return Path(config.paths.private) / config.dataset.lineage / "check"

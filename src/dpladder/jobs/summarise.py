@@ -207,9 +207,9 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
         models_here, trained, fits, task.input["finals"], task.input["metrics"], also, strict=True
     )
     targets = tuple(_target(task.reads, *target_files) for target_files in files)
-    students = [_student_result(path) for path in task.input["students"]] or [None] * len(
-        models_here
-    )
+    # a student is tested on a public source alone; else its file holds null
+    tested = [read_json(path) and read_test(path) for path in task.input["students"]]
+    students = tested or [None] * len(models_here)
     return tuple(
         replace(target, student=student) for target, student in zip(targets, students, strict=True)
     )
@@ -220,11 +220,6 @@ def _open_result(metrics: str) -> OpenFound:
     open_counts: OpenCounts = from_document(OpenCounts, read_json(metrics))
     also = {name: figures_of_counts(counts) for name, counts in open_counts.also.items()}
     return OpenFound(open_counts.r, figures_of_counts(open_counts.test), also)
-
-
-def _student_result(metrics: str) -> Tested | None:
-    """A student is tested on a public source alone."""
-    return None if read_json(metrics) is None else read_test(metrics)
 
 
 def _further_test_result(test: FurtherTest, metrics: str) -> AlsoTested:
