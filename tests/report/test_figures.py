@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up import DELTA, KAPPA, N0, POOLED, SHARE, from_json, statement, summary
+from made_up import DELTA, KAPPA, POOLED, SHARE, from_json, statement, summary
 
 from dpladder.config.section import from_document
 from dpladder.config.sweep_sections import Fit, Search
@@ -19,7 +19,6 @@ from dpladder.privacy.statement.documents import Statement
 from dpladder.report import (
     distance_figure,
     gap_figure,
-    heatmap_figure,
     ladder_figure,
     scores_figure,
     shift_figure,
@@ -32,13 +31,12 @@ pytestmark = pytest.mark.filterwarnings("error")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-plot_distance, plot_gap, tried, plot_heatmap = map(
+plot_distance, plot_gap, tried = map(
     from_json,
     (
         distance_figure.plot_distance,
         gap_figure.plot_gap,
         gap_figure.scores_by_place,
-        heatmap_figure.plot_heatmap,
     ),
 )
 plot_ladder, plot_scores, plot_shift, plot_pareto, plot_utility = map(
@@ -132,10 +130,6 @@ def plot_one_statement(one, path):
     plot_stated(statement(one), path)
 
 
-def plot_several_repeats(one, path):
-    plot_heatmap([one, summary(seed=1), summary(seed=2)], path)
-
-
 def plot_several_gaps(one, path):
     plot_gap([one, summary(seed=1), summary(seed=2)], path)
 
@@ -215,7 +209,6 @@ LABELS = {
         "total ε, search included (δ = 1e-05)",
         "test accuracy (± 1 sd, noise and sampling)",
     },
-    plot_several_repeats: {"steps T", "learning rate η"},
     plot_several_distances: {"total ε, search included", "total step size r = η·T"},
     plot_several_gaps: {"ε of one trial", "r over its rung's best", "score less its rung's best"},
 }
@@ -475,52 +468,6 @@ def test_the_frontier_is_what_no_other_model_beats(points):
     assert best == sorted({point for point in points if not beaten(point)})
 
 
-# --- learning rate and steps ----------------------------------------------------------------------
-
-GRID = [(steps, eta) for steps in (5, 10, 20, 50) for eta in (0.05, 0.1, 0.2)]
-
-
-def grid(seed, best):
-    """Every (T, eta) once, and the best of them 30 points above the rest."""
-    rng = np.random.default_rng(seed)
-    trials = [
-        {"trial": k, "r": steps * eta, "eta": eta, "steps": steps, "counted": N0, "score_sd": 1.0}
-        | {"score": N0 * (0.5 + 0.3 * ((steps, eta) == best)) + rng.normal()}
-        for k, (steps, eta) in enumerate(GRID)
-    ]
-    return summary() | {
-        "rungs": [{"epsilon": 0.1, "mu": 0.03, "trials": trials, "best": {"trial": 0, "r": 1.0}}]
-    }
-
-
-def cells(svg):
-    """Colours of the cells that were tried."""
-    meshes = [
-        group for group in svg.iter(f"{SVG}g") if (group.get("id") or "").startswith("QuadMesh")
-    ]
-    assert meshes
-    return [path.get("style") for mesh in meshes for path in mesh.iter(f"{SVG}path")]
-
-
-def test_the_heatmap_has_one_cell_for_each_setting_and_stars_the_best(tmp_path):
-    svg = drawn(plot_heatmap, [grid(seed, best=(20, 0.2)) for seed in range(3)], tmp_path)
-    assert len(cells(svg)) == len(GRID)
-    assert "r = 4" in words(svg)
-
-
-def test_the_heatmap_takes_the_mean_of_repeats(tmp_path):
-    """(20, 0.2) is best in one repeat, (10, 0.1) in two, and the rest is tried far more often."""
-    rest = [grid(seed, best=None) for seed in range(4)]
-    for one in rest:
-        one["rungs"][0]["trials"] = [
-            t for t in one["rungs"][0]["trials"] if t["r"] not in (4.0, 1.0)
-        ]
-    svg = drawn(
-        plot_heatmap, [grid(0, (20, 0.2)), grid(1, (10, 0.1)), grid(2, (10, 0.1)), *rest], tmp_path
-    )
-    assert "r = 1" in words(svg)
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     "name", ["one trial", "one place to look", "many rungs", "equal scores", "negative scores"]
@@ -538,19 +485,6 @@ def test_what_a_ladder_tried_is_drawn_and_the_gap_in_r_is_below_the_best(name, t
     }
     assert max(place.score - best[place.epsilon] for place in places) <= 1e-12
     drawn(plot_gap, [one], tmp_path)
-    said = words(drawn(plot_heatmap, [one], tmp_path))
-    assert len([word for word in said if word.startswith("r = ")]) == len(one["rungs"])
-
-
-def test_a_heatmap_of_one_number_of_steps_is_a_line(tmp_path):
-    one = summary()
-    for rung in one["rungs"]:
-        for trial in rung["trials"]:
-            trial |= {"steps": 30, "eta": trial["r"] / 30}
-    svg = drawn(plot_heatmap, [one], tmp_path)
-    assert "ε = 0.1 per trial, T = 30" in words(svg)
-    assert "steps T" not in words(svg)
-    assert len(marks(svg, "tried")) == len({t["r"] for t in one["rungs"][0]["trials"]})
 
 
 def test_models_at_one_epsilon_stand_side_by_side_and_repeats_at_their_mean(tmp_path):

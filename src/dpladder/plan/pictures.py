@@ -205,7 +205,6 @@ OF_EXPERIMENT = (
     _figure("scores", "Ladder", _if_ladder),
     _figure("choice", "Ladder", _if_candidates),
     Kind("trials", "tables/trials.html", "Ladder", _if_trials, "tables:trials_table"),
-    _figure("heatmap", "Research", _if_descents, "all"),
     _figure("gap", "Research", _if_descents, "all"),
 )
 OF_ALL = (

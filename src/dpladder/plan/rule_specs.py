@@ -507,15 +507,6 @@ def rung_of(rule: str) -> dict[str, str] | None:
     return {"experiment": experiment, "rung": rung.partition("x")[0]}
 
 
-def final_rule(config: Config) -> str:
-    """The rule that puts the final models out.
-
-    Raises:
-        StopIteration: the experiment has no models of its own.
-    """
-    return next(rule for rule in FINALS if _has_rule(config, rule))
-
-
 def _has_rule(config: Config, rule: str) -> bool:
     spec = RULE_SPECS[rule]
     if config.models == "none" and not spec.tried:
