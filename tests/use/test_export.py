@@ -23,6 +23,7 @@ from dpladder.cli import main
 from dpladder.config.features_sections import Features
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import public_network_of
+from dpladder.data.columns import level_as_text
 from dpladder.data.depths import depths_for, stored_depths
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput
@@ -31,7 +32,7 @@ from dpladder.learn.finetune.shapes import shapes
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.measures.tested import GroupNames
 from dpladder.methods.dp_finetune.section import FineTune
-from dpladder.use import graph, standalone
+from dpladder.use import graph, raw_rows, standalone
 from dpladder.use.card import card
 from dpladder.use.export import export
 
@@ -107,6 +108,18 @@ def test_an_exported_head_predicts_the_same_by_itself(
     found = alone(tmp_path / "out", f"c.classify({rows.tolist()})")
     wanted = dpladder.load(file).predict(rows).probabilities
     assert [[row["cat"], row["dog"]] for row in found] == pytest.approx(wanted, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(3, 3.0, 0.1, 0.5, 1e-5, 1e300, 2.0**127, float("inf"), True, " a\u0308 ", "0.1", None),
+        *(np.float32(0.1), np.float32(3.0), float(np.float32(0.1)), np.float64(0.1), np.int64(3)),
+    ],
+    ids=repr,
+)
+def test_an_exported_model_reads_a_level_as_training_does(value: Any) -> None:
+    assert raw_rows._level(value) == level_as_text(value)
 
 
 def test_an_exported_model_of_a_table_prepares_raw_rows_by_name(tmp_path: Path) -> None:

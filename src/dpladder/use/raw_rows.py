@@ -5,7 +5,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
+
+MOST_SINGLE = 2.0**127  # float32 holds larger ones, and these are beyond doubt
 
 
 def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
@@ -50,6 +55,12 @@ def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
 
 
 def _level(value: Any) -> str:
-    """3.0 is 3, as pandas makes one of the other where a value is missing."""
-    whole = isinstance(value, float) and value.is_integer()
-    return unicodedata.normalize("NFC", str(int(value) if whole else value)).strip()
+    """A level as training read it, by its value alone: 3.0 is 3, and what a float32 can hold is as
+    short as one is written."""
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        exact = float(value)
+        if exact.is_integer():
+            value = int(exact)
+        elif abs(exact) < MOST_SINGLE and float(np.float32(exact)) == exact:
+            value = np.float32(exact)
+    return unicodedata.normalize("NFC", str(value)).strip()
