@@ -41,7 +41,9 @@ from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.cost import price
 
 TRAIN, TEST = "train", "test"
-BUYS = {"count_units": "class counts"}  # what a rule buys, where its name does not say it
+# The label of what a rule buys, where it is not its name without estimate_. Its job asks
+# `reservation.mu` for the same label.
+BUYS = {"count_units": "class counts"}
 FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training
 # Share of a total's mu. Less is what rounding leaves of a total that is spent: it buys no usable
 # model and no usable count.

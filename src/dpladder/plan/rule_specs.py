@@ -1,8 +1,8 @@
 """Every rule in one table: what it reads, what it stands on, which configs have it, whose code it
 runs. And what follows from a config for its jobs.
 
-A rule that is added needs a row here, a class in plan/rule_params.py, a rule in a .smk file and a
-module of jobs/. tests/workflow/test_rules.py holds the table against the parsed rules.
+CONTRIBUTING.md says what else a rule needs. tests/workflow/test_rules.py holds the table against
+the parsed rules.
 """
 
 from __future__ import annotations
