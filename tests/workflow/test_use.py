@@ -19,7 +19,7 @@ from dpladder.data.cache import open_cache
 from dpladder.learn import weights
 from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.ledger.home import open_home, subkey
-from dpladder.privacy.statement.documents import Statement
+from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.page import first_line
 
 pytestmark = pytest.mark.ci
@@ -55,7 +55,8 @@ def test_the_card_of_a_finished_model_says_what_its_statement_says(finished: Wor
     card = Path("out/README.md").read_text()
     assert (
         first_line(
-            from_document(Statement, json.loads(Path("results/privacy.json").read_text())), "tiny"
+            from_document(SealedStatement, json.loads(Path("results/privacy.json").read_text())),
+            "tiny",
         )
         in card
     )
