@@ -354,7 +354,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Take the released model of this total and its statement from the project."""
         self.model_: Model = load(self._weights_file())
         # in the model's own order: a later fit that was refused may have named them in another
-        by_name = {_name(one): one for one in self._class_list}
+        by_name = {number_as_text(one): one for one in self._class_list}
         if by_name.keys() != {*self.model_.classes}:
             raise BadInput(
                 f"the model in {self.project_} knows classes {', '.join(self.model_.classes)}, and "
@@ -395,7 +395,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "lineage": self.lineage,
                 "source": _source_of(X),
                 "nominal_size": self.nominal_size,
-                "classes": [_name(one) for one in self._class_list],
+                "classes": [number_as_text(one) for one in self._class_list],
             },
             "privacy": {"epsilon": self.epsilon, "delta": self.delta},
             "features": {},
@@ -470,7 +470,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = _labels(y, self._class_list)
         count = X.shape[0]
         if ids is not None:
-            ids = ["" if one is None or one != one else _name(one) for one in ids]
+            ids = ["" if one is None or one != one else number_as_text(one) for one in ids]
         for what, values in (("y", labels), ("ids", ids)):
             if values is not None and len(values) != count:
                 raise BadInput(
@@ -599,18 +599,12 @@ def _records(X: Any) -> Any:
     return result.astype(np.float64)
 
 
-def _name(label: Any) -> str:
-    """A class or a number as text: 1.0 is 1, for whatever is missing makes floats of a column's
-    integers, and a record must not look otherwise for what another one lacks."""
-    return number_as_text(label)
-
-
 def _cell(value: Any) -> Any:
     """What a cell of a DataFrame says, by its value alone; nothing of what is missing. A day has no
     hour."""
     if isinstance(value, str):
         return value
-    name = None if is_missing(value) else _name(value)
+    name = None if is_missing(value) else number_as_text(value)
     return name.removesuffix(MIDNIGHT) if name and isinstance(value, datetime) else name
 
 
@@ -630,9 +624,9 @@ def _labels(y: Any, classes: Sequence[Any]) -> list[str]:
         if hasattr(y, "to_list")
         else [getattr(one, "item", lambda one=one: one)() for one in items]
     )
-    known = {_name(one) for one in classes}
+    known = {number_as_text(one) for one in classes}
     # NaN alone differs from itself
-    names = ("" if one is None or one != one else _name(one) for one in values)
+    names = ("" if one is None or one != one else number_as_text(one) for one in values)
     return [name if name in known else "" for name in names]
 
 

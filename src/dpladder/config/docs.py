@@ -250,8 +250,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _flow(value: Any) -> str:
-    """A value as YAML writes it on one line. Texts have no quotes, for none of the demo's needs
-    any."""
+    """A value as YAML writes it on one line. Texts have no quotes, for no default needs any."""
     if isinstance(value, tuple):
         return f"[{', '.join(_flow(item) for item in value)}]"
     if isinstance(value, BaseModel):

@@ -116,7 +116,7 @@ class Project:
     @property
     def with_own_models(self) -> dict[str, Config]:
         """The experiments that have final models of their own."""
-        return {name: config for name, config in self.experiments.items() if config.models == "own"}
+        return {name: config for name, config in self.experiments.items() if not config.only_tried}
 
     def networks_of(self, name: str) -> tuple[str, ...]:
         """What makes features for an experiment: itself first, and one for each further network

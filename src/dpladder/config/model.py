@@ -133,8 +133,8 @@ class Consent(Section):
 class Config(Section):
     """One experiment, fully resolved."""
 
-    models: ClassVar[Literal["own", "none"]] = "own"
-    """Whose final models it is about."""
+    only_tried: ClassVar[bool] = False
+    """Whether it is a network that sweep.choose tries, which has no final model of its own."""
     mode: Literal["release", "research"] = "release"
     """What a run is for. release: secret noise, ledger and limits. research: public data only, and
     no release."""
@@ -219,7 +219,7 @@ class TriedNetwork(Config):
     """What makes features, and buys their mean, for those candidates of an experiment that have
     another network than the first. It trains nothing and tests nothing."""
 
-    models = "none"
+    only_tried = True
 
     @property
     def totals(self) -> tuple[float, ...]:

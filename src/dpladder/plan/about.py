@@ -39,7 +39,7 @@ def about(project: Project, experiment: str = "") -> dict[str, dict[str, str]]:
     return {
         name: _describe_experiment(config)
         for name, config in firsts.items()
-        if config.models == "own"
+        if not config.only_tried
     }
 
 

@@ -117,7 +117,7 @@ def needed_share(config: Config) -> float:
     Returns:
         0 where every event is Gaussian, so that nothing of delta is kept back from the mus.
     """
-    if config.models == "none":
+    if config.only_tried:
         return 0.0
     if samples(config):
         return booking.SAMPLED_SHARE

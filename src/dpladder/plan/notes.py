@@ -54,7 +54,7 @@ def notes(project: Project) -> tuple[str, ...]:
     own_notes = (
         (name, words)
         for name, config in project.experiments.items()
-        if config.models != "none"
+        if not config.only_tried
         for words in (
             *_note_other_packages(config),
             *_note_without_noise(config),

@@ -509,7 +509,7 @@ def rung_of(rule: str) -> dict[str, str] | None:
 
 def _has_rule(config: Config, rule: str) -> bool:
     spec = RULE_SPECS[rule]
-    if config.models == "none" and not spec.tried:
+    if config.only_tried and not spec.tried:
         return False
     return spec.when(config) and (not spec.buys or _configured_input(config, spec) is not None)
 

@@ -464,17 +464,14 @@ def test_a_released_file_is_known_by_its_bytes(
     ledger: Ledger, ask: Ask, outputs: dict[str, Path], edit: str
 ) -> None:
     ask()
-    lineages = (ledger.lineage, None)  # of any
-    assert all(
-        is_kept(ledger.home, path, lineage) for path in outputs.values() for lineage in lineages
-    )
+    assert all(is_kept(ledger.home, path, ledger.lineage) for path in outputs.values())
     assert not any(is_kept(ledger.home, path, "another") for path in outputs.values())
     if edit == "other name":
         edited = outputs["score"].rename(outputs["score"].with_name("weights"))
     else:
         edited = outputs["score"]
         edited.write_text("2" if edit == "same size" else "10")
-    assert not any(is_kept(ledger.home, edited, lineage) for lineage in lineages)
+    assert not is_kept(ledger.home, edited, ledger.lineage)
 
 
 # Disks

@@ -250,15 +250,15 @@ def _publish_answer(
     )
 
 
-def is_kept(home: Home, path: Path, lineage: str | None) -> bool:
+def is_kept(home: Home, path: Path, lineage: str) -> bool:
     """Whether a file is, byte for byte, one that was released under this name.
 
     Args:
         home: where released bytes are kept.
         path: the file.
-        lineage: whose release it should be; None means any.
+        lineage: whose release it should be.
     """
-    matches = home.releases.glob(f"{lineage or '*'}/*/*/{path.name}")
+    matches = home.releases.glob(f"{lineage}/*/*/{path.name}")
     size = path.stat().st_size
     return any(
         other.stat().st_size == size and filecmp.cmp(path, other, shallow=False)

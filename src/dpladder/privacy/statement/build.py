@@ -43,7 +43,7 @@ from dpladder.privacy.statement.records import Document, job_of, spends_of
 Lines = Sequence[StatedSpend]
 MODIFIED = " with uncommitted changes"  # beside a commit
 Value = TypeVar("Value")
-FINAL = ("train_final", "evaluate", "evaluate_also")  # what all else is a search for
+AFTER_SEARCH = ("train_final", "evaluate", "evaluate_also")  # all else is a search for these
 
 
 def build(
@@ -468,5 +468,5 @@ def _search_share(borne: Iterable[StatedSpend]) -> float | None:
     if any(line.rule == "private_search" for line in training):
         return None
     total = math.fsum((line.mu or 0.0) ** 2 for line in training)
-    search = math.fsum((line.mu or 0.0) ** 2 for line in training if line.rule not in FINAL)
+    search = math.fsum((line.mu or 0.0) ** 2 for line in training if line.rule not in AFTER_SEARCH)
     return search / total if total else 0.0
