@@ -1,16 +1,75 @@
-"""Which cases of a test run where, and which texts are approved."""
+"""Which cases of a test run where, which texts are approved, and the environment of every test."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import approval
 import pytest
 
+MACHINE = ("PATH", "TMPDIR", "CI", "LD_LIBRARY_PATH")
+"""Variables that say where tests run, and nothing of who runs them. Tests keep these."""
+MACHINE_GROUPS = ("CUDA_", "MKL_", "NVIDIA_", "OMP_", "OPENBLAS_", "PIP_", "PYTEST_", "PYTHON", "UV_")
+UMASK = 0o022
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--approve", action="store_true", help="renew tests/approved, and run no more")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take the user's environment away before any fixture reads it."""
+    folder = Path(tempfile.mkdtemp(prefix="dpladder-tests-"))
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in MACHINE or name.startswith(MACHINE_GROUPS)
+    }
+    os.environ.clear()
+    os.environ.update(kept | user_environment(folder))
+    # Public figures and fonts that take seconds to make: once for all tests of this process.
+    os.environ.update(XDG_CACHE_HOME=str(folder / "cache"), MPLCONFIGDIR=str(folder / "matplotlib"))
+    time.tzset()
+    os.umask(UMASK)
+
+
+def user_environment(folder: Path) -> dict[str, str]:
+    """Variables of a user who has nothing but an empty home in `folder`."""
+    home = folder / "user"
+    return {
+        "HOME": str(home),
+        "DPLADDER_HOME": str(home / ".dpladder"),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "XDG_DATA_HOME": str(home / ".local" / "share"),
+        "XDG_STATE_HOME": str(home / ".local" / "state"),
+        "GIT_CONFIG_GLOBAL": str(home / ".gitconfig"),
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "USER": "tester",
+        "LOGNAME": "tester",
+        "SHELL": "/bin/sh",
+        "TERM": "dumb",
+        "TZ": "UTC",
+        "LANG": "C.UTF-8",
+        "COLUMNS": "80",
+        "LINES": "24",
+    }
+
+
+@pytest.fixture(autouse=True)
+def _own_user(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A home of its own for each test and for what it starts."""
+    folder = Path(tempfile.mkdtemp(prefix="dpladder-user-"))
+    for name, value in user_environment(folder).items():
+        monkeypatch.setenv(name, value)
+    os.umask(UMASK)
+    yield
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(name="approved")
