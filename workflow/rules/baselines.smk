@@ -5,7 +5,7 @@
 use rule prepare_dataset as compare_learners with:
     input:
         features=features_of("compare_learners"),
-        mean=mean_of_network,
+        mean=mean_of,
     output:
         figure=report(
             "results/comparison/learners.svg",
@@ -24,7 +24,7 @@ use rule prepare_dataset as compare_learners with:
 use rule prepare_dataset as compare_hpo with:
     input:
         features=features_of("compare_hpo"),
-        mean=mean_of_network,
+        mean=mean_of,
     output:
         hpo_figure=report(
             "results/comparison/hpo.svg",

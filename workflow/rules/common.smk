@@ -77,19 +77,17 @@ def from_jobs(output, *makers):
 
 def features_of(rule):
     """An input function: the merged features of the parts that a rule reads. Before anything is
-    released, those of all networks are there, and units are counted, which may stop the run."""
+    released, units are counted, which may stop the run."""
 
     def features(wildcards):
         config, spec = config_of(wildcards), rule_specs.RULE_SPECS[rule]
-        own = wildcards.get("experiment", BASE)
-        experiment = PROJECT.tried_by(own)
+        experiment = wildcards.get("experiment", BASE)
         paths = [
-            path("merge_features", "privacy", name, part=part)
-            for name in (PROJECT.networks_of(experiment) if spec.releases else [own])
+            path("merge_features", "privacy", experiment, part=part)
             for part in spec.parts(config, dict(wildcards.items()))
         ]
         waits = spec.releases and rule != "count_units"
-        if waits and rule_specs.jobs(PROJECT.experiments[experiment], "count_units"):
+        if waits and rule_specs.jobs(config, "count_units"):
             paths.append(path("count_units", "privacy", experiment))
         return paths
 
@@ -109,17 +107,10 @@ def job_params(rule):
     return {"cfg": cfg, "code": code}
 
 
-mean_of_network = from_jobs("mean", "estimate_mean", "find_mean")
+mean_of = from_jobs("mean", "estimate_mean", "find_mean")
 sums_of = from_jobs("sums", "estimate_sums")
 start_of = from_jobs("head", "estimate_head", "find_start")
 public_start_of = from_jobs("head", "find_start")
-
-
-def mean_of(wildcards):
-    """The mean of an experiment's features; where it tries several networks, that of each."""
-    names = PROJECT.networks_of(wildcards.get("experiment", BASE))
-    means = [mean_of_network(Own(experiment=network)) for network in names]
-    return means[0] if len(names) == 1 or not means[0] else means
 
 
 def data_of(wildcards):
@@ -137,15 +128,6 @@ def rungs_below(wildcards):
     that."""
     rungs = range(int(wildcards.rung)) if rule_specs.looks_back(config_of(wildcards)) else []
     return [path("select_rung", "best", wildcards.experiment, rung=str(rung)) for rung in rungs]
-
-
-def chosen_of(wildcards):
-    """The last rung's choice, where trials choose among candidates."""
-    config = config_of(wildcards)
-    if config.sweep.choose is None:
-        return []
-    last = len(config.sweep.ladder) - 1
-    return path("select_rung", "best", wildcards.experiment, rung=str(last))
 
 
 def those_with(rule):
@@ -308,11 +290,11 @@ def outputs_of(wanted):
 
 
 def summaries(wildcards):
-    return [f"results/{experiment}/summary.json" for experiment in PROJECT.with_own_models]
+    return [f"results/{experiment}/summary.json" for experiment in PROJECT.experiments]
 
 
 def summary_tables(wildcards):
-    return [f"results/{experiment}/summary.csv" for experiment in PROJECT.with_own_models]
+    return [f"results/{experiment}/summary.csv" for experiment in PROJECT.experiments]
 
 
 def filed(picture):

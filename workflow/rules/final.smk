@@ -3,7 +3,6 @@
 use rule extract_features as train_final with:
     input:
         fit=from_jobs("fit", "fit_radius"),
-        chosen=chosen_of,
         features=features_of("train_final"),
         mean=mean_of,
         sums=sums_of,

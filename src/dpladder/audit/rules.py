@@ -229,15 +229,6 @@ def trial(
     return rule.mechanism(f"rule run_trial{suffix} {kind}", scale, pairs(kind))
 
 
-def trial_of_a_candidate(scenes: SceneFolder, kind: Kind) -> Mechanism:
-    """The second of two that trials choose between. Rows are what its depths come to."""
-    choice = {
-        "features": {"model": "efficientnet_lite0", "centre": "none"},
-        "sweep": {"choose": {"features": {"layers": ["auto", "last"]}}},
-    }
-    return trial(scenes, kind, choice, " of a candidate", number=1)
-
-
 def trial_of_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """The labels of `pairs` are numbers of findings too: none, one of them, one unknown."""
     return trial(scenes, kind, FINDINGS, " findings")
@@ -406,7 +397,7 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
     "estimate_mean": (mean,),
     "estimate_sums": (shared_sums, all_shared_sums),
     "estimate_head": (head, guided_head),
-    "run_trial": (trial, trial_of_findings, trial_of_a_candidate),
+    "run_trial": (trial, trial_of_findings),
     "train_final": (final, guided_final),
     "evaluate": (
         evaluation,

@@ -60,7 +60,7 @@ Inputs = Mapping[str, Any]
 SAMPLE: Units = tuple(
     ((features, label),) for label, features in enumerate(((1.0, 2.0, 3.0), (0.5, -1.0, 0.0)))
 )
-NOTHING: Inputs = {"fit": [], "below": [], "chosen": []}
+NOTHING: Inputs = {"fit": [], "below": []}
 
 
 @dataclass(frozen=True)

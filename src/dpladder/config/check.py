@@ -7,33 +7,24 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
-from dpladder.config import (
-    candidate_rules,
-    candidates,
-    findings,
-    further_tests,
-    learner_rules,
-    search_sections,
-)
+from dpladder.config import findings, further_tests, learner_rules, search_sections
 from dpladder.config.checkpoints import wrong_with_checkpoint
 from dpladder.config.dataset_rules import DATASET
 from dpladder.config.depths import OF_BUNDLED, resolve_layers
 from dpladder.config.features_sections import BUNDLED_IMAGES, BUNDLED_TEXT, FOLDER
 from dpladder.config.images_with_table import apart_of
 from dpladder.config.learners import names_with
-from dpladder.config.model import Config, network_name, repeat_name
+from dpladder.config.model import Config, repeat_name
 from dpladder.config.rules import Messages, Problem, Table, problems, rule_if
 from dpladder.config.search_sections import Ladder
 from dpladder.config.source_rules import wrong_with_path
 from dpladder.config.sources import Takes, kind_of
-from dpladder.config.wording import KeyPath, key_as_text, value_as_text
+from dpladder.config.wording import KeyPath, value_as_text
 from dpladder.errors import BadInput
 
 PUBLIC_FOLDERS = (Path("results"), Path("logs"), Path("benchmarks"))
-CHOOSE: KeyPath = ("sweep", "choose")
 KEPT_WEIGHTS = ("bundled", "pretrained", "random")
 IN_WORDS: Mapping[Takes, str] = {
     "features": "a feature matrix needs model: none",
@@ -47,38 +38,21 @@ def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -
 
     Args:
         config: one experiment, its task applied.
-        doubtful: keys whose values are stand-ins for wrong ones. Candidates and their rules are
-            then left out, for those would be made of stand-ins.
+        doubtful: keys whose values are stand-ins for wrong ones.
     """
-    of_whole = list(problems(RULES, config, doubtful))
-    yield from of_whole
-    if not doubtful and not any(key[:2] == CHOOSE for key, _ in of_whole):
-        yield from _problems_of_candidates(config, of_whole)
+    yield from problems(RULES, config, doubtful)
     # of other tasks a rule of their own refuses the key as a whole
     for place, also in enumerate(config.evaluate.also if config.task == "classification" else ()):
         table, at = further_tests.rules_of(also), ("evaluate", "also", place)
         yield from problems(table, config, doubtful, at, (also,))
 
 
-def _problems_of_candidates(config: Config, said: Collection[Problem]) -> Iterator[Problem]:
-    """The first thing that is wrong with each candidate as a config by itself, and that is not
-    wrong with the whole."""
-    several = zip(
-        candidates.names_of_candidates(config), candidates.candidates_of(config), strict=True
-    )
-    for name, candidate in several:
-        wrong = (one for one in problems(RULES, candidate) if one not in said)
-        # what else is wrong with a candidate mostly follows from its first mistake
-        for key, says in islice(wrong, 1):
-            yield CHOOSE, f"candidate {name}: {key_as_text(key)}: {says}"
-
-
 def problems_of_project(experiments: Mapping[str, Config]) -> Iterator[Problem]:
     """Experiments on one lineage must agree on what is fixed for the lineage's life.
 
     Contract 11 has one δ and one relation for a lineage. The ledger would refuse the second
-    experiment at its first charge; here it costs nothing yet. Names that repeats and networks need
-    must be free too.
+    experiment at its first charge; here it costs nothing yet. Names that repeats need must be free
+    too.
 
     Args:
         experiments: by name, each valid by itself. Of a lineage the first one's terms are compared
@@ -97,12 +71,9 @@ def problems_of_project(experiments: Mapping[str, Config]) -> Iterator[Problem]:
                     f"it is fixed for the life of lineage {lineage}, so give both the same",
                 )
         repeats = {repeat_name(name, number) for number in range(1, config.research.repeats)}
-        networks = candidates.count_of_networks(config.sweep.choose)
-        tried = {network_name(name, number) for number in range(1, networks)}
-        for what, names in (("repeat", repeats), ("network", tried)):
-            for taken in experiments.keys() & names:
-                says = f"this is what a {what} of {name} is called; choose another name"
-                yield ("experiments", taken), says
+        for taken in experiments.keys() & repeats:
+            says = f"this is what a repeat of {name} is called; choose another name"
+            yield ("experiments", taken), says
 
 
 def lineage_terms(config: Config) -> dict[str, object]:
@@ -310,9 +281,6 @@ def _rungs(c: Config) -> Messages:
     if not isinstance(c.hpo, Ladder):
         return
     learner, search, fit = c.learner, c.sweep.search, c.fit
-    if c.sweep.choose is not None:
-        yield from candidate_rules.rungs(c)
-        return
     # a curve of degree d needs d + 1 different places on its axis
     points = len({rung.epsilon for rung in c.sweep.ladder})
     solved = learner.trials_are_solved
@@ -386,12 +354,7 @@ OF_ONE_CLASS: Table = {
     "features.model": _model,
     "features.weights": _weights,
     "features.image_size": rule_if(
-        lambda c: (
-            c.features.takes == "texts"
-            and c.features.image_size is not None
-            # of sizes to choose among it is said there
-            and not (c.sweep.choose and c.sweep.choose.features.image_size)
-        ),
+        lambda c: c.features.takes == "texts" and c.features.image_size is not None,
         "texts have no pixels; leave it out",
     ),
     "features.layers": _layers,
@@ -420,7 +383,6 @@ OF_ONE_CLASS: Table = {
         lambda c: c.fit.using == "pooled" and c.fit.degree != 1,
         "pooled scores take a line: set using: best for a parabola",
     ),
-    **candidate_rules.RULES,
     **search_sections.RULES,
     **learner_rules.RULES,
     "paths.private": partial(_path, "private"),

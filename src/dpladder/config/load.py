@@ -23,8 +23,6 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from yaml.constructor import ConstructorError
 
-from dpladder.config.candidate_rules import problems_of_own_network
-from dpladder.config.candidates import with_first_network
 from dpladder.config.check import problems_of_experiment, problems_of_project
 from dpladder.config.dataset_sections import TAGS
 from dpladder.config.learners import DEFAULT
@@ -84,7 +82,6 @@ class Project:
     Attributes:
         experiments: by name; the base is called main and comes first.
         repeats: the further repeats of each experiment, which are experiments too.
-        networks: the further networks that an experiment tries (plan/candidates.py).
         grid: of each experiment that is a cell of the grid, its place on each axis.
         choices: what each experiment left to the plan, in words.
         resolved_choices: what was chosen, under digests of what that followed from.
@@ -96,7 +93,6 @@ class Project:
 
     experiments: dict[str, Config]
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    networks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     grid: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     choices: Mapping[str, str] = field(default_factory=dict)
     resolved_choices: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = field(
@@ -112,20 +108,6 @@ class Project:
     def main(self) -> Config:
         """The base, which every other experiment overrides in part."""
         return self.experiments[BASE]
-
-    @property
-    def with_own_models(self) -> dict[str, Config]:
-        """The experiments that have final models of their own."""
-        return {name: config for name, config in self.experiments.items() if not config.only_tried}
-
-    def networks_of(self, name: str) -> tuple[str, ...]:
-        """What makes features for an experiment: itself first, and one for each further network
-        that it tries."""
-        return (name, *self.networks.get(name, ()))
-
-    def tried_by(self, name: str) -> str:
-        """The experiment that tries a network; itself, of any other."""
-        return next((one for one, names in self.networks.items() if name in names), name)
 
     def of_lineage(self, lineage: str) -> dict[str, Config]:
         """The experiments on a lineage's records."""
@@ -502,9 +484,8 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
     is still checked."""
     config, problems = _parse(values)
     if config is not None:
-        resolved = with_first_network(apply_task(config))
-        of_keys = [*problems_of_task(config), *problems_of_own_network(config)]
-        return resolved, [*of_keys, *problems_of_experiment(resolved)]
+        resolved = apply_task(config)
+        return resolved, [*problems_of_task(config), *problems_of_experiment(resolved)]
     # an entry of a list cannot be left out by itself, so the whole list is
     wrong = {tuple(takewhile(lambda part: isinstance(part, str), key)) for key, _ in problems}
     rest, _ = _parse(overlay(STAND_IN, _drop_keys(values, wrong)))

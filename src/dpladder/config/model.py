@@ -7,7 +7,7 @@ from private values.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -133,8 +133,6 @@ class Consent(Section):
 class Config(Section):
     """One experiment, fully resolved."""
 
-    only_tried: ClassVar[bool] = False
-    """Whether it is a network that sweep.choose tries, which has no final model of its own."""
     mode: Literal["release", "research"] = "release"
     """What a run is for. release: secret noise, ledger and limits. research: public data only, and
     no release."""
@@ -202,26 +200,3 @@ def repeat_name(experiment: str, number: int) -> str:
         number: from 0. The second is called `<experiment>-2`.
     """
     return f"{experiment}-{number + 1}" if number else experiment
-
-
-def network_name(experiment: str, number: int) -> str:
-    """What a network is called that an experiment tries, the first one by 0, which is the
-    experiment's own.
-
-    Args:
-        experiment: that tries it.
-        number: from 0. The second is called `<experiment>-network-2`.
-    """
-    return f"{experiment}-network-{number + 1}" if number else experiment
-
-
-class TriedNetwork(Config):
-    """What makes features, and buys their mean, for those candidates of an experiment that have
-    another network than the first. It trains nothing and tests nothing."""
-
-    only_tried = True
-
-    @property
-    def totals(self) -> tuple[float, ...]:
-        """None: a network that is only tried has no final model of its own."""
-        return ()

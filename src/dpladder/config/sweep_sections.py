@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dpladder.config.features_sections import Layers, PixelsPerSide
-from dpladder.config.section import Count, NeutralAt, Positive, Section
+from dpladder.config.section import Count, Positive, Section
 
 
 class Rung(Section):
@@ -65,35 +64,6 @@ class Select(Section):
     """Share of each rung's mu squared that pays for its scores."""
 
 
-class FeaturesToChoose(Section):
-    """Candidates for keys of `features`."""
-
-    model: tuple[str, ...] = ()
-    """Candidates for features.model. Each has an extraction of its own and, where one is bought, a
-    mean. Example: [efficientnet_lite0, efficientnet_lite1]"""
-    image_size: tuple[PixelsPerSide, ...] = ()
-    """Candidates for features.image_size; likewise. Example: [128, 224]"""
-    layers: tuple[Layers, ...] = ()
-    """Candidates for features.layers, all of one extraction and one mean."""
-
-
-class LearnersToChoose(Section):
-    """Candidates for keys of `learner`."""
-
-    name: tuple[str, ...] = ()
-    """Candidates for learner.name, which have an r. Each takes what else the config says of the
-    learner. Example: [dp_gd, dp_adam, dp_ls]"""
-
-
-class Choose(Section):
-    """Candidates that private trials choose among, inside the total. Each is trained at a small
-    part of mu^2. The best by noised counts gets what is left. Of several keys every combination is
-    a candidate. With several rungs by hand, the best of a rung go on to the next."""
-
-    features: FeaturesToChoose = Field(default_factory=FeaturesToChoose)
-    learner: LearnersToChoose = Field(default_factory=LearnersToChoose)
-
-
 class Sweep(Section):
     """The ladder's rungs: cheap private trials. `sweep: auto` buys those that pay on public data of
     this strength, if any."""
@@ -101,7 +71,6 @@ class Sweep(Section):
     rungs: tuple[Rung, ...] | None = None
     """The rungs, cheapest first. []: no trials, and kappa by the prior alone. Empty: auto, the
     rungs and the score share that pay. Example: [{epsilon: 0.05, trials: 3}]"""
-    choose: Annotated[Choose | None, NeutralAt(None)] = None
     search: Search = Field(default_factory=Search)
     select: Select = Field(default_factory=Select)
     together: bool = True

@@ -25,7 +25,6 @@ from dpladder.data.depths import (
     Depths,
     Known,
     MeanFile,
-    depths_of_mean,
     depths_taken,
 )
 from dpladder.errors import BadInput
@@ -138,10 +137,8 @@ def map_of(keys: MapKeys, known: Known, mean_file: MeanFile) -> Map:
         known: the depths that the cache holds.
         mean_file: the mean that rows lose, and the sd of its noise where it is a release.
     """
-    depths, whole = depths_taken(keys, known, mean_file), depths_of_mean(keys, known, mean_file)
+    depths = depths_taken(keys, known, mean_file)
     mean, noise = mean_file.get("mean"), float(mean_file.get("noise", [0.0])[0])
-    if mean is not None and depths is not None and whole is not None and whole != depths:
-        mean, noise = whole.mean_of(depths, mean, noise)
     if mean is not None and noise:
         mean = shrink_mean(mean, noise)
     bought, length = keys.mean, None if keys.length == "as_is" else keys.length

@@ -31,8 +31,7 @@ class DepthKeys(Protocol):
 
     Attributes:
         model: the network's name.
-        layers: those that a training takes; `tried` are those of each candidate, where
-            `sweep.choose` has several.
+        layers: those that a training takes.
         length: that whole rows are scaled to.
         typical: a row's length where rows stay as they are.
     """
@@ -41,8 +40,6 @@ class DepthKeys(Protocol):
     def model(self) -> str: ...
     @property
     def layers(self) -> Layers: ...
-    @property
-    def tried(self) -> tuple[Layers, ...]: ...
     @property
     def length(self) -> float | Literal["as_is"]: ...
     @property
@@ -75,28 +72,6 @@ class Depths:
     def length_of_each(self) -> float | None:
         """The length of each depth; None of one alone."""
         return self.length / len(self.names) ** 0.5 if len(self.names) > 1 else None
-
-    def mean_of(
-        self, part: Depths, mean: NDArray[np.float64], noise: float
-    ) -> tuple[NDArray[np.float64], float]:
-        """The mean of some of these depths laid side by side, from the mean of all of them.
-
-        Each depth is scaled from its length among these to its length in the part. So one noised
-        mean serves every choice of depths.
-
-        Args:
-            part: depths that are all among these.
-            mean: of these, released.
-            noise: sd of its noise in each coordinate.
-
-        Returns:
-            The part's mean, and the sd of its noise.
-        """
-        ends = np.cumsum([end - start for start, end in self.spans])
-        places = dict(zip(self.names, np.split(np.arange(ends[-1]), ends[:-1]), strict=True))
-        scale = (len(self.names) / len(part.names)) ** 0.5
-        columns = np.concatenate([places[name] for name in part.names])
-        return mean[columns] * scale, noise * scale
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -156,13 +131,6 @@ def depths_for(
     )
 
 
-def joined_depths(several: Sequence[Depths]) -> Depths:
-    """All depths that any of several choices takes, in the order of their columns."""
-    spans = {name: span for one in several for name, span in zip(one.names, one.spans, strict=True)}
-    names = sorted(spans, key=lambda name: spans[name])
-    return Depths(tuple(names), tuple(spans[name] for name in names), several[0].length)
-
-
 def row_length(keys: DepthKeys) -> float:
     """The public length of a whole row, which its depths share evenly."""
     return keys.typical if keys.length == "as_is" else keys.length
@@ -176,11 +144,3 @@ def depths_taken(keys: DepthKeys, known: Known, mean_file: MeanFile) -> Depths |
         return depths_by_name(names, known, row_length(keys))
     takes = Features(model=keys.model).takes
     return depths_for(keys.layers, known, row_length(keys), takes, keys.model)
-
-
-def depths_of_mean(keys: DepthKeys, known: Known, mean_file: MeanFile = NOTHING) -> Depths | None:
-    """The depths that a mean is of: those of all candidates, where there are some."""
-    length, takes = row_length(keys), Features(model=keys.model).takes
-    several = [depths_for(layers, known, length, takes, keys.model) for layers in keys.tried]
-    present = [depths for depths in several if depths is not None]
-    return joined_depths(present) if present else depths_taken(keys, known, mean_file)

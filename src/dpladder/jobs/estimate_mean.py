@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 from dpladder.data import centre
 from dpladder.data.centre import Map, Mapped
-from dpladder.data.depths import depths_of_mean
+from dpladder.data.depths import depths_taken
 from dpladder.jobs.features import part_of, read_raw, stored_constants
 from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
@@ -35,7 +35,7 @@ def release_of(task: Task[EstimateMean]) -> Release:
     constants = stored_constants(task, train)
     assert task.reads.mean is not None, "a rule of configs that buy a mean"
     radius, exact = centre.ball(task.reads.mean.radius, task.reads.length)
-    seen = Map(depths=depths_of_mean(task.reads, train.depths))
+    seen = Map(depths=depths_taken(task.reads, train.depths, {}))
     sigma = gdp.sigma(reservation.mu("mean"), 1)
     width = seen.width(train.dimension)
     mean = UnitMean(name="mean", multiplier=sigma, radius=radius, width=width, exact=exact)

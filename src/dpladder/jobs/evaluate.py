@@ -16,7 +16,6 @@ import numpy as np
 from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.shift import FurtherTest
-from dpladder.jobs.candidates import of_chosen_candidate
 from dpladder.jobs.record import write_record
 from dpladder.jobs.release import Release, release_once, single
 from dpladder.jobs.reservation import find_reservation
@@ -111,7 +110,6 @@ def evaluate(task: Task[EvaluateTest]) -> None:
         Refused: the count was not reserved, or the model's file is not what was released.
     """
     if task.reads.exact:
-        task = of_chosen_candidate(task)
         test = _test_of(task)
         model, groups = _model(task, test.constants)
         data = groups.restrict(test.read())
@@ -134,7 +132,6 @@ def release_of(task: Task[EvaluateTest]) -> Release:
     Guarantee: mu-GDP for what was reserved, all tables together, towards the people whose records
     are counted. The model is released already.
     """
-    task = of_chosen_candidate(task)
     reservation, test = find_reservation(task), _test_of(task)
     model, groups = _model(task, test.constants)
     wanted = tables.tables_of(task.reads.measures, model)

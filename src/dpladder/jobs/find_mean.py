@@ -19,7 +19,7 @@ from dpladder.config.depths import alternatives
 from dpladder.config.features_sections import Features
 from dpladder.data import centre
 from dpladder.data.centre import Map, Mapped, plain_mean
-from dpladder.data.depths import LAYERS, Depths, depths_by_name, depths_of_mean
+from dpladder.data.depths import LAYERS, Depths, depths_by_name, depths_taken
 from dpladder.jobs.features import Part, part_of, read_raw, save_found
 from dpladder.jobs.record import write_record
 from dpladder.jobs.seen import SAMPLE
@@ -49,11 +49,10 @@ def _mean_of_sample(task: Task[FindMean], sample: Part) -> dict[str, NDArray[Any
     """Its mean. Where the config leaves depths open and the sample is labelled, also those that it
     chose, by their places among those that were kept."""
     data, reads = read_raw(sample), task.reads
-    depths = depths_of_mean(reads, sample.depths)
+    depths = depths_taken(reads, sample.depths, {})
     length = None if reads.length == "as_is" else reads.length
     choices: dict[str, NDArray[Any]] = {}
-    left_open = reads.layers == "auto" and not reads.tried
-    if depths is not None and left_open and reads.labels == 1:
+    if depths is not None and reads.layers == "auto" and reads.labels == 1:
         names = [name for name, _ in sample.depths]
         among = alternatives(names, reads.features.takes, reads.model)
         candidates = [depths_by_name(one, sample.depths, depths.length) for one in among]

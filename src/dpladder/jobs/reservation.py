@@ -137,7 +137,6 @@ def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
         path
         for name in RELEASES
         if task.input.get(name) and _is_release(task, name)
-        # where several networks are tried, each has a mean
         for path in ([task.input[name]] if isinstance(task.input[name], str) else task.input[name])
     ]
     for path in paths:

@@ -15,7 +15,6 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from dpladder.jobs.candidates import candidate_of_trial, of_candidate
 from dpladder.jobs.record import write_record
 from dpladder.jobs.release import Release, ReleaseRequest, release_once
 from dpladder.jobs.reservation import Reserved, find_reservation, ledger_of
@@ -32,7 +31,6 @@ from dpladder.privacy.accounting.booking import FREE as NOTHING_CHARGED
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.store import Work
-from dpladder.search.fit import place_by_prior
 from dpladder.search.space import Space, draw
 from dpladder.search.training import Training, choice_as_text, learner_of_trial, training_of
 from dpladder.search.trial import Trial
@@ -75,11 +73,6 @@ class Prepared:
     def constants(self) -> Constants:
         """The public facts of the training, those of the training part."""
         return self.train.constants
-
-    @property
-    def candidate(self) -> int | None:
-        """The candidate that it trains, by number; None where nothing is chosen among."""
-        return self.trial.candidate
 
     @property
     def solved(self) -> bool:
@@ -164,15 +157,12 @@ def _run(trials: Sequence[Prepared]) -> None:
 def _release(trials: Sequence[Prepared]) -> Release:
     def ready() -> None:
         for one in trials:
-            alike = sum(other.candidate == one.candidate for other in trials)
-            one.training.ready(one.task.resources, alike)
+            one.training.ready(one.task.resources, len(trials))
 
     return Release([one.release_request() for one in trials], partial(_produce, trials), ready)
 
 
 def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepared:
-    candidate = candidate_of_trial(task)
-    task = of_candidate(task, candidate)
     train, scored = seen_part(task, "train"), seen_part(task, task.reads.scored.part)
     constants = train.constants
     # What is free is so by the config: a plan that forgot a spend must fail.
@@ -190,11 +180,7 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
     before = Trial(**read_json(below[-1])["best"]) if below else None
     space = Space(task.reads.search, learner_of_trial(task.reads.learner, number), constants)
     mu = gdp.mu_from_epsilon(epsilon, constants.delta) if solved else paid["weights"].mu
-    kappa, r = (
-        draw(space, mu, epsilon, rung, number, before)
-        if candidate is None
-        else place_by_prior(space, mu)
-    )
+    kappa, r = draw(space, mu, epsilon, rung, number, before)
     counting = None if public else score.count_at(paid["score"].mu)
     return Prepared(
         task,
@@ -213,20 +199,12 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
             score=0.0,
             sd=0.0 if counting is None else counting.scale(constants),
             counted=0 if counting is None else task.reads.scored.nominal_size,
-            candidate=candidate,
         ),
     )
 
 
 def _produce(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
-    """Those that are left, over one read of the features; of candidates, which see features of
-    their own, each by itself."""
-    for candidate in dict.fromkeys(trials[work.place].candidate for work in works):
-        alike = [work for work in works if trials[work.place].candidate == candidate]
-        _produce_together(trials, alike)
-
-
-def _produce_together(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
+    """Those that are left, over one read of the features."""
     first = trials[works[0].place]
     data = first.train.read_nothing() if first.solved else first.train.read()
     # Where a trial is scored on what it was trained on, the features are opened once.
@@ -273,7 +251,7 @@ def _write(one: Prepared, trained: Weights, counted: Data, work: Work) -> None:
     weights.save(work.folder / "weights.safetensors", trained, facts, names=names)
     trial = dataclasses.replace(one.trial, score=float(released), counted=size)
     learns = dataclasses.asdict(dataclasses.replace(constants, network=None))
-    document = {"trial": trial.document, "learns": learns, **choice}
+    document = {"trial": dataclasses.asdict(trial), "learns": learns, **choice}
     write_json(work.folder / "score.json", document)
 
 

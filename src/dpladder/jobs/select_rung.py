@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.plan.rule_params import SelectRung
@@ -18,8 +20,8 @@ def select_rung(task: Task[SelectRung]) -> None:
     scores = [read_json(path) for path in task.input["scores"]]
     trials = [Trial(**one["trial"]) for one in scores]
     document = {
-        "best": best(trials).document,
-        "trials": [trial.document for trial in trials],
+        "best": asdict(best(trials)),
+        "trials": [asdict(trial) for trial in trials],
     }
     write_json(task.output["best"], document | {"learns": scores[0]["learns"]})
     write_record(task, free="computed from released scores alone")

@@ -59,8 +59,7 @@ def summarise(task: Task[Summarise]) -> None:
     """
     reads, search = task.reads, task.reads.search
     rungs = tuple(_rung(read_json(path), reads) for path in task.input["rungs"])
-    _, facts = weights.load(Path(task.input["finals"][0]))
-    learner = _learner_of(facts.get("candidate"), reads)
+    learner = reads.learner
     targets, classes = _targets(task), _classes(task)
     summary = Summary(
         experiment=task.experiment,
@@ -154,13 +153,7 @@ def _rung(document: dict[str, Any], reads: Summarise) -> RungFound:
     """A rung as the summary has it, from what select_rung wrote. Learning rates and the like follow
     from each trial's r, and are computed here."""
     first, best = document["trials"][0], document["best"]
-    trials = tuple(
-        replace(
-            _trial(one, _learner_of(one.get("candidate"), reads), reads.search),
-            candidate=_name_of(one.get("candidate"), reads),
-        )
-        for one in document["trials"]
-    )
+    trials = tuple(_trial(one, reads.learner, reads.search) for one in document["trials"])
     return RungFound(first["epsilon"], first["mu"], trials, Best(best["trial"], best["r"]))
 
 
@@ -172,15 +165,6 @@ def _trial(trial: dict[str, Any], learner: Learner, search: Search) -> TrialFoun
     facts = {key: trial[key] for key in ("trial", "r", "score", "counted")}
     kappa = _kappa_or_none(search, trial["kappa"])
     return TrialFound(**facts, **choice, kappa=kappa, score_sd=trial["sd"])
-
-
-def _name_of(candidate: int | None, reads: Summarise) -> str | None:
-    return None if candidate is None else reads.candidate_names[candidate]
-
-
-def _learner_of(candidate: int | None, reads: Summarise) -> Learner:
-    """A candidate's, where learners are chosen among; else the config's."""
-    return reads.learner if candidate is None or not reads.learners else reads.learners[candidate]
 
 
 def _kappa_or_none(search: Search, place: float | None) -> float | None:
@@ -273,12 +257,9 @@ def _target(
         r_star=facts.get("r"),
         kappa_star=_kappa_or_none(reads.search, facts.get("kappa")),
         sigma=facts["sigma"],
-        candidate=_name_of(facts.get("candidate"), reads),
         test=test,
         suspect=_warn_if_too_accurate(test, stated, reads, len(weights_found[-1])),
         search_share=stated.search_share,
-        distance=distance(_learner_of(facts.get("candidate"), reads), weights_found)
-        if reads.mode == "research"
-        else None,
+        distance=distance(reads.learner, weights_found) if reads.mode == "research" else None,
         also=also,
     )

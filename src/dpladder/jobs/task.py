@@ -16,7 +16,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
@@ -31,7 +31,7 @@ from dpladder.plan.rule_params import Private
 Reads = TypeVar("Reads", covariant=True)
 
 # what changes no output of a job
-APART = ("places", "network_places", "question_id", "network", "stops")
+APART = ("places", "question_id", "network", "stops")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,6 @@ class Task(Generic[Reads]):
         input, output: paths by name.
         resources: threads, memory in MB, and whether there is a GPU.
         trials: of a rung's job, those that it runs.
-        of_candidate: what a candidate of sweep.choose has in place of `cfg`.
     """
 
     rule: str
@@ -56,7 +55,6 @@ class Task(Generic[Reads]):
     output: dict[str, Path]
     resources: Resources
     trials: tuple[str, ...] = ()
-    of_candidate: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def experiment(self) -> str:
@@ -71,17 +69,14 @@ class Task(Generic[Reads]):
             BadInput: a value is not what the rule's class says. The workflow's params and the class
                 disagree.
         """
-        parsed: Reads = from_document(
-            rule_specs.RULE_SPECS[self.rule].reads, {**self.cfg, **self.of_candidate}
-        )
+        parsed: Reads = from_document(rule_specs.RULE_SPECS[self.rule].reads, self.cfg)
         return parsed
 
     @property
     def public_cfg(self) -> dict[str, Any]:
         """What its output depends on: where private files lie changes none, and neither does what
         is looked at before it is charged."""
-        merged = {**self.cfg, **self.of_candidate}
-        return {key: value for key, value in merged.items() if key not in APART}
+        return {key: value for key, value in self.cfg.items() if key not in APART}
 
 
 def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:

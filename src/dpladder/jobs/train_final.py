@@ -1,12 +1,11 @@
 """The final private training, at all that the total leaves. It is at the ladder's r* where the
-learner has an r, and on the candidate that trials chose where there are some."""
+learner has an r."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
 
-from dpladder.jobs.candidates import of_candidate
 from dpladder.jobs.model_file import save_model
 from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
@@ -17,23 +16,18 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.search.fit import place_by_prior
 from dpladder.search.space import Space
 from dpladder.search.training import choice_as_text, learner_of_trial, training_of
-from dpladder.search.trial import Trial
 
 
 def release_of(task: Task[TrainFinal]) -> Release:
     """The final model's weights, at r* and the budget that the plan left it.
 
-    Guarantee: that of the training. r* and the candidate follow from releases alone.
+    Guarantee: that of the training. r* follows from releases alone.
 
     Where no trial found an r, it is the prior's. What is left of the total was reserved for this
     job as `weights`. Its query names the choice that r stands for, so another choice is another
     query.
     """
     fit = read_json(task.input["fit"]) if task.input["fit"] else None
-    candidate = None
-    if task.reads.candidates:  # the best of the last rung, by noised scores
-        candidate = Trial(**read_json(task.input["chosen"])["best"]).candidate
-    task = of_candidate(task, candidate)  # from here on the keys are the candidate's
     reservation, train = find_reservation(task), seen_part(task, "train")
     learner = learner_of_trial(task.reads.learner, 0 if fit is None else fit["best"]["trial"])
     space = Space(task.reads.search, learner, train.constants)
@@ -42,8 +36,6 @@ def release_of(task: Task[TrainFinal]) -> Release:
     training = training_of(space, r, reservation.entry("weights"))
     ready = partial(training.ready, task.resources)
     choice = choice_as_text(training.learner, training.hyper)
-    if candidate is not None:
-        choice["candidate"] = candidate
 
     def produce(meter: Meter, folder: Path) -> None:
         weights = training.run(train.read(), meter, task.resources)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from dpladder.jobs.candidates import of_chosen_candidate
 from dpladder.jobs.evaluate import class_names
 from dpladder.jobs.model_file import save_model
 from dpladder.jobs.record import write_record
@@ -29,7 +28,6 @@ def train_student(task: Task[TrainStudent]) -> None:
     Two files are written: the student's weights, and its counts, which are null without a public
     test.
     """
-    task = of_chosen_candidate(task)
     teacher, _ = weights.load(Path(task.input["weights"]))
     unlabelled = seen_part(task, "unlabelled")
     constants = unlabelled.constants

@@ -10,15 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpladder.config import Config, Project
-from dpladder.config.candidates import candidates_of, model_as_text, networks_of
 from dpladder.config.depths import in_words
-from dpladder.config.features_sections import Features
+from dpladder.config.features_sections import FOLDER, HUGGING_FACE
 from dpladder.config.label_sets import MANY
 from dpladder.config.load import BASE
 from dpladder.config.sources import SOURCES, kind_of
-from dpladder.plan.candidates import tried_layers
 
-CHOSEN = "chosen by private trials among"
 MOST_NAMES = 20  # of classes that are listed
 
 
@@ -31,23 +28,18 @@ def about(project: Project, experiment: str = "") -> dict[str, dict[str, str]]:
         experiment: unused; facts of a project are all called alike (`job_identity.OF_PROJECT`).
 
     Returns:
-        By experiment, what is said of it in words, by what it is about. Experiments without models
-        of their own are left out.
+        By experiment, what is said of it in words, by what it is about.
     """
     beside = {name for name in project.grid if name != BASE}
     firsts = {name: project.experiments[name] for name in project.repeats if name not in beside}
-    return {
-        name: _describe_experiment(config)
-        for name, config in firsts.items()
-        if not config.only_tried
-    }
+    return {name: _describe_experiment(config) for name, config in firsts.items()}
 
 
 def _describe_experiment(config: Config) -> dict[str, str]:
     return {
         "what it does": _task(config),
         "public network": _network(config),
-        "learner": _learner(config),
+        "learner": config.learner.name,
         "private data": _data(config),
     }
 
@@ -78,18 +70,21 @@ def _network(config: Config) -> str:
     features = config.features
     if features.model == "none":
         return "none: the records are features"
-    weights, networks = Path(features.weights).name, [one.features for one in networks_of(config)]
-    cut = "" if features.until is None else f", trained above {features.until}"
-    whole = features.until is not None or (len(networks) > 1 and not tried_layers(config))
-    depths = "" if whole else f", depths: {depths_of(config)}"
-    names = "; ".join(map(_network_at_size, networks))
-    chosen = f"{CHOSEN} {names}" if len(networks) > 1 else names
-    return f"{chosen}, weights: {weights}{cut}{depths}"
-
-
-def _network_at_size(features: Features) -> str:
     size = "" if features.image_size is None else f" at {features.image_size} pixels"
-    return f"{model_as_text(features.model)}{size}"
+    until = features.until
+    depth = f", depths: {depths_of(config)}" if until is None else f", trained above {until}"
+    return f"{model_as_text(features.model)}{size}, weights: {Path(features.weights).name}{depth}"
+
+
+def model_as_text(model: str) -> str:
+    """A network by its name alone: where its files lie on the operator's machine is private.
+
+    Args:
+        model: `features.model`. Names of hubs stay whole; of a local folder the last part is left.
+    """
+    if model.startswith((f"{HUGGING_FACE}.", f"{HUGGING_FACE}~", f"{HUGGING_FACE}/")):
+        return Path(model.removeprefix(HUGGING_FACE)).name
+    return Path(model.removeprefix(FOLDER)).name if model.startswith(FOLDER) else model
 
 
 def depths_of(config: Config) -> str:
@@ -98,17 +93,9 @@ def depths_of(config: Config) -> str:
     Where a public sample's labels choose the depths, nobody knows them before they are tried.
     """
     features = config.features
-    layers = dict.fromkeys(in_words(one.features) for one in candidates_of(config))
-    if tried_layers(config):
-        return f"{CHOSEN} {'; '.join(layers)}"
     by_sample = features.layers == "auto" and features.centre == "public"
     reason = " or others, whichever the labels of dataset.public_sample are for"
     return in_words(features) + (reason if by_sample and config.dataset.labels == 1 else "")
-
-
-def _learner(config: Config) -> str:
-    names = dict.fromkeys(one.learner.name for one in candidates_of(config))
-    return f"{CHOSEN} {'; '.join(names)}" if len(names) > 1 else config.learner.name
 
 
 def _data(config: Config) -> str:

@@ -23,7 +23,6 @@ from dpladder.config.searches import PrivateSearch
 from dpladder.config.sweep_sections import Rung
 from dpladder.errors import BadInput, Refused
 from dpladder.plan import job_identity, rule_specs
-from dpladder.plan.candidates import with_networks
 from dpladder.privacy.accounting import booking, gdp, remaining
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import compose
@@ -117,8 +116,6 @@ def needed_share(config: Config) -> float:
     Returns:
         0 where every event is Gaussian, so that nothing of delta is kept back from the mus.
     """
-    if config.only_tried:
-        return 0.0
     if samples(config):
         return booking.SAMPLED_SHARE
     hpo = config.hpo
@@ -158,7 +155,7 @@ def flatten_spends(spends: Spends) -> list[Spend]:
 
 
 def sweep_costs(project: Project, name: str, config: Config) -> Spends:
-    """The spends that every target of an experiment stands on: the noised mean of each network, the
+    """The spends that every target of an experiment stands on: the noised mean, the
     sums that trainings share, and the sweep.
 
     Args:
@@ -170,12 +167,11 @@ def sweep_costs(project: Project, name: str, config: Config) -> Spends:
         Spends by job. Where two jobs are one for several experiments, all name its owner's.
     """
     jobs: Spends = {}
-    for network in project.networks_of(name):
-        for rule, bought in rule_specs.purchases(project.experiments[network]):
-            job = job_identity.job_of_owner(project, network, rule)
-            mu = gdp.mu_from_epsilon(bought.epsilon, config.privacy.delta)
-            # Bought once for all trainings that stand on it, at an epsilon that the config names.
-            jobs[job] = (_spend(config, TRAIN, mu, BUYS.get(rule, rule.removeprefix("estimate_"))),)
+    for rule, bought in rule_specs.purchases(config):
+        job = job_identity.job_of_owner(project, name, rule)
+        mu = gdp.mu_from_epsilon(bought.epsilon, config.privacy.delta)
+        # Bought once for all trainings that stand on it, at an epsilon that the config names.
+        jobs[job] = (_spend(config, TRAIN, mu, BUYS.get(rule, rule.removeprefix("estimate_"))),)
     for wildcards in rule_specs.jobs(config, "run_trial"):
         job = job_identity.job_of_owner(project, name, "run_trial", **wildcards)
         if spends := _trial_spends(config, int(wildcards["rung"])):
@@ -381,7 +377,7 @@ def _nearest(config: Config, target: float) -> str:
         scaled = config.model_copy(
             update={"sweep": config.sweep.model_copy(update={"rungs": rungs})}
         )
-        return flatten_spends(sweep_costs(with_networks(Project({BASE: scaled})), BASE, scaled))
+        return flatten_spends(sweep_costs(Project({BASE: scaled}), BASE, scaled))
 
     delta, train = config.privacy.delta, partition(config, TRAIN)
     return remaining.sentence(remaining.nearest_feasible(target, delta, sweep, train, FINAL_SHARE))

@@ -27,7 +27,6 @@ from dpladder.privacy.statement.documents import FINALS
 PLAN = rule_specs.RESULTS / "plan.json"
 ABSENT = "nothing"
 COUNTS = "count_units"
-CHOICE = "sweep.choose"
 LONGEST = 120  # characters of a value in a message
 
 
@@ -242,35 +241,10 @@ def _edits(before: Mapping[str, Any], now: Mapping[str, Any], within: str = "") 
     """Each key that differs, with what it was and is. Nested keys are named in full."""
     for key in sorted(before.keys() | now.keys()):
         old, new = before.get(key, ABSENT), now.get(key, ABSENT)
-        if key == CHOICE:
-            yield from _edited_candidates(*([] if each == ABSENT else each for each in (old, new)))
-        elif isinstance(old, dict) and isinstance(new, dict):
+        if isinstance(old, dict) and isinstance(new, dict):
             yield from _edits(old, new, f"{within}{key}.")
         elif old != new:
             yield f"{within}{key} was {_value_as_text(old)}, is {_value_as_text(new)}"
-
-
-def _edited_candidates(
-    before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
-) -> Iterator[str]:
-    """The candidates by what tells them apart, and each key of those that stayed. All keys of all
-    candidates would fill a page."""
-    old, new = ({_candidate_as_text(one): one for one in each} for each in (before, now))
-    if [*old] != [*new]:
-        yield f"{CHOICE} was {'; '.join(old) or ABSENT}, is {'; '.join(new) or ABSENT}"
-    for name in old:
-        if name in new:
-            yield from _edits(old[name], new[name], f"{CHOICE} ({name}) ")
-
-
-def _candidate_as_text(keys: Mapping[str, Any]) -> str:
-    """A candidate's features and the name of its learner, as far as candidates differ in them."""
-    features = [
-        f"{key.removeprefix('features.')} {_value_as_text(value)}"
-        for key, value in keys.items()
-        if key.startswith("features.")
-    ]
-    return ", ".join([*features, *([keys["learner"]["name"]] if "learner" in keys else [])])
 
 
 def _value_as_text(value: Any) -> str:

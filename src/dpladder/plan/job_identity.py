@@ -19,14 +19,13 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from dpladder.config import Config, Project
-from dpladder.config.candidates import names_of_candidates, networks_of
-from dpladder.config.features_sections import Features, Layers
+from dpladder.config.features_sections import Features
 from dpladder.config.load import BASE
 from dpladder.config.model import Research
 from dpladder.config.search_sections import Ladder
@@ -36,7 +35,6 @@ from dpladder.config.sources import Takes, kind_of, paths_of
 from dpladder.config.sweep_sections import Select
 from dpladder.plan import rule_params
 from dpladder.plan.about import about
-from dpladder.plan.candidates import resolved_candidates, tried_layers
 from dpladder.plan.mechanisms import Versions, raised_versions
 from dpladder.plan.pictures import pictures_of, stale_pictures
 from dpladder.plan.rule_params import Reads
@@ -159,20 +157,12 @@ def _facts(request: JobRequest, kind: type[Reads], among: Iterable[str] | None =
     wanted = [
         name for name in rule_params.facts_of(kind) if name in (FACTS if among is None else among)
     ]
-    facts = {name: FACTS[name](request) for name in wanted}
-    return {name: fact for name, fact in facts.items() if fact or name not in OF_CHOICE}
+    return {name: FACTS[name](request) for name in wanted}
 
 
 def _places(request: JobRequest) -> Keys:
     """Where the private files lie that a rule opens, by the public config that they follow from."""
     return _facts(request, get_type_hints(RULE_SPECS[request.rule].reads)["places"])
-
-
-def _places_by_network(request: JobRequest) -> list[Keys]:
-    """The private files of each network where several are tried; nothing where there is one, for
-    then `places` has it."""
-    networks = networks_of(request.config)
-    return [_places(replace(request, config=one)) for one in networks if len(networks) > 1]
 
 
 def _manifests(request: JobRequest) -> dict[str, str]:
@@ -200,16 +190,6 @@ def _to_plain(fact: Any) -> Keys | None:
     return document
 
 
-def _to_plain_layers(several: Iterable[Layers]) -> list[str | list[str]]:
-    return [layers if isinstance(layers, str) else [*layers] for layers in several]
-
-
-def _as_set(several: Iterable[Keys]) -> list[Keys]:
-    """Each once, in an order of its own."""
-    once = {json.dumps(one, sort_keys=True): one for one in several}
-    return [once[name] for name in sorted(once)]
-
-
 def _different_rows(request: JobRequest) -> int:
     """How many rows a table without ids must be able to tell apart; 0 where equal rows are one
     record."""
@@ -234,22 +214,6 @@ def _earlier_rungs(request: JobRequest) -> list[Keys]:
     return (
         _all_rungs(request)[: int(request.wildcards["rung"])] if looks_back(request.config) else []
     )
-
-
-def candidate_keys(config: Config, keys: Iterable[str]) -> list[Keys]:
-    """Of each candidate of sweep.choose, what it has of those of the keys in which candidates
-    differ.
-
-    Args:
-        config: an experiment's; one without `sweep.choose` has no candidates.
-        keys: of the config, by their full names.
-
-    Returns:
-        One dictionary for each candidate, in their order, all with equal keys.
-    """
-    every = [_present_values(_values(one), keys) for one in resolved_candidates(config)]
-    differing = [key for key in keys if any(one.get(key) != every[0].get(key) for one in every)]
-    return [{key: one[key] for key in differing} for one in every]
 
 
 def _epsilon(request: JobRequest) -> float:
@@ -279,7 +243,6 @@ def _views(request: JobRequest) -> int:
 OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
 # and the jobs of one rule and one config
 OF_LADDER = ("below", "epsilon", "rungs", "target")
-OF_CHOICE = ("candidates", "tried", "network_places")  # left out where nothing is chosen
 # read as trainings do, and ask private records nothing
 FREE = (
     "find_start",
@@ -311,15 +274,6 @@ FACTS: dict[str, Callable[[JobRequest], Any]] = {
     "ablated": lambda request: request.config.privacy.epsilon,
     "searches": lambda request: [*request.config.research.searches],
     "also": lambda request: _to_plain(request.further),
-    "tried": lambda request: _to_plain_layers(tried_layers(request.config)),
-    "candidates": lambda request: candidate_keys(
-        request.config, rule_params.keys_of(RULE_SPECS[request.rule].reads)
-    ),
-    "network_places": _places_by_network,
-    "candidate_names": lambda request: [*names_of_candidates(request.config)],
-    "learners": lambda request: [
-        one["learner"] for one in candidate_keys(request.config, ["learner"]) if "learner" in one
-    ],
     "further": lambda request: [_to_plain(test) for test in further_tests(request.config).values()],
     "matched": lambda request: _to_plain(request.further and request.further.matched),
     "corruption": lambda request: _to_plain(request.further and request.further.corruption),
@@ -389,11 +343,10 @@ def contestants(project: Project, experiment: str) -> list[Keys]:
             and config.features.until is None
             and config.features.mean is None
             and not config.learner.purchases
-            and config.sweep.choose is None
             and config.learner.uses_public_gradient <= project.main.learner.uses_public_gradient
             and isinstance(config.hpo, Ladder),
         }
-        for name, config in project.with_own_models.items()
+        for name, config in project.experiments.items()
         if name in project.repeats
     ]
 
@@ -545,8 +498,7 @@ def versions(project: Project, rule: str, wildcards: Wildcards) -> Versions:
 
 
 def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
-    """Everything in the config that a job's output depends on, its ancestors' keys included. What
-    comes before any trial is of one network.
+    """Everything in the config that a job's output depends on, its ancestors' keys included.
 
     Args:
         config: the experiment's.
@@ -556,17 +508,11 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
         Plain values by key, without those that change no output at their defaults.
     """
     behind = ancestry(config, rule)
-    if "run_trial" not in behind:
-        # Each further network is an experiment of its own (candidates.with_networks).
-        config = networks_of(config)[0]
     values, request = _values(config), JobRequest(config, rule, wildcards)
     names = dict.fromkeys(key for name in behind for key in RULE_SPECS[name].keys)
     keys = _present_values(values, names)
     seen = {name: FACTS[name](request) for name in OF_VIEWS} if "extract_features" in behind else {}
     also: Keys = {} if request.further is None else {"also": _to_plain(request.further)}
-    if any(candidates := candidate_keys(config, names)):
-        # before any trial their order tells nothing: what they share is for all of them
-        also["sweep.choose"] = candidates if "run_trial" in behind else _as_set(candidates)
     if config.dataset.spans:
         also["spans"] = _to_plain(request.config.spans)
     return keys | seen | also | _facts(request, RULE_SPECS[rule].reads, OF_LADDER)

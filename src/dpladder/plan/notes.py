@@ -54,7 +54,6 @@ def notes(project: Project) -> tuple[str, ...]:
     own_notes = (
         (name, words)
         for name, config in project.experiments.items()
-        if not config.only_tried
         for words in (
             *_note_other_packages(config),
             *_note_without_noise(config),
@@ -127,7 +126,7 @@ def _note_unused_parts(project: Project) -> Iterator[str]:
 
 def _note_other_packages(config: Config) -> Iterator[str]:
     """What rests on another author's word (plan/mechanisms.py): one line for each such method."""
-    for name in (*rule_specs.learner_names(config), config.hpo.name):
+    for name in (config.learner.name, config.hpo.name):
         if other := BROUGHT.get(name):
             yield f"{name} is of {other.package}, not dpladder's: {WORD}"
 

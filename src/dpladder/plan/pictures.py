@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpladder.config import Config, Project
-from dpladder.config.candidates import candidates_of
 from dpladder.plan import rule_specs
 from dpladder.plan.rule_params import Picture, Takes
 
@@ -54,7 +53,7 @@ def pictures_of(project: Project) -> tuple[Picture, ...]:
         Those of each experiment first, then those of all, each in the order of the table. Their
         paths are relative to the project's folder.
     """
-    of_experiments = ((name, kind) for name in project.with_own_models for kind in OF_EXPERIMENT)
+    of_experiments = ((name, kind) for name in project.experiments for kind in OF_EXPERIMENT)
     return tuple(
         Picture(
             kind.name,
@@ -80,7 +79,7 @@ def stale_pictures(project: Project) -> tuple[str, ...]:
     """
     of_experiments = [
         Path("results", name, kind.file)
-        for name in project.with_own_models
+        for name in project.experiments
         for kind in OF_EXPERIMENT
         if kind.file
     ]
@@ -103,16 +102,6 @@ def _if_trials(project: Project, name: str) -> Names | None:
     return (name,) if project.experiments[name].sweep.ladder else None
 
 
-def _if_candidates(project: Project, name: str) -> Names | None:
-    """Only where trials chose among candidates."""
-    return (name,) if project.experiments[name].sweep.choose else None
-
-
-def _if_ladder(project: Project, name: str) -> Names | None:
-    """Trials that look for r."""
-    return None if _if_candidates(project, name) else _if_trials(project, name)
-
-
 def _totals(project: Project, name: str) -> Names | None:
     """Only where there are several models to compare: several totals, or one without noise."""
     config = project.experiments[name]
@@ -133,7 +122,7 @@ def _if_descents(project: Project, name: str) -> Names | None:
     """Learning rates against steps, and gaps in r, need the repeats of research to say anything;
     one picture shows them all."""
     config = project.experiments[name]
-    drawn = config.learner.searches == "rate" and _if_ladder(project, name)
+    drawn = config.learner.searches == "rate" and _if_trials(project, name)
     repeated = config.mode == "research" and name in project.repeats
     return (name, *project.repeats[name]) if drawn and repeated else None
 
@@ -148,21 +137,19 @@ def _statement(project: Project, _: str) -> Names | None:
 
 def _modelled(project: Project, _: str) -> Names | None:
     """All experiments that have models."""
-    return tuple(project.with_own_models)
+    return tuple(project.experiments)
 
 
 def _frontier(project: Project, _: str) -> Names | None:
     """A point alone says nothing."""
-    experiments = project.with_own_models
+    experiments = project.experiments
     return tuple(experiments) if _models(project, tuple(experiments)) > 1 else None
 
 
 def _if_known_starts(project: Project, _: str) -> Names | None:
     """Final models of research that start where everybody knows."""
     experiments = tuple(
-        name
-        for name, config in _research(project)
-        if all(one.learner.starts_at_public_point for one in candidates_of(config) or (config,))
+        name for name, config in _research(project) if config.learner.starts_at_public_point
     )
     return experiments if _models(project, experiments) > 1 else None
 
@@ -174,7 +161,7 @@ def _cells(project: Project, _: str) -> Names | None:
 
 def _research(project: Project) -> Iterator[tuple[str, Config]]:
     """Experiments with models on data declared public."""
-    yield from (item for item in project.with_own_models.items() if item[1].mode == "research")
+    yield from (item for item in project.experiments.items() if item[1].mode == "research")
 
 
 def _models(project: Project, names: Names) -> int:
@@ -201,9 +188,8 @@ OF_EXPERIMENT = (
     _figure("shift", "Final models", _if_shifted),
     Kind("shift", "tables/shift.md", "", _if_shifted, "tables:shift_table"),
     _figure("reliability", "Final models", _calibrated),
-    _figure("ladder", "Ladder", _if_ladder),
-    _figure("scores", "Ladder", _if_ladder),
-    _figure("choice", "Ladder", _if_candidates),
+    _figure("ladder", "Ladder", _if_trials),
+    _figure("scores", "Ladder", _if_trials),
     Kind("trials", "tables/trials.html", "Ladder", _if_trials, "tables:trials_table"),
     _figure("gap", "Research", _if_descents, "all"),
 )

@@ -7,18 +7,12 @@ nothing. Figures behind the choices were measured on public data.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 from dpladder.config import Config, Project
-from dpladder.config.candidates import (
-    count_of_candidates,
-    count_of_networks,
-    names_of_candidates,
-    networks_of,
-)
 from dpladder.config.features_sections import LAST, Mean
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import from_document, values_of
@@ -26,20 +20,11 @@ from dpladder.config.sources import count_of_classes, labels_of
 from dpladder.config.sweep_sections import Rung, Sweep
 from dpladder.plan import job_identity
 from dpladder.plan.about import depths_of
-from dpladder.plan.candidates import resolve_prior, tried_layers, with_networks
 from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
-from dpladder.search.prior import DEFAULT
-from dpladder.search.sweep_value import (
-    CHOICE_SHARE,
-    CHOICE_TELLS,
-    LadderToBuy,
-    Look,
-    best_ladder,
-    rungs_as_text,
-    rungs_of_choice,
-)
+from dpladder.search.prior import DEFAULT, with_prior
+from dpladder.search.sweep_value import LadderToBuy, best_ladder, rungs_as_text
 
 # networks whose own mean was measured to help
 KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")
@@ -109,24 +94,24 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
         to remember of it.
     """
     project = resolve_split(project)
-    models = project.with_own_models
+    configs = project.experiments
     experiments = {
-        name: _buy_choice(resolve_prior(_resolve_centre(_resolve_depths(_guiding(config)))))
-        for name, config in models.items()
+        name: resolve_prior(_resolve_centre(_resolve_depths(_guiding(config))))
+        for name, config in configs.items()
     }
     # The ladder comes last, for what pays hangs on whether features are centred.
     looks = {name: _ladder_to_buy(config) for name, config in experiments.items()}
     today = {name: _apply_ladder(config, looks[name]) for name, config in experiments.items()}
     resolved = {
-        name: _apply_choices(models[name], config, remembered.get(name, {}))
+        name: _apply_choices(configs[name], config, remembered.get(name, {}))
         for name, config in today.items()
     }
-    resolved_project = replace(
+    return replace(
         project,
         resolved_choices={
-            name: (_choice_keys(models[name]), resolved_choices(config))
+            name: (_choice_keys(configs[name]), resolved_choices(config))
             for name, config in resolved.items()
-            if resolved_choices(config) != resolved_choices(models[name])
+            if resolved_choices(config) != resolved_choices(configs[name])
         },
         experiments=resolved,
         choices={
@@ -134,16 +119,14 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
             for name, config in experiments.items()
             if (
                 words := [
-                    *_note_depths(project.experiments[name], config),
-                    *_note_mean(project.experiments[name], config),
-                    *_note_choice(config, project.experiments[name].sweep.rungs is None),
+                    *_note_depths(configs[name], config),
+                    *_note_mean(configs[name], config),
                     *_note_ladder(config, looks[name]),
                     *_note_kept_choices(resolved[name], config, today[name]),
                 ]
             )
         },
     )
-    return with_networks(resolved_project)
 
 
 def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
@@ -162,7 +145,7 @@ def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
     if not any(state.choices for state in states.values()):
         return paid_by_name
     today = resolve_defaults(project)
-    for name, own_config in project.with_own_models.items():
+    for name, own_config in project.experiments.items():
         config, state = today.experiments[name], states[own_config.dataset.lineage]
         for inputs in _choice_keys(own_config):
             paid = [
@@ -194,7 +177,7 @@ def _choice_keys(config: Config) -> tuple[str, ...]:
         features.model_dump(
             mode="json", include={"centre", "mean", "until", "model", "layers", "length"}
         ),
-        sweep.model_dump(mode="json", include={"rungs", "choose", "search", "select"}),
+        sweep.model_dump(mode="json", include={"rungs", "search", "select"}),
         [config.dataset.nominal_size, config.dataset.public_sample is None, *sizes],
         [config.privacy.relation, config.privacy.delta, config.final.budget],
     )
@@ -269,7 +252,6 @@ def _guiding(config: Config) -> Config:
     here, there = labels_of(dataset.source), labels_of(dataset.public_sample or "")
     fits = (
         dataset.public_sample is not None
-        and config.sweep.choose is None
         and learner.guidable
         and dataset.labels == 1
         and isinstance(config.hpo, Ladder)
@@ -286,7 +268,6 @@ def _resolve_depths(config: Config) -> Config:
     features = config.features
     few = (
         features.layers == "auto"
-        and not tried_layers(config)
         and features.takes == "images"
         and features.until is None
         and config.dataset.public_sample is None
@@ -298,15 +279,23 @@ def _resolve_depths(config: Config) -> Config:
     return config.model_copy(update={"features": features.model_copy(update={"layers": LAST})})
 
 
+def resolve_prior(config: Config) -> Config:
+    """The config with the prior in kappa filled in, where it was left to the learner and its
+    features.
+
+    Idempotent: a prior that the config names stays.
+    """
+    search = with_prior(config.sweep.search, config.learner, config.features.centre != "none")
+    return config.model_copy(update={"sweep": config.sweep.model_copy(update={"search": search})})
+
+
 def _resolve_centre(config: Config) -> Config:
     """The best centring that is free for the source at hand, or else the data's own mean where it
     is worth its price."""
     centring = _centring(config)
     chosen: dict[str, object] = {"centre": centring}
     if centring == "noised" and config.features.mean is None:
-        # one for each network, all together for this part
-        part = MEAN / count_of_networks(config.sweep.choose)
-        chosen["mean"] = Mean(epsilon=_part(config, part))
+        chosen["mean"] = Mean(epsilon=_part(config, MEAN))
     return config.model_copy(update={"features": config.features.model_copy(update=chosen)})
 
 
@@ -322,9 +311,7 @@ def _centring(config: Config) -> str:
         return "noised"
     if config.dataset.public_sample is not None:
         return "public"
-    known = features.layers == LAST and all(
-        one.features.model in KNOWN for one in networks_of(config)
-    )
+    known = features.layers == LAST and features.model in KNOWN
     if _bought_mean_pays(config, PAYS_AGAIN if known else PAYS):
         return "noised"
     return "network" if known else "none"
@@ -407,7 +394,6 @@ def _ladder_to_buy(config: Config) -> LadderToBuy | None:
     hand."""
     if (
         config.sweep.rungs is not None
-        or config.sweep.choose is not None
         or config.learner.searches is None
         or not isinstance(config.hpo, Ladder)
     ):
@@ -423,31 +409,17 @@ def _ladder_to_buy(config: Config) -> LadderToBuy | None:
 def _apply_ladder(config: Config, look: LadderToBuy | None) -> Config:
     """The config with the rungs that were bought; unchanged where the ladder was not left to the
     plan."""
-    return config if look is None else _with_rungs(config, look.rungs, look.share)
-
-
-def _with_rungs(config: Config, looks: Sequence[Look], share: float) -> Config:
-    """The config with these rungs, each trial's part of mu^2 as an epsilon, and a score's share of
-    a trial."""
-    rungs = tuple(Rung(epsilon=_part(config, look.part), trials=look.trials) for look in looks)
-    select = config.sweep.select.model_copy(update={"share": share})
+    if look is None:
+        return config
+    rungs = tuple(Rung(epsilon=_part(config, one.part), trials=one.trials) for one in look.rungs)
+    select = config.sweep.select.model_copy(update={"share": look.share})
     sweep = config.sweep.model_copy(update={"rungs": rungs, "select": select})
     return config.model_copy(update={"sweep": sweep})
-
-
-def _buy_choice(config: Config) -> Config:
-    """The trials that choose among candidates, where their price was left to the plan."""
-    choose = config.sweep.choose
-    if choose is None or config.sweep.rungs is not None:
-        return config
-    return _with_rungs(config, rungs_of_choice(count_of_candidates(choose)), CHOICE_SHARE)
 
 
 def _note_depths(given_config: Config, config: Config) -> Iterator[str]:
     """Which depths features are of, where that was left open."""
     features = config.features
-    if tried_layers(given_config) or count_of_networks(given_config.sweep.choose) > 1:
-        return
     if given_config.features.layers != "auto" or features.takes == "features" or features.until:
         return
     why = (
@@ -459,42 +431,13 @@ def _note_depths(given_config: Config, config: Config) -> Iterator[str]:
     yield f"features are of {depths_of(config)} (features.layers){why}"
 
 
-def _note_choice(config: Config, bought: bool) -> Iterator[str]:
-    """Which candidates are tried, and what that takes."""
-    names = names_of_candidates(config)
-    if not names:
-        return
-    mu = gdp.mu_from_epsilon(min(config.totals), config.privacy.delta)
-    parts = [
-        (rung.trials, (gdp.mu_from_epsilon(rung.epsilon, config.privacy.delta) / mu) ** 2)
-        for rung in config.sweep.ladder
-    ]
-    rungs = " + ".join(f"{trials} x {part:.2g}" for trials, part in parts)
-    whose = "" if bought else ", as sweep.rungs says"
-    public = config.sweep.select.by == "public"
-    counts = "counts on dataset.public_validation" if public else "noised counts"
-    yield (
-        f"choice bought: {len(names)} candidates ({'; '.join(names)}) are tried at {rungs} of "
-        f"mu^2, {sum(trials * part for trials, part in parts):.0%} in all{whose}; the best by "
-        f"{counts} gets what is left"
-    )
-    if tried_layers(config) and strength(config) < CHOICE_TELLS:
-        yield (
-            f"at n0*mu = {_strength_text(config)} noise in trials hides which depths are better: "
-            f"on public data of less than {CHOICE_TELLS:,} a choice was up to 0.02 behind the "
-            "best, and often behind features.layers: auto without one"
-        )
-
-
 def _note_mean(given_config: Config, config: Config) -> Iterator[str]:
     """What centring costs, where the config did not price it."""
     mean = config.features.mean
     if mean is not None and given_config.features.mean is None:
         why = f", which at n0*mu = {_strength_text(config)} gains more than that"
-        networks = count_of_networks(config.sweep.choose)
-        each = f" for each of {networks} networks" if networks > 1 else ""
         yield (
-            f"mean bought: centring the features costs epsilon = {mean.epsilon:g}{each}, "
+            f"mean bought: centring the features costs epsilon = {mean.epsilon:g}, "
             f"{MEAN:.0%} of mu^2{why if given_config.features.centre == 'auto' else ''} "
             "(features.centre: none leaves them as they are)"
         )

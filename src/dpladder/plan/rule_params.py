@@ -224,7 +224,6 @@ class StoredReads(ReleaseReads):
         layers: the depths that are seen.
         length: that features are scaled to.
         typical: length of features that are seen as they are.
-        tried: the layers that sweep.choose chooses among.
     """
 
     mean: Annotated[Mean | None, key("features.mean")]
@@ -232,7 +231,6 @@ class StoredReads(ReleaseReads):
     layers: Annotated[Layers, key("features.layers")]
     length: Annotated[float | Literal["as_is"], key("features.length")]
     typical: Annotated[float, key("features.typical")]
-    tried: tuple[Layers, ...] = ()
 
 
 class SeenReads(StoredReads):
@@ -242,17 +240,11 @@ class SeenReads(StoredReads):
         weights: of the network, for trainings that go on from activations at a cut.
         centre: which mean features lose.
         constant: share of a centred record's length that a constant feature takes.
-        candidates: of each candidate of sweep.choose, the keys that it has in place of these; empty
-            where nothing is chosen.
-        network_places: where the features of each network lie, if several are tried. Each is that
-            of equally many candidates, in their order.
     """
 
     weights: Annotated[str, key("features.weights")]
     centre: Annotated[str, key("features.centre")]
     constant: Annotated[float, key("features.constant")]
-    candidates: tuple[dict[str, Any], ...] = ()
-    network_places: tuple[dict[str, Any], ...] = ()
 
 
 class TrainingReads(SeenReads):
@@ -368,7 +360,6 @@ class FindMean(NetworkReads, Private):
     layers: Annotated[Layers, key("features.layers")]
     length: Annotated[float | Literal["as_is"], key("features.length")]
     typical: Annotated[float, key("features.typical")]
-    tried: tuple[Layers, ...] = ()
 
 
 class FindStart(TrainingReads):
@@ -515,9 +506,6 @@ class Summarise(Reads):
 
     Attributes:
         further: its further tests.
-        candidate_names: what sweep.choose chooses among, in words; a candidate's number is its
-            place.
-        learners: the learner of each candidate, where learners are chosen; else empty.
     """
 
     mode: Annotated[Mode, key("mode")]
@@ -530,8 +518,6 @@ class Summarise(Reads):
     search: Annotated[Search, key("sweep.search")]
     learner: Annotated[Learner, key("learner")]
     further: tuple[FurtherTest, ...]
-    candidate_names: tuple[str, ...]
-    learners: tuple[Learner, ...]
 
 
 Takes = Literal["one", "each", "all", "compared", "statement"]

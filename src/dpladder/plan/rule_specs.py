@@ -142,11 +142,7 @@ def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]
     """
     compared: Mapping[str, Mapping[str, str]] = project.grid
     if not compared and any(project.repeats.values()):
-        compared = {
-            name: {"experiment": name}
-            for name in project.repeats
-            if name in project.with_own_models
-        }
+        compared = {name: {"experiment": name} for name in project.repeats}
     return {
         repeat: dict(cell)
         for name, cell in compared.items()
@@ -208,13 +204,9 @@ def head(config: Config) -> Head | None:
 
 
 def looks_back(config: Config) -> bool:
-    """Whether a rung's trials follow from the earlier rungs' releases: which candidates go on, or
-    where to look."""
-    return (
-        config.sweep.choose is not None
-        or config.sweep.search.prior in ("monotone", "proportional")
-        or config.sweep.search.draw == "binary"
-    )
+    """Whether a rung's trials follow from the earlier rungs' releases: where to look."""
+    search = config.sweep.search
+    return search.prior in ("monotone", "proportional") or search.draw == "binary"
 
 
 def artifact(experiment: str, target: float) -> str:
@@ -319,11 +311,6 @@ def _climbs(config: Config) -> bool:
     return bool(config.sweep.ladder)
 
 
-def _fits(config: Config) -> bool:
-    """A choice among candidates tells nothing of r."""
-    return _climbs(config) and config.sweep.choose is None
-
-
 def _trains_last(config: Config) -> bool:
     return isinstance(config.hpo, Ladder)
 
@@ -354,7 +341,6 @@ class RuleSpec:
         after: The rules whose outputs the rule reads.
         parts: Whose private files the rule opens.
         when: Which configs have the rule.
-        tried: Whether a network that is only tried has it too, which trains and tests nothing.
         buys: The key of the config that asks for what the rule releases once for all trainings of
             an experiment. Empty: it releases nothing of that kind.
         per: The wildcards that an experiment's jobs are spread over; None: the rule is not behind
@@ -366,7 +352,6 @@ class RuleSpec:
     after: tuple[str, ...] = ()
     parts: Callable[[Config, Wildcards], tuple[str, ...]] = _train
     when: Callable[[Config], bool] = lambda config: True
-    tried: bool = False
     buys: str = ""
     per: tuple[str, ...] | None = None
     module: str = ""
@@ -409,25 +394,22 @@ class RuleSpec:
 
 CACHES = ("merge_features",)
 RULE_SPECS: dict[str, RuleSpec] = {
-    "prepare_dataset": RuleSpec(rule_params.PrepareDataset, tried=True, per=()),
+    "prepare_dataset": RuleSpec(rule_params.PrepareDataset, per=()),
     "prepare_public": RuleSpec(rule_params.PreparePublic, parts=_named_parts, per=("part",)),
     "extract_features": RuleSpec(
         rule_params.ExtractFeatures,
         ("prepare_dataset",),
         _named_parts,
-        tried=True,
         per=("part", "shards", "shard"),
     ),
     "merge_features": RuleSpec(
-        rule_params.MergeFeatures, ("extract_features",), _named_parts, tried=True, per=("part",)
+        rule_params.MergeFeatures, ("extract_features",), _named_parts, per=("part",)
     ),
     "count_units": RuleSpec(
         rule_params.CountUnits, CACHES, when=_counts, buys="dataset.census", per=()
     ),
-    "estimate_mean": RuleSpec(
-        rule_params.EstimateMean, CACHES, tried=True, buys="features.mean", per=()
-    ),
-    "find_mean": RuleSpec(rule_params.FindMean, CACHES, _sample, _finds_mean, tried=True, per=()),
+    "estimate_mean": RuleSpec(rule_params.EstimateMean, CACHES, buys="features.mean", per=()),
+    "find_mean": RuleSpec(rule_params.FindMean, CACHES, _sample, _finds_mean, per=()),
     "find_start": RuleSpec(rule_params.FindStart, CACHES, _start, _finds_start, per=()),
     "estimate_sums": RuleSpec(rule_params.EstimateSums, CACHES, buys="learner.shared", per=()),
     "estimate_head": RuleSpec(rule_params.EstimateHead, CACHES, buys="learner.head", per=()),
@@ -435,12 +417,9 @@ RULE_SPECS: dict[str, RuleSpec] = {
         rule_params.RunTrial, CACHES, _trial_and_guide_parts, _climbs, per=("rung", "trial")
     ),
     "select_rung": RuleSpec(rule_params.SelectRung, ("run_trial",), when=_climbs, per=("rung",)),
-    "fit_radius": RuleSpec(rule_params.FitRadius, ("select_rung",), when=_fits, per=("target",)),
+    "fit_radius": RuleSpec(rule_params.FitRadius, ("select_rung",), when=_climbs, per=("target",)),
     "train_final": RuleSpec(
-        rule_params.TrainFinal,
-        ("fit_radius", "select_rung", *CACHES),
-        when=_trains_last,
-        per=("target",),
+        rule_params.TrainFinal, ("fit_radius", *CACHES), when=_trains_last, per=("target",)
     ),
     "private_search": RuleSpec(
         rule_params.SearchPrivately, CACHES, when=_searches, per=("target",)
@@ -509,8 +488,6 @@ def rung_of(rule: str) -> dict[str, str] | None:
 
 def _has_rule(config: Config, rule: str) -> bool:
     spec = RULE_SPECS[rule]
-    if config.only_tried and not spec.tried:
-        return False
     return spec.when(config) and (not spec.buys or _configured_input(config, spec) is not None)
 
 
@@ -639,26 +616,10 @@ def is_mechanism(rule: str) -> bool:
 
 
 def _methods(rule_reads: Any, rule: str) -> tuple[str, ...]:
-    """The learner and the search that a rule's job runs, if it runs one. Where learners are chosen
-    among, all of them."""
+    """The learner and the search that a rule's job runs, if it runs one."""
     spec = RULE_SPECS[rule]
-    learners = learner_names(rule_reads) if spec.trains else ()
-    return (*learners, *([rule_reads.hpo.name] if spec.searches else []))
-
-
-def learner_names(rule_reads: Any) -> tuple[str, ...]:
-    """The learner of a config, or of what a job reads of it; those of all candidates where learners
-    are chosen among.
-
-    Returns:
-        One name at least, in the config's order.
-    """
-    if isinstance(rule_reads, Config):
-        choose = rule_reads.sweep.choose
-        names = () if choose is None else choose.learner.name
-    else:
-        names = tuple(one["learner"]["name"] for one in rule_reads.candidates if "learner" in one)
-    return names or (rule_reads.learner.name,)
+    learner = [rule_reads.learner.name] if spec.trains else []
+    return (*learner, *([rule_reads.hpo.name] if spec.searches else []))
 
 
 def _guide(rule_reads: Any, rule: str) -> str | None:

@@ -422,7 +422,7 @@ def conclude(parsed: Parsed) -> None:
 
 def _accuracies(project: Project) -> Iterator[str]:
     """What the final models are worth, as far as summaries tell."""
-    for path in [RESULTS / name / "summary.json" for name in project.with_own_models]:
+    for path in [RESULTS / name / "summary.json" for name in project.experiments]:
         for final in _read_json(path)["targets"] if path.is_file() else ():
             test = final["test"]
             sd = sampling_spread(test["accuracy"], test["accuracy_sd"], test["total"])
@@ -430,7 +430,7 @@ def _accuracies(project: Project) -> Iterator[str]:
                 f"{path.parent.name}: test accuracy {test['accuracy']:.1%} (± {sd:.1%}, noise and "
                 f"sampling) at a total of epsilon = {final['target_epsilon']:g}"
             )
-    for path in [RESULTS / name / "summary.json" for name in project.with_own_models]:
+    for path in [RESULTS / name / "summary.json" for name in project.experiments]:
         if path.is_file():
             yield from (f"Warning: {line}" for line in _read_json(path).get("warnings", ()))
 

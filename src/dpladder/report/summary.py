@@ -49,7 +49,6 @@ class TrialFound(Choice):
 
     Attributes:
         trial: its number in the rung, from 0.
-        candidate: of sweep.choose, in words; null without a choice.
         kappa: noise that the training put into a logit; null where the search is in r.
         r: what the ladder searched.
         score: correct predictions, noised by `score_sd`; it may lie below 0.
@@ -58,7 +57,6 @@ class TrialFound(Choice):
     """
 
     trial: int
-    candidate: str | None = None
     kappa: float | None = None
     r: float
     score: float
@@ -176,7 +174,6 @@ class FinalFound(Choice):
             or the public network.
         also: further tests.
         student: what learned its labels of dataset.public_unlabelled, on a public test.
-        candidate: the one that trials chose, of sweep.choose.
         stated: the figure that it is stated at, with all that may have steered it.
     """
 
@@ -195,7 +192,6 @@ class FinalFound(Choice):
     distance: float | None = None
     also: tuple[AlsoTested, ...] = ()
     student: Tested | None = None
-    candidate: str | None = None
     stated: Cost | None = None
 
     @property

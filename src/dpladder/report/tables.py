@@ -376,7 +376,6 @@ def trials_table(summary: Summary) -> pd.DataFrame:
                 "rung": number,
                 "epsilon": rung.epsilon,
                 "trial": trial.trial,
-                "candidate": trial.candidate,
                 "kappa": trial.kappa,
                 "r": trial.r,
                 **trial.choice,

@@ -17,11 +17,6 @@ from importlib import resources
 from statistics import NormalDist
 
 TABLE = "looks.csv"
-# Of a total's mu^2, for a candidate's trial at most, and for all of them.
-# And of a trial's mu^2, for its score. That is less than for its training, whose noise moves the
-# score more (tools/choose.py).
-CHOICE_PART, CHOICE_SPENT, CHOICE_SHARE = 0.02, 0.1, 0.25
-CHOICE_TELLS = 2000  # n0 mu from which a choice among depths is near the best one (the same tool)
 
 
 @dataclass(frozen=True)
@@ -73,12 +68,6 @@ def best_ladder(strength: float, centred: bool) -> LadderToBuy:
     """
     lines = [line for line in table() if line.centred == centred]
     return min(lines, key=lambda line: abs(math.log(line.strength / strength)))
-
-
-def rungs_of_choice(candidates: int) -> tuple[Look, ...]:
-    """What a choice among so many candidates buys: each of them once. Halving them over two rungs
-    of the same price chose no better (docs/measurements/searches.md)."""
-    return (Look(candidates, min(CHOICE_PART, CHOICE_SPENT / candidates)),)
 
 
 @cache

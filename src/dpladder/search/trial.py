@@ -4,8 +4,7 @@ trial of a rung is its best."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,6 @@ class Trial:
         sd: of the score's noise.
         counted: nominal number of records behind a score; on a source declared public, how many
             have a label.
-        candidate: place among those of sweep.choose, where there are some.
     """
 
     rung: int
@@ -34,20 +32,9 @@ class Trial:
     score: float
     sd: float
     counted: int
-    candidate: int | None = None
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """As files have it: a candidate only where there are some."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def best(trials: Sequence[Trial]) -> Trial:
     """The trial with the highest noised score, among equals the first in public order: free, for
     scores are releases."""
-    return by_score(trials)[0]
-
-
-def by_score(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials by their noised scores, the highest first, equals in public order."""
-    return sorted(trials, key=lambda t: (-t.score, t.rung, t.trial))
+    return min(trials, key=lambda trial: (-trial.score, trial.rung, trial.trial))
