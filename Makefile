@@ -65,7 +65,7 @@ lint: env ## style, types, generated files, lock, workflow
 	@$(RUN) snakefmt --check Snakefile workflow
 	@$(RUN) snakemake --lint
 
-golden: env ## renew the golden record of mechanisms whose version rose, and of no others
+golden: env ## renew the golden record of what mechanisms compute, draw and charge; then read the diff
 	@$(PY) tests/golden/renew.py
 
 approve: env ## renew tests/approved, the texts that tests compare messages with; then read the diff

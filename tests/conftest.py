@@ -61,7 +61,7 @@ def user_environment(folder: Path) -> dict[str, str]:
         "GIT_CONFIG_GLOBAL": str(home / ".gitconfig"),
         "GIT_CONFIG_SYSTEM": os.devnull,
         "SHELL": "/bin/sh",
-        "TERM": "dumb",
+        "TERM": "xterm",
         "TZ": "UTC",
         "LANG": "C.UTF-8",
         "COLUMNS": "80",

@@ -24,14 +24,11 @@ Found = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A recorded computation. `owners`: the mechanisms whose versions it decides about, all of
-    which must rise where it changes. `through`: others that it runs through; a change is explained
-    where one of them rose. `long`: takes seconds."""
+    """A recorded computation. `owners`: the mechanisms that it is about. `long`: takes seconds."""
 
     name: str
     owners: tuple[str, ...]
     compute: Callable[[], Found]
-    through: tuple[str, ...] = ()
     long: bool = False
 
 

@@ -204,10 +204,10 @@ def of_learners() -> list[Case]:
     for name in ("dp_gd", "dp_adam"):
         guided = section(name).model_copy(update={"public": "gradient"})
         run = partial(training, guided, "replace_one", data=beside_public)
-        found.append(Case(f"{name} guided", (name,), run, through=(GUIDE,)))
+        found.append(Case(f"{name} guided", (name,), run))
     guided = section("dp_gd").model_copy(update={"public": "gradient", "look": 0.5})
     run = partial(training, guided, "add_remove", replace(HYPER, mu=20.0), claimed_too_much)
-    found.append(Case("a guide that claims too much", (GUIDE,), run, through=("dp_gd",)))
+    found.append(Case("a guide that claims too much", (GUIDE,), run))
     found.append(Case("the loss bound", ("hyfree_dp", "hyfree_finetune"), loss_bound))
     found.append(Case("noise streams", EVERY, streams))
     found.append(Case("streams of a query", EVERY, query_streams))

@@ -36,7 +36,7 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_ls.section import LeastSquares
 from dpladder.methods.hyfree_dp.queries import split
 from dpladder.methods.hyfree_dp.section import HyperparameterFree
-from dpladder.plan import job_identity
+from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.accounting import gdp
 from dpladder.search import fit
@@ -201,7 +201,7 @@ def _task(
         rule,
         named,
         cfg,
-        job_identity.code(project, rule, named),
+        rule_specs.code_of(rule),
         dict(inputs),
         outputs,
         Resources(),

@@ -1,4 +1,4 @@
-"""The golden file: what each case came to, and under which versions. Read, compared, renewed."""
+"""The golden file: what each case came to. Read, compared, renewed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from golden.case import Case
-
-from dpladder.plan.mechanisms import VERSIONS
 
 PATH = Path(__file__).with_name("golden.json")
 CLOSE, EXACT = 1e-5, 1e-9  # of an array's largest number; of a price, an event or a draw
@@ -54,32 +52,16 @@ def _same(kept: Any, found: Any, digits: float) -> bool:
 
 
 def load() -> dict[str, Any]:
-    """`recorded` names the cases that there are: one that vanished is not new."""
-    found: dict[str, Any] = json.loads(PATH.read_text("utf-8"))
-    return found
+    """What each case came to, by its name."""
+    cases: dict[str, Any] = json.loads(PATH.read_text("utf-8"))
+    return cases
 
 
-def store(known: Mapping[str, Any]) -> None:
-    lines = [f'"{name}": {json.dumps(case)}' for name, case in sorted(known["cases"].items())]
-    versions, recorded = (
-        json.dumps(known[key], sort_keys=True) for key in ("versions", "recorded")
-    )
-    cases = ",\n".join(lines)
-    PATH.write_text(
-        f'{{"versions": {versions},\n"recorded": {recorded},\n"cases": {{\n{cases}\n}}}}\n', "utf-8"
-    )
+def store(cases: Mapping[str, Any]) -> None:
+    lines = [f'"{name}": {json.dumps(case)}' for name, case in sorted(cases.items())]
+    text = ",\n".join(lines)
+    PATH.write_text(f"{{\n{text}\n}}\n", "utf-8")
 
 
 def computed(case: Case) -> dict[str, Any]:
     return {name: rounded(value) for name, value in case.compute().items()}
-
-
-def version(mechanism: str) -> int:
-    return VERSIONS.get(mechanism, 1)
-
-
-def rose(case: Case, versions: Mapping[str, int]) -> bool:
-    """Whether versions explain that a case differs: all of its owners', or one that it runs
-    through."""
-    up = {name for name in (*case.owners, *case.through) if version(name) > versions.get(name, 1)}
-    return up.issuperset(case.owners) or not up.isdisjoint(case.through)

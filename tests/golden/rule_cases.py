@@ -192,8 +192,7 @@ def of_rules() -> list[Case]:
         for attack in attacks:
             classes = 2 if attack is rules.evaluation_of_scores else CLASSES
             compute = partial(whole, partial(attack, kind=KIND), classes)
-            through = ("dp_gd",) if rule in ("run_trial", "train_final") else ()
-            found.append(Case(f"rule {rule} {attack.__name__}", (rule,), compute, through))
+            found.append(Case(f"rule {rule} {attack.__name__}", (rule,), compute))
     for attack, learner in ((trial_on_public_records, "dp_gd"), (trial_from_shared_sums, "dp_ls")):
         compute = partial(whole, partial(attack, kind=KIND))
         found.append(Case(f"rule run_trial {attack.__name__}", ("run_trial",), compute, (learner,)))
@@ -209,6 +208,4 @@ def of_searches() -> list[Case]:
 
 def _searched(name: str, further: Mapping[str, Any] = MappingProxyType({})) -> Case:
     compute = partial(whole, partial(searches.search, name=name), further=further)
-    return Case(
-        f"search {name}", (name,), compute, through=("private_search", "dp_gd"), long=name in SLOW
-    )
+    return Case(f"search {name}", (name,), compute, long=name in SLOW)

@@ -47,9 +47,7 @@ def test_a_reservation_for_other_code_is_made_anew(made: SceneFolder) -> None:
     scene = made.scene()
     ledger = Ledger(scene.home, LINEAGE)
     before = next(iter(book.load(ledger).items.values()))
-    item = Item(
-        before.job, before.question, before.declared, before.versions, "of files that were edited"
-    )
+    item = Item(before.job, before.question, before.declared, "of files that were edited")
     (after,) = book.reserve(ledger, [item])
     assert (after.token == before.token, after.code) == (False, item.code)
     assert ledger.state.items[before.token].status == "REFUNDED"

@@ -23,7 +23,7 @@ from month.driver import Ended, ask, configure, in_process, killed_in_process
 from month.plain import Charge
 from month.project import DELTA, LINEAGE, Data, Experiment, Key, Wish, questions
 
-from dpladder.plan import mechanisms, package, rule_specs
+from dpladder.plan import package, rule_specs
 
 RUNGS = (
     (),
@@ -43,7 +43,6 @@ INERT: tuple[dict[str, Any], ...] = (
     {"features": {"batch_size": 32}},
     {"features": {"shards": 2}},
 )
-RAISED = ("dp_gd", "run_trial", "train_final", "evaluate")
 LOST = (
     "results/*/final/*/weights.safetensors",
     "results/*/rungs/*/trials/*/score.json",
@@ -80,13 +79,12 @@ class Month(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.root = Path(tempfile.mkdtemp(prefix="month-"))
-        self.before = dict(os.environ), dict(mechanisms.VERSIONS)
+        self.before = dict(os.environ)
         os.environ["DPLADDER_HOME"] = str(self.home)
         self.clones = [self.root / "clone0"]
         self.active = self.clones[0]
         self.active.mkdir()
         self.answered: dict[Key, list[str]] = {}  # tokens, oldest first
-        self.versions: dict[str, dict[str, int]] = {}  # by token
         self.contents: dict[str, Key] = {}  # what is asked, by the ledger's question
         self.gone: dict[str, Experiment] = {}  # by their last names
         self.seen: dict[str, str] = {}  # token: status
@@ -95,11 +93,8 @@ class Month(RuleBasedStateMachine):
         self.named = self.edits = 0
 
     def teardown(self) -> None:
-        environ, versions = self.before
         os.environ.clear()
-        os.environ.update(environ)
-        mechanisms.VERSIONS.clear()
-        mechanisms.VERSIONS.update(versions)
+        os.environ.update(self.before)
         package.digest = DIGEST
         shutil.rmtree(self.root)
 
@@ -236,15 +231,9 @@ class Month(RuleBasedStateMachine):
     # --- the package ---
 
     @precondition(lambda self: self.in_process)
-    @rule(data=st.data(), name=st.sampled_from(RAISED))
-    def upgraded(self, data: Any, name: str) -> None:
-        mechanisms.VERSIONS[name] = mechanisms.VERSIONS.get(name, 1) + 1
-        self.go(data)
-
-    @precondition(lambda self: self.in_process)
     @rule(data=st.data())
     def code_edited(self, data: Any) -> None:
-        """All code is other code, and no version rose."""
+        """All code is other code."""
         self.edits += 1
         package.digest = lambda: f"{DIGEST()} edit {self.edits}"
         self.go(data)
@@ -335,10 +324,7 @@ class Month(RuleBasedStateMachine):
 
     def run(self, *force: str) -> Ended:
         configure(self.active, self.wish.config(self.data))
-        note(
-            f"{self.active.name}: {self.wish}, data {self.data.version}, versions "
-            f"{mechanisms.VERSIONS}"
-        )
+        note(f"{self.active.name}: {self.wish}, data {self.data.version}")
         ended = type(self).run_project(self.active, *force)
         self.look()
         changed = CHANGED.search(ended.told)
@@ -429,7 +415,6 @@ class Month(RuleBasedStateMachine):
         before = self.answered.get(key, [])
         assert not before or self.renewed(key, before[-1]), f"paid for twice: {key}"
         self.answered.setdefault(key, []).append(token)
-        self.versions[token] = dict(mechanisms.VERSIONS)
 
     def renewed(self, key: Key, last: str) -> bool:
         """Whether an answer may be bought again: it was said, and something behind it is new since
@@ -438,8 +423,6 @@ class Month(RuleBasedStateMachine):
         if not (research or self.wish.respend):
             return False
         if research and self.wish.respend:
-            return True
-        if self.versions[last] != mechanisms.VERSIONS:
             return True
         tokens = [*self.seen]
         return any(

@@ -17,7 +17,7 @@ from month.project import DELTA, LINEAGE, Data, Experiment, Wish
 from support import mixture
 
 from dpladder.data import backbones, extract
-from dpladder.plan import mechanisms
+from dpladder.plan import package
 from dpladder.privacy.release import store
 
 pytestmark = pytest.mark.ci  # each is several runs of a project
@@ -55,7 +55,6 @@ class Story:
 @pytest.fixture
 def story(tmp_path, monkeypatch) -> Story:
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(mechanisms, "VERSIONS", dict(mechanisms.VERSIONS))
     return Story(tmp_path, tmp_path / "home")
 
 
@@ -81,7 +80,6 @@ def named(story: Story, **experiments: Experiment) -> Wish:
 def test_a_name_is_free_there_and_back(story):
     paid = story.finish(named(story, e1=OTHER))
     before = story.stated()
-    mechanisms.VERSIONS["dp_gd"] = 2
     assert story.finish(named(story, e2=OTHER)) == paid
     after = story.stated()
     assert [after[key] for key in FIGURES] == [before[key] for key in FIGURES]
@@ -236,12 +234,6 @@ def test_a_models_figure_counts_what_was_tuned_by_hand_before_it(story):
     )
 
 
-def test_an_upgrade_is_free(story):
-    paid = story.finish()
-    mechanisms.VERSIONS["dp_gd"] = 2
-    assert story.finish(story.wish.with_one("main", targets=(1.0, 2.0))) == paid + 2
-
-
 def test_paying_again_for_what_is_unchanged_is_free(story):
     paid = story.finish()
     story.data.touch()
@@ -259,21 +251,10 @@ def cut_off(story: Story) -> int:
     return len(charges)
 
 
-def test_what_was_cut_off_is_no_newer_versions_answer(story):
+def test_what_was_cut_off_is_finished_by_whatever_code_there_is(story, monkeypatch):
     charged = cut_off(story)
-    mechanisms.VERSIONS["run_trial"] = 2
-    told = story.run().refused
-    assert "cut off under version 1 of run_trial" in told
-    assert "respend: [run_trial]" in told
-    mechanisms.VERSIONS["run_trial"] = 1
+    monkeypatch.setattr(package, "digest", lambda: "other code")
     assert story.finish() == charged
-
-
-def test_what_was_cut_off_is_asked_anew_where_the_config_says_so(story):
-    charged = cut_off(story)
-    mechanisms.VERSIONS["run_trial"] = 2
-    room = story.wish.with_one("main", targets=(1.5,))
-    assert story.finish(replace(room, respend=("run_trial",))) == charged + 1
 
 
 def test_features_of_another_build_and_device_are_those_that_were_lost(story, monkeypatch):
@@ -339,29 +320,18 @@ def test_research_goes_back_to_data_of_before(story):
     assert story.finish(first) == paid
 
 
-def test_what_is_asked_anew_of_the_same_mechanism_is_restored_as_what_it_was(story):
-    """Only what stands behind it has a newer version: the question is the same."""
-    first = replace(story.wish, mode="research")
-    paid = story.finish(first)
-    mechanisms.VERSIONS["run_trial"] = 2
-    assert story.finish(replace(first, respend=("train_final",))) == paid
-    assert story.finish(first) == paid
-
-
 def test_data_that_comes_back_has_the_answer_of_its_version(story):
-    """It was asked anew meanwhile, of other data and by a newer version."""
+    """It was asked anew meanwhile, of other data."""
     story.finish()
-    mechanisms.VERSIONS["dp_gd"] = 2
     story.data.append()
     paid = story.finish(replace(story.wish, respend=True))
     story.data.back(0)
     assert story.finish(replace(story.wish, respend=False)) == paid
 
 
-def test_new_data_is_no_look_by_hand_after_an_upgrade(story):
+def test_new_data_is_no_look_by_hand(story):
     story.data = Data(story.folder / "data.npz", ids=False)
     story.finish()
-    mechanisms.VERSIONS["evaluate"] = 2
     story.finish()
     story.data.append()
     paid = story.finish(replace(story.wish, respend=True))

@@ -10,13 +10,12 @@ from typing import Annotated, Any
 
 import pytest
 
-from dpladder.config import searches
 from dpladder.config.learners import SECTIONS
 from dpladder.config.load import load
 from dpladder.config.method import name_of
 from dpladder.config.section import NeutralAt, Section, values_of
 from dpladder.methods.dp_gd.section import Descent
-from dpladder.plan import job_identity, mechanisms, rule_specs
+from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.plan import jobs_with_configs
 from dpladder.plan.resolve import resolve_defaults
 
@@ -137,18 +136,3 @@ def forget() -> None:
         job_identity._values,
     ):
         remembered.cache_clear()
-
-
-def test_mechanisms_are_rules_learners_and_searches_by_their_names() -> None:
-    known = {*rule_specs.RULE_SPECS, *LEARNERS, *searches.METHODS, mechanisms.GUIDE}
-    assert set(mechanisms.VERSIONS) <= known
-
-
-def test_what_prepares_data_is_at_its_first_version() -> None:
-    """Caches are claimed by identity alone: a later version of extraction has to enter
-    `data.cache.claims` first."""
-    assert not [
-        name
-        for name in mechanisms.VERSIONS
-        if name in rule_specs.RULE_SPECS and rule_specs.RULE_SPECS[name].prepares
-    ]

@@ -77,10 +77,10 @@ def test_a_sample_guides_a_head_that_is_bought_and_the_network_above_it(
         parts = rule_specs.RULE_SPECS[rule].parts(found.main, {})
         assert not there or ("sample" in parts) is expected
     if bought and expected:
-        known = rule_specs.versions_of(found.main, "estimate_head")
+        known = rule_specs.mechanisms_behind(found.main, "estimate_head")
         assert mechanisms.GUIDE in known
         plain = asked(CUT, {"learner": learner | {"public": "none"}})
-        assert mechanisms.GUIDE not in rule_specs.versions_of(plain.main, "estimate_head")
+        assert mechanisms.GUIDE not in rule_specs.mechanisms_behind(plain.main, "estimate_head")
         told = [
             job_identity.params(one, "estimate_head", {"experiment": "main"})
             for one in (found, plain)
@@ -180,19 +180,10 @@ def test_a_sample_that_takes_a_guides_place_and_has_other_classes_guides_nothing
     assert not asked(other, network).main.learner.uses_public_gradient
 
 
-def test_what_guides_a_descent_has_a_version_of_its_own(monkeypatch) -> None:
-    """Who follows no public records is told nothing of it, and no version is part of a question."""
-    plain, follows = asked(public("none")).main, asked().main
-    for config, moved in ((plain, False), (follows, True)):
-        names = rule_specs.versions_of(config, "train_final")
-        assert (mechanisms.GUIDE in names) == moved
-        before = job_identity.question_id(config, "train_final", FINAL)
-        token = rule_specs.identity_of(config, "train_final", names)
-        with monkeypatch.context() as patch:
-            patch.setitem(mechanisms.VERSIONS, mechanisms.GUIDE, 2)
-            now = rule_specs.versions_of(config, "train_final")
-            assert (rule_specs.identity_of(config, "train_final", now) != token) == moved
-            assert job_identity.question_id(config, "train_final", FINAL) == before
+def test_what_guides_a_descent_is_a_mechanism_behind_it() -> None:
+    for config, guided in ((asked(public("none")).main, False), (asked().main, True)):
+        names = rule_specs.mechanisms_behind(config, "train_final")
+        assert (mechanisms.GUIDE in names) == guided
 
 
 CLOSED: dict[str, Any] = {

@@ -1,5 +1,4 @@
-"""Releases by older mechanisms and by other code are told wherever somebody relies on them, and
-refused nowhere."""
+"""Releases by other code are told wherever somebody relies on them, and refused nowhere."""
 
 from __future__ import annotations
 
@@ -18,7 +17,6 @@ from dpladder.config.load import load
 from dpladder.config.model import Resources
 from dpladder.jobs import compose_privacy as job
 from dpladder.jobs.task import Task, write_json
-from dpladder.plan import mechanisms
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.reuse import with_answers
@@ -30,8 +28,6 @@ from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.statement.records import record_of
 from dpladder.use.card import card
-
-RISEN = "by dp_gd 1; this dpladder has dp_gd 2"
 
 
 @pytest.fixture
@@ -72,20 +68,6 @@ def checked(capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
     assert main(["check"]) == 0
     return capsys.readouterr().out
-
-
-def test_an_older_version_is_told_in_the_statement_the_card_and_by_check(
-    old, monkeypatch, capsys
-) -> None:
-    assert not any("this dpladder has" in text for text in (*stated(), checked(capsys)))
-    monkeypatch.setitem(mechanisms.VERSIONS, "dp_gd", 2)
-    page, told = stated()
-    assert f"Releases of main: {RISEN} (8 released)." in page
-    assert f"Releases of main: {RISEN} (8 released)." in told
-    assert f"kept: main: {RISEN}. Kept, and asked anew by respend: [dp_gd] (8 released)" in checked(
-        capsys
-    )
-    assert main(["verify", "results"]) == 0
 
 
 def test_a_clone_whose_files_were_edited_says_so(old, monkeypatch, capsys) -> None:

@@ -18,7 +18,6 @@ import pytest
 from support import as_the_ledger_knows, commit
 
 from dpladder.config.load import load
-from dpladder.plan import mechanisms
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.startup import known_states
@@ -315,59 +314,11 @@ def insert(path: Path, old: str, new: str) -> None:
 def test_an_edit_to_the_code_makes_figures_and_documents_anew_and_is_charged_nothing(
     file, finished, package, walk
 ):
-    """Releases, and what they stand on, are known by the versions of mechanisms."""
+    """Releases, and what they stand on, are known by the names of mechanisms."""
     insert(package / file, "from __future__", "PACE = 2\nfrom __future__")
     found = walk()
     assert grouped(found.due) == Counter(PLAN)
     assert found.charged == Counter()
-
-
-RENEWED = SWEEP | FINAL | PLAN
-RAISED = {
-    "nothing asked": ("dp_gd", {}, NOTHING, NOTHING),
-    "a target added": ("dp_gd", {"final": {"targets": [1.0, 2.0]}}, FINAL | PLAN, PAID),
-    "all asked anew": ("dp_gd", PAY_AGAIN, RENEWED, {"run_trial": 6} | PAID),
-    "the learner asked anew": (
-        "dp_gd",
-        PAY_AGAIN | {"respend": ["dp_gd"]},
-        RENEWED,
-        {"run_trial": 6} | PAID,
-    ),
-    "the fit asked anew": (
-        "fit_radius",
-        PAY_AGAIN | {"respend": ["fit_radius"]},
-        FINAL | PLAN,
-        PAID,
-    ),
-    "one trial more": (
-        "dp_gd",
-        {
-            "respend": ["train_final", "evaluate"],
-            "final": {"targets": [2.0]},
-            "sweep": {"rungs": FOUR_TRIALS},
-        },
-        {"run_trial": 1, "select_rung": 1} | FINAL | PLAN,
-        {"run_trial": 1} | PAID,
-    ),
-    "another mechanism asked anew": ("dp_gd", {"respend": ["dp_ls"]}, NOTHING, NOTHING),
-}
-
-
-@pytest.mark.few(4)
-@pytest.mark.parametrize(("name", "change", "due", "charged"), RAISED.values(), ids=RAISED.keys())
-def test_a_version_that_rises_keeps_what_was_released_until_it_is_asked_anew(
-    name, change, due, charged, finished, walk, monkeypatch, capfd
-):
-    monkeypatch.setitem(mechanisms.VERSIONS, name, 2)
-    finished.configure(change)
-    found = walk()
-    assert grouped(found.due) == +Counter(due)
-    assert found.charged == Counter(charged)
-    told = (
-        f"main: by {name} 1; this dpladder has {name} 2. Kept, and asked anew by respend: [{name}]"
-    )
-    asked = change.get("respend", [])
-    assert (told in capfd.readouterr().err) == (asked is not True and name not in asked)
 
 
 @pytest.mark.ci

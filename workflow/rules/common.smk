@@ -95,16 +95,13 @@ def features_of(rule):
 
 
 def job_params(rule):
-    """Params of a job: the keys and facts that it reads, and the versions of its mechanisms.
-    Snakemake reruns the job when one changes."""
+    """Params of a job: the keys and facts that it reads, and the code of what is free. Snakemake
+    reruns the job when one changes."""
 
     def cfg(wildcards):
         return PARSED.params(rule, dict(wildcards.items()))
 
-    def code(wildcards):
-        return job_identity.code(PROJECT, rule, dict(wildcards.items()))
-
-    return {"cfg": cfg, "code": code}
+    return {"cfg": cfg, "code": rule_specs.code_of(rule)}
 
 
 mean_of = from_jobs("mean", "estimate_mean", "find_mean")
@@ -146,17 +143,15 @@ class Own(dict):
 
 @dataclass(frozen=True)
 class Rung:
-    """All trials of a rung that are an experiment's own, as one job; those of other versions are a
-    group of their own."""
+    """All trials of a rung that are an experiment's own, as one job."""
 
     experiment: str
     number: int
     trials: tuple
-    group: int = 0
 
     @property
     def rule(self):
-        return rule_specs.rung_rule(self.experiment, self.number, self.group)
+        return rule_specs.rung_rule(self.experiment, self.number)
 
     @property
     def wildcards(self):
@@ -184,9 +179,7 @@ class Rung:
 
     @property
     def log(self):
-        return "logs/{experiment}/rungs/{rung}/trials{group}.log".format(
-            **self.wildcards, group=self.group or ""
-        )
+        return "logs/{experiment}/rungs/{rung}/trials.log".format(**self.wildcards)
 
     @property
     def resources(self):
@@ -204,10 +197,6 @@ class Rung:
         return PARSED.params("run_trial", self.jobs[0])
 
     @property
-    def code(self):
-        return job_identity.code(PROJECT, "run_trial", self.jobs[0])
-
-    @property
     def jobs(self):
         """Its trials, as the ledger knows them."""
         return [{**self.wildcards, "trial": trial} for trial in self.trials]
@@ -216,11 +205,11 @@ class Rung:
 def rungs_together():
     """The rungs that are one job each."""
     return [
-        Rung(name, number, trials, group)
+        Rung(name, number, trials)
         for name, config in PROJECT.experiments.items()
         if config.sweep.together
         for number in range(len(config.sweep.ladder))
-        for group, trials in enumerate(job_identity.trial_groups(PROJECT, name, number))
+        if (trials := job_identity.trials_run_here(PROJECT, name, number))
     ]
 
 

@@ -128,6 +128,6 @@ for RUNG in rungs_together():
             gpu=RUNG.resources.gpu,
         params:
             cfg=RUNG.cfg,
-            code=RUNG.code,
+            code=rule_specs.code_of("run_trial"),
         script:
             "../scripts/job.py"

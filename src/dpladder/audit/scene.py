@@ -114,8 +114,7 @@ class Scene:
         )
         files = (*outputs, "census.json", "score.json", "metrics.json", "privacy.json")
         output = {name.split(".")[0]: self.folder / "results" / rule / name for name in files}
-        code = job_identity.code(self.project, rule, labels)
-        return Task(rule, labels, cfg, code, dict(inputs), output, Resources(threads=1))
+        return Task(rule, labels, cfg, "", dict(inputs), output, Resources(threads=1))
 
     def _cache(self, path: Path, part: str, units: Units, group: Group | None) -> None:
         """Write a feature cache of these units, as extract_features would have left it."""

@@ -39,9 +39,7 @@ from dpladder.network.language import check_packages
 from dpladder.network.public import check_name
 from dpladder.plan import rule_specs
 from dpladder.plan.clone import commit
-from dpladder.plan.plan import jobs_with_configs
-from dpladder.plan.reuse import notes_on_kept_releases, with_answers
-from dpladder.plan.startup import known_states, open_resolved
+from dpladder.plan.startup import open_resolved
 from dpladder.privacy.accounting.events import partition_version
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
@@ -99,7 +97,7 @@ def check(configs: Sequence[Path]) -> None:
         "For your eyes only: what follows is private. What was seen is kept in the private folder "
         "alone, so that a check that is cut off goes on where it stopped.\n"
     )
-    for note in _release_notes(project):
+    for note in _note_modified_code():
         print(note)
     # Sources come with the private one of an experiment first, so public ones are compared with it.
     private: dict[str, frozenset[bytes]] = {}  # contents by lineage
@@ -196,15 +194,8 @@ def _print_columns(reports: Sequence[column_report.ColumnReport], layout: Layout
         print(printable(line))
 
 
-def _release_notes(project: Project) -> Iterator[str]:
-    """What a run would build on that older mechanisms released; and whether this dpladder is any
-    commit's."""
-    states = known_states(project)
-    project, states = with_answers(project, states)
-    yield from (
-        f"kept: {note}"
-        for note in notes_on_kept_releases(project, states, jobs_with_configs(project))
-    )
+def _note_modified_code() -> Iterator[str]:
+    """Whether this dpladder is any commit's."""
     at = commit()
     if at is not None and at.endswith(MODIFIED):
         yield (

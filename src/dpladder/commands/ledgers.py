@@ -152,7 +152,7 @@ def verify_statement(results: Path) -> bool:
     """Print what a finished run's statement gets wrong.
 
     With a ledger of one of its lineages in home, the seal and the ledger are checked too. Elsewhere
-    the statement is compared with records and files alone (docs/design.md, line 21).
+    the statement is compared with records and files alone (docs/design.md, line 20).
 
     Args:
         results: a results folder.
@@ -172,7 +172,6 @@ def verify_statement(results: Path) -> bool:
             problems += [
                 f"ledger of {lineage}: {p}" for p in ledgers.verify(Ledger(home, lineage), anchors)
             ]
-            problems += _unsound_since(statement, ledgers.load(Ledger(home, lineage)))
         else:
             print(
                 f"lineage {lineage} has no ledger in {home.path}: checked against the records alone"
@@ -188,19 +187,3 @@ def verify_statement(results: Path) -> bool:
         for lineage, dataset in statement["datasets"].items()
     ]
     return report(problems, f"the statement follows from the records: {'; '.join(totals)}")
-
-
-def _unsound_since(statement: Mapping[str, Any], state: State) -> Iterator[str]:
-    """The bugs by which the ledger charges more than a statement of before they were known
-    counts."""
-    stated = {
-        line["unsound"]
-        for one in statement["datasets"].values()
-        for line in (*one["spends"], *one["outside_this_dag"]["spends"])
-    }
-    for why in dict.fromkeys(charge.unsound for charge in state.items.values() if charge.unsound):
-        if why not in stated:
-            yield (
-                f"privacy.json: {why}; the ledger charges what they cost. Run the workflow again, "
-                "and it is stated"
-            )

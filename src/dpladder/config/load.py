@@ -85,8 +85,6 @@ class Project:
         grid: of each experiment that is a cell of the grid, its place on each axis.
         choices: what each experiment left to the plan, in words.
         resolved_choices: what was chosen, under digests of what that followed from.
-        reused_versions: of each question that the ledgers hold an answer to, the versions that
-            answered it.
         anew: the questions that respend asks once more.
         owners: memory of `job_identity.owner`.
     """
@@ -98,7 +96,6 @@ class Project:
     resolved_choices: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = field(
         default_factory=dict
     )
-    reused_versions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     anew: frozenset[str] = frozenset()
     owners: dict[Any, dict[str, str]] = field(
         init=False, repr=False, compare=False, default_factory=dict

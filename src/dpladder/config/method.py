@@ -20,13 +20,10 @@ class Method:
 
     Args:
         section: its keys in the config, and its traits.
-        version: rises when what it computes, draws or charges changes in meaning
-            (plan/mechanisms.py).
         package: that it comes from.
     """
 
     section: Any
-    version: int = 1
     package: str = "dpladder"
 
     def __post_init__(self) -> None:

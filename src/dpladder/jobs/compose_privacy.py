@@ -51,9 +51,7 @@ def compose_privacy(task: Task[PlanDocument]) -> None:
         [ledgers.head(ledger) for ledger in opened.values()],
         _origin(),
         {path: file_digest(Path(path)) for path in [task.input["plan"], *task.input["files"]]},
-        lambda job, charge: mechanisms_text(
-            charge, task.reads.mechanisms[job.experiment][job.rule]
-        ),
+        lambda job: mechanisms_text(task.reads.mechanisms[job.experiment][job.rule]),
     )
     sealed = seal(asdict(statement), subkey(home, "ledger"))
     write_json(task.output["statement"], sealed)

@@ -119,7 +119,6 @@ def save_found(task: Task[places.WithFeatures], name: str, arrays: Mapping[str, 
     mean = task.input.get("mean")
     under = query_digest(
         job=task.rule,
-        code=task.code,
         cfg=task.public_cfg,
         sources=[part_of(task, part).name for part in task.reads.places.features],
         mean=file_digest(Path(mean)) if mean else "",

@@ -2,18 +2,18 @@
 nothing.
 
 The statement is composed from these records and the ledger. The statement names each record by its
-digest (docs/design.md, line 21).
+digest (docs/design.md, line 20).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dpladder.jobs.task import Task, write_json
 from dpladder.plan import job_identity
 from dpladder.privacy.accounting.events import Spend
-from dpladder.privacy.statement.records import NO_VERSIONS, record_of
+from dpladder.privacy.statement.records import record_of
 
 FROM_RELEASES = "drawn from releases alone"
 
@@ -22,7 +22,6 @@ def write_record(
     task: Task[Any],
     spends: Sequence[Spend] = (),
     question: str = "",
-    versions: Mapping[str, int] = NO_VERSIONS,
     *,
     free: str | None = None,
 ) -> None:
@@ -33,13 +32,12 @@ def write_record(
         task: the job.
         spends: what it was charged.
         question: what the ledger knows the release by.
-        versions: of the mechanisms that answered it.
         free: why it cost nothing, where it did.
 
-    Where `free` is given, `spends`, `question` and `versions` play no part.
+    Where `free` is given, `spends` and `question` play no part.
     """
     if free is None:
-        record = record_of(task.rule, task.wildcards, spends, question, versions)
+        record = record_of(task.rule, task.wildcards, spends, question)
     else:
         record = {"rule": task.rule, "wildcards": task.wildcards, "free": free}
     write_json(task.output["privacy"], record | {"basis": job_identity.digest(task.cfg, task.code)})

@@ -13,19 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dpladder.errors import Refused
 from dpladder.jobs.features import open_part, part_of
 from dpladder.jobs.record import write_record
 from dpladder.jobs.reservation import Reserved, job_of
 from dpladder.jobs.task import Task
-from dpladder.plan import mechanisms, rule_specs
+from dpladder.plan import rule_specs
 from dpladder.plan.rule_params import (
     ReleaseReads,
 )
 from dpladder.privacy.accounting.events import Spend
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
-from dpladder.privacy.ledger.state import job_label
 from dpladder.privacy.release import store
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.privacy.release.store import Produce, Question, Work, query_digest
@@ -78,26 +76,8 @@ class ReleaseRequest:
         return next((part.units for part in parts if part.units), "")
 
     def _query(self) -> str:
-        """The query under today's versions of mechanisms, unless an earlier run answered it under
-        older ones: then the query of that answer, which is restored.
-
-        Newer charges come first, so of several old answers the last one counts.
-        """
-        task, state = self.task, self.reservation.ledger.state
-        known_by = self._query_of(task.code)
-        older = (
-            self._query_of(rule_specs.identity_of(task.reads, task.rule, charge.versions))
-            for charge in reversed(state.charges_for(self.reservation.question))
-            if charge.status == "DONE"
-        )
-        return next(
-            (query for query in (known_by, *older) if state.finished_charge(query)), known_by
-        )
-
-    def _query_of(self, code: str) -> str:
         return query_digest(
             question=self.reservation.question,
-            code=code,
             cfg=self.task.public_cfg,
             spends=repr(tuple(self.spends)),
             **self.inputs,
@@ -159,57 +139,26 @@ def release_once(release: Release) -> None:
         release: of one lineage; its requests share the ledger of the first one.
 
     Raises:
-        Refused: nothing was reserved, or something that the answer stands on is damaged. Or a
-            mechanism changed since the reservation, or its draws were not what it declared.
+        Refused: nothing was reserved, something that the answer stands on is damaged, or draws were
+            not what was declared.
     """
     task, ledger = release.requests[0].task, release.requests[0].reservation.ledger
     # A seed would let everybody subtract the noise, so only public lineages have one (line 4).
     seed = task.reads.research.seed if task.reads.mode == "research" else None
     questions = [one.question() for one in release.requests]
     outcomes = store.release_together(
-        ledger, questions, release.produce, seed, ready=partial(_before_commit, release, questions)
+        ledger, questions, release.produce, seed, ready=partial(_before_commit, release)
     )
     # Before the records: killed in between, a run still knows how far the ledger had gone.
     anchors.save_anchors(rule_specs.RESULTS, [ledgers.head(ledger)])
     for one, outcome in zip(release.requests, outcomes, strict=True):
-        write_record(one.task, outcome.spends, one.reservation.question, outcome.versions)
+        write_record(one.task, outcome.spends, one.reservation.question)
 
 
-def _before_commit(release: Release, questions: Sequence[Question]) -> None:
+def _before_commit(release: Release) -> None:
     """All that can refuse these questions before anything is charged."""
-    for request, question in zip(release.requests, questions, strict=True):
-        _check_versions(request, question)
+    for request in release.requests:
         for part in request.task.reads.places.features:
             open_part(part_of(request.task, part))
     if release.ready is not None:
         release.ready()
-
-
-def _check_versions(request: ReleaseRequest, question: Question) -> None:
-    """Refuse to let new code answer a question that was reserved under older mechanisms.
-
-    A finished answer is restored, whatever its version. Two cases are left. The job was cut off
-    after COMMIT, and dpladder was upgraded since. Or what it stands on changed after a release
-    under an older version, which research alone pays for again unasked.
-    """
-    state, task = request.reservation.ledger.state, request.task
-    if state.finished_charge(question.query) is not None:
-        return
-    names = rule_specs.mechanisms_of(task.reads, task.rule)
-    for charge in state.charges_for(question.question):
-        older = [n for n in names if charge.versions.get(n, 1) < mechanisms.VERSIONS.get(n, 1)]
-        cut_off = charge.status == "COMMITTED" and charge.query == question.query
-        if older and (cut_off or charge.status == "RESERVED"):
-            then, now = charge.versions.get(older[0], 1), mechanisms.VERSIONS[older[0]]
-            raise Refused(
-                f"{job_label(question.job)} was {'cut off' if cut_off else 'released'} under "
-                f"version {then} of {older[0]}, of which this dpladder has version {now}"
-                + (
-                    ". No more was read or spent. Finish it with the dpladder of then, which is "
-                    "free"
-                    if cut_off
-                    else ", and what it stands on changed since. Nothing was read or spent. Undo "
-                    "the change, and what was released is restored, free"
-                )
-                + f"; or ask anew with respend: true, or respend: [{older[0]}]."
-            )

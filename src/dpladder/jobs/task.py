@@ -41,7 +41,7 @@ class Task(Generic[Reads]):
     Attributes:
         rule, wildcards: of the job.
         cfg: the config keys that it reads, which Snakemake compares.
-        code: a token of its mechanisms' versions, or a digest of the package where it is free.
+        code: a digest of the package where it is free; else empty.
         input, output: paths by name.
         resources: threads, memory in MB, and whether there is a GPU.
         trials: of a rung's job, those that it runs.

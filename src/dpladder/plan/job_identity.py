@@ -35,7 +35,6 @@ from dpladder.config.sources import Takes, kind_of, paths_of
 from dpladder.config.sweep_sections import Select
 from dpladder.plan import rule_params
 from dpladder.plan.about import about
-from dpladder.plan.mechanisms import Versions, raised_versions
 from dpladder.plan.pictures import pictures_of, stale_pictures
 from dpladder.plan.rule_params import Reads
 from dpladder.plan.rule_specs import (
@@ -46,8 +45,6 @@ from dpladder.plan.rule_specs import (
     further_test,
     further_tests,
     has_job,
-    identity_of,
-    is_mechanism,
     is_public,
     jobs,
     looks_back,
@@ -57,7 +54,6 @@ from dpladder.plan.rule_specs import (
     records_of,
     source_of,
     trial_parts,
-    versions_of,
 )
 from dpladder.privacy.accounting.events import Job
 
@@ -377,8 +373,8 @@ OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
 
 
 def question_id(config: Config, rule: str, wildcards: Wildcards) -> str:
-    """All that is known about a job before data is read, with no name and no version. These are
-    config keys and mechanisms, its ancestors' included.
+    """All that is known about a job before data is read, with no name: config keys and mechanisms,
+    its ancestors' included.
 
     What two experiments ask alike is so one question, and is paid for once. A question that changes
     is a new one, and pays. Only mechanisms that ask are named, so that a rule that asks nothing
@@ -446,55 +442,6 @@ def questions(project: Project, name: str) -> Iterator[tuple[Job, str]]:
             for wildcards in jobs(config, rule):
                 asked_job = job(name, rule, wildcards)
                 yield asked_job, question(project, asked_job)
-
-
-def code(project: Project, rule: str, wildcards: Wildcards) -> str:
-    """What Snakemake compares of a job beside its config. These are its mechanisms at the versions
-    that it is known by, or the code of what is free.
-
-    Args:
-        project: all experiments.
-        rule: the job's.
-        wildcards: the job's, with its experiment's name; without one it is the base experiment's.
-
-    Returns:
-        64 hexadecimal digits.
-    """
-    config = project.experiments[wildcards.get("experiment", BASE)]
-    return identity_of(config, rule, versions(project, rule, wildcards))
-
-
-def versions(project: Project, rule: str, wildcards: Wildcards) -> Versions:
-    """The versions of the mechanisms behind a job. Of a release that is kept they are those that
-    made it. Of a free job they are those of a kept release that stands on it, and else today's. So
-    an upgrade makes nothing again that was paid for.
-
-    Args:
-        project: all experiments, with the versions that the ledgers hold answers of.
-        rule, wildcards: of the job.
-    """
-    own_job = job(wildcards.get("experiment", BASE), rule, wildcards)
-    config = project.experiments[own_job.experiment]
-    if project.reused_versions and is_mechanism(rule):
-        if RULE_SPECS[rule].releases and rule not in FREE:
-            behind = [question(project, own_job)]
-        else:
-            behind = [
-                question_of_job
-                for other, question_of_job in questions(project, own_job.experiment)
-                if rule in ancestry(config, other.rule)
-                and all(
-                    dict(other.wildcards).get(key, value) == value
-                    for key, value in own_job.wildcards
-                )
-            ]
-        # A free job may stand behind several releases; the first that is kept speaks for them.
-        kept_versions = next(
-            (project.reused_versions[one] for one in behind if one in project.reused_versions), None
-        )
-        if kept_versions is not None:
-            return kept_versions
-    return versions_of(config, rule)
 
 
 def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
@@ -617,21 +564,6 @@ def trials_run_here(project: Project, experiment: str, rung: int) -> tuple[str, 
         if owner(project, experiment, "run_trial", {"rung": str(rung), "trial": trial})
         == experiment
     )
-
-
-def trial_groups(project: Project, experiment: str, rung: int) -> list[tuple[str, ...]]:
-    """The same in groups that one job runs: those apart that are known by other versions of their
-    mechanisms.
-
-    Trials of one group share a pass over the features. Those that an older version released are
-    only restored, so they must not share a job whose code is today's.
-    """
-    groups: dict[tuple[tuple[str, int], ...], list[str]] = {}
-    for trial in trials_run_here(project, experiment, rung):
-        wildcards = {"experiment": experiment, "rung": str(rung), "trial": trial}
-        at = versions(project, "run_trial", wildcards)
-        groups.setdefault(tuple(raised_versions(at, at).items()), []).append(trial)
-    return [tuple(trials) for trials in groups.values()]
 
 
 def digest(*parts: object) -> str:

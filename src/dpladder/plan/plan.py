@@ -49,7 +49,7 @@ class Plan:
     """What a config will spend, on which terms, and for which models.
 
     Attributes:
-        items: every private job by its label, priced, with its question and versions.
+        items: every private job by its label, priced, with its question.
         artifacts: every final model, in the order of experiments and totals.
         terms: what is fixed for the life of each lineage.
         config: a digest of all that the jobs read of the config, whatever their code.
@@ -124,12 +124,8 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
 
 
 def _identity(project: Project, job: Job, config: Config) -> Item:
-    """A job as the ledger knows it, before it is priced: what is kept at the versions that released
-    it."""
-    versions = job_identity.versions(
-        project, job.rule, dict(job.wildcards) | {"experiment": job.experiment}
-    )
-    return Item(job, job_identity.question(project, job), (), versions, package.digest())
+    """A job as the ledger knows it, before it is priced."""
+    return Item(job, job_identity.question(project, job), (), package.digest())
 
 
 def _refuse_two_sources(project: Project, items: Mapping[Job, Item]) -> None:

@@ -1,14 +1,12 @@
-"""Releases that are kept: which of them the ledgers hold just as a config asks, and what no edit
-may pay for again unsaid. Of them is told what is an older version of a mechanism, or a wrong price.
+"""Releases that are kept, and what is asked anew.
 
-A question that the ledger has an answer to is restored, free, whoever asked it and under which
-version (docs/design.md, line 7). What `respend` names is asked anew instead, and pays.
+A question that the ledger has an answer to is restored, free, whoever asked it and whatever code
+answered (docs/design.md, line 7). What `respend` names is asked anew instead, and pays.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dpladder.config import Config, Project
@@ -18,36 +16,29 @@ from dpladder.plan import job_identity, mechanisms, rule_specs
 from dpladder.plan.mechanisms import BROUGHT, WORD
 from dpladder.plan.plan import terms_of_project
 from dpladder.privacy.accounting.events import Job
-from dpladder.privacy.ledger.state import Item, LedgerCharge, State
+from dpladder.privacy.ledger.state import Item, State
 
 
 def with_answers(project: Project, states: Mapping[str, State]) -> tuple[Project, dict[str, State]]:
-    """The project with what the ledgers hold an answer to, whoever asked, and what respend asks
-    anew. Beside it the ledgers, as a run under the config's terms finds them.
+    """The project with what respend asks anew. Beside it the ledgers, as a run under the config's
+    terms finds them.
 
     Args:
         project: all experiments, with nothing left to choose.
         states: what the ledgers hold, by lineage.
 
     Returns:
-        The project with `reused_versions`, the versions of each answer by question, and `anew`,
-        questions to ask once more. Beside it the states.
+        The project with `anew`, questions to ask once more. Beside it the states.
     """
     terms = terms_of_project(project, states)
     states = {lineage: state.as_under(terms[lineage]) for lineage, state in states.items()}
-    questions = [
-        (question, config.dataset.lineage, _renews(config, job))
+    anew = frozenset(
+        question
         for name, config in project.experiments.items()
         for job, question in job_identity.questions(project, name)
-    ]
-    anew = frozenset(question for question, _, renewed in questions if renewed)
-    answers = {
-        question: answer.versions
-        for question, lineage, _ in questions
-        if question not in anew
-        if (answer := states.get(lineage, State()).answer(question)) is not None
-    }
-    return replace(project, reused_versions=answers, anew=anew), states
+        if _renews(config, job)
+    )
+    return replace(project, anew=anew), states
 
 
 def check_names(project: Project) -> None:
@@ -61,7 +52,7 @@ def check_names(project: Project) -> None:
     configs = project.experiments.values()
     names = [name for one in configs if isinstance(one.respend, tuple) for name in one.respend]
     if wrong := [name for name in dict.fromkeys(names) if name not in known]:
-        behind = {name for one in configs for name in rule_specs.versions_of(one, "evaluate")}
+        behind = {name for one in configs for name in rule_specs.mechanisms_behind(one, "evaluate")}
         raise BadInput(
             f"config: respend names {', '.join(map(value_as_text, wrong))}; "
             f"{did_you_mean(wrong[0], known)}allowed: true, false, {{up_to: epsilon}}, or names of "
@@ -76,7 +67,8 @@ def _renews(config: Config, job: Job) -> bool:
     if not isinstance(config.respend, tuple):
         return config.respend is True
     return bool(
-        {job.experiment, job.rule, *rule_specs.versions_of(config, job.rule)} & {*config.respend}
+        {job.experiment, job.rule, *rule_specs.mechanisms_behind(config, job.rule)}
+        & {*config.respend}
     )
 
 
@@ -93,59 +85,12 @@ def questions_to_repeat(project: Project, items: Iterable[Item]) -> frozenset[st
     return project.anew
 
 
-def notes_on_kept_releases(
-    project: Project, states: Mapping[str, State], jobs: Iterable[Job]
-) -> tuple[str, ...]:
-    """What is to be told of releases that older versions made: each thing once, with how many
-    releases it is about.
+def mechanisms_text(names: Iterable[str]) -> str:
+    """What a release by mechanisms of other packages rests on; else empty.
 
     Args:
-        project: all experiments.
-        states: what the ledgers hold, by lineage.
-        jobs: whose releases are looked at.
-
-    Returns:
-        Lines of text, each for one experiment. Releases of today's versions and prices are not
-        mentioned.
+        names: of the mechanisms that stand behind it.
     """
-    notes: Counter[str] = Counter()
-    for job in jobs:
-        config, question = project.experiments[job.experiment], job_identity.question(project, job)
-        charge = states.get(config.dataset.lineage, State()).answer(question)
-        if charge is not None and charge.status == "DONE" and question in project.reused_versions:
-            for note in _notes_on_release(job, charge, rule_specs.versions_of(config, job.rule)):
-                notes[f"{job.experiment}: {note}"] += 1
-    return tuple(f"{note} ({count} released)" for note, count in notes.items())
-
-
-def _notes_on_release(job: Job, charge: LedgerCharge, names: Iterable[str]) -> Iterator[str]:
-    """A mechanism that has a later version now, and a price that was mended since."""
-    names = list(names)
-    risen = dict(_raised_versions(charge, names))
-    for name, version in risen.items():
-        yield f"{version}. Kept, and asked anew by respend: [{name}]"
-    if charge.unsound:
-        yield f"{charge.unsound}. Charged at what they cost"
-
-
-def mechanisms_text(charge: LedgerCharge, names: Iterable[str]) -> str:
-    """How a release was made, where that is to be told. It is told of mechanisms of other packages,
-    and of older versions of the mechanisms of these names; else empty.
-
-    Args:
-        charge: the release, with the versions that made it.
-        names: of the mechanisms that stand behind it today.
-    """
-    names = list(names)
-    parts = [f"by {name} of {BROUGHT[name].package}: {WORD}" for name in names if name in BROUGHT]
-    parts += dict(_raised_versions(charge, names)).values()
-    return ", ".join(parts)
-
-
-def _raised_versions(charge: LedgerCharge, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Of these mechanisms those whose version rose since the charge, each with what is said of
-    that."""
-    for name in names:
-        then, now = charge.versions.get(name, 1), mechanisms.VERSIONS.get(name, 1)
-        if then < now:
-            yield name, f"by {name} {then}; this dpladder has {name} {now}"
+    return ", ".join(
+        f"by {name} of {BROUGHT[name].package}: {WORD}" for name in names if name in BROUGHT
+    )

@@ -7,8 +7,6 @@ the parsed rules.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +22,6 @@ from dpladder.config.search_sections import Ladder
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
 from dpladder.config.sources import labels_of, names_of
 from dpladder.plan import mechanisms, package, rule_params
-from dpladder.plan.mechanisms import Versions
 from dpladder.privacy.statement.documents import FINALS, PlanDocument
 
 Wildcards = Mapping[str, str]
@@ -377,7 +374,6 @@ class RuleSpec:
         """Whether its learner's own code is behind it: training, or telling what weights are
         worth.
 
-        A later version of the learner then makes another job of it.
         """
         return issubclass(self.reads, rule_params.TrainingReads | rule_params.EvaluateTest)
 
@@ -458,17 +454,15 @@ def module_of(rule: str) -> str:
     return RULE_SPECS[rule].module or rule
 
 
-def rung_rule(experiment: str, rung: int, group: int = 0) -> str:
+def rung_rule(experiment: str, rung: int) -> str:
     """The name of a rung's own rule. Each has one, because its trials are its outputs, and the rung
     says how many there are.
 
     Args:
         experiment: whose rung it is.
         rung: its number, from 0.
-        group: of trials. Those that were released under earlier versions of a mechanism are groups
-            of their own; 0 is the first.
     """
-    return f"{RUNG_RULE}_{experiment}_{rung}" + (f"x{group}" if group else "")
+    return f"{RUNG_RULE}_{experiment}_{rung}"
 
 
 def rung_of(rule: str) -> dict[str, str] | None:
@@ -483,7 +477,7 @@ def rung_of(rule: str) -> dict[str, str] | None:
     if not rule.startswith(f"{RUNG_RULE}_"):
         return None
     experiment, _, rung = rule.removeprefix(f"{RUNG_RULE}_").rpartition("_")
-    return {"experiment": experiment, "rung": rung.partition("x")[0]}
+    return {"experiment": experiment, "rung": rung}
 
 
 def _has_rule(config: Config, rule: str) -> bool:
@@ -606,7 +600,7 @@ def _ancestry(rule: str, absent: frozenset[str]) -> tuple[str, ...]:
 
 
 def is_mechanism(rule: str) -> bool:
-    """Whether a rule's jobs are known by its version: releases, and what they stand on. Figures and
+    """Whether a rule's jobs are known by its name: releases, and what they stand on. Figures and
     documents are free, and known by their code.
 
     `select_rung` and `fit_radius` read no private file, but final trainings stand on what they
@@ -637,16 +631,12 @@ def mechanisms_of(rule_reads: Any, rule: str) -> tuple[str, ...]:
     return mechanisms.mechanism_names(rule, *_methods(rule_reads, rule), _guide(rule_reads, rule))
 
 
-def versions_of(config: Config, rule: str) -> dict[str, int]:
-    """The version of every mechanism that a job stands on, its own included, as this dpladder has
-    them.
+def mechanisms_behind(config: Config, rule: str) -> tuple[str, ...]:
+    """The mechanisms that a job stands on, its own included, in alphabetical order.
 
     Args:
         config: an experiment's.
         rule: the job's.
-
-    Returns:
-        Versions by name, in alphabetical order; first versions are among them.
     """
     names = {
         name
@@ -654,24 +644,12 @@ def versions_of(config: Config, rule: str) -> dict[str, int]:
         if is_mechanism(one)
         for name in mechanisms_of(config, one)
     }
-    return {name: mechanisms.VERSIONS.get(name, 1) for name in sorted(names)}
+    return tuple(sorted(names))
 
 
-def identity_of(rule_reads: Any, rule: str, at: Versions) -> str:
-    """What stands for the code of a job beside its config. Of figures and documents it is the
-    package (plan/package.py), of all others their mechanisms at these versions. First versions are
-    left out, so that a mechanism that is added to those behind a job changes nothing.
-
-    Args:
-        rule_reads: The config, or what the job reads of it.
-
-    Returns:
-        64 hexadecimal digits.
+def code_of(rule: str) -> str:
+    """What stands for the code of a job beside its config: of figures and documents the package's
+    digest (plan/package.py). Of mechanisms nothing: their releases are kept whatever code made
+    them.
     """
-    if not is_mechanism(rule):
-        return package.digest()
-    # The guide is named from its second version on alone, so that it changed no job when it was
-    # added.
-    unguided = mechanisms.mechanism_names(rule, *_methods(rule_reads, rule))
-    parts = [unguided, mechanisms.raised_versions(mechanisms_of(rule_reads, rule), at)]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return "" if is_mechanism(rule) else package.digest()

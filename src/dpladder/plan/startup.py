@@ -310,9 +310,7 @@ def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
     config = parsed.project.experiments.get(wildcards["experiment"])
     if config is None or not rule_specs.has_job(config, rule, wildcards):  # no job of this DAG
         return False
-    basis = job_identity.digest(
-        parsed.params(rule, wildcards), job_identity.code(parsed.project, rule, wildcards)
-    )
+    basis = job_identity.digest(parsed.params(rule, wildcards), rule_specs.code_of(rule))
     return bool(record["basis"] != basis)
 
 

@@ -14,7 +14,6 @@ from dpladder.plan import rule_specs
 from dpladder.plan.edits import keys_of
 from dpladder.plan.notes import experiments_by_text, names_text, notes
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
-from dpladder.plan.reuse import notes_on_kept_releases
 from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Spend, to_json
 from dpladder.privacy.accounting.rounding import round_up
@@ -86,10 +85,7 @@ def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> 
         feasible=not problems,
         problems=tuple(problems),
         lifetimes=lifetimes,
-        kept=(
-            *notes_on_kept_releases(project, states, plan.items),
-            *_respend_lines(plan, states, project),
-        ),
+        kept=tuple(_respend_lines(plan, states, project)),
         mechanisms=_mechanisms(plan, project),
         format=FORMATS["plan"],
     )
@@ -99,8 +95,8 @@ def _mechanisms(plan: Plan, project: Project) -> dict[str, dict[str, tuple[str, 
     """By experiment and rule, the mechanisms that each job stands on."""
     mechanisms: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     for job in plan.items:
-        names = rule_specs.versions_of(project.experiments[job.experiment], job.rule)
-        mechanisms[job.experiment][job.rule] = tuple(names)
+        config = project.experiments[job.experiment]
+        mechanisms[job.experiment][job.rule] = rule_specs.mechanisms_behind(config, job.rule)
     return dict(mechanisms)
 
 
@@ -239,8 +235,7 @@ def plan_table(document: PlanDocument) -> str:
             + f" (delta = {figures.delta:g}, {figures.relation})"
         )
     lines += [
-        kept_note if kept_note.startswith("respend") else f"kept: {kept_note}"
-        for kept_note in document.kept
+        *document.kept,
     ]
     lines += [f"note: {note}" for note in document.notes]
     lines += [f"REFUSED: {problem}" for problem in document.problems]

@@ -38,7 +38,7 @@ from dpladder.privacy.accounting.events import (
     Sampled,
     Spend,
 )
-from dpladder.privacy.ledger import book, home, journal, unsound
+from dpladder.privacy.ledger import book, home, journal
 from dpladder.privacy.ledger.book import (
     Ledger,
     admit,
@@ -162,28 +162,6 @@ def test_own_code_counts_as_released_from_commit_on(ledger: Ledger) -> None:
     later = reserve_one(ledger, 1)
     assert later.reserved > unfinished.released
     assert finish(ledger, held.token, "output").released == unfinished.released
-
-
-def test_what_was_priced_too_low_is_charged_at_what_it_costs(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A bug that is mended leaves releases behind, which their draws show."""
-    held = finish_one(ledger)
-    honest = finish_one(ledger, 1, query="another", event=Gaussian(25.0))
-
-    def halved(event: Event) -> Event:
-        assert isinstance(event, Gaussian)
-        return Gaussian(event.sigma / 2.0)
-
-    def shows(spends: Any, draws: Any) -> bool:
-        return bool(draws[0]["scale"] == held.draws[0]["scale"])
-
-    bug = unsound.Unsound(("dp_gd",), 2, "its noise was half of that", shows, halved)
-    monkeypatch.setattr(unsound, "UNSOUND", (bug,))
-    low, other = load(fresh(ledger)).items.values()
-    assert (low.unsound, other.unsound) == (bug.why, "")
-    assert (low.declared, other.spends) == (held.declared, honest.spends)
-    assert compose(low.spends, TERMS.delta).mu == pytest.approx(2 * MU)
 
 
 def test_a_price_that_changed_takes_back_the_unused_reservation(ledger: Ledger) -> None:

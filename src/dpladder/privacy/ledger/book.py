@@ -294,7 +294,7 @@ def admit(
 ) -> tuple[list[Item], list[str]]:
     """What a reservation would charge. Writes nothing.
 
-    A question has one unused reservation at most. It stands at the same price, versions and code,
+    A question has one unused reservation at most. It stands at the same price and code,
     while `units` are known as they were. Of questions that are asked `anew`, even what is used is
     reserved once more. A job that proves unchanged when it runs is restored and gives that back.
 
@@ -329,7 +329,7 @@ def admit(
             if h.used
             or (
                 all(state.units.get(version, units) == units for version in _versions(item.spends))
-                and (h.declared, h.versions, h.code) == (item.spends, item.versions, item.code)
+                and (h.declared, h.code) == (item.spends, item.code)
             )
         ]
         replaced += [h.token for h in charges if h not in stands]
@@ -600,7 +600,7 @@ def _journal(ledger: Ledger) -> Journal:
 
 def _to_json(item: Item) -> Body:
     body = {"job": to_json(item.job), "question": item.question, "spends": to_json(item.spends)}
-    return body | {"versions": dict(item.versions), "code": item.code}
+    return body | {"code": item.code}
 
 
 def _charge_of_token(ledger: Ledger, state: State, token: str) -> LedgerCharge:

@@ -17,7 +17,6 @@ from typing import Any, Literal, get_args
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.events import Job, Relation, Spend, from_json
-from dpladder.privacy.ledger import unsound
 from dpladder.privacy.ledger.journal import Body, Chain
 
 Mode = Literal["release", "research"]
@@ -92,14 +91,12 @@ class Item:
         question: a digest of everything about it that is known before data is read, and of no
             name: mechanisms, config keys, wildcards.
         spends: what is set aside for it.
-        versions: of the mechanisms behind it.
         code: a digest of the code that runs it.
     """
 
     job: Job
     question: str
     spends: tuple[Spend, ...]
-    versions: Mapping[str, int] = field(default_factory=dict)
     code: str = ""
 
 
@@ -120,7 +117,6 @@ class LedgerCharge:
         reserved, released: numbers of the entries that say so. What was reserved before any release
             cannot have been chosen by one. Own code may show what it likes from COMMITTED on, and
             so counts as released there.
-        unsound: why it costs more than was booked, where it does.
         continued: the entry of the last run that took it up again, after something else was
             released.
         by: who asked.
@@ -138,9 +134,7 @@ class LedgerCharge:
     output: str | None = None
     reserved: int = 0
     released: int | None = None
-    versions: Mapping[str, int] = field(default_factory=dict)
     code: str = ""
-    unsound: str = ""
     continued: int | None = None
     by: str = ""
 
@@ -283,7 +277,6 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
                     declared,
                     declared,
                     reserved=state.entries,
-                    versions=item["versions"],
                     code=item["code"],
                     by=by,
                 )
@@ -295,16 +288,10 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             if body["nonce"] in state.nonces:
                 raise Refused("uses a nonce that was used before")
             state.nonces.add(body["nonce"])
-            booked = from_json(body["spends"])
-            spends = unsound.true_spends(booked, body["draws"])
-            bug = unsound.matching_bug(booked, body["draws"])
+            spends = from_json(body["spends"])
             for spend in spends if body["units"] else ():
                 state.first_units.setdefault(spend.partition.version, body["units"])
-            facts = {
-                "spends": spends,
-                "unsound": "" if bug is None else bug.why,
-                "released": None if body["draws"] else state.entries,
-            }
+            facts = {"spends": spends, "released": None if body["draws"] else state.entries}
             fields = {name: value for name, value in body.items() if name != "units"}
             _set_status(state, status="COMMITTED", **fields | facts)
         case "DONE":

@@ -15,7 +15,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from dataclasses import replace as replaced
 from functools import partial
 from pathlib import Path
@@ -39,14 +39,12 @@ class Outcome:
         query: digest of the query.
         output: digest of the released bytes, and the name of their folder in home.
         spends: what it was charged when it was first answered.
-        versions: of the mechanisms that answered it then.
     """
 
     restored: bool
     query: str
     output: str
     spends: tuple[Spend, ...]
-    versions: Mapping[str, int] = field(default_factory=dict)
 
 
 def query_digest(**parts: object) -> str:
@@ -245,9 +243,7 @@ def _publish_answer(
     ledgers.refund(ledger, [charge.token for charge in charges if charge.status == "RESERVED"])
     _sweep(ledger, finished)
     _publish(ledger, finished, question)
-    return Outcome(
-        restored, question.query, str(finished.output), finished.spends, finished.versions
-    )
+    return Outcome(restored, question.query, str(finished.output), finished.spends)
 
 
 def is_kept(home: Home, path: Path, lineage: str) -> bool:

@@ -54,7 +54,7 @@ def build(
     anchors: Iterable[Anchor],
     origin: Origin,
     files: Mapping[str, str],
-    made_by: Callable[[Job, LedgerCharge], str] = lambda job, charge: "",
+    made_by: Callable[[Job], str] = lambda job: "",
 ) -> Statement:
     """The statement of a finished DAG.
 
@@ -66,7 +66,7 @@ def build(
         anchors: where each ledger stood; the lineages are stated in this order.
         origin: when it is composed, and by what.
         files: digests of all else that was published, by path.
-        made_by: how a release was made, where today's dpladder would make it otherwise; else empty.
+        made_by: what a job's release rests on beside dpladder; else empty.
 
     Raises:
         Refused: a record, the ledger and the plan do not tell one story, or a model costs more than
@@ -143,28 +143,15 @@ def common_value(values: Iterable[Value]) -> Value | None:
     return distinct.pop() if len(distinct) == 1 else None
 
 
-def limit_was_exceeded(dataset: Stated) -> bool:
-    """Whether more was spent than the limit allowed, which only releases that a bug had priced too
-    low can do. Then nothing more may be spent, and no figure is a guarantee."""
-    low = any(line.unsound for line in (*dataset.spends, *dataset.outside_this_dag.spends))
-    return (
-        low
-        and dataset.lifetime_epsilon is not None
-        and dataset.lifetime_spent > dataset.lifetime_epsilon
-    )
-
-
 def guarantee_of(dataset: Stated) -> Cost | None:
     """The figure that is guaranteed for one lineage (docs/design.md, line 17).
 
     Returns:
-        The limit, where one was declared and kept: later runs are held to it, too. Else what was
+        The limit, where one was declared: later runs are held to it, too. Else what was
         spent so far, where nothing was planned after the first release. Else None. For whoever
         chose a later spend because of an earlier result could as well have gone on, so nothing that
         was spent bounds it.
     """
-    if limit_was_exceeded(dataset):
-        return None
     if dataset.lifetime_epsilon is not None:
         return Cost(dataset.lifetime_epsilon, dataset.lifetime_mu)
     if not dataset.planned:
@@ -202,7 +189,7 @@ def _stated(
     anchor: Anchor,
     state: State,
     records: Sequence[Document],
-    made_by: Callable[[Job, LedgerCharge], str] = lambda job, charge: "",
+    made_by: Callable[[Job], str] = lambda job: "",
 ) -> Stated:
     """What the statement says of one lineage.
 
@@ -214,7 +201,7 @@ def _stated(
     assert terms is not None, "a lineage with finished jobs has an opened ledger"
     current = _current(records, state, lineage)
     names = {**names, **{charge.question: job for job, charge in current.items()}}
-    made_texts = {charge.token: made_by(job, charge) for job, charge in current.items()}
+    made_texts = {charge.token: made_by(job) for job, charge in current.items()}
     lines: list[StatedSpend] = []
     beside: list[StatedSpend] = []
     charged = [charge for charge in state.items.values() if charge.status != "REFUNDED"]
@@ -261,9 +248,7 @@ def _current(records: Iterable[Document], state: State, lineage: str) -> dict[Jo
             charge for charge in state.charges_for(record["question"]) if charge.status == "DONE"
         ]
         # of several answers, on versions of the data, the last that the record may be of
-        done.sort(
-            key=lambda charge: (_is_of(charge, spends), charge.versions == record["versions"])
-        )
+        done.sort(key=lambda charge: _is_of(charge, spends))
         if not done:
             raise Refused(
                 f"{job_label(job)} has a privacy record, and the ledger of lineage {lineage} does "
@@ -271,7 +256,7 @@ def _current(records: Iterable[Document], state: State, lineage: str) -> dict[Jo
                 "charged and answered anew: set DPLADDER_HOME to the home that these results were "
                 "made under, as it was last."
             )
-        if not (_is_of(done[-1], spends) or done[-1].unsound):
+        if not _is_of(done[-1], spends):
             raise Refused(
                 f"the privacy record of {job_label(job)} disagrees with the ledger of lineage "
                 f"{lineage}. Delete its outputs and run again: what was released is restored, free."
@@ -316,7 +301,6 @@ def _line(
         released=charge.released,
         spend=to_json(replace(spend, query=None)),
         question=charge.question,
-        unsound=charge.unsound,
         continued=charge.continued,
         made=made_text,
     )
@@ -355,8 +339,7 @@ def earlier_releases(lines: Sequence[StatedSpend]) -> list[StatedSpend]:
 
 
 def notes_on_releases(lines: Iterable[StatedSpend]) -> list[str]:
-    """How releases were made that today's dpladder would make otherwise: each way once, with how
-    many they are."""
+    """What releases rest on beside dpladder: each thing once, with how many releases they are."""
     jobs_and_ways = dict.fromkeys((line.job, line.made) for line in lines if line.made)
     ways = Counter((job.experiment, made_text) for job, made_text in jobs_and_ways)
     return [
@@ -378,8 +361,7 @@ def models_of(
         limited: whether a total holds, which it does not in research.
 
     Raises:
-        Refused: a model costs more than its total. Nothing is refused where a bug had priced one of
-            its releases too low: the page says so instead.
+        Refused: a model costs more than its total.
     """
     return {promise.path: _model_of(promise, lines, beside, delta, limited) for promise in promises}
 
@@ -396,11 +378,7 @@ def _model_of(
     borne = lines_of_model(promise, lines)
     spends = _spends(borne)
     cost = compose(spends, delta)
-    if (
-        limited
-        and cost.epsilon > promise.target_epsilon
-        and not any(line.unsound for line in borne)
-    ):
+    if limited and cost.epsilon > promise.target_epsilon:
         raise Refused(
             f"{promise.path} composes to epsilon = {round_up(cost.epsilon, 6)}, above its total of "
             f"{round_up_short(promise.target_epsilon)}. The statement is not written; `dpladder "

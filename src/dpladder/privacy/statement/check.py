@@ -277,14 +277,10 @@ def _check_dataset(
     where = f"privacy.json: dataset {lineage}"
     lines = dataset.spends
     outside = dataset.outside_this_dag
-    # A record of what a bug had priced too low still holds that price: the statement's is the
-    # ledger's.
-    low = {line.question for line in lines if line.unsound}
-    spends_here = [one for one in recorded if one[1].lineage == lineage and one[0] not in low]
+    spends_here = [one for one in recorded if one[1].lineage == lineage]
     stated = [(line.question, from_json(line.spend)) for line in lines if not line.superseded]
-    counted = [one for one in stated if one[0] not in low]
     problems = []
-    if sorted(map(repr, spends_here)) != sorted(map(repr, counted)):
+    if sorted(map(repr, spends_here)) != sorted(map(repr, stated)):
         problems.append(f"{where}: its spends are not those of the records")
     problems += [
         f"{where}: {key} is {getattr(dataset, key)}, but its spends compose to {fresh}"

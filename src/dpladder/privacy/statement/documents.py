@@ -149,7 +149,7 @@ class PlanDocument:
         datasets: what is spent, by lineage.
         feasible, problems: whether the ledger has room for it, and else why not.
         lifetimes: each lineage's, before and after.
-        kept: what is told of releases by older versions.
+        kept: what is told of releases that are kept.
         mechanisms: the names of those behind each job that spends, by experiment and rule.
     """
 
@@ -194,10 +194,8 @@ class StatedSpend(NamedJob):
         reserved, released: numbers of entries of the ledger.
         spend: as JSON (accounting/events.py).
         question: what the ledger knows it by.
-        unsound: why it costs more than was booked for it, where a bug that is mended made it so.
         continued: the entry of the last run that took it up again, after something was released.
-        made: how, where whoever composed the statement would make it otherwise: by older versions,
-            or by other packages; else empty.
+        made: by which other packages; else empty.
     """
 
     label: str
@@ -210,7 +208,6 @@ class StatedSpend(NamedJob):
     released: int | None
     spend: dict[str, Any]
     question: str
-    unsound: str = ""
     continued: int | None = None
     made: str = ""
 

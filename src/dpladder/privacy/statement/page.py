@@ -1,7 +1,7 @@
 """The statement as one page, in words: what a privacy officer reads and signs.
 
 It follows from the statement's JSON byte for byte: no clock, no ledger and no config is read here.
-So `dpladder verify` can hold the one against the other (docs/design.md, line 21).
+So `dpladder verify` can hold the one against the other (docs/design.md, line 20).
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from dpladder.privacy.ledger.state import State, Terms
 from dpladder.privacy.statement.build import (
     MODIFIED,
     guarantee_of,
-    limit_was_exceeded,
     notes_on_releases,
 )
 from dpladder.privacy.statement.documents import (
@@ -85,7 +84,6 @@ def _facts(statement: SealedStatement) -> dict[str, Any]:
         "commit": f"`{origin.commit}`" if origin.commit else "none: not run from a clone",
         "id": statement.id,
         "seal": statement.seal,
-        "bugs": bugs_in(statement),
         "slack": _slack(),
         "selects": bool(selected),
         "padded": selected <= {"search"},
@@ -163,17 +161,6 @@ def _model(path: str, model: StatedModel) -> dict[str, str]:
     }
 
 
-def bugs_in(statement: Statement) -> list[str]:
-    """Why some releases cost more than was booked for them: each reason once, in the order of the
-    spends. Empty where all is sound."""
-    lines = (
-        line
-        for dataset in statement.datasets.values()
-        for line in (*dataset.spends, *dataset.outside_this_dag.spends)
-    )
-    return list(dict.fromkeys(line.unsound for line in lines if line.unsound))
-
-
 def unit_text(dataset: Stated) -> str:
     """Whose privacy is protected, in words."""
     if dataset.unit == "record":
@@ -216,12 +203,6 @@ def first_line(statement: Statement, lineage: str) -> str:
             f"Lineage {lineage}: research mode, NOT A RELEASE. Its data is declared public, its "
             "noise may be seeded and its tests are counted exactly, so nothing is guaranteed; what "
             f"is noised would have cost a release epsilon = {spent} at delta = {delta}."
-        )
-    if limit is not None and limit_was_exceeded(dataset):
-        return (
-            f"Lineage {lineage}: its limit of epsilon = {round_up_short(limit)} was not kept. What "
-            f"is published cost epsilon = {spent} at delta = {delta}, by a bug that is mended; "
-            "nothing more may be spent."
         )
     if limit is not None:
         return _limit_sentence(lineage, limit, dataset.delta, dataset.unit)
@@ -312,7 +293,7 @@ def costs(statement: Statement, lineage: str) -> Iterator[str]:
     elif models:
         most = max(one.stated.epsilon for one in models.values())
         yield f"None of the {len(models)} final models costs more than epsilon = {round_up(most)}."
-    if dataset.lifetime_epsilon is not None and not limit_was_exceeded(dataset):
+    if dataset.lifetime_epsilon is not None:
         yield _spent_sentence(round_up(dataset.lifetime_spent))
 
 

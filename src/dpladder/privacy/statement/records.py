@@ -10,14 +10,12 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from dpladder.privacy.accounting.events import Job, Spend, from_json, to_json
 from dpladder.privacy.ledger.book import OWN_CODE
 
 Document = dict[str, Any]
-NO_VERSIONS: Mapping[str, int] = MappingProxyType({})
 
 
 def record_of(
@@ -25,7 +23,6 @@ def record_of(
     wildcards: Mapping[str, str],
     spends: Sequence[Spend],
     question: str,
-    versions: Mapping[str, int] = NO_VERSIONS,
 ) -> Document:
     """The record of a job that spent. Nothing in it depends on the data: it says what was charged,
     which was reserved before data was read.
@@ -34,13 +31,11 @@ def record_of(
         rule, wildcards: of the job.
         spends: as they were charged; their query digests are left out.
         question: what the ledger knows it by.
-        versions: of the mechanisms that answered it.
     """
     return {
         "rule": rule,
         "wildcards": dict(wildcards),
         "question": question,
-        "versions": dict(versions),
         "spends": [to_json(replace(spend, query=None)) for spend in spends],
     }
 
