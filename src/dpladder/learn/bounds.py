@@ -1,5 +1,13 @@
-"""How each gradient is kept within the bound that its sum's noise is for. Both ways look at the one
-gradient's norm alone, so a record's contribution follows from its own row."""
+"""How each record's contribution is kept within the bound that its sum's noise is for. What all
+kinds of queries add up passes through here, and none clips by itself.
+
+A contribution is a vector, or a product of vectors that are each kept within a bound of their own.
+Its factor (`clip`, `normalise`) follows from its norm alone, so it follows from the record's own
+row. Guarantee: a factor is a finite number, and it is 0 where the norm is not finite, whatever
+made it so. What it multiplies is made finite too (`scale_rows`, `without_infinities`), for what is
+not finite is no number times zero. So what is added is finite and no longer than the bound, up to a
+relative rounding of 2^-24, which the slack pays for.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +15,8 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
-from torch import Tensor, threshold
+import torch
+from torch import Tensor
 
 # Records are kept this far inside the bound, at the least. That pays for float32: the rounding of a
 # record's own contribution, and that of the other records' sums, whose chunks shift when a
@@ -43,7 +52,7 @@ that float32 cannot scale back counts as nothing."""
 def clip(norms: Tensor, bound: float) -> Tensor:
     """Factors that cut gradients to the bound (Abadi et al. 2016, Algorithm 1).
 
-    A factor is min(1, bound / |g|), or 0 where that is too small for float32.
+    A factor is min(1, bound / |g|), or 0 where that is too small for float32, or no number.
 
     Args:
         norms: L2 norms |g|, one for each gradient.
@@ -52,7 +61,7 @@ def clip(norms: Tensor, bound: float) -> Tensor:
     Returns:
         A factor for each gradient, in the shape of `norms`.
     """
-    return threshold((bound / norms).clamp(max=1.0), LEAST, 0.0)
+    return _zero_unless_usable((bound / norms).clamp(max=1.0))
 
 
 def normalise(norms: Tensor, bound: float) -> Tensor:
@@ -66,7 +75,48 @@ def normalise(norms: Tensor, bound: float) -> Tensor:
     Returns:
         A factor for each gradient, in the shape of `norms`.
     """
-    return threshold(bound / (norms + STABILITY), LEAST, 0.0)
+    return _zero_unless_usable(bound / (norms + STABILITY))
+
+
+def _zero_unless_usable(factors: Tensor) -> Tensor:
+    """Factors, 0 where float32 cannot scale by one, or where one is no number: a comparison with
+    NaN is false."""
+    return torch.where(factors > LEAST, factors, 0.0)
+
+
+def scale_rows(rows: Tensor, factors: Tensor, out: Tensor | None = None) -> Tensor:
+    """Rows times their factors. A row that is not finite has a factor of 0, and becomes zeros.
+
+    Args:
+        rows: of any shape.
+        factors: of `clip` or `normalise`, that broadcast to it.
+        out: where the product goes, such as `rows` itself.
+    """
+    return torch.mul(rows, factors, out=out).nan_to_num_(0.0, 0.0, 0.0)
+
+
+def without_infinities(rows: Tensor) -> Tensor:
+    """Rows that a product may add up by their factors: a row that is not finite has a factor of 0,
+    and must not make it NaN."""
+    return rows.nan_to_num(0.0, 0.0, 0.0)
+
+
+def keep_within(rows: Tensor, bound: float, counted: Tensor) -> Tensor:
+    """Vectors, each cut to the bound; zeros where one does not count, or where float64 does not tell
+    its length.
+
+    Sensitivity: a row has length `bound` at most, and is finite, whatever it was.
+
+    Args:
+        rows: (records, numbers), of any kind of number.
+        bound: the largest L2 length of a row.
+        counted: (records,), whether each counts.
+
+    Returns:
+        float64 of the same shape.
+    """
+    rows = rows.double()
+    return scale_rows(rows, (clip(rows.norm(dim=1), bound) * counted)[:, None])
 
 
 def scale_of(clipping: Literal["flat", "automatic"]) -> Scale:

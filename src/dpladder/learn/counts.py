@@ -51,7 +51,9 @@ def ask(question: QueryCall, data: Data, constants: Constants, meter: Meter) -> 
         Refused: the query is not what the meter declares.
     """
     refuse_undeclared(question.query, constants, meter)
-    return meter.publish(question.query.name, sum_of(question, data, constants))
+    total = sum_of(question, data, constants)
+    assert np.isfinite(total).all(), "each record's contribution is finite, whatever the record"
+    return meter.publish(question.query.name, total)
 
 
 def refuse_undeclared(query: Query, constants: Constants, meter: Meter) -> None:

@@ -129,7 +129,7 @@ class Curator:
         self._device = prepare(resources)
         self._ready: dict[Any, Any] = {}
         # of the last residuals: their query's radius and link, their weights, and its levels
-        self._levels: tuple[float, str, Tensor, Tensor] | None = None
+        self._levels: tuple[float, str, Tensor, moments.Levels] | None = None
 
     def run(
         self,
@@ -203,7 +203,7 @@ class Curator:
                     except StopIteration as done:
                         results[number] = done.value
                 flat = [
-                    (seats[number], question)
+                    (seats[number], _tame(question))
                     for number, call in questions.items()
                     for question in (call if isinstance(call, list) else [call])
                 ]
@@ -356,10 +356,10 @@ class Curator:
             case ResidualSum():
                 return [self._residuals(query, arguments[0])[0]]
             case Curvatures():
-                records, link = self._records(), self._link(query.link)
-                levels = self._levels_at(query, arguments[0])
+                weights, radius, link = arguments[0], query.radius, self._link(query.link)
+                levels = self._levels_at(query, weights)
                 return [
-                    moments.curvature(records, arguments[0], levels, query.radius, link, label or 0)
+                    moments.curvature(self._records(), weights, levels, radius, link, label or 0)
                 ]
             case RightCount():
                 each = [counts.sum_of(question, self._data, constants) for question in questions]
@@ -382,16 +382,17 @@ class Curator:
         weights = torch.stack([question.arguments[0] for question in questions])
         return [*guide.mean(weights, bound, step, scale_of(query.clipping))]
 
-    def _residuals(self, query: ResidualSum | Curvatures, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """The sum of logistic regression's residuals, and the softmax's denominators at these
-        weights."""
+    def _residuals(
+        self, query: ResidualSum | Curvatures, weights: Tensor
+    ) -> tuple[Tensor, moments.Levels]:
+        """The sum of logistic regression's residuals, and what curvatures at these weights need."""
         link = self._link(query.link)
         total, levels = moments.residual_sum(self._records(), weights, query.radius, link)
-        self._levels = query.radius, query.link, weights.clone(), levels
+        self._levels = query.radius, query.link, weights, levels
         return total, levels
 
-    def _levels_at(self, query: Curvatures, weights: Tensor) -> Tensor:
-        """The softmax's denominators at these very weights, in this very ball.
+    def _levels_at(self, query: Curvatures, weights: Tensor) -> moments.Levels:
+        """What curvatures at these very weights need, in this very ball.
 
         With others, a record's probabilities would not add to 1, and its curvatures would not keep
         their bound.
@@ -555,13 +556,26 @@ def _rows(records: Records, mask: NDArray[np.bool_] | None) -> list[Rows]:
 
 
 def _publish_sum(meter: Meter, query: Query, total: Tensor) -> Tensor:
-    """A sum with its declared noise, on the public grid and on the sum's device."""
+    """A sum with its declared noise, on the public grid and on the sum's device.
+
+    The sum is finite: each record's contribution is, whatever the record (learn/bounds.py).
+    """
+    torch._assert_async(total.isfinite().all(), "a sum is not finite")
     noise = meter.noise(query.name, tuple(total.shape))
     values = torch.from_numpy(np.asarray(noise.values))
     if total.is_cuda:  # from pinned memory the copy runs beside the step's work
         values = values.pin_memory().to(total.device, non_blocking=True)
     published: Tensor = noise.add_to(total.double(), values)
     return published
+
+
+def _tame(question: QueryCall) -> QueryCall:
+    """The question, about weights by which float64 tells a record's probabilities apart."""
+    query = question.query
+    if not isinstance(query, ResidualSum | Curvatures):
+        return question
+    weights, *label = question.arguments
+    return replace(question, arguments=(moments.tame_weights(weights, query.radius), *label))
 
 
 def _are_equal(before: Sequence[Any], now: Sequence[Any]) -> bool:

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from dpladder.config.model import Resources
 from dpladder.errors import Refused
-from dpladder.learn.bounds import Scale, clip
+from dpladder.learn.bounds import Scale, clip, scale_rows
 from dpladder.learn.data import Data
 from dpladder.learn.interface import TOGETHER, Constants
 from dpladder.learn.links import SOFTMAX, Link
@@ -298,9 +298,8 @@ def _sum(
         link.subtract_targets(residual, records.labels[chunk])
         norms = gradient_norms(residual, records.gram[chunk])
         factor = scale(norms, bound) * records.counted[chunk] / views
-        residual *= factor.float()[:, None, :, None]
-        # A record whose logits overflow has no gradient: a rule that looks at this record alone.
-        residual.nan_to_num_(nan=0.0)
+        # a record whose logits overflow has no gradient: a rule that looks at this record alone
+        scale_rows(residual, factor.float()[:, None, :, None], out=residual)
         residual = residual.view(trials * classes, count * views)
         total += product(records.as_summable(residual), records.as_summable(x).T)
     return total.view(trials, classes, width)

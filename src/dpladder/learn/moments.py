@@ -7,6 +7,7 @@ solutions are float64. All that happens after a release is post-processing, proj
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,16 +17,16 @@ from torch.nn.functional import pad
 
 from dpladder.config.label_sets import labels_in_turn, states_by_finding
 from dpladder.errors import Refused
-from dpladder.learn.bounds import clip
+from dpladder.learn.bounds import clip, keep_within, scale_rows
 from dpladder.learn.interface import Constants, Shape, Weights
 from dpladder.learn.links import Link
+from dpladder.learn.queries import curvature_length, residual_length
 from dpladder.learn.records import Records, Rows
 
 OfRecord = Callable[..., Tensor]
 """A function of one record, its features and its label, or of a chunk of them, row by row."""
 
-# of a weight: times the largest radius, float64 still tells probabilities apart by such logits
-LARGEST = 1e7
+LARGEST = 1e7  # of a logit, and of a released weight: float64 tells probabilities apart by such
 
 
 def scale_into_ball(records: Records, rows: Rows, radius: float) -> Tensor:
@@ -33,15 +34,15 @@ def scale_into_ball(records: Records, rows: Rows, radius: float) -> Tensor:
 
     Sensitivity: each has length radius (1 - slack) at most; the slack pays for float32.
     """
-    factors = (radius * (1.0 - records.slack) / records.gram[rows, 0, 0].sqrt()).clamp_(max=1.0)
-    scaled: Tensor = records.block(rows)[:, 0] * factors.float()[:, None]
-    return scaled
+    norms = records.gram[rows, 0, 0].sqrt()
+    factors = clip(norms, radius * (1.0 - records.slack)) * records.counted[rows]
+    return scale_rows(records.block(rows)[:, 0], factors.float()[:, None])
 
 
 def weighed_sums(records: Records, radius: float, weights: Tensor) -> Tensor:
     """Sums of w x over records in the ball, one for each row of weights.
 
-    Sensitivity: a record moves all sums together by the radius times its column's length.
+    Sensitivity: the radius, for a record's weights are cut to length 1 together.
 
     Args:
         records: of `dimension` numbers each.
@@ -54,9 +55,9 @@ def weighed_sums(records: Records, radius: float, weights: Tensor) -> Tensor:
     shape = (len(weights), records.features.shape[-1])
     total = torch.zeros(shape, dtype=torch.float64, device=records.device)
     for rows in records.chunks():
-        total += records.as_summable(weights[:, rows].float()) @ records.as_summable(
-            scale_into_ball(records, rows, radius)
-        )
+        x = scale_into_ball(records, rows, radius)
+        w = keep_within(weights[:, rows].T, 1.0, records.counted[rows])
+        total += records.as_summable(w.float()).T @ records.as_summable(x)
     return total
 
 
@@ -142,17 +143,15 @@ def presence_weights(labels: Tensor, classes: int) -> Tensor:
     lacks.
 
     Those that it has share its weight out evenly: 1/sqrt(k) each of k, whose squares add up to 1.
-    So do those that it lacks. Where it has both, each half is divided by sqrt(2).
-
-    Sensitivity: a record's weights have length 1 at most, whatever it has.
+    So do those that it lacks. Where it has both, `weighed_sums` cuts both halves to length 1
+    together: each is divided by sqrt(2).
 
     Returns:
         float64 (2 findings, records).
     """
     present, known = map(torch.stack, zip(*states_by_finding(labels, classes), strict=True))
     both = torch.stack([present, known & ~present]).double()
-    shared = both / both.sum(1, keepdim=True).clamp(min=1.0).sqrt()
-    return (shared / shared.norm(dim=(0, 1)).clamp(min=1.0)).flatten(0, 1)
+    return (both / both.sum(1, keepdim=True).clamp(min=1.0).sqrt()).flatten(0, 1)
 
 
 def absence_weights(labels: Tensor, classes: int) -> Tensor:
@@ -160,8 +159,7 @@ def absence_weights(labels: Tensor, classes: int) -> Tensor:
     lacks, over 1 - 1/m.
 
     It is 1 where the finding is present, -1/(m - 1) where not, and nothing where it is unknown.
-
-    Sensitivity: a record's weights are cut to length 1 together. So it moves all targets no further
+    `weighed_sums` cuts a record's weights to length 1 together. So it moves all targets no further
     than a record of one class moves its own.
 
     Returns:
@@ -169,40 +167,62 @@ def absence_weights(labels: Tensor, classes: int) -> Tensor:
     """
     absent = -1.0 / max(classes - 1, 1)
     findings = states_by_finding(labels, classes)
-    each = torch.stack([known * torch.where(present, 1.0, absent) for present, known in findings])
-    return each / each.norm(dim=0).clamp(min=1.0)
+    return torch.stack([known * torch.where(present, 1.0, absent) for present, known in findings])
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """What makes a record's curvature of one class from that class's logit alone.
+
+    Attributes:
+        logs: of each record the log of the softmax's denominator, (records,).
+        factors: that cut its curvatures of all classes together to their bound, (records,).
+    """
+
+    logs: Tensor
+    factors: Tensor
 
 
 def residual_sum(
     records: Records, weights: Tensor, radius: float, link: Link
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Levels]:
     """The gradient of logistic regression: the sum of (p - y) x^T over records in the ball.
 
     Sensitivity: sqrt(2) radius for the softmax, sqrt(classes) radius for sigmoids (`ResidualSum` in
-    queries.py has the proof).
+    queries.py has the proof). A record's residuals are cut to that, whatever rounding makes of its
+    probabilities.
+
+    Args:
+        records: of `dimension` numbers each.
+        weights: (classes, dimension), of `tame_weights`.
+        radius: of the ball.
+        link: softmax or sigmoids.
 
     Returns:
-        The sum, float64 of shape (classes, dimension). And, for each record, what makes its
-        probability of one class from that class's logit alone: the log of the softmax's
-        denominator.
+        The sum, float64 of shape (classes, dimension), and the levels at these weights.
     """
     total = torch.zeros_like(weights)
-    levels = torch.zeros(len(records), dtype=torch.float64, device=records.device)
+    logs = torch.zeros(len(records), dtype=torch.float64, device=records.device)
+    factors = torch.zeros_like(logs)
     for rows in records.chunks():
         x = scale_into_ball(records, rows, radius)
         logits = x.double() @ weights.T
         if link.name == "softmax":
-            levels[rows] = logits.logsumexp(1)
-        residual = _probability(logits, levels[rows][:, None], link)
+            logs[rows] = logits.logsumexp(1)
+        residual = _probability(logits, logs[rows][:, None], link)
+        curved = (residual * (1.0 - residual)).norm(dim=1)
+        factors[rows] = clip(curved, curvature_length(link.name, link.classes))
         residual.scatter_add_(
             1, records.labels[rows][:, None], residual.new_full((len(x), 1), -1.0)
         )
-        total += records.as_summable(residual.float()).T @ records.as_summable(x)
-    return total, levels
+        longest = residual_length(link.name, link.classes)
+        residual = keep_within(residual, longest, records.counted[rows]).float()
+        total += records.as_summable(residual).T @ records.as_summable(x)
+    return total, Levels(logs, factors)
 
 
 def curvature(
-    records: Records, weights: Tensor, levels: Tensor, radius: float, link: Link, label: int
+    records: Records, weights: Tensor, levels: Levels, radius: float, link: Link, label: int
 ) -> Tensor:
     """Coordinates of one class's sum of p (1 - p) x x^T over records in the ball.
 
@@ -211,7 +231,7 @@ def curvature(
 
     Args:
         records: of `dimension` numbers each.
-        weights: (classes, dimension).
+        weights: (classes, dimension), of `tame_weights`.
         levels: of `residual_sum` at the same weights.
         radius: of the ball.
         link: softmax or sigmoids.
@@ -219,10 +239,20 @@ def curvature(
     """
 
     def weigh(rows: Rows, x: Tensor) -> Tensor:
-        p = _probability(x.double() @ weights[label], levels[rows], link)
-        return (p * (1.0 - p)).float()
+        p = _probability(x.double() @ weights[label], levels.logs[rows], link)
+        return scale_rows(p * (1.0 - p), levels.factors[rows]).float()
 
     return second_moment(records, radius, records.chunks(), weigh)
+
+
+def tame_weights(weights: Tensor, radius: float) -> Tensor:
+    """The weights that logistic regression is asked about: a class's, shortened to where no logit of
+    a record in the ball exceeds LARGEST.
+
+    Beyond it, float64 does not tell a record's probabilities, which then depend on its place among
+    others. Weights are public, so this is too; a class whose weights are not finite has none.
+    """
+    return keep_within(weights, LARGEST / radius, torch.ones(len(weights)).to(weights))
 
 
 def _probability(logits: Tensor, levels: Tensor, link: Link) -> Tensor:
@@ -237,7 +267,8 @@ def sums_weighed_per_record(
     """Sums of w x by any weights of single records.
 
     Sensitivity: a record's weights are cut to length 1 together. So it moves all sums by the
-    radius, and by sqrt(2) times that with a constant. Weights that are no numbers count as 0.
+    radius, and by sqrt(2) times that with a constant. It counts as nothing where its weights are
+    not finite.
 
     Args:
         records: of `dimension` numbers each.
@@ -251,11 +282,10 @@ def sums_weighed_per_record(
     parts = []
     for rows in records.chunks():
         x = scale_into_ball(records, rows, radius)
-        weights = each(x, records.labels[rows]).double().nan_to_num(0.0, 0.0, 0.0)
-        shorter = weights.norm(dim=1, keepdim=True).clamp(min=1.0)
+        weights = keep_within(each(x, records.labels[rows]), 1.0, records.counted[rows])
         if constant:
             x = pad(x, (0, 1), value=radius * (1.0 - records.slack))
-        parts.append((weights / shorter * records.counted[rows, None]).T @ x.double())
+        parts.append(weights.T @ x.double())
     return torch.stack(parts).sum(0)
 
 
@@ -278,11 +308,9 @@ def sum_of_records(
     """
     total = torch.zeros(shape, dtype=torch.float64, device=records.device)
     for rows in records.chunks():
-        contributions = each(records.block(rows)[:, 0], records.labels[rows], *arguments).double()
-        flat = contributions.reshape(len(contributions), -1)
-        norms = flat.norm(dim=1)
-        factor = clip(norms, bound) * (records.counted[rows] & norms.isfinite())
-        total += (factor @ flat.nan_to_num(0.0, 0.0, 0.0)).view(shape)
+        values = each(records.block(rows)[:, 0], records.labels[rows], *arguments)
+        flat = values.reshape(len(values), -1)
+        total += keep_within(flat, bound, records.counted[rows]).sum(0).view(shape)
     return total
 
 

@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 from torch.nn.utils import vector_to_parameters
 
 from dpladder.config.model import Resources
-from dpladder.learn.bounds import Scale, clip
+from dpladder.learn.bounds import Scale, clip, without_infinities
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Shape
 from dpladder.learn.links import SOFTMAX, Link
@@ -110,8 +110,8 @@ def clipped_sum(
             gradients = torch.cat([p.grad_sample.flatten(1) for p in model.parameters()], dim=1)
             model.zero_grad()
             norms = torch.linalg.vector_norm(gradients, dim=1, dtype=torch.float64)
-            factor = scale(norms, bound) * records.counted[chunk]
-            # A record whose gradient overflows has none: a rule that looks at this record alone.
-            factor = records.as_summable(factor.nan_to_num_(nan=0.0).float())
-            total[place] += factor @ records.as_summable(gradients.nan_to_num_(0.0, 0.0, 0.0))
+            factor = (scale(norms, bound) * records.counted[chunk]).float()
+            # a record whose gradient overflows has none: a rule that looks at this record alone
+            gradients = records.as_summable(without_infinities(gradients))
+            total[place] += records.as_summable(factor) @ gradients
     return total

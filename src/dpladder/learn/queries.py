@@ -389,6 +389,16 @@ class SecondMoments(Query):
         return constants.classes if self.by_class else 1
 
 
+def residual_length(link: LinkName, classes: int) -> float:
+    """The largest length of a record's residuals p - y (`ResidualSum`)."""
+    return math.sqrt(2.0) if link == "softmax" else math.sqrt(classes)
+
+
+def curvature_length(link: LinkName, classes: int) -> float:
+    """The largest length of a record's p (1 - p), over all classes (`Curvatures`)."""
+    return 2.0 / (3.0 * math.sqrt(3.0)) if link == "softmax" else math.sqrt(classes) / 4.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class ResidualSum(Query):
     """The sum of (p - y) x^T over records in a ball, the gradient of logistic regression,
@@ -405,8 +415,7 @@ class ResidualSum(Query):
     link: LinkName = "softmax"
 
     def bound(self, constants: Constants) -> float:
-        slope = math.sqrt(2.0) if self.link == "softmax" else math.sqrt(constants.classes)
-        return slope * self.radius
+        return residual_length(self.link, constants.classes) * self.radius
 
     def shape(self, constants: Constants) -> Shape:
         return constants.classes, constants.dimension
@@ -430,9 +439,7 @@ class Curvatures(Query):
     law: ClassVar[Law] = "apart"
 
     def bound(self, constants: Constants) -> float:
-        if self.link == "softmax":
-            return 2.0 / (3.0 * math.sqrt(3.0)) * self.radius**2
-        return math.sqrt(constants.classes) / 4.0 * self.radius**2
+        return curvature_length(self.link, constants.classes) * self.radius**2
 
     def shape(self, constants: Constants) -> Shape:
         return (coordinates(constants.dimension),)

@@ -18,8 +18,10 @@ def lengths_of(rows: Floats) -> Floats:
 
 
 def to_length(rows: Floats, length: float) -> Floats:
-    """Each row scaled to this length. A row of zeros stays one: it has no direction."""
-    return rows * (length / np.maximum(lengths_of(rows), TINY))
+    """Each row scaled to this length. A row of zeros stays one: it has no direction. A row without a
+    finite length becomes one."""
+    norms = lengths_of(rows)
+    return _scale_finite(rows, norms, length / np.maximum(norms, TINY))
 
 
 def scale_into_ball(rows: NDArray[Any], radius: float, exact: bool) -> Floats:
@@ -31,7 +33,8 @@ def scale_into_ball(rows: NDArray[Any], radius: float, exact: bool) -> Floats:
 
 
 def clip_rows(rows: NDArray[Any], radius: float) -> Floats:
-    """Each row x as x * min(1, radius / ||x||), in float64 (Abadi et al. 2016, Algorithm 1).
+    """Each row x as x * min(1, radius / ||x||), in float64 (Abadi et al. 2016, Algorithm 1); zeros
+    where it has no finite length.
 
     Sensitivity: a row has length `radius` at most, whatever it was.
 
@@ -42,4 +45,10 @@ def clip_rows(rows: NDArray[Any], radius: float) -> Floats:
     rows = np.asarray(rows, np.float64)
     norms = lengths_of(rows)
     factors = np.divide(radius, norms, out=np.ones_like(norms), where=norms > radius)
-    return rows * factors
+    return _scale_finite(rows, norms, factors)
+
+
+def _scale_finite(rows: Floats, norms: Floats, factors: Floats) -> Floats:
+    """Rows times their factors; zeros where a norm is not finite, for what is not finite is no
+    number times zero."""
+    return np.multiply(rows, factors, out=np.zeros_like(rows), where=np.isfinite(norms))

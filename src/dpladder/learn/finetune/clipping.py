@@ -174,7 +174,7 @@ def factors(
     squares = torch.stack([part.squares() for _, part in parts]).sum(0)
     terms = torch.stack([part.terms() for _, part in parts]).sum(0)
     norms = torch.maximum(squares, LOOSE**2 * terms).sqrt()
-    return scale(norms, bound).nan_to_num(nan=0.0)
+    return scale(norms, bound)
 
 
 @torch.enable_grad()

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dpladder.learn.bounds import scale_rows, without_infinities
+
 # What it takes to write and read a number of a record's gradient, and to copy one of its factors.
 # In multiplications of float32, measured on a CPU at 1 to 200 positions and 200 to 2 million
 # numbers.
@@ -50,7 +52,7 @@ class Product:
     def terms(self) -> Tensor:
         """The square of the sum of the terms' norms: what the norm would be if nothing cancelled
         (LOOSE)."""
-        a, g = self.inputs.double().norm(dim=2), self.gradients.double().norm(dim=2)
+        a, g = _lengths(self.inputs), _lengths(self.gradients)
         squares = (a * g).sum(1).square()
         return squares + g.sum(1).square() if self.bias else squares
 
@@ -72,7 +74,7 @@ class Product:
         counts as nothing."""
         a, g = self.inputs, self.gradients
         matrices = a.mT @ g if self.turned else g.mT @ a
-        lengths = a.norm(dim=2).double(), g.norm(dim=2).double()
+        lengths = _lengths(a), _lengths(g)
         terms = (lengths[0] * lengths[1]).sum(1).square()
         if not self.bias:
             return SummedGradients([matrices.flatten(1)], terms)
@@ -81,9 +83,8 @@ class Product:
     def sums(self, factor: Tensor) -> list[Tensor]:
         """The sum over records of their gradients, each times its factor, in float64: the matrix's
         and, where there is one, the bias's."""
-        dead = (factor == 0)[:, None, None]  # what is not finite is no number times zero
-        g = (self.gradients * factor[:, None, None]).masked_fill(dead, 0.0).flatten(0, 1)
-        a = self.inputs.masked_fill(dead, 0.0).flatten(0, 1).double()
+        g = scale_rows(self.gradients, factor[:, None, None]).flatten(0, 1)
+        a = without_infinities(self.inputs).flatten(0, 1).double()
         matrix = a.mT @ g if self.turned else g.mT @ a
         return [matrix.flatten(), g.sum(0)] if self.bias else [matrix.flatten()]
 
@@ -117,12 +118,12 @@ class Looked:
 
     def terms(self) -> Tensor:
         """The square of the sum of the terms' norms, of each record."""
-        return self.gradients.double().norm(dim=2).sum(1).square()
+        return _lengths(self.gradients).sum(1).square()
 
     def sums(self, factor: Tensor) -> list[Tensor]:
         """The sum over records of their gradients, each times its factor: the whole table, in
         float64."""
-        g = (self.gradients * factor[:, None, None]).masked_fill((factor == 0)[:, None, None], 0.0)
+        g = scale_rows(self.gradients, factor[:, None, None])
         table = g.new_zeros(self.count, g.shape[2])
         return [table.index_add_(0, self.rows.flatten(), g.flatten(0, 1)).flatten()]
 
@@ -160,11 +161,16 @@ class SummedGradients:
 
     def sums(self, factor: Tensor) -> list[Tensor]:
         """The sum over records of their gradients, each times its factor, for each tensor in
-        float64. What is not finite counts as nothing."""
+        float64."""
         return [
-            factor.double() @ gradient.nan_to_num(0.0, 0.0, 0.0).double()
-            for gradient in self.gradients
+            factor.double() @ without_infinities(gradient).double() for gradient in self.gradients
         ]
 
 
 LayerGradients = Product | Looked | SummedGradients
+
+
+def _lengths(rows: Tensor) -> Tensor:
+    """The length of each position's numbers, (records, positions), which float64 tells of any
+    float32."""
+    return torch.linalg.vector_norm(rows, dim=2, dtype=torch.float64)

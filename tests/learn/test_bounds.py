@@ -1,0 +1,221 @@
+"""What a record adds to a sum is finite and no longer than the query's bound, whatever the record
+and whatever the query is asked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support import Silent, answer_of
+
+from dpladder.config.label_sets import MANY
+from dpladder.config.model import Resources
+from dpladder.learn.curator import Curator
+from dpladder.learn.data import Data
+from dpladder.learn.finetune.forms import Looked, Product, SummedGradients
+from dpladder.learn.interface import Constants
+from dpladder.learn.queries import (
+    Cells,
+    Curvatures,
+    Flat,
+    GradientSum,
+    LinearHead,
+    LossDifference,
+    LossSums,
+    OfModel,
+    Query,
+    RecordSum,
+    ResidualSum,
+    RightCount,
+    SecondMoments,
+    UnitMean,
+    UnitsByClass,
+    WeighedSums,
+)
+from dpladder.learn.scorers import ClassScorer
+from dpladder.privacy.arrays import clip_rows, to_length
+
+CLASSES, WIDTH = 20, 3
+NAMED: dict[str, Any] = {"name": "sums", "multiplier": 1.0}
+NAN, INF = float("nan"), float("inf")
+PERCEPTRON = Flat("dpladder.learn.perceptron", (((4, WIDTH), (CLASSES, 4)), False, "softmax"), 92)
+
+
+def root(x: Any, _: Any) -> Any:
+    """No number of records with a value below 0."""
+    return x.sqrt()
+
+
+def overflowing(x: Any, _: Any) -> Any:
+    return (x * 1e30).double() ** 9
+
+
+def of_zero(x: Any, _: Any) -> Any:
+    """Infinite, and no number, where a value is 0."""
+    return torch.stack([1.0 / x[0], x[1] / x[1], x[2]])
+
+
+QUERIES: dict[str, Query] = {
+    "gradients": GradientSum(**NAMED, model=LinearHead()),
+    "gradients with a bias": GradientSum(**NAMED, model=LinearHead(bias=True)),
+    "gradients, automatic": GradientSum(**NAMED, model=LinearHead(), clipping="automatic"),
+    "gradients, sigmoids": GradientSum(**NAMED, model=LinearHead(link="sigmoid")),
+    "a perceptron's gradients": GradientSum(**NAMED, model=PERCEPTRON),
+    "losses": LossSums(**NAMED, model=LinearHead()),
+    "differences": LossDifference(**NAMED, model=LinearHead()),
+    "class sums": WeighedSums(**NAMED, radius=1.0),
+    "class sums, class by class": WeighedSums(**NAMED, radius=1.0, apart=True),
+    "weights that are no numbers": WeighedSums(**NAMED, radius=1.0, by=root, sums=WIDTH),
+    "weights that overflow": WeighedSums(
+        **NAMED, radius=1.0, by=overflowing, sums=WIDTH, constant=True
+    ),
+    "moments": SecondMoments(**NAMED, radius=1.0),
+    "moments, class by class": SecondMoments(**NAMED, radius=1.0, by_class=True),
+    "residuals": ResidualSum(**NAMED, radius=1.0),
+    "residuals, sigmoids": ResidualSum(**NAMED, radius=1.0, link="sigmoid"),
+    "curvatures": Curvatures(**NAMED, radius=1.0),
+    "curvatures, sigmoids": Curvatures(**NAMED, radius=1.0, link="sigmoid"),
+    "a count": RightCount(**NAMED),
+    "roots": RecordSum(**NAMED, of=root, of_shape=(WIDTH,)),
+    "what overflows": RecordSum(**NAMED, of=overflowing, of_shape=(WIDTH,)),
+    "fractions": RecordSum(**NAMED, of=of_zero, of_shape=(WIDTH,)),
+    "whole numbers": RecordSum(**NAMED, of=lambda _, label: label * 3, of_shape=()),
+    "the mean": UnitMean(**NAMED, radius=1.0, width=WIDTH),
+    "the mean on a sphere": UnitMean(**NAMED, radius=1.0, width=WIDTH, exact=True),
+    "units": UnitsByClass(**NAMED, classes=CLASSES),
+    "cells": Cells(**NAMED, cells=(3,)),
+}
+ROWS = {
+    "a plain record": (1.0, 2.0, 3.0),
+    "a value below zero": (-1.0, 2.0, 3.0),
+    "a value that is no number": (NAN, 2.0, 3.0),
+    "an infinite value": (INF, -INF, 3.0),
+    "values that overflow": (3e38, -3e38, 3e38),
+    "values as large as count": (9e14, 0.0, 0.0),
+    "the smallest values": (1e-45, -1e-45, 0.0),
+    "a zero among others": (0.0, 0.0, 1.0),
+    "zeros": (0.0, 0.0, 0.0),
+}
+# of weights: how large they are
+SIZES = {"zero": 0.0, "one": 1.0, "2^54": 2.0**54, "huge": 1e300, "infinite": INF, "none": NAN}
+
+
+def arguments(query: Query, size: float) -> Iterator[tuple[Any, ...]]:
+    """Of each question that makes one answer."""
+    signs = torch.tensor(np.random.default_rng(0).choice([-1.0, 1.0], (CLASSES, WIDTH)))
+    signs[: CLASSES // 2] = 1.0  # of classes that tie
+    weights = signs * size
+    match query:
+        case OfModel(model=LinearHead(bias=bias)):
+            weights = torch.nn.functional.pad(weights, (0, int(bias)), value=1.0)
+        case OfModel():
+            weights = torch.full((92,), size, dtype=torch.float64)
+    match query:
+        case LossSums():
+            yield weights[None], torch.ones(()).double()
+        case LossDifference():
+            yield weights, -weights
+        case GradientSum() | ResidualSum():
+            yield (weights,)
+        case Curvatures():
+            yield from ((weights, label) for label in range(CLASSES))
+        case RightCount():
+            yield (weights.float().numpy(),), ClassScorer()
+        case _ if query.parts(Constants(4, CLASSES, WIDTH)) > 1:
+            yield from ((label,) for label in range(CLASSES))
+        case _:
+            yield ()
+
+
+def total_of(query: Query, data: Data, size: float) -> torch.Tensor:
+    """All that the query's one answer holds, without noise."""
+    constants, silent = Constants(4, CLASSES, WIDTH), Silent()
+    if isinstance(query, UnitMean | UnitsByClass | Cells):
+        from dpladder.learn import counts
+
+        places = np.zeros((len(data.labels), 1, 1), np.int64), data.features[:, :1, None]
+        asked = query.at(lambda _: places) if isinstance(query, Cells) else query.at()
+        meter: Any = silent
+        return torch.from_numpy(np.asarray(counts.ask(asked, data, constants, meter))).ravel()
+
+    def begin(_: Any, __: Any) -> Any:
+        return (yield [query.at(*each) for each in arguments(query, size)])
+
+    curator = Curator(data, constants, Resources(threads=1, mem_mb=50))
+    meters: Any = [silent]
+    [answers] = curator.run(begin, [(query,)], meters)
+    return torch.cat([answer.double().ravel() for answer in answers])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_record_adds_no_more_than_the_bound_and_wipes_out_no_other(
+    name: str, size: float
+) -> None:
+    query = QUERIES[name]
+    bound = query.bound(Constants(4, CLASSES, WIDTH))
+    others = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 0.5]], np.float32)
+    units = np.arange(48, dtype=np.uint8).reshape(3, 16)
+    before = total_of(query, Data(others, np.array([0, 1]), units[:2]), size)
+    for row in ROWS.values():
+        for label in (0, CLASSES - 1):
+            features = np.vstack([others, np.array(row, np.float32)])
+            after = total_of(query, Data(features, np.array([0, 1, label]), units), size)
+            assert after.isfinite().all()
+            assert float((after - before).norm()) <= bound * (1 + 1e-9), row
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        WeighedSums(**NAMED, radius=1.0, by="presence"),
+        WeighedSums(**NAMED, radius=1.0, by="lack"),
+        GradientSum(**NAMED, model=LinearHead(link="sigmoid")),
+    ],
+    ids=["presence", "lack", "gradients"],
+)
+def test_a_record_of_any_findings_adds_no_more_than_the_bound(query: Query) -> None:
+    constants = Constants(4, 3, WIDTH, labels=MANY)
+    asked = query.at(torch.zeros(3, WIDTH).double()) if isinstance(query, OfModel) else query.at()
+    for label in range(27):
+        for row in ROWS.values():
+            data = Data(np.array([row], np.float32), np.array([label]))
+            total = answer_of(asked, data, constants)
+            assert torch.isfinite(total).all()
+            assert float(total.norm()) <= query.bound(constants)
+
+
+@pytest.mark.parametrize("bad", [NAN, INF, -INF, 3e38])
+def test_a_gradient_of_a_network_without_a_finite_length_adds_zeros(bad: float) -> None:
+    """In each form that a layer's gradients come in, wherever in it the number stands."""
+    from dpladder.learn.bounds import clip
+
+    ones, words = torch.ones(3, 2, 4), torch.zeros(3, 2, dtype=torch.int64)
+    broken = ones.clone()
+    broken[1, 0, 0] = bad
+    forms = [
+        *(Product(broken, ones, bias, turned) for bias in (0, 1) for turned in (0, 1)),
+        *(Product(ones, broken, bias, turned) for bias in (0, 1) for turned in (0, 1)),
+        Product(broken, broken, True, False).as_matrices(),
+        Looked(broken, words, 5),
+        SummedGradients([broken.flatten(1), ones.flatten(1)]),
+    ]
+    for form in forms:
+        norms = torch.maximum(form.squares(), form.terms()).sqrt()
+        factor = clip(norms, 1.0)
+        total = torch.cat([part.flatten() for part in form.sums(factor)])
+        assert total.isfinite().all()
+        assert total.norm() <= 3.0 * (1 + 1e-6)
+        if not np.isfinite(bad):
+            assert factor[1] == 0.0
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("scale", [clip_rows, to_length])
+def test_a_row_without_a_finite_length_has_none_in_a_ball(scale: Any) -> None:
+    rows = np.array([[NAN, 1.0], [INF, 1.0], [-INF, 0.0], [1e200, 1e200], [3.0, 4.0]])
+    assert scale(rows, 1.0) == pytest.approx(np.array([[0.0, 0.0]] * 4 + [[0.6, 0.8]]))
