@@ -219,3 +219,35 @@ def test_a_gradient_of_a_network_without_a_finite_length_adds_zeros(bad: float) 
 def test_a_row_without_a_finite_length_has_none_in_a_ball(scale: Any) -> None:
     rows = np.array([[NAN, 1.0], [INF, 1.0], [-INF, 0.0], [1e200, 1e200], [3.0, 4.0]])
     assert scale(rows, 1.0) == pytest.approx(np.array([[0.0, 0.0]] * 4 + [[0.6, 0.8]]))
+
+
+@pytest.mark.parametrize("count", [64, 128])
+def test_a_full_chunk_of_records_is_followed_by_a_row_that_counts_as_nothing(count: int) -> None:
+    """Rows that fill up a class's chunk would be the last record's, 63 times."""
+    random = np.random.default_rng(0)
+    features = random.normal(size=(count, WIDTH)).astype(np.float32)
+    labels = np.where(np.arange(count) == count - 1, 1, 0)
+    query, constants = WeighedSums(**NAMED, radius=1.0), Constants(56, 2, WIDTH)
+    whole = answer_of(query.at(), Data(features, labels), constants)
+    fewer = answer_of(query.at(), Data(features[:-1], labels[:-1]), constants)
+    assert float((whole - fewer).norm()) <= 1.0
+
+
+def test_a_record_whose_views_cancel_is_as_short_as_the_bound() -> None:
+    """Gradients of views that nearly cancel are rounded as what cancelled was."""
+    from dpladder.learn.linear import clipped_sum
+    from dpladder.learn.records import load
+
+    bound, width = 1.0 - 2.0**-10, 64
+    random = np.random.default_rng(0)
+    heads = torch.zeros(1, 2, width, dtype=torch.float64)
+    for size in (1e3, 1e5, 1e7):
+        for apart in (1e-7, 1e-6, 1e-5):
+            x = random.normal(size=width) * size
+            views = np.stack([x, -x * (1 + apart)])[None].astype(np.float32)
+            data = Data(views, np.array([0]))
+            records = load(
+                data, Constants(1, 2, width), torch.device("cpu"), chunk=64, memory_mb=1, views=2
+            )
+            total = clipped_sum(records, heads, bound, records.chunks())
+            assert float(total.norm()) <= 1.0
