@@ -149,6 +149,45 @@ def test_a_plug_ins_function_that_rounds_by_places_is_refused(
         answer_without_noise(query, data, Constants(4, 2, 3))
 
 
+TABLE = torch.arange(8.0)
+RAISING: dict[str, Any] = {
+    "an index": lambda x, _: TABLE[x[0].long()],
+    "an inverse": lambda x, _: torch.linalg.inv((x[0] - 50.0) * torch.eye(2)).sum(),
+    "a quotient": lambda x, _: 8 // (x[0].long() - 50) * 1.0,
+}
+
+
+@pytest.mark.parametrize("of", RAISING.values(), ids=RAISING)
+@pytest.mark.parametrize("count", [1, 5, 130])
+def test_a_record_for_which_a_plug_ins_function_raises_counts_as_nothing(
+    of: Any, count: int
+) -> None:
+    features = np.random.default_rng(0).uniform(1.0, 7.9, (count, 2)).astype(np.float32)
+    query = RecordSum(name="sums", multiplier=1.0, of=of, of_shape=(), clip=100.0)
+    constants = Constants(count, 2, 2)
+    labels = np.zeros(count + 2, np.int64)
+    expected = answer_without_noise(query, Data(features, labels[:count]), constants)
+    for place in (0, count // 2, count):
+        bad = np.insert(features, [place, count], [[50.0, 0.0]] * 2, axis=0)
+        found = answer_without_noise(query, Data(bad, labels), constants)
+        assert float(found) == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_weights_for_which_a_plug_in_raises_count_as_nothing() -> None:
+    def weigh(x: Any, _: Any) -> Any:
+        return TABLE[(100.0 * x[0]).long()][None] / 8.0
+
+    query = WeighedSums(name="sums", multiplier=1.0, radius=1.0, by=weigh, sums=1)
+    good, bad = [[0.05, 0.5]], [[0.05, 0.5], [0.9, 0.1]]
+    answers = [
+        answer_without_noise(
+            query, Data(np.array(rows, np.float32), np.zeros(len(rows), int)), size
+        )
+        for rows, size in ((good, Constants(2, 2, 2)), (bad, Constants(2, 2, 2)))
+    ]
+    assert torch.equal(*answers)
+
+
 def test_weights_of_a_plug_in_are_cut_to_length_one_together() -> None:
     random = np.random.default_rng(0)
     data = Data(random.normal(size=(40, 3)).astype(np.float32), random.integers(0, 2, 40))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import torch
 from support import Silent
 
+from dpladder.config.label_sets import MANY
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import linear, trainings
@@ -238,6 +240,27 @@ def test_each_question_is_answered_at_its_own_numbers() -> None:
     assert float(twice) == pytest.approx(2 * float(one), rel=1e-6)
 
 
+# --- labels that a kind cannot read ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["gradient", "losses", "differences", "residuals", "curvatures"])
+@pytest.mark.parametrize("labels", [2, MANY])
+def test_a_query_about_one_class_is_refused_where_a_record_may_be_of_several(
+    kind: str, labels: Any
+) -> None:
+    """Its label would be no place among the logits, and the record would stop the run."""
+    query = {"gradient": GradientSum(**NAMED, model=HEAD)} | {
+        k: q for k, (q, _) in QUESTIONS.items()
+    }
+    with pytest.raises(BadInput, match="one class for each record"):
+        declared([query[kind]], replace(CONSTANTS, labels=labels))
+
+
+@pytest.mark.parametrize("kind", ["weighed", "moments", "of a record"])
+def test_a_query_that_reads_several_classes_is_asked(kind: str) -> None:
+    assert declared([QUESTIONS[kind][0]], replace(CONSTANTS, labels=2)).draws
+
+
 # --- products that the machine was tried with -----------------------------------------------------
 
 
@@ -263,6 +286,19 @@ def test_gradients_that_one_training_asks_for_together_share_no_product(
 
 
 # --- samples --------------------------------------------------------------------------------------
+
+
+def test_two_sampled_queries_are_not_both_asked_less_often_than_a_third() -> None:
+    """Once in one sample and once in another, they cost more than together in the first."""
+    each = [
+        LossSums(name=name, multiplier=1.0, model=HEAD, sampling_rate=0.1, count=count)
+        for name, count in (("often", 3), ("twice", 2), ("once", 1), ("also once", 1))
+    ]
+    for queries in (each[:3], each[:1] + each[2:]):
+        with pytest.raises(BadInput, match="which samples they share"):
+            declared(queries, CONSTANTS, 1e-7)
+    assert declared(each[:2], CONSTANTS, 1e-7).events
+    assert declared(each[2:], CONSTANTS, 1e-7).events
 
 
 class Halves(Silent):

@@ -6,8 +6,10 @@ solutions are float64. All that happens after a release is post-processing, proj
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -319,7 +321,8 @@ def trace_per_record(records: Records, of: OfRecord, *arguments: Any) -> OfRecor
 
     Guarantee: no record meets another one, nor is rounded by where it stands, and no value of a
     record decides what is computed. For the function is traced on zeros, and what runs on records
-    is the trace. What else it does, such as writing a file, it does to zeros.
+    is the trace. What else it does, such as writing a file, it does to zeros. A record for which it
+    raises counts as nothing. It runs on the CPU, for an index out of range ends all work of a GPU.
 
     Args:
         records: whose shapes the trace has.
@@ -332,18 +335,50 @@ def trace_per_record(records: Records, of: OfRecord, *arguments: Any) -> OfRecor
     from torch.fx.experimental.proxy_tensor import make_fx
 
     rows = records.chunks()[0]
-    x, labels = torch.zeros_like(records.block(rows)[:, 0]), torch.zeros_like(records.labels[rows])
+    x = torch.zeros_like(records.block(rows)[:, 0], device="cpu")
+    labels = torch.zeros_like(records.labels[rows], device="cpu")
+    arguments = tuple(_to_cpu(argument) for argument in arguments)
     each = vmap(of, (0, 0, *[None] * len(arguments)))
     traced: OfRecord = make_fx(each, _products_of_rows())(x, labels, *arguments)
     noise = torch.randn(1, x.shape[1], generator=torch.Generator().manual_seed(0)).to(x)
-    values = traced(noise.repeat(len(x), 1), labels, *arguments)
+    values = _values_of_each(traced, noise.repeat(len(x), 1), labels, *arguments)
     if not torch.equal(values.nan_to_num(), values[:1].expand_as(values).nan_to_num()):
         raise Refused(
             "a function of a plug-in rounds a record by its place among others, so that one record "
             "could move what all others add. Nothing was answered. Write its products as sums of "
             "elementwise ones."
         )
-    return traced
+    return partial(_values_of_each, traced)
+
+
+def _values_of_each(traced: OfRecord, x: Tensor, labels: Tensor, *arguments: Any) -> Tensor:
+    """What a traced function makes of each record; NaN, which counts as nothing, of one for which
+    it raises. Such records are found by halves, where zeros stand in for all other records: a record
+    keeps its place, and what it adds follows from its own row.
+
+    Raises:
+        Exception: the function's own, where zeros alone make it raise.
+    """
+    device, cpu = x.device, [_to_cpu(one) for one in (x, labels, *arguments)]
+    x, labels, *rest = cpu
+    try:
+        return traced(*cpu).to(device)
+    except Exception:
+        blank = torch.zeros_like(x), torch.zeros_like(labels)
+        values = torch.full_like(traced(*blank, *rest), math.nan, dtype=torch.float64)
+    untried = [torch.arange(len(x))]
+    while untried:
+        rows = untried.pop()
+        some = blank[0].index_copy(0, rows, x[rows]), blank[1].index_copy(0, rows, labels[rows])
+        try:
+            values[rows] = traced(*some, *rest)[rows].double()
+        except Exception:
+            untried += rows.chunk(2) if len(rows) > 1 else ()
+    return values.to(device)
+
+
+def _to_cpu(argument: Any) -> Any:
+    return argument.cpu() if isinstance(argument, Tensor) else argument
 
 
 def _products_of_rows() -> dict[Any, Callable[..., Tensor]]:

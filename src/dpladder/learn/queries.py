@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, ClassVar, Literal
 
+from dpladder.config.label_sets import MANY, Labels
 from dpladder.config.learner_sections import Clipping, LinkName
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Declaration, Shape
@@ -551,12 +552,20 @@ def declared(queries: Sequence[Query], constants: Constants, delta0: float = 0.0
 
     Args:
         queries: with names of their own; those that sample have one rate, and share their samples.
+            One of them at most is asked less often than others.
         constants: public sizes and bounds.
         delta0: what sampled answers are booked at.
 
     Returns:
         Sampled events first. Queries of one step see one sample, and compose inside it.
+
+    Raises:
+        BadInput: two sampled queries are asked less often than a third. Whether they share samples
+            is the method's choice, and costs more one way than the other. Or a query cannot read
+            labels as `dataset.labels` makes them.
     """
+    for query in queries:
+        _refuse_labels(query, constants.labels)
     paid = [query for query in queries if query.asks_records]
     sampled = [query for query in paid if query.sampling_rate < 1.0]
     whole = [query for query in paid if query.sampling_rate == 1.0]
@@ -567,16 +576,42 @@ def declared(queries: Sequence[Query], constants: Constants, delta0: float = 0.0
     if sampled:
         (rate,) = {query.sampling_rate for query in sampled}
         steps = max(query.count for query in sampled)
+        rarer = [query.name for query in sampled if query.count < steps]
+        if len(rarer) > 1:
+            raise BadInput(
+                f"queries {' and '.join(rarer)} sample less often than others do, and their price "
+                "hangs on which samples they share. Give all but one of them the same count as the "
+                "most frequent."
+            )
         events = [Counted(Booked(_steps(sampled, rate), delta0)), *events]
         mask = Draw(SAMPLE, "mask", rate, count=steps)
         draws = [*(query.draw(constants) for query in sampled), mask, *draws]
     return Declaration(tuple(events), tuple(draws))
 
 
+def _refuse_labels(query: Query, labels: Labels) -> None:
+    """Refuse a query that takes a label for one class where it is a number for several (learn/
+    links.py): a record of two classes would stop the run, whose label is no place among logits."""
+    model = query.model if isinstance(query, OfModel) else None
+    takes_findings = not isinstance(query, ResidualSum | Curvatures) and (
+        not isinstance(model, LinearHead) or model.link == "sigmoid"
+    )
+    takes_sets = not isinstance(query, ResidualSum | Curvatures | OfModel) or (
+        isinstance(model, Flat) and not model.engine.startswith("dpladder.")
+    )
+    if labels != 1 and not (takes_findings if labels == MANY else takes_sets):
+        raise BadInput(
+            f"query {query.name}: {type(query).__name__} takes one class for each record, and "
+            f"dataset.labels is {labels}. Set dataset.labels to 1, or ask for WeighedSums, "
+            "SecondMoments or RecordSum; findings take a LinearHead whose link is sigmoid, too."
+        )
+
+
 def _steps(sampled: Sequence[Query], rate: float) -> tuple[Counted, ...]:
     """Queries of one step see one sample, so they compose inside the sampling: composed outside it,
-    they would pass for independent samples. A query is asked once a sample at most (`Curator`). So
-    one that is asked less often than others shares the samples of the first ones."""
+    they would pass for independent samples. A query is asked once a sample at most (`Curator`). One
+    at most is asked less often than others: in whichever samples it is, their kinds are the
+    same."""
     starts, before = [], 0
     for count in sorted({query.count for query in sampled}):
         inside = _merged(query.events() for query in sampled if query.count >= count)
