@@ -251,3 +251,22 @@ def test_a_record_whose_views_cancel_is_as_short_as_the_bound() -> None:
             )
             total = clipped_sum(records, heads, bound, records.chunks())
             assert float(total.norm()) <= 1.0
+
+
+@pytest.mark.parametrize("size", [2.0**54, 1e308])
+def test_rounding_of_probabilities_makes_no_residual_or_curvature_longer(size: float) -> None:
+    """Also at weights that the curator asks about none of."""
+    from dpladder.learn import moments
+    from dpladder.learn.links import Link
+    from dpladder.learn.records import load
+
+    constants, link = Constants(1, CLASSES, WIDTH), Link("softmax", CLASSES)
+    data = Data(np.array([[1.0, 2.0, 3.0]], np.float32), np.array([CLASSES - 1]))
+    records = load(data, constants, torch.device("cpu"), chunk=64, memory_mb=1)
+    weights = torch.full((CLASSES, WIDTH), size, dtype=torch.float64)
+    total, levels = moments.residual_sum(records, weights, 1.0, link)
+    curved = [
+        moments.curvature(records, weights, levels, 1.0, link, label) for label in range(CLASSES)
+    ]
+    assert float(total.norm()) <= ResidualSum(**NAMED, radius=1.0).bound(constants)
+    assert float(torch.stack(curved).norm()) <= Curvatures(**NAMED, radius=1.0).bound(constants)
