@@ -114,6 +114,7 @@ def test_an_exported_head_predicts_the_same_by_itself(
     "value",
     [
         *(3, 3.0, 0.1, 0.5, 1e-5, 1e300, 2.0**127, float("inf"), True, " a\u0308 ", "0.1", None),
+        *("3.0", "03.0", "3.10", "x.0", "1e+16", "1e+05", "-0.0"),
         *(np.float32(0.1), np.float32(3.0), float(np.float32(0.1)), np.float64(0.1), np.int64(3)),
     ],
     ids=repr,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpladder.data.columns import whole_as_int
+from dpladder.data.columns import cell_as_text, number_in
 from dpladder.data.layout import PLAIN, Layout
 from dpladder.data.sources import (
     BROKEN,
@@ -18,6 +18,8 @@ from dpladder.data.sources import (
     record_columns,
 )
 from dpladder.errors import BadInput
+
+OF_RECORDS = ("labels", "users", "splits")  # what a record without an id is known by, with itself
 
 
 def from_npz(path: Path, layout: Layout = PLAIN) -> Source:
@@ -97,9 +99,12 @@ def is_self_contained(file: Any, name: str) -> bool:
 
 
 def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Source:
-    """Rows of `features`, (records, width), or pixels of `images`, (records, height, width, ...). A
-    record's line, by which it is known where it has no id, holds its value of every array with one
-    for each record."""
+    """Rows of `features`, (records, width), or pixels of `images`, (records, height, width, ...).
+
+    A record's line, by which it is known where it has no id, holds its values of the arrays in
+    `OF_RECORDS`. The name says that, whatever the config reads: a length would not, for an array
+    with one value for each feature has as many as there are records once there are so many.
+    """
     if not {"features", "images"} & set(arrays):
         raise BadInput(
             f"{path} has neither features nor images. It needs features, a row of numbers for each "
@@ -108,8 +113,6 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Sourc
             names_found_text(sorted(arrays)),
         )
     check_held(path, sorted(arrays), layout, plural="s")
-    beside_them = layout.columns_present(arrays, plural="s").items()
-    columns = {role: arrays[name][()].tolist() for role, name in beside_them}
     if "features" in arrays:
         matrix, kind = arrays["features"], "features"
         right = matrix.ndim == 2 and matrix.dtype.kind in "fiub"
@@ -128,6 +131,9 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Sourc
     width = 1
     for length in matrix.shape[1:]:
         width *= int(length)
+    said = [name for name in OF_RECORDS if name in arrays]
+    beside_them = layout.columns_present(arrays, plural="s") | {name: name for name in said}
+    columns = {role: _values(arrays[name], name, path) for role, name in beside_them.items()}
     record_fields = record_columns(columns, path, len(matrix))
 
     def read(index: int) -> Any:
@@ -137,18 +143,40 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Sourc
         except BROKEN:
             return matrix.dtype.type(0).repeat(width) if kind == "features" else b""
 
-    # every other array that has one value for each record, whatever the config calls it
-    values = [
-        array[()].tolist()
-        for name, array in sorted(arrays.items())
-        if array.ndim == 1 and len(array) == len(matrix)
-    ]
-
     def line(index: int) -> bytes:
-        cells = [whole_as_int(column[index]) for column in values]
-        return repr(cells).encode("utf-8", "surrogatepass")
+        return cell_as_text({name: columns[name][index] for name in said}).encode()
 
     return Source(kind, read, **record_fields, width=width, line=line)  # type: ignore[arg-type]
+
+
+def _values(array: Any, name: str, path: Path) -> list[Any]:
+    """An array's value, or row, of each record.
+
+    One word among numbers makes texts of all others. So a text that NumPy writes of a number, or of
+    a truth, is that again: no record's type hangs on what another one holds.
+
+    Raises:
+        BadInput: the array is of another type, or is a single value.
+    """
+    if array.dtype.kind not in "biufSUO" or array.ndim == 0:
+        raise BadInput(
+            f"{path}: {name} must have a number, a truth value or a text for each record."
+        )
+    values: list[Any] = array[()].tolist()
+    return values if array.dtype.kind in "biuf" else [_as_first_given(value) for value in values]
+
+
+def _as_first_given(value: Any) -> Any:
+    """What a text was before an array made a text of it; each by itself in a row."""
+    if isinstance(value, list):
+        return [_as_first_given(one) for one in value]
+    word = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+    if not isinstance(word, str):
+        return value
+    if word in ("True", "False"):
+        return word == "True"
+    number = number_in(word)
+    return value if number is None else number
 
 
 def _zip_errors() -> Errors:

@@ -4,8 +4,10 @@ means."""
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -116,13 +118,55 @@ def number_as_text(value: Any) -> str:
 
 
 def whole_as_int(value: Any) -> Any:
-    """3.0 as 3; anything else as it is.
+    """3.0 as 3, and the text "3.0" as the text "3"; anything else as it is.
 
-    Where one value of a column is missing, pandas and NumPy make floats of all its integers. What
-    a record is known by must not hang on what is missing in another one.
+    Where one value of a column is missing, pandas and NumPy make floats of all its integers, and
+    texts of these where one is a word. What a record is known by must not hang on another one.
     """
-    fractional = isinstance(value, Real) and not isinstance(value, Integral)  # NumPy's floats too
-    return int(value) if fractional and float(value).is_integer() else value
+    if isinstance(value, str):
+        number = number_in(value) if value.endswith(".0") or "e+" in value else None
+        return str(int(number)) if isinstance(number, float) else value
+    if isinstance(value, int) or not isinstance(value, float | Real):
+        return value
+    return int(value) if not isinstance(value, Integral) and float(value).is_integer() else value
+
+
+def number_in(text: str) -> int | float | None:
+    """The number of which Python and NumPy write exactly this text; None where it is none."""
+    for kind in (int, float):
+        try:
+            number: int | float = kind(text)
+        except ValueError:  # a word, or of too many digits
+            continue
+        if str(number) == text:
+            return number
+    return None
+
+
+def cell_as_text(value: Any) -> str:
+    """All that a cell, or a row of them, says, by its values alone: 3, 3.0 and "3.0" are 3, a truth
+    is 1 or 0, and whatever stands for a missing value is nothing. What others hold decides the type
+    of a column, so a type is no part of what a record is known by."""
+    texts = _as_texts(value)
+    return texts if isinstance(texts, str) else json.dumps(texts)
+
+
+def _as_texts(value: Any) -> Any:
+    """Lists and mappings as they are, with texts in place of values."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "surrogateescape")
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_as_texts(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _as_texts(one) for name, one in value.items()}
+    if is_missing(value):
+        return ""
+    if isinstance(value, Decimal):  # one of more decimals gives zeros to all others
+        digits = f"{value:f}"
+        return digits.rstrip("0").rstrip(".") if "." in digits else digits
+    return number_as_text(int(value) if isinstance(value, bool) else value)
 
 
 def column_as_json(column: Chosen) -> Any:

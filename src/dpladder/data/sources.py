@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from dpladder.data.columns import whole_as_int
+from dpladder.data.columns import level_as_text
 from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.errors import BadInput
 
@@ -211,14 +210,10 @@ def _is_blank(label: object) -> bool:
 def text(value: object) -> str:
     """A name as its owner sees it: bytes as text, accents however they were typed, and 3.0 as 3."""
     try:
-        name = (
-            value.decode("utf-8", "replace")
-            if isinstance(value, bytes)
-            else str(whole_as_int(value))
-        )
+        given = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        return level_as_text(given)
     except RecursionError:  # a list in a list in a list, and so on
-        name = "[...]"
-    return unicodedata.normalize("NFC", name).strip()
+        return "[...]"
 
 
 def bytes_of(file: Path) -> bytes:

@@ -21,7 +21,7 @@ from typing import Any
 
 from dpladder.config.dataset_sections import Chosen
 from dpladder.config.extras import require_package
-from dpladder.data.columns import levels_of, matrix_of, name_of, whole_as_int
+from dpladder.data.columns import cell_as_text, levels_of, matrix_of, name_of, whole_as_int
 from dpladder.data.layout import PLAIN, ROLES, Layout
 from dpladder.data.sources import (
     BROKEN,
@@ -93,7 +93,10 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
 def _line(rows: Sequence[Mapping[str, Any]], index: int) -> bytes:
     """All that a row says. What an unnamed column says numbers rows, and would be another number
     where a row joins."""
-    return json.dumps({name: cell for name, cell in rows[index].items() if name}).encode()
+    try:
+        return cell_as_text({name: cell for name, cell in rows[index].items() if name}).encode()
+    except RecursionError:  # a list in a list in a list, and so on, in a line of JSON
+        return b"[...]"
 
 
 def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
@@ -286,7 +289,11 @@ def objects_in(path: Path) -> list[dict[str, Any]]:
 def _object(line: bytes) -> dict[str, Any]:
     """The object of one line; an empty one of what is no JSON, of no object, or nested too deep."""
     try:
-        document = json.loads(line.decode("utf-8", "surrogateescape"))
+        document = json.loads(
+            line.decode("utf-8", "surrogateescape"),
+            # where one number is missing, pandas writes all others of its column as 3.0
+            parse_float=lambda number: whole_as_int(float(number)),
+        )
     except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
@@ -372,18 +379,10 @@ def _cells_at(columns: Sequence[Callable[[int], bytes]], index: int) -> bytes:
 
 def _as_bytes(column: Any) -> Callable[[int], bytes]:
     """From a row to what its cell holds, whatever other rows hold: one missing number makes floats
-    of a column's integers, or a list of an array. A missing number has no bytes."""
+    of a column's integers, and one word makes texts of them. A missing value has no bytes."""
     values = _values(column)
     read = values.__getitem__ if isinstance(values, list) else lambda row: values[row].item()
-    numbers = _is_numeric(column)
-
-    def cell(row: int) -> bytes:
-        value = read(row)
-        if numbers and (value is None or value != value):
-            return b""
-        return repr(whole_as_int(value)).encode("utf-8", "surrogatepass")
-
-    return cell
+    return lambda row: cell_as_text(read(row)).encode("utf-8", "surrogatepass")
 
 
 def _open_parquet(path: Path) -> tuple[Any, list[str], list[str]]:

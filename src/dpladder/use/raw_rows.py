@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any
 
@@ -55,8 +56,11 @@ def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
 
 
 def _level(value: Any) -> str:
-    """A level as training read it, by its value alone: 3.0 is 3, and what a float32 can hold is as
-    short as one is written."""
+    """A level as training read it, by its value alone: 3.0 is 3, as a text too, and what a float32
+    can hold is as short as one is written."""
+    if isinstance(value, str) and (value.endswith(".0") or "e+" in value):
+        with suppress(ValueError):  # a word
+            value = float(value) if str(float(value)) == value else value
     if isinstance(value, Real) and not isinstance(value, Integral):
         exact = float(value)
         if exact.is_integer():
