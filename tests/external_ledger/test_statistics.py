@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpladder
@@ -82,6 +83,83 @@ def test_statistics_are_near_what_they_stand_for_where_noise_is_small(tmp_path: 
 def test_a_level_is_the_same_however_its_number_is_written(levels: Any, kind: Any) -> None:
     counts, _ = statistics.counts_of_levels([*map(kind, [1, 2, 2]), None], levels)
     assert counts.tolist() == [1.0, 2.0]
+
+
+AGES = np.array([30.0, 70.0, 80.0])
+
+
+@pytest.mark.parametrize("levels", [[0, 1], [False, True], ["False", "True"], ["0", "1"]])
+@pytest.mark.parametrize(
+    "values",
+    [AGES > 60, [*(AGES > 60)], pd.Series(AGES > 60).astype("boolean"), [False, True, True]],
+    ids=["array", "list", "nullable", "plain"],
+)
+def test_truths_are_counted_as_0_and_1(values: Any, levels: Any) -> None:
+    counts, _ = statistics.counts_of_levels(values, levels)
+    assert counts.tolist() == [1.0, 2.0]
+
+
+def test_bytes_and_categories_are_levels_by_what_they_say() -> None:
+    for values in (np.array([b"f", b"m", b"m"]), pd.Series(["f", "m", "m"]).astype("category")):
+        assert statistics.counts_of_levels(values, ["f", "m"])[0].tolist() == [1.0, 2.0]
+
+
+DATES = pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"]))
+UNREADABLE: dict[str, Any] = {
+    "dates": DATES,
+    "dates as an array": DATES.to_numpy(),
+    "dates with a zone": DATES.dt.tz_localize("UTC"),
+    "periods": DATES.dt.to_period("M"),
+    "times between": DATES - DATES[0],
+    "complex": np.array([1j, 1.0]),
+    "categories of dates": DATES.astype("category"),
+}
+NO_ROW: dict[str, Any] = {
+    "two dimensions": np.ones((3, 2)),
+    "no dimension": np.array(1.0),
+    "a table": pd.DataFrame({"a": [1.0]}),
+    "a dict": {"a": 1.0},
+    "a set": {1.0, 2.0},
+    "a text": "123",
+    "a number": 3,
+}
+
+
+@pytest.mark.parametrize(
+    "values", [*UNREADABLE.values(), *NO_ROW.values()], ids=[*UNREADABLE, *NO_ROW]
+)
+def test_values_that_cannot_count_by_their_type_are_refused_before_they_are_charged(
+    values: Any, tmp_path: Path
+) -> None:
+    ledger = opened(tmp_path)
+    for ask in (ledger.sum, ledger.mean):
+        with pytest.raises(BadInput, match="Nothing was charged"):
+            ask("x", values, bounds=(0, 1), epsilon=1.0)
+    with pytest.raises(BadInput, match="Nothing was charged"):
+        ledger.quantiles("x", values, [0.5], bounds=(0, 1), epsilon=1.0)
+    with pytest.raises(BadInput, match="Nothing was charged"):
+        ledger.histogram("x", values, levels=["2020-01-01", 1], epsilon=1.0)
+    if any(values is one for one in NO_ROW.values()):
+        with pytest.raises(BadInput, match="Nothing was charged"):
+            ledger.count("x", values, epsilon=1.0)
+    with pytest.raises(BadInput, match="none of the levels is one"):
+        ledger.histogram("x", AGES, levels=["f", "m"], epsilon=1.0)
+    assert ledger.spent == 0.0
+
+
+def test_what_single_records_hold_refuses_nothing() -> None:
+    odd = [*DATES, np.ones(3), {"a": 1}, "word", 1j, None, True]
+    for exact in EXACT.values():
+        exact([*odd, 1.0])
+        exact(np.array([*odd, 1.0], object))
+
+
+def test_what_a_mask_hides_is_missing() -> None:
+    values = np.ma.masked_array([1.0, 2.0, 40.0], [False, False, True])
+    for column in (values, [*values]):
+        assert statistics.count_present(column)[0] == 2.0
+        assert statistics.clipped_sum_of_values(column, (0.0, 100.0))[0] == 3.0
+        assert statistics.counts_of_levels(column, [1, 2, 40])[0].tolist() == [1.0, 1.0, 0.0]
 
 
 @pytest.mark.parametrize("bounds", [(1.0, 0.0), (0.0, math.inf), (math.nan, 1.0)])

@@ -3,12 +3,16 @@
 A value is one unit's, which is called a record below. One that is missing, or no number, counts as
 nothing. Bounds and levels are declared, never read off the data: values beyond bounds are cut to
 them. What comes out may be used in any way, at no further cost.
+
+Values whose type says that none of them can count are refused before anything is charged. A type is
+the operator's schema. What single records hold refuses nothing, for that would tell of them: so a
+list, whose items have types of their own, is taken as it is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -18,11 +22,13 @@ from dpladder.errors import BadInput
 
 LEVELS = 10  # of the binary tree that quantiles are read from: 1,024 leaves
 Floats = NDArray[np.float64]
+NUMBERS, TEXTS = "biuf", "USTO"  # kinds of NumPy's types; O may hold anything
 
 
 def count_present(values: Any) -> tuple[Floats, float]:
     """How many values there are. Sensitivity: a record adds 1."""
-    return np.array([sum(not _is_missing(value) for value in values)], np.float64), 1.0
+    present = [not _is_missing(value) for value in _each_value(values)]
+    return np.array([sum(present)], np.float64), 1.0
 
 
 def counts_of_levels(values: Any, levels: Sequence[Any]) -> tuple[Floats, float]:
@@ -33,7 +39,13 @@ def counts_of_levels(values: Any, levels: Sequence[Any]) -> tuple[Floats, float]
             f"levels: {len(names)} are given. Name each once, and at least one; a missing value is "
             "no level."
         )
-    value_names = [_name(value) for value in values]
+    kind = _check_kind(values)
+    if kind in NUMBERS and all(math.isnan(_number(name)) for name in names):
+        raise BadInput(
+            "values are numbers, and none of the levels is one. Name levels as the values are "
+            "written, or give the values as texts. Nothing was charged."
+        )
+    value_names = [_name(value) for value in _each_value(values)]
     return np.array([value_names.count(name) for name in names], np.float64), 1.0
 
 
@@ -99,31 +111,83 @@ def _quantile(tree: Floats, share: float, low: float, high: float) -> float:
 
 
 def numbers(values: Any) -> Floats:
-    """Those of the values that are numbers, float64. Infinite ones are cut to bounds later."""
-    as_numbers = np.array([_number(value) for value in values], np.float64)
+    """Those of the values that are numbers, float64. Infinite ones are cut to bounds later.
+
+    Raises:
+        BadInput: by their type none is a number.
+    """
+    _check_kind(values)
+    as_numbers = np.array([_number(value) for value in _each_value(values)], np.float64)
     return as_numbers[~np.isnan(as_numbers)]
 
 
 def _number(value: Any) -> float:
     """A value as a number; NaN of what is none."""
+    if value is np.ma.masked:
+        return math.nan
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
 
 
+def _each_value(values: Any) -> Iterable[Any]:
+    """One value of each unit; None where a mask hides it.
+
+    Raises:
+        BadInput: this is no row of values.
+    """
+    odd = isinstance(values, Mapping | Set | str | bytes) or getattr(values, "ndim", 1) != 1
+    if odd or not isinstance(values, Iterable):
+        raise BadInput(
+            f"values are a {type(values).__name__}. Give one value of each unit, as a list, a "
+            "Series or an array of one dimension. Nothing was charged."
+        )
+    if isinstance(values, np.ma.MaskedArray):
+        hidden = np.ma.getmaskarray(values)
+        return [None if lost else value for value, lost in zip(values.data, hidden, strict=True)]
+    return np.asarray(values) if hasattr(values, "__array__") else values
+
+
+def _check_kind(values: Any) -> str:
+    """The kind of values by their type alone, as NumPy names it.
+
+    Raises:
+        BadInput: no value of that type is a number or a level, such as a date.
+    """
+    dtype = getattr(values, "dtype", None)
+    dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+    known = np.asarray(values).dtype if hasattr(values, "__array__") else np.dtype(object)
+    kind: str = getattr(dtype, "kind", known.kind)
+    # pandas has types of its own for these, all of one kind
+    own = str(dtype).startswith(("period", "interval", "date", "time", "duration"))
+    if kind not in NUMBERS + TEXTS or own:
+        raise BadInput(
+            f"values are of type {dtype}, of which none is a number or a level. Give numbers or "
+            "texts. Nothing was charged."
+        )
+    return kind
+
+
 def _is_missing(value: Any) -> bool:
-    """Whether a value is not there: None, NaN, or what pandas writes there."""
+    """Whether a value is not there: None, NaN, masked, or what pandas writes there."""
     try:
-        return value is None or bool(value != value)
+        return value is None or value is np.ma.masked or bool(value != value)
     except TypeError:  # pandas' NA
         return True
+    except ValueError:  # several values, as a row of an array has them
+        return False
 
 
 def _name(value: Any) -> str | None:
-    """3.0 is 3, as pandas makes one of the other where a value is missing."""
+    """3.0 is 3, as pandas makes one of the other where a value is missing. A truth is 1 or 0, and
+    bytes are their text."""
     if _is_missing(value):
         return None
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if str(value) in ("True", "False"):
+        return str(int(str(value) == "True"))
     whole = isinstance(value, float | np.floating) and float(value).is_integer()
     return str(int(value)) if whole else str(value)
 
