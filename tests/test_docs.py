@@ -25,6 +25,7 @@ from dpladder.config.load import overlay
 from dpladder.config.method import name_of
 from dpladder.config.model import Config
 from dpladder.config.sources import FORMS, SOURCES
+from dpladder.privacy.statement.page import rounding_text
 
 DOCS = ROOT / "docs"
 GAP = "…"  # in messages: what changes from one to the next
@@ -39,6 +40,11 @@ def test_a_source_is_in_the_page_of_data(name: str, form: str) -> None:
 @pytest.mark.parametrize("name", [*map(name_of, searches.SECTIONS)])
 def test_a_search_is_in_the_page_of_searches(name: str) -> None:
     assert f"`{name}`" in (DOCS / "searches.md").read_text("utf-8")
+
+
+def test_the_page_of_privacy_has_the_statement_s_figure_for_rounding() -> None:
+    figure = rounding_text().replace("epsilon", "ε").replace("delta", "δ")
+    assert figure in " ".join((DOCS / "privacy.md").read_text("utf-8").split())
 
 
 @pytest.mark.parametrize("key", [key for keys in TASKS.values() for key in keys])

@@ -128,7 +128,8 @@ def whole_as_int(value: Any) -> Any:
         return str(int(number)) if isinstance(number, float) else value
     if isinstance(value, int) or not isinstance(value, float | Real):
         return value
-    return int(value) if not isinstance(value, Integral) and float(value).is_integer() else value
+    number = float(value)
+    return int(number) if not isinstance(value, Integral) and number.is_integer() else value
 
 
 def number_in(text: str) -> int | float | None:

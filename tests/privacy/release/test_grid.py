@@ -29,7 +29,7 @@ from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.arrays import Floats, clip_rows
 from dpladder.privacy.release.grid import MOST, add_noise_on_grid, grid, slack
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.statement.page import MANY, _slack
+from dpladder.privacy.statement.page import MANY, rounding_text
 
 DELTA = 1e-5
 RUNS = 80
@@ -200,7 +200,7 @@ def test_the_slack_is_what_the_theorem_says_of_normals_and_of_laplace_noise() ->
 
 
 def test_the_figure_on_the_page_is_rounded_to_the_safe_side() -> None:
-    told = [float(word) for word in _slack().split() if word[0].isdigit()]
+    told = [float(word) for word in rounding_text().split() if word[0].isdigit()]
     assert all(shown >= true for shown, true in zip(told, slack(MANY), strict=True))
 
 

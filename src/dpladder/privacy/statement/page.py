@@ -84,7 +84,7 @@ def _facts(statement: SealedStatement) -> dict[str, Any]:
         "commit": f"`{origin.commit}`" if origin.commit else "none: not run from a clone",
         "id": statement.id,
         "seal": statement.seal,
-        "slack": _slack(),
+        "slack": rounding_text(),
         "selects": bool(selected),
         "padded": selected <= {"search"},
         "own_code": OWN_CODE,
@@ -328,7 +328,7 @@ def modified_code_warning(statement: Statement) -> Iterator[str]:
         )
 
 
-def _slack() -> str:
+def rounding_text() -> str:
     """What float64 adds to ideal noise, for each MANY released numbers, rounded up (grid.py)."""
     # numpy, which the start of a workflow does without
     from dpladder.privacy.release.grid import slack
