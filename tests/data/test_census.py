@@ -13,6 +13,7 @@ from extracted import KEYS, dataset_of
 from PIL import Image
 
 from dpladder.config.dataset_sections import Split, TrainedGroup, Unit
+from dpladder.config.detectability import LEAST
 from dpladder.config.label_sets import MANY
 from dpladder.data.census import (
     Census,
@@ -23,7 +24,7 @@ from dpladder.data.census import (
 )
 from dpladder.data.equal_rows import most_different_rows
 from dpladder.data.prepare import survey
-from dpladder.data.stops import LEAST, reason_to_stop, refuse_too_few_different_rows
+from dpladder.data.stops import reason_to_stop, refuse_too_few_different_rows
 from dpladder.errors import BadInput
 from dpladder.learn.counts import units_by_class
 
@@ -108,7 +109,7 @@ def test_how_often_noise_stops_data_on_a_line_is_what_is_promised(
     classes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At a promise of one in ten, which a thousand runs can tell from one in four."""
-    monkeypatch.setattr("dpladder.data.stops.STOPPED_BY_NOISE", 0.1)
+    monkeypatch.setattr("dpladder.config.detectability.STOPPED_BY_NOISE", 0.1)
     random, sd = np.random.default_rng(5), 100.0
     lost = np.array([10_000, *[10_000 / classes] * classes])
     lopsided = np.array([10_000, 9_000.0, *[1_000 / (classes - 1)] * (classes - 1)])

@@ -15,7 +15,7 @@ from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting import gdp
 
 SMALL: dict[str, Any] = {
-    "dataset": {"lineage": "small", "source": "digits", "nominal_size": 450},
+    "dataset": {"lineage": "small", "source": "digits", "nominal_size": 450, "census": None},
     "privacy": {"epsilon": 1.0, "delta": 1e-5, "lifetime": {"epsilon": 8.0}},
     "sweep": {
         "rungs": [{"epsilon": 0.05, "trials": 3}, {"epsilon": 0.1, "trials": 3}],

@@ -19,6 +19,7 @@ from dpladder.config.shift import Matching, Spans
 from dpladder.config.wording import printable
 from dpladder.data import census, column_report
 from dpladder.data.check_cache import CheckCache
+from dpladder.data.files import write_private
 from dpladder.data.folders import Tangled
 from dpladder.data.layout import Layout, layout_of
 from dpladder.data.prepare import (
@@ -38,6 +39,7 @@ from dpladder.jobs.prepare_dataset import keys_of
 from dpladder.network.language import check_packages
 from dpladder.network.public import check_name
 from dpladder.plan import rule_specs
+from dpladder.plan.checked import mark_of
 from dpladder.plan.clone import commit
 from dpladder.plan.startup import open_resolved
 from dpladder.privacy.accounting.events import partition_version
@@ -149,6 +151,8 @@ def check(configs: Sequence[Path]) -> None:
         if looked.part is None and looked.dataset.equal_rows is None:
             refuse_too_few_different_rows(surveyed, looked.dataset.nominal_size)
         check_kind(config.features, surveyed.source)
+        if looked.part is None:
+            write_private(mark_of(config), b"")
 
 
 def _other_data(

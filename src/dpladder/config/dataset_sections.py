@@ -188,9 +188,10 @@ class UnitCounts(Section):
     tenth are outside the most frequent class. null: nothing is counted, and
     no data stops a run; look with `dpladder check`."""
 
-    epsilon: Positive = 0.02
-    """Epsilon of these counts alone, at the lineage's delta. The default is about a thousandth of
-    mu^2 of a total of 1."""
+    epsilon: Positive | None = None
+    """Epsilon of these counts alone, at the lineage's delta. Empty: the least at which a run with
+    none of its units stops but for once in a million, up to 1 % of mu^2 of the smallest total. The
+    plan says what that can tell. Example: 0.02"""
 
 
 Where = Annotated[

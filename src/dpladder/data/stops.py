@@ -27,22 +27,19 @@ exactly, by the same rule, when it is prepared and when its features are there (
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Stops
+from dpladder.config.detectability import LEAST, least_units, noise_margin
 from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, Labels
 from dpladder.data.equal_rows import WAYS_OUT, most_different_rows
 from dpladder.data.prepare import Survey
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput
-
-LEAST = 50  # units: fewer are too few to say what was meant
-STOPPED_BY_NOISE = 1e-6  # how probable at most, on either line, where the data is as it is meant
 
 
 def check_kind(features: Features, source: Source) -> None:
@@ -108,15 +105,13 @@ def reason_to_stop(
         sd: of the noise in each count, Gaussian and independent; 0 where counts are exact.
     """
     usable, by_class = float(counts[0]), np.asarray(counts[1:], np.float64)
-    margin = max(NormalDist().inv_cdf(1 - STOPPED_BY_NOISE) * sd, LEAST / 2)
-    if stops != "nothing" and usable < expected / 2 - margin:
+    if stops != "nothing" and usable < least_units(expected, sd):
         return "most of it counts as nothing"
     if stops != "lost or lopsided" or len(by_class) == 1:
         return None
     rest = usable - (by_class[[0, 2]] if most == MANY else by_class)
     # of a tenth of all less the others, which is nine tenths of one count less another
-    sure = NormalDist().inv_cdf(1 - STOPPED_BY_NOISE / len(rest))
-    margin = max(sure * sd * math.sqrt(0.9**2 + 1), LEAST / 10)
+    margin = max(noise_margin(sd * math.sqrt(0.9**2 + 1), len(rest)), LEAST / 10)
     if min(rest) < usable / 10 - margin:
         return "nearly all of it is of one class, or has no finding, or has all"
     return None

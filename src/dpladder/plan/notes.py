@@ -21,6 +21,7 @@ from dpladder.plan import rule_specs
 from dpladder.plan.cost import needed_share, trial_budget
 from dpladder.plan.mechanisms import BROUGHT, WORD
 from dpladder.plan.resolve import pull
+from dpladder.plan.unit_counts import note_unit_counts
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.privacy.statement.documents import Cost
@@ -62,6 +63,7 @@ def notes(project: Project) -> tuple[str, ...]:
             *_note_student(config),
             *_totals(config),
             *_note_large_limit(config),
+            *note_unit_counts(config),
             *_scores(config),
             *_note_exact_test(config),
             *_test(config),

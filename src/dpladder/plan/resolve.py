@@ -21,6 +21,7 @@ from dpladder.config.sweep_sections import Rung, Sweep
 from dpladder.plan import job_identity
 from dpladder.plan.about import depths_of
 from dpladder.plan.cost import partition
+from dpladder.plan.unit_counts import resolve_unit_counts, with_price
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
 from dpladder.search.prior import DEFAULT, with_prior
@@ -80,7 +81,8 @@ def _resolve_test_part(config: Config, asks_for_test: bool, known: Mapping[str, 
 
 def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType({})) -> Project:
     """The project with nothing left to choose. Chosen are the centring of features, whether public
-    records guide steps, what a ladder left to the plan buys, and the test part's share.
+    records guide steps, what a ladder left to the plan buys, what the count of units costs, and
+    the test part's share.
 
     Choices hang on public facts alone. What was paid for under an earlier choice keeps it
     (`remembered`, see paid_choices), which is told where today's would be another (`choices`).
@@ -95,8 +97,14 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
     """
     project = resolve_split(project)
     configs = project.experiments
+    totals: dict[str, list[float]] = {}
+    for config in configs.values():
+        totals.setdefault(config.dataset.lineage, []).extend(config.totals)
     experiments = {
-        name: resolve_prior(_resolve_centre(_resolve_depths(_guiding(config))))
+        name: resolve_unit_counts(
+            resolve_prior(_resolve_centre(_resolve_depths(_guiding(config)))),
+            totals[config.dataset.lineage],
+        )
         for name, config in configs.items()
     }
     # The ladder comes last, for what pays hangs on whether features are centred.
@@ -188,14 +196,17 @@ def resolved_choices(config: Config) -> dict[str, Any]:
     """What may have been left to the plan, as it stands in a settled config.
 
     Returns:
-        Plain values by key, as ledgers keep them. `public` and `layers` stand there only where they
-        are not the neutral ones, so that ledgers of before these keys read alike.
+        Plain values by key, as ledgers keep them. `public`, `layers` and `count of units` stand
+        there only where they are not the neutral ones, so that ledgers of before these keys read
+        alike.
     """
     sweep = config.sweep.model_dump(mode="json", include={"rungs", "search", "select"})
     public = {"public": "gradient"} if config.learner.uses_public_gradient else {}
     features = config.features.model_dump(mode="json", include={"centre", "mean"})
     last = {"layers": LAST} if config.features.layers == LAST else {}
-    return {**features, **sweep, **public, **last}
+    census = config.dataset.census
+    count = {} if census is None or census.epsilon is None else {"count of units": census.epsilon}
+    return {**features, **sweep, **public, **last, **count}
 
 
 def _apply_choices(given_config: Config, config: Config, values: Mapping[str, Any]) -> Config:
@@ -216,6 +227,9 @@ def _apply_choices(given_config: Config, config: Config, values: Mapping[str, An
     sweep = config.sweep.model_copy(
         update={"rungs": chosen.rungs, "search": chosen.search, "select": chosen.select}
     )
+    census = given_config.dataset.census
+    if census is not None and census.epsilon is None and "count of units" in values:
+        config = with_price(config, values["count of units"])
     return config.model_copy(
         update={
             "features": config.features.model_copy(update=features),

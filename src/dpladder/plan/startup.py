@@ -27,6 +27,7 @@ from dpladder.config.load import from_command_line, load
 from dpladder.config.source_rules import sources_to_come
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import edits, job_identity, outer, package, rule_specs
+from dpladder.plan.checked import unchecked_sources
 from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.resolve import paid_choices, resolve_defaults, resolve_split
 from dpladder.plan.reuse import check_names, questions_to_repeat, with_answers
@@ -264,6 +265,8 @@ def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
         if workflow.is_main_process:
             say(plan_table(document))
             refuse_new_charges(plan, states, project)
+            if is_terminal():
+                remind_of_check(plan, states, project)
             if not document.feasible:
                 raise Refused(
                     f"{'; '.join(document.problems)}. Nothing was read or spent: ask for less; or "
@@ -334,6 +337,15 @@ def refuse_new_charges(plan: Plan, states: Mapping[str, State], project: Project
         if admitted:
             unused = [h.token for h in state.items.values() if h.status == "RESERVED"]
             ledgers.check_units(Ledger(home, lineage), state, admitted, units, unused)
+
+
+def remind_of_check(plan: Plan, states: Mapping[str, State], project: Project) -> None:
+    """Name each lineage that is asked something new, and whose source `dpladder check` never looked
+    at. Arguments are those of `refuse_new_charges`."""
+    for lineage, line in unchecked_sources(project):
+        answers = (states[lineage].answer(item.question) for item in plan.items_of(lineage))
+        if None in answers:
+            say(line)
 
 
 def _units_of(project: Project, lineage: str) -> dict[str, object] | None:
@@ -458,6 +470,11 @@ def _read_json(path: Path) -> Any:
     return json.loads(path.read_text("utf-8"))
 
 
+def is_terminal() -> bool:
+    """Whether `say` tells a person at a terminal."""
+    return sys.stderr.isatty() if PEOPLE is None else os.isatty(int(PEOPLE))
+
+
 def say(text: str) -> None:
     """Tell a person, where Snakemake's own words may go elsewhere.
 
@@ -467,5 +484,5 @@ def say(text: str) -> None:
     if PEOPLE is None:
         print(text, file=sys.stderr)
         return
-    clear = "\r\033[K" if os.isatty(int(PEOPLE)) else ""  # the line that says how far the run is
+    clear = "\r\033[K" if is_terminal() else ""  # the line that says how far the run is
     os.write(int(PEOPLE), f"{clear}{text}\n".encode())
