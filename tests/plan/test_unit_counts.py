@@ -63,7 +63,7 @@ def test_a_run_without_its_units_stops_where_a_hundredth_of_the_budget_can_tell(
 
 def test_the_count_s_sensitivity_is_the_query_s() -> None:
     query = UnitsByClass(name="units", multiplier=1.0, classes=3)
-    assert query.bound(None) == SENSITIVITY == math.sqrt(2.0)  # type: ignore[arg-type]
+    assert query.bound(None) == SENSITIVITY == math.sqrt(2.0)
 
 
 def told(size: int, **census: Any) -> str:
