@@ -3,6 +3,7 @@ books."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 import sys
@@ -31,6 +32,11 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import dpladder
 from dpladder import PrivateClassifier
+from dpladder.config.dataset_sections import Column
+from dpladder.data.columns import level_as_text
+from dpladder.data.datasets import open_source
+from dpladder.data.layout import Layout
+from dpladder.data.tables import frame_as_bytes, frame_in
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.events import Spend
 from dpladder.privacy.ledger import book
@@ -244,7 +250,7 @@ def test_what_a_record_lacks_decides_nothing_about_others(no_run: list[Any]) -> 
         model = classifier()
         with pytest.raises(Refused):
             model.fit(X, y, ids=ids)
-        [records] = Path().glob("**/data/records.csv")
+        [records] = Path().glob("**/data/records.frame")
         written.append(records.read_text().splitlines())
         X.loc[len(X) - 1, "age"] = np.nan
         ids.iloc[-1] = np.nan
@@ -271,10 +277,72 @@ def test_a_value_of_another_kind_decides_nothing_about_others(
         table = table if last else table.astype({"age": np.float32})
         with pytest.raises(Refused):
             classifier(columns=declared).fit(table, ["ill", "well", "ill"] * 3)
-        [records] = Path().glob("**/data/records.csv")
+        [records] = Path().glob("**/data/records.frame")
         written.append(records.read_text().splitlines())
     assert written[0][:-1] == written[1][:-1]
-    assert written[0][1].endswith(",1,2020-01-01,ill")
+    assert written[0][1].endswith(', "1", "2020-01-01", "ill"]')
+
+
+ODD = [*map(chr, range(32)), *'",;\t|\\ \x7f\x85\u2028\ufeff\ud800\udfffaé1']
+
+
+def odd_texts(random: np.random.Generator, count: int) -> list[str]:
+    return ["".join(random.choice(ODD, random.integers(1, 9))) for _ in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_of_any_text_are_handed_over_row_for_row(seed: int, no_run: list[Any]) -> None:
+    """A cell that became a record of its own would let one person move sums any number of times."""
+    random, count = np.random.default_rng(seed), 40
+    names = [f"n{place}{name}" for place, name in enumerate(odd_texts(random, 3))]
+    cells = [odd_texts(random, count) for _ in names]
+    # pandas' own texts hold no half of a surrogate pair
+    table = pd.DataFrame(
+        np.array(cells, object).T, columns=pd.Index(names, dtype=object), dtype=object
+    )
+    words = [f"{place}{name}" for place, name in enumerate(odd_texts(random, 4))]
+    labels = [words[row % 4] for row in range(count)]
+    ids = [f"{row}{text}" for row, text in enumerate(odd_texts(random, count))]
+    levels = {name: (column[0], "other") for name, column in zip(names, cells, strict=True)}
+    model = classifier(classes=words, columns={name: [*both] for name, both in levels.items()})
+    with contextlib.suppress(Refused, BadInput):  # a config may refuse a name, which is public
+        model.fit(table, labels, ids=ids)
+    path = model.project_ / "data" / "records.frame"
+    wanted = [[*row] for row in zip(*cells, labels, ids, strict=True)]
+    assert frame_in(path.read_bytes()) == ([*names, "label", "id"], wanted)
+    columns = tuple(Column.model_construct(name=name, levels=both) for name, both in levels.items())
+    source = open_source(f"frame:{path}", Layout(columns))
+    assert len(source.labels) == count
+    for place, column in enumerate(cells):
+        first = [float(level_as_text(cell) == level_as_text(column[0])) for cell in column]
+        assert [source.read(row)[2 * place] for row in range(count)] == first
+
+
+def test_rows_forged_in_a_cell_or_an_id_are_one_record_each(no_run: list[Any]) -> None:
+    people, labels = patients(60)
+    forged = "m\n" + "1,m,ill\n" * 100 + '"'
+    ids = [*map(str, range(59)), forged]
+    people.loc[59, "sex"] = forged
+    model = classifier()
+    with pytest.raises(Refused, match="stopped"):
+        model.fit(people, labels, ids=ids)
+    config = yaml.safe_load((model.project_ / "config.yaml").read_text("utf-8"))
+    with contextlib.chdir(model.project_):
+        source = open_source(config["dataset"]["source"], Layout(("age",)))
+    assert (len(source.labels), len(source.ids or ())) == (60, 60)
+
+
+def test_records_that_fit_did_not_write_whole_are_refused(tmp_path: Path) -> None:
+    whole = frame_as_bytes(["age", "label"], [["1", "ill"], [None, "well"]])
+    assert open_source_of(whole, tmp_path).labels == ["ill", "well"]
+    for broken in (b"", whole[:-3], whole.replace(b'"ill"', b'"ill", "ill"'), b"1\n2\n"):
+        with pytest.raises(BadInput, match=r"Call fit again"):
+            open_source_of(broken, tmp_path)
+
+
+def open_source_of(content: bytes, folder: Path) -> Any:
+    (folder / "records.frame").write_bytes(content)
+    return open_source(f"frame:{folder / 'records.frame'}", Layout(("age",)))
 
 
 def test_a_label_that_is_a_word_makes_no_words_of_others(no_run: list[Any]) -> None:

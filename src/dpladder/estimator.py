@@ -42,6 +42,7 @@ from dpladder.config.section import NAME_PATTERN
 from dpladder.data.columns import is_missing, number_as_text
 from dpladder.data.equal_rows import too_many_equal
 from dpladder.data.layout import ROLES
+from dpladder.data.tables import frame_as_bytes, frame_in
 from dpladder.errors import BadInput, Refused
 from dpladder.plan.rule_specs import target_name
 from dpladder.plan.startup import open_resolved
@@ -486,14 +487,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             _refuse_equal_rows(X, labels, self.columns)
         written = BytesIO()
         if _is_frame(X):
-            frame = X.to_pandas() if hasattr(X, "to_pandas") else X
-            # columns that were not named are not even written to the private folder
-            frame = frame[[*(self.columns or ())]].assign(label=labels)
-            _refuse_columns_without_numbers(frame, self.columns or {})
-            if ids is not None:
-                frame = frame.assign(id=ids)
-            # each cell by itself: how pandas writes a column hangs on all that stands in it
-            frame.astype(object).map(_cell).to_csv(written, index=False)
+            _refuse_columns_without_numbers(X, self.columns or {})
+            # columns that were not named are not even written to the private folder, and each cell
+            # by itself: how pandas writes a column hangs on all that stands in it
+            columns = {name: [*map(_cell, X[name].to_list())] for name in self.columns or ()}
+            columns |= {"label": labels} if ids is None else {"label": labels, "id": ids}
+            rows = [[*row] for row in zip(*columns.values(), strict=True)]
+            content = frame_as_bytes([*columns], rows)
+            # a cell that became a record of its own would be charged as one (contract 14)
+            assert len(rows) == count, "a row each"
+            assert frame_in(content) == ([*columns], rows), "rows read are rows written"
+            written.write(content)
         else:
             kind = "features" if X.ndim == 2 else "images"
             arrays: dict[str, Any] = {kind: X, "labels": np.array(labels)}
@@ -564,7 +568,7 @@ def _is_frame(X: Any) -> bool:
 
 def _records_file(X: Any) -> str:
     """What the records' file is called in the project: its suffix is the kind of source."""
-    return "records.csv" if _is_frame(X) else "records.npz"
+    return "records.frame" if _is_frame(X) else "records.npz"
 
 
 def _source_of(X: Any) -> str:

@@ -119,6 +119,9 @@ SOURCES: Mapping[str, SourceKind] = {
         called="a table",
         suffixes=(".parquet",),
     ),
+    "frame": SourceKind(
+        "tables.from_frame", holds=("features",), columns=True, called="a DataFrame"
+    ),
 }
 FORMS = tuple(MAPPINGS.get(name, f"{name}{kind.form}") for name, kind in SOURCES.items())
 

@@ -28,10 +28,7 @@ from dpladder.data.sources import Source, text
 from dpladder.data.stops import reason_to_stop
 from dpladder.learn.counts import units_by_class
 
-UNREAD = (
-    "row does not parse: a quote that is not closed, or more cells than the header has "
-    "(a cell holds no line end: write such a table as .jsonl or .parquet)"
-)
+UNREAD = "row does not parse: a quote that is not closed, or more cells than the header has"
 HEIF = (
     '. Convert them first: for f in *.heic; do heif-convert "$f" "${f%.*}.jpg"; done (libheif), or '
     "on macOS: sips -s format jpeg *.heic --out converted"
@@ -92,6 +89,7 @@ class Census:
         skipped: files of other suffixes, by suffix.
         unnamed: images that no row of a table is about.
         shared: what rows of a table call images of several folders.
+        spread: rows of a table that go over several lines.
     """
 
     source: str
@@ -111,6 +109,7 @@ class Census:
     skipped: Mapping[str, int] = field(default_factory=dict)
     unnamed: Sequence[Place] = ()
     shared: Sequence[Place] = ()
+    spread: Sequence[Place] = ()
 
 
 def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
@@ -145,13 +144,16 @@ def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
         labels=dict(unknown.most_common()),
         groups=_counts_by_group(surveyed, counting),
         problems=_group_problems(
-            (check, place_of(source, index))
-            for index, check in (*((row, UNREAD) for row in source.unread), *surveyed.problems)
+            (
+                *((UNREAD, place) for place in source.unread),
+                *((check, place_of(source, index)) for index, check in surveyed.problems),
+            )
         ),
         equal=equal_rows(surveyed),
         shut=tuple(map(str, source.shut)),
         unnamed=tuple(map(str, source.unnamed)),
         shared=tuple(source.shared),
+        spread=tuple(source.spread),
         skipped=source.skipped,
     )
 
@@ -183,7 +185,7 @@ def _counts_by_group(surveyed: Survey, counting: Iterable[Row]) -> dict[str, dic
     }
 
 
-def _group_problems(problems: Iterator[tuple[str, Place]]) -> dict[str, list[Place]]:
+def _group_problems(problems: Iterable[tuple[str, Place]]) -> dict[str, list[Place]]:
     """Where each problem occurs, in the order in which problems were met."""
     grouped: dict[str, list[Place]] = {}
     for check, place in problems:
@@ -327,6 +329,12 @@ def lines(totals: Census) -> Iterator[str]:
         yield f"label    and {len(totals.labels) - LABELS:,} more that are not in dataset.classes"
     for check, places in totals.problems.items():
         yield f"problem  {check}: {_sample_of_places(places)}"
+    if totals.spread:
+        yield (
+            "spread   rows of several lines, for a cell between quotes holds line ends, each one "
+            f"record: {_sample_of_places(totals.spread)}. Where such a row is several people's, "
+            "somebody's quote was not doubled: write the table as .jsonl or .parquet"
+        )
     for suffix, count in totals.skipped.items():
         how = HEIF if suffix in (".heic", ".heif", ".hif") else ""
         yield f"skipped  {count:,} files ({suffix}) are no records: that is not read{how}"

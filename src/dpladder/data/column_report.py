@@ -92,7 +92,7 @@ def columns_at(path: Path, layout: Layout) -> list[ColumnReport]:
     """The columns of a table at a path, in the order of the table. A row's features in one list
     column give none."""
     table, _ = tables.columns_in(path)
-    if path.suffix != ".parquet" and tables.delimiter_in(path) != ",":
+    if path.suffix not in (".parquet", tables.FRAME) and tables.delimiter_in(path) != ",":
         table = {name: tables.with_points(cells) for name, cells in table.items()}
     roles = {name: role for role, name in layout.columns_present(table).items()}
     chosen = {name_of(one): one for one in tables.features_in(path, [*table], layout)}

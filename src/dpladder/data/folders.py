@@ -33,7 +33,7 @@ from dpladder.data.sources import (
     record_columns,
     text,
 )
-from dpladder.data.tables import columns_in
+from dpladder.data.tables import CsvTable, columns_in
 from dpladder.errors import BadInput
 
 
@@ -107,7 +107,7 @@ def from_images_and_table(says: Apart, layout: Layout = PLAIN) -> Source:
     root, table = Path(says.folder).expanduser(), Path(says.table).expanduser()
     if not root.is_dir():
         raise missing_source_error(root, f"a folder of {says.what}")
-    table_columns, unread = _table_of(table, says, layout)
+    table_columns, read_table = _table_of(table, says, layout)
     tree = Tree(root, SUFFIXES if says.bags is None else bags.SUFFIXES, layout.links)
     files, shut = tree.visible_files, frozenset(tree.shut)
     ways = [file.relative_to(root).parts for file in files]
@@ -146,26 +146,30 @@ def from_images_and_table(says: Apart, layout: Layout = PLAIN) -> Source:
         read,
         **record_columns(columns, table, len(pairs)),
         # a row is found by its line, of which the first is the header
-        files=[file or f"{table}:{row + 2}" for (row, _), file in zip(pairs, about, strict=True)],
+        files=[
+            file or f"{table}:{read_table.first[row] if read_table.first else row + 2}"
+            for (row, _), file in zip(pairs, about, strict=True)
+        ],
         shut=tree.shut,
         skipped=tree.skipped,
         unnamed=[file for place, file in enumerate(files) if place not in places],
         shared=_shared_names(keys, images, ways, says),
         width=width,
-        unread=[place for place, (row, _) in enumerate(pairs) if row in unread],
+        unread=read_table.unread,
+        spread=read_table.spread,
         bags=says.bags is not None,
     )
 
 
 def _table_of(
     table: Path, says: Apart, layout: Layout
-) -> tuple[Mapping[str, Sequence[Any]], Collection[int]]:
-    """The columns of the table beside images, and its rows that do not parse."""
+) -> tuple[Mapping[str, Sequence[Any]], CsvTable]:
+    """The columns of the table beside images, and where the rows of a CSV stand."""
     if not table.is_file():
         raise missing_source_error(
             table, f"a table with the columns {', '.join(says.columns)} and label"
         )
-    columns, unread = columns_in(table)
+    columns, read_table = columns_in(table)
     missing = [name for name in says.columns if name not in columns]
     if missing:
         raise BadInput(
@@ -174,7 +178,7 @@ def _table_of(
             names_found_text(columns),
         )
     check_held(table, columns, layout)
-    return columns, frozenset(unread)
+    return columns, read_table
 
 
 def _keys(columns: Mapping[str, Sequence[Any]], says: Apart) -> list[str]:

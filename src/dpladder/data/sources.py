@@ -64,7 +64,8 @@ class Source:
         unnamed: images that no row of a table is about.
         shared: what rows of a table call images of several folders.
         skipped: files of other suffixes, by suffix.
-        unread: rows of a table that do not parse, and count as nothing.
+        unread: where rows of a table stand that do not parse, and count as nothing, in words.
+        spread: where rows of a table stand that go over several lines, in words.
         bags: whether a row of features is the mean of a file's rows.
         line: from an index to all that stands with a record in its table or folder. It does not
             matter what of that a config reads: a record without an id is known by all of it.
@@ -88,7 +89,8 @@ class Source:
     unnamed: Sequence[Path] = ()
     shared: Sequence[str] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
-    unread: Sequence[int] = ()
+    unread: Sequence[str] = ()
+    spread: Sequence[str] = ()
     bags: bool = False
     line: Callable[[int], bytes] | None = None
     line_is_all: bool = False

@@ -1,9 +1,10 @@
-"""Tables as sources: CSV, lines of JSON, and parquet.
+"""Tables as sources: CSV, lines of JSON, parquet, and what the notebook's class hands over.
 
-Two rules hold here. A row that cannot be read is one bad record, and does not move what other rows
-are read as. What decides about all rows, such as columns, types and the delimiter, stands in the
-header, the schema or the config, never in a row. Otherwise one person's row could change other
-people's records (contract 14).
+Three rules hold here. A row is what the table's writer wrote as one, so no cell can begin another
+row. A row that cannot be read is one bad record, and does not move what other rows are read as.
+What decides about all rows, such as columns, types and the delimiter, stands in the header, the
+schema or the config, never in a row. Otherwise one person's row could change other people's records
+(contract 14).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -72,21 +73,20 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
     names = header_of(path)
     check_held(path, names, layout)
     if layout.columns or not {PATH, TEXT} & set(names):
-        return _number_table(path, names, layout)
-    rows = _rows_of(path)
-    unread = _unreadable_rows(rows)
+        chosen = features_in(path, [name for name in names if name], layout)
+        table = _csv_table(path)
+        decimals = with_points if delimiter_in(path) != "," else list
+        source = _features(path, names, chosen, table.rows, layout, decimals)
+        return replace(source, unread=table.unread, spread=table.spread)
+    table = _csv_table(path)
+    rows, lines = table.rows, {"unread": table.unread, "spread": table.spread}
     if PATH not in names:
-        return replace(_texts(rows, layout.columns_present(names), path), unread=unread)
+        return replace(_texts(rows, layout.columns_present(names), path), **lines)
     columns = record_columns(printables(rows, layout.columns_present(names)), path, len(rows))
     files = [path.parent / (row[PATH] or "") for row in rows]
     line = partial(_line, rows)
     return Source(
-        "files",
-        lambda index: bytes_of(files[index]),
-        **columns,
-        files=files,
-        line=line,
-        unread=unread,
+        "files", lambda index: bytes_of(files[index]), **columns, files=files, line=line, **lines
     )
 
 
@@ -99,17 +99,28 @@ def _line(rows: Sequence[Mapping[str, Any]], index: int) -> bytes:
         return b"[...]"
 
 
-def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
-    """Features, as the header names them: what a row holds decides nothing for the others. An
-    unnamed column numbers rows."""
-    taken = layout.columns_present(names)
-    chosen = features_in(path, [name for name in names if name], layout)
-    rows = _rows_of(path)
-    columns = record_columns(printables(rows, taken), path, len(rows))
-    numbers = {name_of(column) for column in chosen if not levels_of(column)}
-    decimals = with_points if delimiter_in(path) != "," else list
+def _features(
+    path: Path,
+    names: Sequence[str],
+    chosen: Sequence[Chosen],
+    rows: Sequence[Mapping[str, Any]],
+    layout: Layout,
+    decimals: Callable[[Sequence[Any]], Sequence[Any]] = list,
+) -> Source:
+    """Features, as the header names them: what a row holds decides nothing for the others.
 
-    def cells(name: str) -> list[Any]:
+    Args:
+        path: of the table, for messages.
+        names: of its columns.
+        chosen: those that are features.
+        rows: from names to cells.
+        layout: what the config says of columns.
+        decimals: makes numbers as Python writes them of a column's cells.
+    """
+    columns = record_columns(printables(rows, layout.columns_present(names)), path, len(rows))
+    numbers = {name_of(column) for column in chosen if not levels_of(column)}
+
+    def cells(name: str) -> Sequence[Any]:
         column = [row[name] for row in rows]
         return decimals(column) if name in numbers else column
 
@@ -122,7 +133,6 @@ def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
         line=partial(_line, rows),
         line_is_all=True,
         names=names,
-        unread=_unreadable_rows(rows),
     )
 
 
@@ -176,6 +186,7 @@ def header_of(path: Path) -> list[str]:
         BadInput: a quote stays open there. What follows would be read as a name, and told, though
             it may be a record's.
     """
+    csv.field_size_limit(2**31 - 1)
     names = next(csv.reader([_first_line(path)], delimiter=delimiter_in(path)), [])
     if any(name.endswith(("\n", "\r")) for name in names):
         raise BadInput(
@@ -211,56 +222,159 @@ def _no_table(path: Path) -> BadInput:
     return BadInput(f"{path} cannot be read as a table. Save it as comma-separated text in UTF-8.")
 
 
-NO_ROW = "\n"  # what no column is called: there stands a line that does not parse
+NO_ROW = "\n"  # what no column is called: there stands a line that is no row
 
 
-def _rows_of(path: Path) -> list[dict[str, Any]]:
-    """The rows of a table, from names to cells. In one that does not parse every cell is None.
+@dataclass(frozen=True)
+class CsvTable:
+    """The rows of a CSV file, and where they stand in it. Private.
 
-    Each line is a row, so that no row takes another one along, as a quote that is not closed would
-    where cells hold line ends. Bytes that are no UTF-8 are one bad record rather than the end
-    of the run, and so is a cell of any length.
+    Attributes:
+        rows: from names to cells. In one that does not parse every cell is None.
+        first: the line that each row begins with; the header is line 1.
+        unread: lines that are no row, and count as nothing.
+        spread: of each row of several lines the first and the last one.
     """
-    csv.field_size_limit(2**31 - 1)
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    spread: list[str] = field(default_factory=list)
+
+
+def _csv_table(path: Path) -> CsvTable:
+    """A CSV file by its rows, as a CSV writer wrote them (RFC 4180): a cell with line ends stands
+    between quotes.
+
+    A line that opens a quote which no later line closes as a writer would is one bad record, and
+    the lines after it are rows of their own. Of what a CSV writer wrote no line is such. Bytes that
+    are no UTF-8 are one bad record rather than the end of the run, and so is a cell of any length.
+    """
     names, delimiter = header_of(path), delimiter_in(path)
-    rows: list[dict[str, Any]] = []
+    # at a carriage return where the header does, as on old Macs; it may stand in a cell elsewhere
+    newline = "\r" if _first_line(path).endswith("\r") else "\n"
+    lines = _lines_below_header(path, newline)
+    ends = _row_ends(lines, delimiter)
+    table, place = CsvTable(), 0
+    while place < len(lines):
+        end = ends[place]
+        last = place if end is None else end
+        text = newline.join(lines[place : last + 1]).removesuffix("\r")
+        first, place = place, last + 1
+        if not text:
+            continue
+        cells = None if end is None else _cells_of(text, delimiter)
+        if first != last:
+            table.spread.append(f"lines {first + 2}-{last + 2}")
+        if cells is None or any(cells[len(names) :]):  # more cells than the header has
+            table.unread.append(f"line {first + 2}")
+            table.rows.append({**dict.fromkeys(names), NO_ROW: text})
+        else:
+            table.rows.append(dict(zip_longest(names, cells[: len(names)])))
+        table.first.append(first + 2)
+    return table
+
+
+def _lines_below_header(path: Path, newline: str) -> list[str]:
+    """The lines of a table but for the first."""
+    encoding = _encoding_of(path)
+    errors = "replace" if encoding == "utf-16" else "surrogateescape"
     try:
-        encoding = _encoding_of(path)
-        errors = "replace" if encoding == "utf-16" else "surrogateescape"
-        with path.open(encoding=encoding, errors=errors, newline="") as file:
-            next(file, None)
-            for line in file:
-                if not (inside := line.rstrip("\r\n")):
-                    continue
-                cells = _cells_of(inside, delimiter)
-                if cells is None or any(cells[len(names) :]):  # more cells than the header has
-                    rows.append({**dict.fromkeys(names), NO_ROW: inside})
-                else:
-                    rows.append(dict(zip_longest(names, cells[: len(names)])))
-    except (OSError, csv.Error):
+        with path.open(encoding=encoding, errors=errors, newline=newline) as file:
+            return [line.removesuffix(newline) for line in file][1:]
+    except OSError:
         raise _no_table(path) from None
-    return rows
 
 
-def _unreadable_rows(rows: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The places of rows that did not parse."""
-    return [place for place, row in enumerate(rows) if NO_ROW in row]
-
-
-QUOTED = '"[^"]*(?:""[^"]*)*"'
+INSIDE = '[^"]*(?:""[^"]*)*'  # what stands between two quotes, with quotes doubled
+QUOTED = f'"{INSIDE}"'
 PLAIN_CELL = {delimiter: f'[^"{delimiter}]*' for delimiter in ",;"} | {"\t": '(?:[^"\t][^\t]*)?'}
 """Between tabs a quote may stand inside a cell, where texts are written as they are. Elsewhere such
 a cell stands between quotes (RFC 4180): without them it is the end of a longer one."""
 
 
-def _cells_of(line: str, delimiter: str) -> list[str] | None:
-    """The cells of one line; nothing where its quotes are not those of a whole row."""
-    if '"' not in line:
-        return line.split(delimiter)
+def _row_ends(lines: Sequence[str], delimiter: str) -> list[int | None]:
+    """For each line the last line of the row that would begin with it; None where none would.
+
+    Lines are looked at from the last to the first, each once as the beginning of a row and once as
+    the middle of a cell, so it takes no longer where many quotes stay open.
+    """
     cell = f"(?:{QUOTED}|{PLAIN_CELL[delimiter]})"
-    if re.fullmatch(f"{cell}(?:{delimiter}{cell})*", line) is None:
-        return None
-    return next(csv.reader([line], delimiter=delimiter))
+    whole = re.compile(f"(?:{cell}{delimiter})*{cell}\r?")
+    opening = re.compile(f'(?:{cell}{delimiter})*"{INSIDE}')
+    ends: list[int | None] = [*range(len(lines))]
+    closing: int | None = None  # the line that ends the row whose cell is open before the next line
+
+    def end(text: str, place: int) -> int | None:
+        if whole.fullmatch(text):
+            return place
+        return closing if opening.fullmatch(text) else None
+
+    for place in reversed(range(len(lines))):
+        if '"' in lines[place]:
+            # a line in the middle of a cell reads as one whose first cell has its quote before it
+            ends[place], closing = end(lines[place], place), end(f'"{lines[place]}', place)
+    return ends
+
+
+def _cells_of(row: str, delimiter: str) -> list[str]:
+    """The cells of a row that parses."""
+    if '"' not in row:
+        return row.split(delimiter)
+    cells = re.findall(f"({QUOTED}|{PLAIN_CELL[delimiter]}){delimiter}", row + delimiter)
+    return [cell[1:-1].replace('""', '"') if cell.startswith('"') else cell for cell in cells]
+
+
+FRAME = ".frame"
+
+
+def frame_as_bytes(names: Sequence[str], rows: Sequence[Sequence[str | None]]) -> bytes:
+    """Rows as the notebook's class hands them to a run: a line with the names of the columns, then
+    a line for each row, a list of its cells in JSON.
+
+    JSON escapes what could end a line or a text, so rows and lines are as many, whatever stands in
+    a cell. Halves of a surrogate pair are written each by itself: escaped side by side, they would
+    come back as the character that a pair stands for.
+    """
+    lines = (json.dumps([*cells], ensure_ascii=False) for cells in (names, *rows))
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
+
+
+def frame_in(content: bytes) -> tuple[list[str], list[list[str | None]]]:
+    """The names and the rows that `frame_as_bytes` wrote.
+
+    Raises:
+        ValueError: it wrote no such thing, or not all of it.
+    """
+    lines = content.decode("utf-8", "surrogatepass").removesuffix("\n").split("\n")
+    names, *rows = map(json.loads, lines)
+    if any(not isinstance(row, list) or len(row) != len(names) for row in rows):
+        raise ValueError("rows differ in length from the header")
+    return names, rows
+
+
+def _frame_at(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """The names of a frame's columns, and its rows from names to cells."""
+    try:
+        names, rows = frame_in(path.read_bytes())
+    except FileNotFoundError:
+        raise missing_source_error(path, "what PrivateClassifier.fit wrote") from None
+    except (OSError, ValueError):
+        raise BadInput(
+            f"{path} is not as PrivateClassifier.fit wrote it. Call fit again."
+        ) from None
+    return names, [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def from_frame(path: Path, layout: Layout = PLAIN) -> Source:
+    """A DataFrame that the notebook's class handed over. A row's cells are texts, or missing.
+
+    Raises:
+        BadInput: `fit` did not write it, or it lacks a column that the config names.
+    """
+    names, rows = _frame_at(path)
+    check_held(path, names, layout)
+    return _features(path, names, features_in(path, names, layout), rows, layout)
 
 
 def from_jsonl(path: Path, layout: Layout = PLAIN) -> Source:
@@ -402,23 +516,25 @@ def _open_parquet(path: Path) -> tuple[Any, list[str], list[str]]:
         raise BadInput(f"{path} is truncated, unreadable or not parquet. Write it again.") from None
 
 
-def columns_in(path: Path) -> tuple[dict[str, Sequence[Any]], Sequence[int]]:
+def columns_in(path: Path) -> tuple[dict[str, Sequence[Any]], CsvTable]:
     """All columns of a table, each with its values as they are read.
 
     Args:
-        path: of CSV or parquet, by its suffix.
+        path: of CSV, parquet or a frame, by its suffix.
 
     Returns:
-        From names to values, but for columns that number rows; and the places of rows that do not
-        parse.
+        From names to values, but for columns that number rows; and of CSV where its rows stand.
     """
     if path.suffix == ".parquet":
         table, read, index = _open_parquet(path)
-        return {name: _cells(table.column(name)) for name in read if name not in index}, ()
-    rows = _rows_of(path)
-    return printables(rows, {name: name for name in header_of(path) if name}), _unreadable_rows(
-        rows
-    )
+        columns = {name: _cells(table.column(name)) for name in read if name not in index}
+        return columns, CsvTable()
+    if path.suffix == FRAME:
+        names, rows = _frame_at(path)
+        return printables(rows, {name: name for name in names}), CsvTable()
+    csv_table = _csv_table(path)
+    names = [name for name in header_of(path) if name]
+    return printables(csv_table.rows, {name: name for name in names}), csv_table
 
 
 def _values(column: Any) -> Sequence[Any]:
