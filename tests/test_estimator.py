@@ -4,12 +4,14 @@ books."""
 from __future__ import annotations
 
 import contextlib
+import inspect
 import re
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -20,20 +22,31 @@ import pytest
 import torch
 import yaml
 from scipy.sparse import csr_matrix
+from sklearn import (
+    ensemble,
+    feature_selection,
+    model_selection,
+    multiclass,
+    multioutput,
+    pipeline,
+)
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import BaggingClassifier
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import RFECV
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import RANSACRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.utils import all_estimators
 from sklearn.utils.estimator_checks import check_estimator
 
 import dpladder
 from dpladder import PrivateClassifier
 from dpladder.config.dataset_sections import Column
-from dpladder.data.columns import level_as_text
+from dpladder.data.columns import level_as_text, restored_columns
 from dpladder.data.datasets import open_source
 from dpladder.data.layout import Layout
 from dpladder.data.tables import frame_as_bytes, frame_in
@@ -43,6 +56,7 @@ from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home
 
+import_module("sklearn.experimental.enable_halving_search_cv")  # makes two more of them known
 COLUMNS: dict[str, Any] = {"age": (0, 100), "sex": ["f", "m"]}
 
 
@@ -146,6 +160,130 @@ def test_records_that_cannot_be_used_are_refused(
 def test_records_of_which_hardly_any_counts_are_refused(no_run: list[Any]) -> None:
     with pytest.raises(BadInput, match=r"19[89] of 200"):
         classifier(columns=None, classes=[0, 1]).fit(np.full((200, 2), np.nan), [0] * 200)
+    assert not no_run
+
+
+DAYS = pd.date_range("2020-01-01", periods=60)
+UNREAD = {
+    "days": DAYS,
+    "days with a zone": DAYS.tz_localize("UTC"),
+    "days as objects": pd.Series([*DAYS.date]),
+    "spans of time": pd.to_timedelta(np.arange(60), unit="h"),
+    "months": pd.period_range("2020-01", periods=60, freq="M"),
+    "complex": np.arange(60) * 1j,
+    "bytes": [b"f", b"m"] * 30,
+}
+
+
+@pytest.mark.parametrize("values", UNREAD.values(), ids=UNREAD)
+@pytest.mark.parametrize("said", [(0, 100), None, ["yes", "no"]], ids=["range", "number", "levels"])
+def test_a_column_of_which_its_declaration_reads_nothing_is_refused_for_nothing(
+    values: Any, said: Any, no_run: list[Any], tmp_path: Path
+) -> None:
+    """Every record would count as nothing, and a count that says so be charged."""
+    people, labels = patients(60)
+    with pytest.raises(BadInput, match=r"columns: age holds no.*; its type is .*Nothing was spent"):
+        classifier(columns=COLUMNS | {"age": said}).fit(people.assign(age=values), labels)
+    assert not no_run
+    assert not [*tmp_path.rglob("config.yaml")]
+
+
+@pytest.mark.parametrize(
+    "labels", [[True, False], DAYS[:2], [b"i", b"w"], [1, 0], np.array([1j, 2]), [None, None]]
+)
+def test_labels_of_which_none_names_a_class_are_refused_for_nothing(
+    labels: Any, no_run: list[Any], tmp_path: Path
+) -> None:
+    people, _ = patients(60)
+    with pytest.raises(BadInput, match=r"y: none of its 60 labels is .*Nothing was spent"):
+        classifier().fit(people, [*labels] * 30)
+    assert not no_run
+    assert not [*tmp_path.rglob("config.yaml")]
+
+
+def handed_over(model: PrivateClassifier, X: Any, y: Any, **more: Any) -> Any:
+    """What a fit laid down for its run, which does not begin."""
+    with pytest.raises(Refused, match="stopped"):
+        model.fit(X, y, **more)
+    config = yaml.safe_load((model.project_ / "config.yaml").read_text("utf-8"))["dataset"]
+    with contextlib.chdir(model.project_):
+        columns = restored_columns(config.get("columns", ()))
+        return open_source(config["source"], Layout(columns))
+
+
+TRUTH = [True, False, True, True] * 15
+
+
+@pytest.mark.parametrize("said", [(0, 1), [False, True], [0, 1], (False, True)], ids=str)
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array(TRUTH),
+        pd.array([*TRUTH[:-1], None], "boolean"),
+        [*TRUTH[:-1], None],
+        [*map(int, TRUTH)],
+    ],
+    ids=["bool", "nullable", "objects", "numbers"],
+)
+def test_truth_is_0_and_1_in_columns_labels_and_classes(
+    said: Any, values: Any, no_run: list[Any]
+) -> None:
+    people, _ = patients(60)
+    truth = pd.Series(values)
+    model = classifier(columns={"age": (0, 100), "smokes": said}, classes=[False, True])
+    source = handed_over(model, people.assign(smokes=truth), truth)
+    for row in range(59):
+        wanted = (
+            [2.0 * TRUTH[row] - 1] if isinstance(said, tuple) else [1.0 - TRUTH[row], TRUTH[row]]
+        )
+        assert source.read(row)[1:].tolist() == wanted
+    assert source.labels[:59] == [str(int(one)) for one in TRUTH[:59]]
+    assert handed_over(classifier(classes=[0, 1]), people, truth).labels == source.labels
+
+
+def test_what_a_mask_hides_is_missing_in_records_labels_and_ids(no_run: list[Any]) -> None:
+    random = np.random.default_rng(0)
+    matrix = np.ma.array(random.normal(size=(60, 2)), mask=np.zeros((60, 2), bool))
+    labels = np.ma.array(np.arange(60) % 2, mask=np.arange(60) == 1)
+    ids = np.ma.array(np.arange(60), mask=np.arange(60) < 2)
+    matrix[0, 1] = np.ma.masked
+    model = classifier(columns=None, classes=[0, 1])
+    for given in (labels, labels[:, None], [*labels]):
+        source = handed_over(model, matrix, given, ids=ids)
+        assert np.isnan(source.read(0)).tolist() == [False, True]
+        assert source.labels[:4] == ["0", "", "0", "1"]
+        assert source.ids[:3] == ["", "", "2"]
+
+
+@pytest.mark.parametrize("said", [(0, 1, 2), ("f", "m"), (1,), np.array(["f", "m"]), {1, 2}, "fm"])
+def test_a_range_is_a_pair_and_levels_are_a_list(said: Any) -> None:
+    people, _ = patients(60)
+    with pytest.raises(BadInput, match=r"range as a pair.*levels as a list"):
+        classifier(columns={"age": said}).plan(people)
+
+
+def test_a_list_of_two_numbers_has_levels(no_run: list[Any]) -> None:
+    people, labels = patients(60)
+    stages = people.assign(age=np.arange(60) % 3)
+    source = handed_over(
+        classifier(columns={"age": [1, 2]}, **{"dataset.equal_rows": "one_record"}), stages, labels
+    )
+    assert [source.read(row).tolist() for row in range(3)] == [[0, 0], [1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("act", ["plan", "fit"])
+def test_a_project_that_somebody_made_is_not_written_over(
+    act: str, no_run: list[Any], tmp_path: Path
+) -> None:
+    people, labels = patients(60)
+    (tmp_path / "made").mkdir()
+    config = tmp_path / "made" / "config.yaml"
+    config.write_text("# mine\ndataset: {lineage: patients}\n")
+    model = classifier(project=tmp_path / "made")
+    with pytest.raises(BadInput, match=r"somebody else wrote.*Name another folder"):
+        model.plan(people) if act == "plan" else model.fit(people, labels)
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["config.yaml"]
+    assert config.read_text().startswith("# mine")
     assert not no_run
 
 
@@ -377,28 +515,128 @@ def test_tuning_that_nobody_pays_for_is_refused(tune: Any, tmp_path: Path) -> No
     assert not (tmp_path / "dpladder-projects").exists()
 
 
-def select_columns(model: PrivateClassifier, people: Any, labels: Any) -> None:
-    numbers = np.stack([people.age, people.age + 1.0], axis=1)
-    RFECV(model, importance_getter=lambda _: np.ones(2)).fit(numbers, labels)
+def two_classes(people: Any) -> tuple[Any, Any]:
+    return np.stack([people.age, people.age + 1.0], axis=1), (people.age > 60).astype(int)
 
 
-def calibrate(model: PrivateClassifier, people: Any, labels: Any) -> None:
-    CalibratedClassifierCV(model).fit(people, labels)
+AROUND: dict[str, Callable[[Any], Any]] = {
+    "AdaBoostClassifier": lambda model: ensemble.AdaBoostClassifier(model),
+    "AdaBoostRegressor": lambda model: ensemble.AdaBoostRegressor(model),
+    "BaggingClassifier": lambda model: ensemble.BaggingClassifier(model),
+    "BaggingRegressor": lambda model: ensemble.BaggingRegressor(model),
+    "CalibratedClassifierCV": lambda model: CalibratedClassifierCV(model),
+    "ClassifierChain": lambda model: multioutput.ClassifierChain(model),
+    "ColumnTransformer": lambda model: ColumnTransformer([("a", model, [0])]),
+    "FeatureUnion": lambda model: pipeline.FeatureUnion([("a", model)]),
+    "FixedThresholdClassifier": lambda model: model_selection.FixedThresholdClassifier(model),
+    "FrozenEstimator": lambda model: FrozenEstimator(model),
+    "GridSearchCV": lambda model: GridSearchCV(model, {"epsilon": [1]}, error_score="raise"),
+    "HalvingGridSearchCV": lambda model: model_selection.HalvingGridSearchCV(
+        model, {"epsilon": [1]}, error_score="raise"
+    ),
+    "HalvingRandomSearchCV": lambda model: model_selection.HalvingRandomSearchCV(
+        model, {"epsilon": [1, 2]}, error_score="raise"
+    ),
+    "MultiOutputClassifier": lambda model: multioutput.MultiOutputClassifier(model),
+    "MultiOutputRegressor": lambda model: multioutput.MultiOutputRegressor(model),
+    "OneVsOneClassifier": lambda model: multiclass.OneVsOneClassifier(model),
+    "OneVsRestClassifier": lambda model: multiclass.OneVsRestClassifier(model),
+    "OutputCodeClassifier": lambda model: multiclass.OutputCodeClassifier(model),
+    "Pipeline": lambda model: make_pipeline(FunctionTransformer(), model),
+    "RANSACRegressor": lambda model: RANSACRegressor(model, min_samples=10),
+    "RFE": lambda model: feature_selection.RFE(model),
+    "RFECV": lambda model: feature_selection.RFECV(model),
+    "RandomizedSearchCV": lambda model: model_selection.RandomizedSearchCV(
+        model, {"epsilon": [1]}, n_iter=1, error_score="raise"
+    ),
+    "RegressorChain": lambda model: multioutput.RegressorChain(model),
+    "SelectFromModel": lambda model: feature_selection.SelectFromModel(model),
+    "SelfTrainingClassifier": lambda model: SelfTrainingClassifier(model),
+    "SequentialFeatureSelector": lambda model: feature_selection.SequentialFeatureSelector(model),
+    "StackingClassifier": lambda model: ensemble.StackingClassifier([("a", model)]),
+    "StackingRegressor": lambda model: ensemble.StackingRegressor([("a", model)]),
+    "TransformedTargetRegressor": lambda model: TransformedTargetRegressor(model),
+    "TunedThresholdClassifierCV": lambda model: model_selection.TunedThresholdClassifierCV(model),
+    "VotingClassifier": lambda model: ensemble.VotingClassifier([("a", model)]),
+    "VotingRegressor": lambda model: ensemble.VotingRegressor([("a", model)]),
+}
+AS_IT_IS = {"Pipeline", "TransformedTargetRegressor"}  # it is fitted once, on what was given
+IN_OTHER_WORDS = {  # scikit-learn's own, before any fit
+    "AdaBoostClassifier": "sample_weight",
+    "ColumnTransformer": "fit and transform",
+    "FeatureUnion": "should implement fit and transform",
+    "FrozenEstimator": "not fitted",
+    "StackingRegressor": "should be a regressor",
+    "VotingRegressor": "should be a regressor",
+}
 
 
-def bag(model: PrivateClassifier, people: Any, labels: Any) -> None:
-    BaggingClassifier(model).fit(people[["age"]], labels)
+def test_every_meta_estimator_of_scikit_learn_is_known() -> None:
+    """A new one that fits copies would take one model's answers for all of them."""
+    asks = {"estimator", "estimators", "steps", "transformers", "transformer_list"}
+    takes = {
+        name
+        for name, kind in all_estimators()
+        if asks & {*inspect.signature(kind.__init__).parameters}
+    }
+    assert takes <= {*AROUND}
 
 
-@pytest.mark.parametrize("fit_many", [select_columns, calibrate, bag])
-def test_fits_on_parts_of_the_records_are_refused(
-    fit_many: Any, no_run: list[Any], tmp_path: Path
+@pytest.mark.parametrize("name", AROUND)
+def test_a_meta_estimator_is_refused_in_a_sentence_or_fits_what_it_was_given(
+    name: str, no_run: list[Any]
 ) -> None:
-    """Each would write other records under the same version, and take the first one's answers."""
-    people, labels = patients(60)
-    with pytest.raises(Refused, match="PrivateClassifier cannot be fitted by scikit-learn's"):
-        fit_many(classifier(), people, labels)
-    assert not no_run
+    """Each copy would write other records or labels under the same version, and take the first
+    one's answers."""
+    records, labels = two_classes(patients(60)[0])
+    several = labels.to_numpy()[:, None] if "MultiOutput" in name or "Chain" in name else labels
+    around = AROUND[name](classifier(columns=None, classes=[0, 1]))
+    wanted = (
+        "stopped" if name in AS_IT_IS else IN_OTHER_WORDS.get(name, "cannot be fitted by scikit")
+    )
+    with pytest.raises(Exception, match=wanted):
+        around.fit(records, several)
+    assert len(no_run) == (name in AS_IT_IS)
+    for path in Path().glob("**/records.npz"):
+        with np.load(path) as written:
+            assert written["features"].tolist() == records.tolist()
+            assert written["labels"].tolist() == [*map(str, labels)]
+
+
+@pytest.mark.parametrize("kind", ["frame", "matrix"])
+def test_other_labels_of_the_same_rows_are_refused_with_the_price_of_asking_anew(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model would be restored: that of the first labels, whatever the others mean."""
+    people, _ = patients(60)
+    records, ill = two_classes(people)
+    X, columns = (people, COLUMNS) if kind == "frame" else (records, None)
+
+    def follow(_: Any, folder: Path) -> int:
+        released = folder / "results/main/final/1/weights.safetensors"
+        released.parent.mkdir(parents=True, exist_ok=True)
+        released.touch()
+        return 0
+
+    monkeypatch.setattr("dpladder.estimator.follow", follow)
+    monkeypatch.setattr(PrivateClassifier, "_load_release", lambda _: None)
+    model = classifier(columns=columns, classes=[0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, ill).fit(X, ill)
+    before = {path: path.read_bytes() for path in model.project_.rglob("*.*") if path.is_file()}
+    with pytest.raises(
+        Refused, match=r"other labels now.*dataset\.version\": 2.*all of this"
+    ) as no:
+        model.fit(X[:40], 1 - ill[:40])
+    assert "epsilon = 1.0000" in str(no.value)
+    after = {path: path.read_bytes() for path in model.project_.rglob("*.*") if path.is_file()}
+    assert after == before
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(**{"dataset.version": 2}).fit(X, 1 - ill)
+    with pytest.warns(UserWarning, match=r"not those of the last fit.*float32.*version\": 3"):
+        model.fit(X[20:], 1 - ill[20:])
 
 
 def test_fits_in_two_threads_run_in_folders_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -471,13 +709,19 @@ def test_nothing_is_predicted_before_a_fit() -> None:
 @pytest.mark.ci
 def test_a_fit_is_a_run_of_the_workflow_and_the_second_one_is_free(tmp_path: Path) -> None:
     people, labels = patients()
-    model = make_pipeline(FunctionTransformer(), classifier())
+    people = people.assign(smokes=labels == "ill")
+    columns = COLUMNS | {"smokes": [False, True]}
+    model = make_pipeline(FunctionTransformer(), classifier(columns=columns))
     model.fit(people, labels)
     fitted = model[-1]
     assert model.score(people, labels) > 0.7
     assert 0.9 < fitted.epsilon_ <= 1.0
+    as_numbers = people.assign(smokes=people.smokes.astype(int))
+    assert np.array_equal(fitted.predict(as_numbers), fitted.predict(people))
+    others = people.assign(smokes=~people.smokes)
+    assert not np.array_equal(fitted.predict_proba(others), fitted.predict_proba(people))
     assert "Privacy statement" in fitted.statement_._repr_markdown_()
-    again = classifier().fit(people, labels)
+    again = classifier(columns=columns).fit(people, labels)
     assert np.array_equal(again.model_.weights[0], fitted.model_.weights[0])
     written = fitted.project_ / "results" / "privacy.md"
     signed = written.read_text("utf-8")
@@ -487,10 +731,10 @@ def test_a_fit_is_a_run_of_the_workflow_and_the_second_one_is_free(tmp_path: Pat
     assert loaded.statement_ == signed != written.read_text("utf-8")
     written.write_text(signed)
     assert np.array_equal(loaded.predict(people), fitted.predict(people))
-    mixed = people[["sex", "age"]]
+    mixed = people[["smokes", "sex", "age"]]
     assert np.array_equal(loaded.predict(mixed), fitted.predict(people))
     with pytest.raises(BadInput, match="no column sex"):
-        fitted.predict(people[["age"]])
+        fitted.predict(people[["age", "smokes"]])
     said = subprocess.run(
         [sys.executable, "-m", "dpladder.cli", "verify", str(fitted.project_ / "results")],
         capture_output=True,
@@ -538,7 +782,7 @@ def test_a_fit_under_other_terms_and_two_fits_at_once_pay_once(tmp_path: Path) -
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         weights = model.fit(people, labels).model_.weights[0]
-    with pytest.warns(UserWarning, match="these records are not those of the last fit"):
+    with pytest.warns(UserWarning, match="these rows are not those of the last fit"):
         model.fit(people.assign(age=people.age / 2), labels)
     assert np.array_equal(model.model_.weights[0], weights)
     assert spent() == held

@@ -23,14 +23,16 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from io import BytesIO
+from numbers import Real
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import yaml
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -39,7 +41,14 @@ from sklearn.exceptions import NotFittedError
 from dpladder.commands.follow import follow
 from dpladder.commands.project import CONFIG, command_of
 from dpladder.config.section import NAME_PATTERN
-from dpladder.data.columns import is_missing, number_as_text
+from dpladder.data.columns import (
+    is_missing,
+    level_as_text,
+    matrix_of,
+    name_of,
+    number_as_text,
+    restored_columns,
+)
 from dpladder.data.equal_rows import too_many_equal
 from dpladder.data.layout import ROLES
 from dpladder.data.tables import frame_as_bytes, frame_in
@@ -51,6 +60,7 @@ from dpladder.privacy.statement.check import parse_statement, read_statement
 from dpladder.privacy.statement.page import page
 from dpladder.use.model import Model, load
 
+Cell = str | None  # what stands in a cell; nothing where it is missing
 RESULTS = Path("results")
 MIDNIGHT = " 00:00:00"
 CLASSES = "classes.json"  # as they were given, where the config has their names: 0 is no "0"
@@ -61,23 +71,35 @@ PARAMETERS = {
     *("privacy.epsilon", "privacy.delta", "privacy.lifetime.epsilon"),
     *("features", "features.model"),
 }
-# of scikit-learn, what fits copies of a classifier, on parts of the records or of their columns
+# of scikit-learn, what fits copies of a classifier: on parts of the records or of their columns, or
+# on other labels
 FITS_MANY = tuple(
     f"sklearn.{name}"
-    for name in ("model_selection", "calibration", "ensemble", "feature_selection")
+    for name in (
+        *("model_selection", "calibration", "ensemble", "feature_selection", "linear_model"),
+        *("multiclass", "multioutput", "semi_supervised"),
+    )
 )
 TUNING = (
-    "PrivateClassifier cannot be fitted by scikit-learn's cross-validation, search, calibration or "
-    "ensembles: each fit asks the private data anew, or takes the answers about other records, and "
-    "choosing by scores that nobody paid for leaks. The ladder "
-    "tunes inside epsilon: leave the step size empty, or see sweep in config/README.md."
+    "PrivateClassifier cannot be fitted by scikit-learn's cross-validation, search, calibration, "
+    "ensembles or models of one class each: each fit asks the private data anew, or takes the "
+    "answers about other records or labels, and choosing by scores that nobody paid for leaks. The "
+    "ladder tunes inside epsilon: leave the step size empty, or see sweep in config/README.md."
 )
 
 SAME_VERSION = (
-    "these records are not those of the last fit, and dataset.version is the same: what was "
-    "released of that version is kept, and its model is this one. To train on the new records, "
-    'give the version a number: PrivateClassifier(..., **{"dataset.version": 2}). It asks all anew.'
+    "these rows are not those of the last fit, and dataset.version is the same: what was released "
+    "of that version is kept, and who came later counts as nothing. Without ids the same people in "
+    "another type, as float32 or with days as text, are other rows too. To train on the new rows, "
+    'give the version a number: PrivateClassifier(..., **{{"dataset.version": {next}}}). It asks '
+    "all anew."
 )
+OTHER_LABELS = (
+    "rows of the last fit have other labels now, and dataset.version is the same: the model would "
+    "be the old labels'. Nothing was spent. Give the labels a version of their own: "
+    'PrivateClassifier(..., **{{"dataset.version": {next}}}). It asks all anew: {price}'
+)
+OWN_CONFIG = b"# PrivateClassifier writes this file at each fit. Change its parameters in Python.\n"
 
 
 class MarkdownPage(str):
@@ -109,7 +131,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes: All that a label may be. A label that is none of them, or missing, counts as
             nothing.
         columns: For a DataFrame, its features in order. Each has its public smallest and largest
-            value, as (0, 100), its public levels, as ["f", "m"], or None for numbers as they are.
+            value as a pair, (0, 100), its public levels as a list, ["f", "m"], or None for numbers
+            as they are. Booleans are 0 and 1.
             The config's form does too, {"range": (0, 100), "missing": 40}. None for a matrix, whose
             columns are features as they are, or for images.
         project: The folder of the run; None: `dpladder-projects/<lineage>` here.
@@ -218,12 +241,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             records = folder / _records_file(X)
             if not records.exists():
                 _write(records, b"")  # a plan asks whether there is a source, and reads none
-            command = [sys.executable, "-m", "dpladder.cli", "plan", str(self.project_ / CONFIG)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            kind = BadInput if done.returncode == BadInput.exit_code else Refused
-            raise kind(_reason(done.stderr))
-        return done.stdout
+            return _plan_of(self.project_ / CONFIG)
 
     def fit(self, X: Any, y: Any, ids: Sequence[Any] | None = None) -> PrivateClassifier:
         """Tune and train on the records X with their labels y.
@@ -251,11 +269,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         project, X = self.project_, _records(X)
         config, records = self._config(X), self._source(X, y, ids)
         with _alone_in(self._data_folder()) as data:
+            source = data / _records_file(X)
+            other_rows = self._are_other_rows(source, records, config)
             _write(project / CONFIG, config)
             _write(project / CLASSES, json.dumps(_plain(self._class_list), default=str).encode())
-            source = data / _records_file(X)
-            other_records = source.exists() and source.read_bytes() not in (b"", records)
-            before = self._released() if other_records else {}
             _write(source, records)
             folder, command = command_of([str(project / CONFIG)])
             with _WORKING_FOLDER, contextlib.chdir(folder):
@@ -266,9 +283,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "and never paid twice."
                 )
             self._load_release()
-            weights = self._weights_file()
-            if before.get(weights) == weights.read_bytes():
-                warnings.warn(SAME_VERSION, stacklevel=2)
+            if other_rows:
+                warnings.warn(SAME_VERSION.format(next=_version_after(config)), stacklevel=2)
         return self
 
     @classmethod
@@ -345,7 +361,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if not hasattr(self, "model_"):
             raise NotFittedError("This PrivateClassifier is not fitted yet. Call fit, or load.")
-        return self.model_.predict_proba(_records(X))
+        X = _records(X)
+        if _is_frame(X):  # its cells say the same as they did to `fit`
+            columns = restored_columns(self.model_.facts["inference"].get("columns", ()))
+            names = [name for name in map(name_of, columns) if name in [*X.columns]]
+            X = pd.DataFrame(_cells_of(X, names), dtype=object)
+        return self.model_.predict_proba(X)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is a model; scikit-learn asks it before it shows or uses an estimator."""
@@ -355,7 +376,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Take the released model of this total and its statement from the project."""
         self.model_: Model = load(self._weights_file())
         # in the model's own order: a later fit that was refused may have named them in another
-        by_name = {number_as_text(one): one for one in self._class_list}
+        by_name = {_text(one): one for one in self._class_list}
         if by_name.keys() != {*self.model_.classes}:
             raise BadInput(
                 f"the model in {self.project_} knows classes {', '.join(self.model_.classes)}, and "
@@ -376,11 +397,38 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         total = target_name(float(written["privacy"]["epsilon"]))
         return self.project_ / RESULTS / "main" / "final" / total / "weights.safetensors"
 
-    def _released(self) -> dict[Path, bytes]:
-        """The models of earlier fits by path, to tell afterwards whether this fit made another
-        one."""
-        files = (self.project_ / RESULTS).glob("main/final/*/weights.safetensors")
-        return {path: path.read_bytes() for path in files}
+    def _are_other_rows(self, source: Path, records: bytes, config: bytes) -> bool:
+        """Whether a model was released of other rows under this version of the data.
+
+        Raises:
+            Refused: rows of the last fit have other labels now. The model would be the old labels',
+                whatever the new ones mean.
+        """
+        before = source.read_bytes() if source.exists() else b""
+        released = any((self.project_ / RESULTS).glob("main/final/*/weights.safetensors"))
+        if before in (b"", records) or not released:
+            return False
+        if _version_after((self.project_ / CONFIG).read_bytes()) != _version_after(config):
+            return False
+        labels, now = _labels_by_row(before), _labels_by_row(records)
+        if any(labels[row] != now[row] for row in labels.keys() & now.keys()):
+            after = _version_after(config)
+            raise Refused(OTHER_LABELS.format(next=after, price=self._price_of(config, after)))
+        return True
+
+    def _price_of(self, config: bytes, version: int) -> str:
+        """What a fit under another version of the data would cost, in a line of the plan."""
+        document = yaml.safe_load(config)
+        document["dataset"]["version"] = version
+        path = self.project_ / f".anew.{CONFIG}"
+        try:
+            _write(path, yaml.safe_dump(document).encode())
+            lines = _plan_of(path).splitlines()
+        except (BadInput, Refused) as refusal:
+            return str(refusal)
+        finally:
+            path.unlink(missing_ok=True)
+        return next(line for line in reversed(lines) if line.startswith("lineage "))
 
     def _config(self, X: Any) -> bytes:
         """The project's config as YAML, of parameters and of what X is, never of what it holds."""
@@ -396,7 +444,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "lineage": self.lineage,
                 "source": _source_of(X),
                 "nominal_size": self.nominal_size,
-                "classes": [number_as_text(one) for one in self._class_list],
+                "classes": [_text(one) for one in self._class_list],
             },
             "privacy": {"epsilon": self.epsilon, "delta": self.delta},
             "features": {},
@@ -427,7 +475,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "Give one of them: the classifier is that model."
             )
         try:
-            return yaml.safe_dump(_plain(written), sort_keys=False).encode()
+            return OWN_CONFIG + yaml.safe_dump(_plain(written), sort_keys=False).encode()
         except yaml.YAMLError as error:
             raise BadInput(
                 f"a parameter is of a kind that no config has: {error.args[-1]!r}. Give words, "
@@ -468,10 +516,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _source(self, X: Any, y: Any, ids: Sequence[Any] | None) -> bytes:
         """The records as a source of the project."""
-        labels = _labels(y, self._class_list)
-        count = X.shape[0]
+        labels, count = _labels(y, self._class_list), X.shape[0]
         if ids is not None:
-            ids = ["" if one is None or one != one else number_as_text(one) for one in ids]
+            ids = [_text(one) or "" for one in _values(ids)]
         for what, values in (("y", labels), ("ids", ids)):
             if values is not None and len(values) != count:
                 raise BadInput(
@@ -482,33 +529,34 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{count - len({*ids}):,} of {count:,} ids stand more than once, and a run counts "
                 "records of one id as one. Give each record an id of its own. Nothing was spent."
             )
+        # columns that were not named are not even written to the private folder
+        columns = self.columns or {}
+        cells = _cells_of(X, columns) if _is_frame(X) else None
+        if cells is not None:
+            _refuse_unread_columns(X, cells, columns)
+        if count and not any(labels):
+            raise BadInput(
+                f"y: none of its {count:,} labels is one of the classes, {self._class_list}. Give "
+                "labels as the classes are written. Nothing was spent."
+            )
         # of images nobody asks: two people hardly have the same one
         if ids is None and "dataset.equal_rows" not in self.keys and np.ndim(X) == 2:
-            _refuse_equal_rows(X, labels, self.columns)
-        written = BytesIO()
-        if _is_frame(X):
-            _refuse_columns_without_numbers(X, self.columns or {})
-            # columns that were not named are not even written to the private folder, and each cell
-            # by itself: how pandas writes a column hangs on all that stands in it
-            columns = {name: [*map(_cell, X[name].to_list())] for name in self.columns or ()}
-            columns |= {"label": labels} if ids is None else {"label": labels, "id": ids}
-            rows = [[*row] for row in zip(*columns.values(), strict=True)]
-            content = frame_as_bytes([*columns], rows)
-            # a cell that became a record of its own would be charged as one (contract 14)
-            assert len(rows) == count, "a row each"
-            assert frame_in(content) == ([*columns], rows), "rows read are rows written"
-            written.write(content)
-        else:
-            kind = "features" if X.ndim == 2 else "images"
-            arrays: dict[str, Any] = {kind: X, "labels": np.array(labels)}
-            if ids is not None:
-                arrays["ids"] = np.array(ids)
-            np.savez(written, **arrays)
-        return written.getvalue()
+            rows = X.tolist() if cells is None else zip(*cells.values(), strict=True)
+            _refuse_equal_rows(rows, labels)
+        beside: dict[str, Sequence[Cell]] = {"label": labels}
+        if ids is not None:
+            beside["id"] = ids
+        return _arrays_as_bytes(X, beside) if cells is None else _rows_as_bytes({**cells, **beside})
 
     def _data_folder(self) -> Path:
         """The folder of the records, mode 0700: nobody else reads what lies there (docs/design.md:
         private folder)."""
+        config = self.project_ / CONFIG
+        if config.exists() and not config.read_bytes().startswith(OWN_CONFIG):
+            raise BadInput(
+                f"project is {self.project_}, whose {CONFIG} somebody else wrote, and fit would "
+                "write its own over it. Name another folder."
+            )
         folder = self.project_ / "data"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
@@ -531,12 +579,27 @@ def _alone_in(folder: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _refuse_equal_rows(X: Any, labels: Sequence[str], columns: Mapping[str, Any] | None) -> None:
+def _plan_of(config: Path) -> str:
+    """What `dpladder plan` says of a config."""
+    command = [sys.executable, "-m", "dpladder.cli", "plan", str(config)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        kind = BadInput if done.returncode == BadInput.exit_code else Refused
+        raise kind(_reason(done.stderr))
+    return done.stdout
+
+
+def _version_after(config: bytes) -> int:
+    """The number of the version that would follow the one of this config; without a number it is
+    the first."""
+    return int(yaml.safe_load(config)["dataset"].get("version") or 1) + 1
+
+
+def _refuse_equal_rows(rows: Iterable[Sequence[Any]], labels: Sequence[str]) -> None:
     """Without ids equal rows are one record, so different people who answer alike would be lost."""
     count = len(labels)
-    rows = X[[*(columns or X.columns)]].to_numpy() if _is_frame(X) else X
     # as text, for NaN equals nothing and two rows with one must still be equal
-    said = {(repr(row.tolist()), label) for row, label in zip(rows, labels, strict=True)}
+    said = {(repr(row), label) for row, label in zip(rows, labels, strict=True)}
     if too_many_equal(count, count - len(said)):
         raise BadInput(
             f"{count - len(said):,} of {count:,} rows equal another one, and a run counts equal "
@@ -546,18 +609,69 @@ def _refuse_equal_rows(X: Any, labels: Sequence[str], columns: Mapping[str, Any]
         )
 
 
-def _refuse_columns_without_numbers(frame: Any, columns: Mapping[str, Any]) -> None:
-    """A number that is none counts as nothing, so such a column would lose every record."""
-    import pandas as pd
-
+def _refuse_unread_columns(
+    X: Any, cells: Mapping[str, Sequence[Cell]], columns: Mapping[str, Any]
+) -> None:
+    """A declaration that reads nothing of a column, mostly for the column's type, would lose every
+    record, or tell nothing of it."""
     for name, said in columns.items():
         declared = _column(name, said)
-        levels = isinstance(declared, dict) and declared.get("levels")
-        if len(frame) and not levels and pd.to_numeric(frame[name], errors="coerce").isna().all():
-            raise BadInput(
-                f"columns: {name} holds no number. If its values are words, give its levels. "
-                "Nothing was spent."
+        levels = declared.get("levels") if isinstance(declared, dict) else None
+        given = [cell for cell in cells[name] if not is_missing(cell)]
+        if levels:
+            known = {*map(level_as_text, levels)}
+            read = any(level_as_text(cell) in known for cell in given)
+        else:
+            read = bool(np.isfinite(matrix_of([name], {name: given}.__getitem__)).any())
+        if cells[name] and not read:
+            what = f"none of the levels {levels}" if levels else "no number"
+            way_out = (
+                "Give those that it may hold, as they are written there"
+                if levels
+                else "If its values are words or days, give its levels"
             )
+            raise BadInput(
+                f"columns: {name} holds {what}; its type is {X[name].dtype}. {way_out}. Nothing "
+                "was spent."
+            )
+
+
+def _rows_as_bytes(columns: Mapping[str, Sequence[Cell]]) -> bytes:
+    """The records of a DataFrame as a source, a row each."""
+    rows = [[*row] for row in zip(*columns.values(), strict=True)]
+    content = frame_as_bytes([*columns], rows)
+    # a cell that became a record of its own would be charged as none (contract 14)
+    assert frame_in(content) == ([*columns], rows), "rows read are rows written"
+    return content
+
+
+def _arrays_as_bytes(X: NDArray[Any], beside: Mapping[str, Sequence[Cell]]) -> bytes:
+    """The records of a matrix, or images, as a source."""
+    written = BytesIO()
+    arrays: dict[str, Any] = {"features" if X.ndim == 2 else "images": X}
+    np.savez(written, **arrays | {f"{role}s": np.array(values) for role, values in beside.items()})
+    return written.getvalue()
+
+
+def _labels_by_row(source: bytes) -> dict[tuple[Any, ...], set[str]]:
+    """The labels of each row that `fit` handed over. A row is known by all that stands beside its
+    label."""
+    if source.startswith(b"PK"):  # an archive of NumPy
+        with np.load(BytesIO(source)) as arrays:
+            columns = {name: [*arrays[name]] for name in arrays.files}
+        labels = [*map(str, columns.pop("labels"))]
+        values: list[Any] = [
+            [one.tobytes() if one.ndim else str(one) for one in column]
+            for column in columns.values()
+        ]
+    else:
+        names, rows = frame_in(source)
+        labels = [str(row.pop(names.index("label"))) for row in rows]
+        values = [*zip(*rows, strict=True)]
+    found: dict[tuple[Any, ...], set[str]] = {}
+    for row, label in zip(zip(*values, strict=True), labels, strict=True):
+        found.setdefault(row, set()).add(label)
+    return found
 
 
 def _is_frame(X: Any) -> bool:
@@ -586,6 +700,8 @@ def _records(X: Any) -> Any:
     # NumPy would fail here with a message that names no argument
     if getattr(getattr(X, "device", None), "type", "cpu") != "cpu":
         raise BadInput("X lies on a GPU. Give X.cpu().")
+    if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "fiub":
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     try:
         result = np.asarray(X)
     except ValueError:
@@ -603,13 +719,39 @@ def _records(X: Any) -> Any:
     return result.astype(np.float64)
 
 
-def _cell(value: Any) -> Any:
-    """What a cell of a DataFrame says, by its value alone; nothing of what is missing. A day has no
-    hour."""
+def _cells_of(X: Any, names: Iterable[str]) -> dict[str, list[Cell]]:
+    """What these columns of a DataFrame say, each cell by itself: how pandas writes a column hangs
+    on all that stands in it."""
+    return {name: [*map(_text, _values(X[name]))] for name in names}
+
+
+def _values(column: Any) -> list[Any]:
+    """A column's values, with nothing where a mask says that one is missing."""
+    if hasattr(column, "to_list"):
+        return [*column.to_list()]
+    # of a list each by itself: one word among numbers would make an array of words
+    if not isinstance(column, list | tuple):
+        masked = isinstance(column, np.ma.MaskedArray)
+        column = (column if masked else np.asarray(column)).tolist()
+    return [
+        None if one is np.ma.masked else getattr(one, "item", lambda one=one: one)()
+        for one in column
+    ]
+
+
+def _text(value: Any) -> Cell:
+    """What a cell, a label, an id or a level says, by its value alone; nothing of what is missing.
+    A day has no hour, and truth is 0 or 1."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
     if isinstance(value, str):
         return value
-    name = None if is_missing(value) else number_as_text(value)
-    return name.removesuffix(MIDNIGHT) if name and isinstance(value, datetime) else name
+    if is_missing(value):
+        return None
+    if isinstance(value, bool | np.bool_):
+        return str(int(value))
+    name = number_as_text(value)
+    return name.removesuffix(MIDNIGHT) if isinstance(value, datetime) else name
 
 
 def _labels(y: Any, classes: Sequence[Any]) -> list[str]:
@@ -618,37 +760,31 @@ def _labels(y: Any, classes: Sequence[Any]) -> list[str]:
         raise BadInput("y lies on a GPU. Give y.cpu().")
     shape = np.shape(y)
     if len(shape) == 2 and shape[1] == 1:
-        y = np.asarray(y)[:, 0]
+        y = (y if isinstance(y, np.ma.MaskedArray) else np.asarray(y))[:, 0]
     elif len(shape) != 1:
         raise BadInput(f"y must hold one label for each record; given was shape {shape}.")
-    # of a list each by itself: one word among numbers would make an array of words
-    items = y if isinstance(y, list | tuple) else np.asarray(y).tolist()
-    values = (
-        y.to_list()
-        if hasattr(y, "to_list")
-        else [getattr(one, "item", lambda one=one: one)() for one in items]
-    )
-    known = {number_as_text(one) for one in classes}
-    # NaN alone differs from itself
-    names = ("" if one is None or one != one else number_as_text(one) for one in values)
-    return [name if name in known else "" for name in names]
+    known = {*map(_text, classes)} - {None}
+    names = map(_text, _values(y))
+    return [name if name is not None and name in known else "" for name in names]
 
 
 def _column(name: str, said: Any) -> Any:
     """A column as the config has it."""
     if said is None:
         return name
+    if isinstance(said, tuple) and len(said) == 2 and all(isinstance(one, Real) for one in said):
+        return {"name": name, "range": [float(value) for value in said]}
+    if isinstance(said, list):
+        return {"name": name, "levels": [*map(_text, said)]}
     if isinstance(said, Mapping):
-        return {"name": name, **said, **({"range": [*said["range"]]} if "range" in said else {})}
-    if not isinstance(said, Sequence | np.ndarray) or isinstance(said, str):
-        raise BadInput(
-            f"columns: {name} is given as {said!r}. Give its public range, as (0, 100), its "
-            'levels, as ["f", "m"], or None.'
-        )
-    values = [*said]
-    if len(values) == 2 and not any(isinstance(value, str) for value in values):
-        return {"name": name, "range": [float(value) for value in values]}
-    return {"name": name, "levels": [str(value) for value in values]}
+        listed = {key: [*said[key]] for key in ("range", "levels") if key in said}
+        if "levels" in listed:
+            listed["levels"] = [*map(_text, listed["levels"])]
+        return {"name": name, **said, **listed}
+    raise BadInput(
+        f"columns: {name} is given as {said!r}. Give its public range as a pair, (0, 100), its "
+        'levels as a list, ["f", "m"], or None.'
+    )
 
 
 def _plain(value: Any) -> Any:

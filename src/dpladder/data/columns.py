@@ -79,7 +79,7 @@ def is_missing(value: Any) -> bool:
         return True
     try:
         return bool(value != value)
-    except TypeError:  # pandas' NA
+    except (TypeError, ValueError):  # pandas' NA; an array
         return True
 
 

@@ -72,22 +72,25 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
         )
     names = header_of(path)
     check_held(path, names, layout)
+    table = _csv_table(path)
+    rows = table.rows
     if layout.columns or not {PATH, TEXT} & set(names):
         chosen = features_in(path, [name for name in names if name], layout)
-        table = _csv_table(path)
         decimals = with_points if delimiter_in(path) != "," else list
-        source = _features(path, names, chosen, table.rows, layout, decimals)
-        return replace(source, unread=table.unread, spread=table.spread)
-    table = _csv_table(path)
-    rows, lines = table.rows, {"unread": table.unread, "spread": table.spread}
-    if PATH not in names:
-        return replace(_texts(rows, layout.columns_present(names), path), **lines)
-    columns = record_columns(printables(rows, layout.columns_present(names)), path, len(rows))
-    files = [path.parent / (row[PATH] or "") for row in rows]
-    line = partial(_line, rows)
-    return Source(
-        "files", lambda index: bytes_of(files[index]), **columns, files=files, line=line, **lines
-    )
+        source = _features(path, names, chosen, rows, layout, decimals)
+    elif PATH not in names:
+        source = _texts(rows, layout.columns_present(names), path)
+    else:
+        columns = record_columns(printables(rows, layout.columns_present(names)), path, len(rows))
+        files = [path.parent / (row[PATH] or "") for row in rows]
+        source = Source(
+            "files",
+            lambda index: bytes_of(files[index]),
+            **columns,
+            files=files,
+            line=partial(_line, rows),
+        )
+    return replace(source, unread=table.unread, spread=table.spread)
 
 
 def _line(rows: Sequence[Mapping[str, Any]], index: int) -> bytes:
@@ -527,8 +530,7 @@ def columns_in(path: Path) -> tuple[dict[str, Sequence[Any]], CsvTable]:
     """
     if path.suffix == ".parquet":
         table, read, index = _open_parquet(path)
-        columns = {name: _cells(table.column(name)) for name in read if name not in index}
-        return columns, CsvTable()
+        return {name: _cells(table.column(name)) for name in read if name not in index}, CsvTable()
     if path.suffix == FRAME:
         names, rows = _frame_at(path)
         return printables(rows, {name: name for name in names}), CsvTable()
