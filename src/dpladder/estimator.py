@@ -617,12 +617,12 @@ def _refuse_unread_columns(
     for name, said in columns.items():
         declared = _column(name, said)
         levels = declared.get("levels") if isinstance(declared, dict) else None
-        given = [cell for cell in cells[name] if not is_missing(cell)]
+        present = [cell for cell in cells[name] if not is_missing(cell)]
         if levels:
             known = {*map(level_as_text, levels)}
-            read = any(level_as_text(cell) in known for cell in given)
+            read = any(level_as_text(cell) in known for cell in present)
         else:
-            read = bool(np.isfinite(matrix_of([name], {name: given}.__getitem__)).any())
+            read = bool(np.isfinite(matrix_of([name], {name: present}.__getitem__)).any())
         if cells[name] and not read:
             what = f"none of the levels {levels}" if levels else "no number"
             way_out = (
@@ -668,10 +668,10 @@ def _labels_by_row(source: bytes) -> dict[tuple[Any, ...], set[str]]:
         names, rows = frame_in(source)
         labels = [str(row.pop(names.index("label"))) for row in rows]
         values = [*zip(*rows, strict=True)]
-    found: dict[tuple[Any, ...], set[str]] = {}
+    labels_by_row: dict[tuple[Any, ...], set[str]] = {}
     for row, label in zip(zip(*values, strict=True), labels, strict=True):
-        found.setdefault(row, set()).add(label)
-    return found
+        labels_by_row.setdefault(row, set()).add(label)
+    return labels_by_row
 
 
 def _is_frame(X: Any) -> bool:
