@@ -14,6 +14,7 @@ from dpladder import cli
 from dpladder.commands import project
 from dpladder.config.load import load
 from dpladder.plan.plan import make_plan
+from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.ledger.book import open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home
 
@@ -135,7 +136,7 @@ def test_an_error_of_dpladders_own_keeps_its_traceback(monkeypatch: pytest.Monke
 def test_the_ledger_lists_every_entry_with_its_state(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = make_plan(load([DEMO]), {})
+    plan = make_plan(resolve_defaults(load([DEMO])), {})
     reserve(open_ledger(open_home(), plan.terms["mnist5k"]), plan.items.values())
     assert cli.main(["ledger", "show", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)["mnist5k"]
@@ -148,7 +149,7 @@ def test_the_ledger_lists_every_entry_with_its_state(
 def test_an_edited_ledger_exits_1_and_names_the_entry(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = make_plan(load([DEMO]), {})
+    plan = make_plan(resolve_defaults(load([DEMO])), {})
     ledger = open_ledger(open_home(), plan.terms["mnist5k"])
     reserve(ledger, plan.items.values())
     assert cli.main(["ledger", "verify"]) == 0
@@ -203,7 +204,8 @@ def test_a_check_shows_what_would_be_read_and_its_exit_code_tells_nothing(
     shown = capsys.readouterr().out
     assert "rows     60" in shown
     assert ("'cat' is not in dataset.classes: 30 rows" in shown) == (classes != "[cat, dog]")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml", SMALL, "home"]
+    made = sorted(path.name for path in tmp_path.iterdir())
+    assert made == ["config.yaml", SMALL, "home", "private"]
 
 
 def test_a_check_shows_a_further_tests_classes_by_the_names_that_they_count_as(

@@ -251,7 +251,7 @@ def test_what_a_mask_hides_is_missing_in_records_labels_and_ids(no_run: list[Any
     for given in (labels, labels[:, None], [*labels]):
         source = handed_over(model, matrix, given, ids=ids)
         assert np.isnan(source.read(0)).tolist() == [False, True]
-        assert source.labels[:4] == ["0", "", "0", "1"]
+        assert [*map(str, source.labels[:4])] == ["0", "", "0", "1"]
         assert source.ids[:3] == ["", "", "2"]
 
 

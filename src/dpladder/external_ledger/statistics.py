@@ -160,8 +160,8 @@ def _check_kind(values: Any) -> str:
     known = np.asarray(values).dtype if hasattr(values, "__array__") else np.dtype(object)
     kind: str = getattr(dtype, "kind", known.kind)
     # pandas has types of its own for these, all of one kind
-    own = str(dtype).startswith(("period", "interval", "date", "time", "duration"))
-    if kind not in NUMBERS + TEXTS or own:
+    of_pandas = str(dtype).startswith(("period", "interval", "date", "time", "duration"))
+    if kind not in NUMBERS + TEXTS or of_pandas:
         raise BadInput(
             f"values are of type {dtype}, of which none is a number or a level. Give numbers or "
             "texts. Nothing was charged."

@@ -102,8 +102,8 @@ def without_infinities(rows: Tensor) -> Tensor:
 
 
 def keep_within(rows: Tensor, bound: float, counted: Tensor) -> Tensor:
-    """Vectors, each cut to the bound; zeros where one does not count, or where float64 does not tell
-    its length.
+    """Vectors, each cut to the bound; zeros where one does not count, or where float64 does not
+    tell its length.
 
     Sensitivity: a row has length `bound` at most, and is finite, whatever it was.
 

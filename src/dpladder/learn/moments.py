@@ -248,8 +248,8 @@ def curvature(
 
 
 def tame_weights(weights: Tensor, radius: float) -> Tensor:
-    """The weights that logistic regression is asked about: a class's, shortened to where no logit of
-    a record in the ball exceeds LARGEST.
+    """The weights that logistic regression is asked about: a class's, shortened to where no logit
+    of a record in the ball exceeds LARGEST.
 
     Beyond it, float64 does not tell a record's probabilities, which then depend on its place among
     others. Weights are public, so this is too; a class whose weights are not finite has none.
@@ -353,8 +353,8 @@ def trace_per_record(records: Records, of: OfRecord, *arguments: Any) -> OfRecor
 
 def _values_of_each(traced: OfRecord, x: Tensor, labels: Tensor, *arguments: Any) -> Tensor:
     """What a traced function makes of each record; NaN, which counts as nothing, of one for which
-    it raises. Such records are found by halves, where zeros stand in for all other records: a record
-    keeps its place, and what it adds follows from its own row.
+    it raises. Such records are found by halves, where zeros stand in for all other records: a
+    record keeps its place, and what it adds follows from its own row.
 
     Raises:
         Exception: the function's own, where zeros alone make it raise.

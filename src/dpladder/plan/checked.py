@@ -22,12 +22,12 @@ def mark_of(config: Config) -> Path:
 def unchecked_sources(project: Project) -> Iterator[tuple[str, str]]:
     """Each lineage whose source nobody looked at, where it is the operator's own, and a line that
     says so."""
-    told: set[Path] = set()
+    marks: set[Path] = set()
     for config in project.experiments.values():
         mark, kind = mark_of(config), kind_of(config.dataset.source)
-        own = config.mode == "release" and kind is not None and kind.is_private_file
-        if own and mark not in told and not mark.is_file():
-            told.add(mark)
+        private = config.mode == "release" and kind is not None and kind.is_private_file
+        if private and mark not in marks and not mark.is_file():
+            marks.add(mark)
             yield (
                 config.dataset.lineage,
                 f"lineage {config.dataset.lineage}: `dpladder check` never looked at this source. "

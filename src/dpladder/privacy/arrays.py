@@ -18,8 +18,8 @@ def lengths_of(rows: Floats) -> Floats:
 
 
 def to_length(rows: Floats, length: float) -> Floats:
-    """Each row scaled to this length. A row of zeros stays one: it has no direction. A row without a
-    finite length becomes one."""
+    """Each row scaled to this length. A row of zeros stays one: it has no direction. A row without
+    a finite length becomes one."""
     norms = lengths_of(rows)
     return _scale_finite(rows, norms, length / np.maximum(norms, TINY))
 
