@@ -26,12 +26,9 @@ from dpladder.config.section import from_document
 from dpladder.errors import TWICE, DpladderError, full_disk
 from dpladder.plan import rule_specs
 from dpladder.plan.outer import inner_rule_name
-from dpladder.plan.rule_params import Private
+from dpladder.plan.rule_params import Private, public_params
 
 Reads = TypeVar("Reads", covariant=True)
-
-# what changes no output of a job
-APART = ("places", "question_id", "network", "stops")
 
 
 @dataclass(frozen=True)
@@ -74,9 +71,8 @@ class Task(Generic[Reads]):
 
     @property
     def public_cfg(self) -> dict[str, Any]:
-        """What its output depends on: where private files lie changes none, and neither does what
-        is looked at before it is charged."""
-        return {key: value for key, value in self.cfg.items() if key not in APART}
+        """What its output depends on."""
+        return public_params(self.cfg)
 
 
 def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:

@@ -397,7 +397,17 @@ def _question_id(config: Config, rule: str, wildcards: tuple[tuple[str, str], ..
         name for name in ancestry(config, rule) if RULE_SPECS[name].releases and name not in FREE
     ]
     mechanisms = [mechanisms_of(config, name) for name in asking]
-    return digest(identity(config, rule, values), mechanisms, "")  # "": as ledgers know questions
+    return digest(identity(config, rule, values), mechanisms, _asked_params(config, rule, values))
+
+
+def _asked_params(config: Config, rule: str, wildcards: Wildcards) -> Keys:
+    """What a query names of a job's own params; nothing of a rule that asks nothing."""
+    if not RULE_SPECS[rule].releases:
+        return {}
+    kind = RULE_SPECS[rule].reads
+    facts = [name for name in FACTS if name not in rule_params.ASIDE]
+    request = JobRequest(config, rule, wildcards)
+    return rule_params.public_params(_keys(config, kind) | _facts(request, kind, facts))
 
 
 def question_of(question_id: str, rule: str, wildcards: Wildcards) -> str:

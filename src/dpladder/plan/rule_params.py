@@ -13,6 +13,7 @@ some fields have defaults.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any, Literal, dataclass_transform, get_type_hints
@@ -52,6 +53,20 @@ def key(name: str) -> Any:
         name: the key's full name, such as `dataset.columns`.
     """
     return Field(alias=name)
+
+
+ASIDE = ("places", "question_id", "network", "stops")
+"""Params that change no output: where private files lie, and what is looked at before a charge."""
+
+
+def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The params of a job that its output depends on. A query and its question both name these, so
+    what changes a query changes the question.
+
+    Args:
+        params: all of a job's, by their names.
+    """
+    return {name: value for name, value in params.items() if name not in ASIDE}
 
 
 def keys_of(kind: Any) -> tuple[str, ...]:

@@ -233,7 +233,11 @@ def target_name(target: float) -> str:
 
 # Each of these takes a config and a job's wildcards. It returns the parts whose features or
 # manifests the job opens, the main one first.
-def _train(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+def _train_part(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    return ("train",)
+
+
+def _guided_train_part(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     """The training part; and the public sample, where it guides steps."""
     return ("train", *_guides(config))
 
@@ -347,7 +351,7 @@ class RuleSpec:
 
     reads: type[Any]
     after: tuple[str, ...] = ()
-    parts: Callable[[Config, Wildcards], tuple[str, ...]] = _train
+    parts: Callable[[Config, Wildcards], tuple[str, ...]] = _train_part
     when: Callable[[Config], bool] = lambda config: True
     buys: str = ""
     per: tuple[str, ...] | None = None
@@ -408,17 +412,23 @@ RULE_SPECS: dict[str, RuleSpec] = {
     "find_mean": RuleSpec(rule_params.FindMean, CACHES, _sample, _finds_mean, per=()),
     "find_start": RuleSpec(rule_params.FindStart, CACHES, _start, _finds_start, per=()),
     "estimate_sums": RuleSpec(rule_params.EstimateSums, CACHES, buys="learner.shared", per=()),
-    "estimate_head": RuleSpec(rule_params.EstimateHead, CACHES, buys="learner.head", per=()),
+    "estimate_head": RuleSpec(
+        rule_params.EstimateHead, CACHES, _guided_train_part, buys="learner.head", per=()
+    ),
     "run_trial": RuleSpec(
         rule_params.RunTrial, CACHES, _trial_and_guide_parts, _climbs, per=("rung", "trial")
     ),
     "select_rung": RuleSpec(rule_params.SelectRung, ("run_trial",), when=_climbs, per=("rung",)),
     "fit_radius": RuleSpec(rule_params.FitRadius, ("select_rung",), when=_climbs, per=("target",)),
     "train_final": RuleSpec(
-        rule_params.TrainFinal, ("fit_radius", *CACHES), when=_trains_last, per=("target",)
+        rule_params.TrainFinal,
+        ("fit_radius", *CACHES),
+        _guided_train_part,
+        _trains_last,
+        per=("target",),
     ),
     "private_search": RuleSpec(
-        rule_params.SearchPrivately, CACHES, when=_searches, per=("target",)
+        rule_params.SearchPrivately, CACHES, _guided_train_part, _searches, per=("target",)
     ),
     "train_student": RuleSpec(
         rule_params.TrainStudent, (*FINALS, *CACHES), _student_parts, _teaches, per=("target",)
