@@ -143,7 +143,7 @@ def test_the_ledger_lists_every_entry_with_its_state(
     assert shown["lifetime_epsilon"] == 8.0
     assert shown["epsilon"] == pytest.approx(1.0, abs=1e-6)
     assert {item["state"] for item in shown["items"]} == {"RESERVED"}
-    assert len(shown["items"]) == 9
+    assert len(shown["items"]) == 10
 
 
 def test_an_edited_ledger_exits_1_and_names_the_entry(
