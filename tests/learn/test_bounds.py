@@ -270,3 +270,13 @@ def test_rounding_of_probabilities_makes_no_residual_or_curvature_longer(size: f
     ]
     assert float(total.norm()) <= ResidualSum(**NAMED, radius=1.0).bound(constants)
     assert float(torch.stack(curved).norm()) <= Curvatures(**NAMED, radius=1.0).bound(constants)
+
+
+def test_a_loss_counts_where_float64_tells_its_logits_and_nowhere_else() -> None:
+    """Logits of classes that tie differ by how a product rounds, and that by a record's place."""
+    query = LossSums(**NAMED, model=LinearHead())
+    units = np.arange(32, dtype=np.uint8).reshape(2, 16)
+    rows = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 0.5]], np.float32)
+    data = Data(rows, np.array([0, CLASSES - 1]), units)
+    assert float(total_of(query, data, 1.0).norm()) > 0
+    assert float(total_of(query, data, 2.0**54).norm()) == 0

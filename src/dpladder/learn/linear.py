@@ -33,7 +33,7 @@ from dpladder.learn.records import Bounded, Guide, Records, Rows, Sums, load, pr
 # on a GPU a chunk should outlast the launch of its 25 kernels
 CHUNK = {"cpu": 1024, "cuda": 65536}
 TINY = 2.0**-80  # probabilities below are zero: denormal numbers slow many CPUs down
-FAR = 2.0**50  # a squared norm; of what is longer, float64 does not tell losses that ties leave
+FAR = 2.0**50  # a squared logit; beyond it float64 does not tell losses that ties leave
 CANCELLED = 2.0**-20  # of the lengths of a record's views, which may cancel
 
 
@@ -315,10 +315,12 @@ def _losses(
 ) -> Tensor:
     """The sum over records of their losses, each bounded by itself, for each of several heads.
 
-    A record that is too long counts as nothing. Where its logits nearly tie, its loss would hang on
-    the order in which a product adds up its row. That order hangs on its place.
+    A record that is too long for a head's weights counts as nothing. Where its logits nearly tie,
+    its loss would hang on the order in which a product adds up its row. That order hangs on its
+    place.
     """
     heads, classes, width = weights.shape
+    longest = weights.double().square().sum(dim=2).amax(dim=1).clamp(min=1.0)
     # of a sample that may have nobody in it
     parts = [bounded(weights.new_empty(heads, 0)).sum(dim=1)]
     for chunk in rows:
@@ -329,7 +331,8 @@ def _losses(
         )
         labels = records.labels[chunk].view(count, 1, 1, 1).expand(count, views, heads, 1)
         losses = link.losses(logits, labels, dim=3).mean(dim=1).T
-        near = (records.gram[chunk].diagonal(dim1=1, dim2=2) <= FAR).all(1)
+        squared = records.gram[chunk].diagonal(dim1=1, dim2=2).amax(dim=1).double()
+        near = longest[:, None] * squared <= FAR
         parts.append((bounded(losses) * (records.counted[chunk] & near)).sum(dim=1))
     return torch.stack(parts).sum(0)
 
