@@ -288,17 +288,38 @@ def test_gradients_that_one_training_asks_for_together_share_no_product(
 # --- samples --------------------------------------------------------------------------------------
 
 
-def test_two_sampled_queries_are_not_both_asked_less_often_than_a_third() -> None:
+@pytest.mark.parametrize(
+    ("steps", "allowed"),
+    [
+        (("often twice once", "often twice", "often"), True),
+        (("often", "twice often", "often once twice"), True),
+        (("often once twice", "often twice"), True),
+        (("often twice", "often twice", "often once"), False),
+        (("often once", "often twice", "often twice"), False),
+        (("twice", "twice", "once"), True),  # the last one joins the sample before
+    ],
+)
+def test_rarer_sampled_queries_share_the_samples_that_they_are_priced_on(
+    steps: tuple[str, ...], allowed: bool
+) -> None:
     """Once in one sample and once in another, they cost more than together in the first."""
-    each = [
-        LossSums(name=name, multiplier=1.0, model=HEAD, sampling_rate=0.1, count=count)
-        for name, count in (("often", 3), ("twice", 2), ("once", 1), ("also once", 1))
-    ]
-    for queries in (each[:3], each[:1] + each[2:]):
-        with pytest.raises(BadInput, match="which samples they share"):
-            declared(queries, CONSTANTS, 1e-7)
-    assert declared(each[:2], CONSTANTS, 1e-7).events
-    assert declared(each[2:], CONSTANTS, 1e-7).events
+    queries = {
+        name: LossSums(name=name, multiplier=1.0, model=HEAD, sampling_rate=0.5, count=count)
+        for name, count in (("often", 3), ("twice", 2), ("once", 1))
+    }
+    bound = torch.ones(()).double()
+
+    def begin(_: Any, __: Any) -> Any:
+        for names in steps:
+            yield [queries[name].at(ZEROS[None], bound) for name in names.split()]
+
+    halves: Any = Halves()
+    ask = Curator(data_of(), CONSTANTS, ONE).run
+    if allowed:
+        ask(begin, [(*queries.values(),)], [halves])
+    else:
+        with pytest.raises(Refused, match="in the same steps"):
+            ask(begin, [(*queries.values(),)], [halves])
 
 
 class Halves(Silent):

@@ -12,6 +12,7 @@ factors, sums over chunks and noise are float64.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -103,6 +104,10 @@ class _Seat:
         kinds: which of the curator's kinds each declared query is, by the query's identity.
         mask: the present sample, which is secret.
         seen: names of the queries that were asked on it.
+        counts: how often each sampled query is asked, each number once.
+        rarest: how often the rarest query on the present sample is asked.
+        samples: by each number of `counts`, how many samples answered a query that is asked so
+            often or less.
         releases: of each query that comes class by class, what its present release is asked at, and
             which classes are left of it.
     """
@@ -112,6 +117,9 @@ class _Seat:
     meter: Meter
     mask: NDArray[np.bool_] | None = None
     seen: set[str] = field(default_factory=set)
+    counts: tuple[int, ...] = ()
+    rarest: float = math.inf
+    samples: Counter[int] = field(default_factory=Counter)
     releases: dict[str, tuple[list[Any], set[int]]] = field(default_factory=dict)
 
 
@@ -163,9 +171,9 @@ class Curator:
                 if query.asks_records:
                     counts.refuse_undeclared(query, self._constants, meter)
             training = begin(replace(inputs, number=number), queries_of_training)
-            seats.append(
-                _Seat(training, {id(q): _kind_of(q, kinds) for q in queries_of_training}, meter)
-            )
+            kinds_by_id = {id(query): _kind_of(query, kinds) for query in queries_of_training}
+            sampled = {query.count for query in queries_of_training if query.sampling_rate < 1.0}
+            seats.append(_Seat(training, kinds_by_id, meter, counts=tuple(sampled)))
         return self._run_trainings(
             seats, max(queries[0], key=lambda query: query.count, default=None)
         )
@@ -314,7 +322,8 @@ class Curator:
         """The present sample, or the next one.
 
         A query is asked once a sample: asked again, it begins the next one. So no sample answers
-        more than was declared of it, and the meter refuses one sample too many.
+        more than was declared of it, and the meter refuses one sample too many. Queries that are
+        asked less often must share samples as `queries._steps` prices them.
         """
         if seat.mask is None or query.name in seat.seen:
             if self._data.units is None:
@@ -323,6 +332,17 @@ class Curator:
                     "it to 1."
                 )
             seat.mask, seat.seen = seat.meter.mask(SAMPLE, self._data.units), set()
+            seat.rarest = math.inf
+        for count in seat.counts:
+            if query.count <= count < seat.rarest:
+                seat.samples[count] += 1
+                if seat.samples[count] > count:
+                    raise Refused(
+                        f"query {query.name} is asked on a sample more than those that are priced "
+                        "with it. Nothing was answered: ask queries of equal counts in the same "
+                        "steps, and rarer ones in some of these."
+                    )
+        seat.rarest = min(seat.rarest, query.count)
         seat.seen.add(query.name)
         return seat.mask
 

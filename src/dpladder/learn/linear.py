@@ -315,9 +315,9 @@ def _losses(
 ) -> Tensor:
     """The sum over records of their losses, each bounded by itself, for each of several heads.
 
-    A record that is too long for a head's weights counts as nothing. Where its logits nearly tie,
-    its loss would hang on the order in which a product adds up its row. That order hangs on its
-    place.
+    A record that is too long for a head's weights loses nothing under them. Where its logits
+    nearly tie, its loss would hang on the order in which a product adds up its row. That order
+    hangs on its place.
     """
     heads, classes, width = weights.shape
     longest = weights.double().square().sum(dim=2).amax(dim=1).clamp(min=1.0)
@@ -332,8 +332,8 @@ def _losses(
         labels = records.labels[chunk].view(count, 1, 1, 1).expand(count, views, heads, 1)
         losses = link.losses(logits, labels, dim=3).mean(dim=1).T
         squared = records.gram[chunk].diagonal(dim1=1, dim2=2).amax(dim=1).double()
-        near = longest[:, None] * squared <= FAR
-        parts.append((bounded(losses) * (records.counted[chunk] & near)).sum(dim=1))
+        losses = losses.where(longest[:, None] * squared <= FAR, 0.0)
+        parts.append((bounded(losses) * records.counted[chunk]).sum(dim=1))
     return torch.stack(parts).sum(0)
 
 

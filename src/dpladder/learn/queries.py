@@ -552,7 +552,8 @@ def declared(queries: Sequence[Query], constants: Constants, delta0: float = 0.0
 
     Args:
         queries: with names of their own; those that sample have one rate, and share their samples.
-            One of them at most is asked less often than others.
+            The curator holds them to it: a query that is asked less often shares the samples of
+            those that are asked as rarely.
         constants: public sizes and bounds.
         delta0: what sampled answers are booked at.
 
@@ -560,9 +561,7 @@ def declared(queries: Sequence[Query], constants: Constants, delta0: float = 0.0
         Sampled events first. Queries of one step see one sample, and compose inside it.
 
     Raises:
-        BadInput: two sampled queries are asked less often than a third. Whether they share samples
-            is the method's choice, and costs more one way than the other. Or a query cannot read
-            labels as `dataset.labels` makes them.
+        BadInput: a query cannot read labels as `dataset.labels` makes them.
     """
     for query in queries:
         _refuse_labels(query, constants.labels)
@@ -576,13 +575,6 @@ def declared(queries: Sequence[Query], constants: Constants, delta0: float = 0.0
     if sampled:
         (rate,) = {query.sampling_rate for query in sampled}
         steps = max(query.count for query in sampled)
-        rarer = [query.name for query in sampled if query.count < steps]
-        if len(rarer) > 1:
-            raise BadInput(
-                f"queries {' and '.join(rarer)} sample less often than others do, and their price "
-                "hangs on which samples they share. Give all but one of them the same count as the "
-                "most frequent."
-            )
         events = [Counted(Booked(_steps(sampled, rate), delta0)), *events]
         mask = Draw(SAMPLE, "mask", rate, count=steps)
         draws = [*(query.draw(constants) for query in sampled), mask, *draws]
@@ -609,9 +601,9 @@ def _refuse_labels(query: Query, labels: Labels) -> None:
 
 def _steps(sampled: Sequence[Query], rate: float) -> tuple[Counted, ...]:
     """Queries of one step see one sample, so they compose inside the sampling: composed outside it,
-    they would pass for independent samples. A query is asked once a sample at most (`Curator`). One
-    at most is asked less often than others: in whichever samples it is, their kinds are the
-    same."""
+    they would pass for independent samples. A query is asked once a sample at most, and of samples
+    that answer queries asked `count` times or less there are `count` at most (`Curator._sample`).
+    So however a method spreads its questions, each sample answers no more than one here."""
     starts, before = [], 0
     for count in sorted({query.count for query in sampled}):
         inside = _merged(query.events() for query in sampled if query.count >= count)
