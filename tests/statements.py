@@ -24,7 +24,8 @@ from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.build import build, seal
 from dpladder.privacy.statement.documents import Origin, SealedStatement
 from dpladder.privacy.statement.page import page
-from dpladder.privacy.statement.records import file_digest, record_of
+from dpladder.privacy.statement.records import record_of
+from dpladder.public_files import file_digest
 
 CHANGES: dict[str, Any] = {"final": {"targets": [0.5, 1.0]}}
 

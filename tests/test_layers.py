@@ -15,13 +15,14 @@ SOURCE = Path(__file__).parents[1] / "src"
 PACKAGE = SOURCE / "dpladder"
 ROOT = SOURCE.parent
 
-BASIS = {"errors", "formats", "config", "privacy"}
+BASIS = {"errors", "formats", "public_files", "config", "privacy"}
 MAY_USE = {
     "errors": set(),
     "progress": set(),
     "config": {"errors", "methods", "searches"},  # whose sections it joins, by their names
     "formats": {"errors"},
-    "privacy": {"errors", "formats", "config"},
+    "public_files": {"errors"},
+    "privacy": {"errors", "formats", "public_files", "config"},
     "network": BASIS,
     "data": BASIS | {"progress", "network", "learn"},
     "learn": BASIS | {"progress", "network"},

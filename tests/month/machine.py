@@ -19,7 +19,7 @@ import pytest
 from hypothesis import assume, event, note
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from month import plain
-from month.driver import Ended, ask, configure, in_process, killed_in_process
+from month.driver import Ended, ask, configure, in_process, killed_in_process, verified
 from month.plain import Charge
 from month.project import DELTA, LINEAGE, Data, Experiment, Key, Wish, questions
 
@@ -462,14 +462,14 @@ class Month(RuleBasedStateMachine):
         done = [one for one in charged.values() if one.status == "DONE"]
         assert len({one.query for one in done}) == len(done)
         self.check_statement(charged)
-        code, told = ask(self.active, "verify", "results")
+        code, told = verified(self.active)
         if (
             code
             and self.active in self.forgetful
             and (named := re.search(r"--forcerun (\w+)", told))
         ):
             self.run(named[1])
-            code, told = ask(self.active, "verify", "results")
+            code, told = verified(self.active)
         assert code == 0, told
         code, told = ask(self.active, "ledger", "verify", "results")
         assert code == 0, told

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from month import plain
-from month.driver import Ended, ask, configure, in_process, killed_in_process
+from month.driver import Ended, configure, in_process, killed_in_process, verified
 from month.project import DELTA, LINEAGE, Data, Experiment, Wish
 from support import mixture
 
@@ -43,7 +43,7 @@ class Story:
         then."""
         ended = self.run(wish, *force)
         assert not ended.refused
-        code, told = ask(self.folder, "verify", "results")
+        code, told = verified(self.folder)
         assert code == 0, told
         return len(plain.charges(self.home, LINEAGE))
 

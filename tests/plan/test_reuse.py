@@ -44,18 +44,22 @@ def stated() -> tuple[str, str]:
     project, states = with_answers(project, states)
     document = plan_without_ledger(plan_document(make_plan(project, states), states, project))
     records = json.loads(Path("results/privacy.json").read_text())["records"]
-    names = ("weights.safetensors", "metrics.json")
-    files = [str(path) for path in Path("results").rglob("*") if path.name in names]
     # made from the statement before, and the last job of a run makes them anew
     made_last = ("report.*", "**/summary.*", "**/figures/*", "**/tables/*")
     for path in [path for name in made_last for path in Path("results").glob(name)]:
         path.unlink()
+    plan = [f"results/{name}" for name in ("plan.json", "plan.md", "plan.privacy.json")]
+    files = [
+        str(path)
+        for path in Path("results/main").rglob("*")
+        if path.is_file() and not path.name.endswith("privacy.json")
+    ]
     task = Task(
         rule="compose_privacy",
         wildcards={},
         cfg=json.loads(json.dumps(asdict(document))),
         code="",
-        input={"records": [*records], "plan": "results/plan.json", "files": files},
+        input={"records": [*records], "plan": plan, "files": files},
         output={"statement": Path("results/privacy.json"), "page": Path("results/privacy.md")},
         resources=Resources(),
     )

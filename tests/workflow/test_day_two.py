@@ -168,8 +168,11 @@ def test_a_month_of_edits_charges_each_question_once_and_verifies_throughout(fin
     verify()
 
     finished.configure()  # taken back
-    finished.finish()
+    told = finished.finish().stderr
     assert charged(finished) == both
+    assert "files in results are not of this config, results/main/final/2/" in told
+    assert main(["verify", "results"]) == 1
+    shutil.rmtree("results/main/final/2")
     verify()
 
     Path(MODEL).unlink()

@@ -55,11 +55,17 @@ EDITS: dict[str, Callable[[Path], None]] = {
     "results/figures/budget.svg": lambda path: path.write_text("<svg/>"),
     "results/report.privacy.json": lambda path: path.write_text("{}"),
     "results/plan.json": kinder_words,
+    "results/plan.md": kinder_words,
+    "results/plan.privacy.json": lambda path: path.write_text('{"free": ""}'),
+    "results/main/summary.privacy.json": lambda path: path.write_text('{"free": ""}'),
 }
 
 
-def test_a_finished_run_is_what_its_statement_is_about(finished: Workspace) -> None:
+def test_a_finished_run_is_what_its_statement_is_about(
+    finished: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["verify", "results"]) == 0
+    assert "nothing vouches" not in capsys.readouterr().out
     document = json.loads(Path("results/privacy.json").read_text())
     on_disk = {str(path) for path in Path("results").rglob("*.safetensors")}
     assert on_disk <= document["files"].keys()

@@ -282,6 +282,10 @@ def summaries(wildcards):
     return [f"results/{experiment}/summary.json" for experiment in PROJECT.experiments]
 
 
+def summary_records(wildcards):
+    return [f"results/{experiment}/summary.privacy.json" for experiment in PROJECT.experiments]
+
+
 def summary_tables(wildcards):
     return [f"results/{experiment}/summary.csv" for experiment in PROJECT.experiments]
 

@@ -1,6 +1,6 @@
 rule compose_privacy:
     input:
-        plan="results/plan.json",
+        plan=["results/plan.json", "results/plan.md", "results/plan.privacy.json"],
         records=privacy_records,
         files=published,
     output:

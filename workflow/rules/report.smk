@@ -29,6 +29,7 @@ use rule compose_privacy as write_report with:
         statement="results/privacy.json",
         signed="results/privacy.md",
         summaries=summaries,
+        records=summary_records,
         tables=summary_tables,
     output:
         *map(filed, PICTURES),

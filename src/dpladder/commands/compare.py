@@ -7,7 +7,6 @@ wrote, and no seal: `dpladder verify` does that.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from dpladder.config.wording import printable
 from dpladder.errors import BadInput
 from dpladder.plan.rule_specs import RESULTS
 from dpladder.privacy.statement.check import REPORT, read_statement
-from dpladder.privacy.statement.records import file_digest
+from dpladder.public_files import file_digest, read_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,10 +135,10 @@ def _rows_of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.
 def _is_vouched_for(folder: Path, path: Path, stated: Mapping[str, Any]) -> bool:
     """Whether the run's last record has this very summary, beside this very statement. Where there
     is no record, a run is not finished, and nothing is known."""
-    record = folder / REPORT
-    if not record.is_file():
+    try:
+        document = read_json(folder / REPORT)
+    except FileNotFoundError:
         return True
-    document = json.loads(record.read_text("utf-8"))
     known = document["files"].get(str(RESULTS / path.relative_to(folder)))
     return bool(document["statement"] == stated["id"] and known == file_digest(path))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.commands.output import report
+from dpladder.config.wording import printable
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.ledger import book as ledgers
@@ -25,7 +26,9 @@ from dpladder.privacy.statement.check import (
     check,
     key_of_seal,
     lacks_report,
+    parse_statement,
     read_statement,
+    unchecked_files,
 )
 
 NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no ledger in"
@@ -164,6 +167,7 @@ def verify_statement(results: Path) -> bool:
         BadInput: the folder holds no statement, or one that cannot be read.
     """
     statement = read_statement(results)
+    stated = parse_statement(statement)
     home = open_home(create=False)
     known, anchors = set(ledgers.lineages(home)), anchors_in(results)
     problems = check(statement, results.resolve(), key_of_seal(results))
@@ -174,16 +178,19 @@ def verify_statement(results: Path) -> bool:
             ]
         else:
             print(
-                f"lineage {lineage} has no ledger in {home.path}: checked against the records alone"
+                f"lineage {printable(lineage)} has no ledger in {home.path}: checked against the "
+                "records alone"
             )
-    if lacks_report(statement["files"], results):
+    for path in unchecked_files(stated, results.resolve()):
+        print(f"{printable(path)}: not checked, for nothing vouches for it")
+    if lacks_report(stated.files, results):
         print(
             f"{results / REPORT} is not there: no report, summary, table or figure was checked; "
             "dpladder run makes them again, free"
         )
     totals = [
-        f"{lineage} epsilon = {round_up(dataset['lifetime_spent'])} at delta = "
-        f"{round_up_short(dataset['delta'])}"
-        for lineage, dataset in statement["datasets"].items()
+        f"{lineage} epsilon = {round_up(dataset.lifetime_spent)} at delta = "
+        f"{round_up_short(dataset.delta)}"
+        for lineage, dataset in stated.datasets.items()
     ]
     return report(problems, f"the statement follows from the records: {'; '.join(totals)}")

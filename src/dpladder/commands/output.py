@@ -6,6 +6,7 @@ import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from dpladder.config.wording import printable
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.statement.check import check, key_of_seal, read_statement
 from dpladder.privacy.statement.records import Document
@@ -40,9 +41,9 @@ def report(problems: Sequence[str], fine: str) -> bool:
         Whether there is none: a command returns that, and exits with 1 where it is False.
     """
     for problem in problems:
-        print(problem, file=sys.stderr)
+        print(printable(problem), file=sys.stderr)
     if not problems:
-        print(fine)
+        print(printable(fine))
     return not problems
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpladder.errors import BadInput
 from dpladder.privacy.release.noise import encode
-from dpladder.privacy.statement.records import file_digest
+from dpladder.public_files import file_digest
 
 
 def digest(released: Any) -> str:

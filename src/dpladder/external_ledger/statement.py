@@ -22,7 +22,8 @@ from dpladder.privacy.statement.build import build_own, seal
 from dpladder.privacy.statement.check import stated_anchors
 from dpladder.privacy.statement.documents import Origin, SealedStatement
 from dpladder.privacy.statement.page import page
-from dpladder.privacy.statement.records import file_digest, record_of
+from dpladder.privacy.statement.records import record_of
+from dpladder.public_files import file_digest
 
 PACKAGES = ("dpladder", "dp-accounting")
 RECORDS = "own"

@@ -25,7 +25,7 @@ from dpladder.privacy.ledger.home import Home, subkey
 from dpladder.privacy.statement.build import build, seal
 from dpladder.privacy.statement.documents import Origin, PlanDocument, SealedStatement
 from dpladder.privacy.statement.page import page
-from dpladder.privacy.statement.records import file_digest
+from dpladder.public_files import file_digest
 
 PACKAGES = ("dpladder", "torch", "timm", "dp-accounting", "snakemake")
 
@@ -43,6 +43,7 @@ def compose_privacy(task: Task[PlanDocument]) -> None:
     lineages = dict.fromkeys([*task.reads.datasets, *_lineages_released_here(home)])
     opened = {lineage: Ledger(home, lineage) for lineage in lineages}
     records = task.input["records"]
+    published = [*task.input["plan"], *task.input["files"]]
     statement = build(
         task.reads,
         {path: read_json(path) for path in records},
@@ -50,7 +51,7 @@ def compose_privacy(task: Task[PlanDocument]) -> None:
         {lineage: ledgers.load(ledger) for lineage, ledger in opened.items()},
         [ledgers.head(ledger) for ledger in opened.values()],
         _origin(),
-        {path: file_digest(Path(path)) for path in [task.input["plan"], *task.input["files"]]},
+        {path: file_digest(Path(path)) for path in published},
         lambda job: mechanisms_text(task.reads.mechanisms[job.experiment][job.rule]),
     )
     sealed = seal(asdict(statement), subkey(home, "ledger"))

@@ -30,7 +30,7 @@ from dpladder.learn.measures.tested import CountTable, GroupNames
 from dpladder.learn.trainings import scorer_of
 from dpladder.plan.rule_params import EvaluateAlso, EvaluateTest
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.statement.records import file_digest
+from dpladder.public_files import file_digest
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from dpladder.privacy.ledger.features import first_found_value
 from dpladder.privacy.ledger.home import subkey
 from dpladder.privacy.ledger.units import units_of
 from dpladder.privacy.release.store import query_digest
-from dpladder.privacy.statement.records import file_digest
+from dpladder.public_files import file_digest
 
 
 @dataclass(frozen=True)

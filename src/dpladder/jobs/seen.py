@@ -24,7 +24,7 @@ from dpladder.learn.data import Data
 from dpladder.learn.interface import Claim, Constants
 from dpladder.learn.shared_sums import ReleasedSums
 from dpladder.plan.rule_params import SeenReads
-from dpladder.privacy.statement.records import file_digest
+from dpladder.public_files import file_digest
 
 SAMPLE = "sample"  # the part that holds public records
 

@@ -23,7 +23,7 @@ from dpladder.plan.rule_params import Picture, WriteReport
 from dpladder.privacy.ledger.home import subkey
 from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.privacy.statement.records import file_digest
+from dpladder.public_files import file_digest
 from dpladder.report import page, tables
 from dpladder.report.page import OnPage
 from dpladder.report.summary import Summary, read_summary
@@ -128,6 +128,7 @@ def _vouch(task: Task[WriteReport], statement: str) -> None:
     paths = [
         inputs["signed"],
         *inputs["summaries"],
+        *inputs["records"],
         *inputs["tables"],
         *pictures,
         *map(str, outputs),

@@ -17,6 +17,7 @@ from dpladder import formats
 from dpladder.errors import BadInput
 from dpladder.formats import FORMATS
 from dpladder.learn.interface import Weights
+from dpladder.public_files import open_file, parse_json
 
 KEY = "dpladder"  # one metadata entry, because the library writes several in no fixed order
 MEAN = "mean"
@@ -75,8 +76,9 @@ def load_with_mean(path: Path) -> tuple[Weights, NDArray[np.float64] | None, dic
         Newer: a later dpladder wrote it.
     """
     try:
+        open_file(path).close()  # the library would wait for a pipe
         with safe_open(path, framework="numpy") as file:
-            metadata = json.loads((file.metadata() or {})[KEY])
+            metadata = parse_json((file.metadata() or {})[KEY])
             formats.check("weights", path, metadata.get(formats.KEY))
             stored = set(file.keys())
             names = metadata.get(TENSORS) or [

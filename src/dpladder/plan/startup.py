@@ -42,7 +42,14 @@ from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.state import State
-from dpladder.privacy.statement.check import anchors_in, stated_anchors
+from dpladder.privacy.statement.check import (
+    anchors_in,
+    foreign_files,
+    parse_statement,
+    read_statement,
+    stated_anchors,
+    vouched_by_report,
+)
 from dpladder.privacy.statement.documents import PlanDocument
 from dpladder.privacy.statement.page import closing_line
 
@@ -427,6 +434,12 @@ def conclude(parsed: Parsed) -> None:
     if current and PAGE.is_file():
         for line in _accuracies(parsed.project):
             say(line)
+        there, stated_here = RESULTS.resolve(), parse_statement(read_statement(RESULTS))
+        if left := foreign_files(stated_here, there, vouched_by_report(there)):
+            say(
+                f"{len(left)} files in {RESULTS} are not of this config, {left[0]} among them, and "
+                "dpladder verify refuses them. Move or delete them: the ledger keeps their charges."
+            )
         say(f"The whole report: {PAGE}")
 
 

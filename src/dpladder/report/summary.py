@@ -7,7 +7,6 @@ against). Everything in it follows from releases, the config and the statement (
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from dpladder.learn.measures.tables import figures_of_counts
 from dpladder.learn.measures.tested import BRIER, ReleasedCounts, Tested
 from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.privacy.statement.documents import Cost
+from dpladder.public_files import read_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,9 +340,7 @@ def read_test(path: Path | str) -> Tested:
     Raises:
         pydantic.ValidationError: the file is no such document.
     """
-    return figures_of_counts(
-        from_document(ReleasedCounts, json.loads(Path(path).read_text("utf-8")))
-    )
+    return figures_of_counts(from_document(ReleasedCounts, read_json(Path(path))))
 
 
 def read_summary(path: Path | str) -> Summary:
@@ -351,5 +349,5 @@ def read_summary(path: Path | str) -> Summary:
     Raises:
         pydantic.ValidationError: a key is missing that every format has, or of another type.
     """
-    summary: Summary = from_document(Summary, json.loads(Path(path).read_text("utf-8")))
+    summary: Summary = from_document(Summary, read_json(Path(path)))
     return summary

@@ -53,8 +53,8 @@ from dpladder.privacy.statement.check import (
 )
 from dpladder.privacy.statement.documents import Stated, StatedModel, Statement
 from dpladder.privacy.statement.page import first_line, modified_code_warning
-from dpladder.privacy.statement.records import file_digest
 from dpladder.progress import progress
+from dpladder.public_files import file_digest
 
 Inputs = Any  # a path, paths, images as arrays or of Pillow, texts, or a matrix of features
 
@@ -468,8 +468,8 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
         threads: CPU threads; by default one for each core.
 
     Raises:
-        BadInput: the file holds no final model, or weights that are no numbers, or the network's
-            folder or checkpoint is not named.
+        BadInput: the file holds no final model, or weights that are no numbers, or says of itself
+            what no run writes; or the network's folder or checkpoint is not named.
         Refused: a statement beside it is about other bytes (contract 21).
     """
     file = Path(path)
@@ -484,6 +484,24 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
             f"{file} holds weights that are no numbers, so it predicts nothing: its training ran "
             "away. Train again, at a smaller step size."
         )
+    try:
+        return _model_of(file, weights, mean, facts, network, threads or cores())
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise BadInput(
+            f"{file} says of itself what no run of dpladder writes. Give a file that train_final "
+            "wrote."
+        ) from error
+
+
+def _model_of(
+    file: Path,
+    weights: Weights,
+    mean: NDArray[np.float64] | None,
+    facts: Mapping[str, Any],
+    network: str | Path | None,
+    threads: int,
+) -> Model:
+    """The model that a file describes; its facts may be anything that somebody wrote."""
     network_facts, mapped = facts["inference"]["network"], facts["inference"]["map"]
     name, network_tensors = _network_at(network_facts, network)
     if network_facts["weights"] == "local" and network is None:
@@ -519,7 +537,7 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
         tuple(facts["inference"]["classes"]),
         facts,
         _stated(file),
-        threads or cores(),
+        threads,
     )
 
 
@@ -527,7 +545,7 @@ def _stated(file: Path) -> Mapping[str, Any] | None:
     """What the statement of the run says of this very file, where the file still lies in the run's
     results. What was put in its place is refused: the statement says nothing of it."""
     for results in file.resolve().parents:
-        if results.name == "results" and (results / "privacy.json").is_file():
+        if results.name == "results" and (results / "privacy.json").exists():
             document = read_statement(results)
             if not is_sealed(document, key_of_seal(results)):
                 raise Refused(
@@ -554,7 +572,7 @@ def _refuse_changed_files(statement: Statement, results: Path, place: str) -> No
     it are not: a model card shows both. Other files may be of a run that goes on."""
     for path in (place, str(Path(place).with_name("metrics.json"))):
         file = results.parent / path
-        if file.is_file() and statement.files.get(path) != file_digest(file):
+        if file.exists() and statement.files.get(path) != file_digest(file):
             raise Refused(
                 f"{file} changed since the statement of its run was written. Delete it, and "
                 "dpladder run restores what was released, free; or move it out of results/, where "

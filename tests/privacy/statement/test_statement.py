@@ -29,7 +29,7 @@ from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.check import check, read_statement
 from dpladder.privacy.statement.documents import Cost, SealedStatement
 from dpladder.privacy.statement.page import detection_rate_text, page
-from dpladder.privacy.statement.records import file_digest
+from dpladder.public_files import file_digest
 
 
 @pytest.fixture

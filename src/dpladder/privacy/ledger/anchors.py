@@ -19,6 +19,7 @@ from dpladder.privacy.ledger.book import Ledger, load, lost, was_truncated
 from dpladder.privacy.ledger.home import Home, replace
 from dpladder.privacy.ledger.journal import unwritable_error
 from dpladder.privacy.ledger.state import Anchor, State
+from dpladder.public_files import read_json
 
 FILE = "ledger.json"
 NOTHING: Mapping[str, State] = {}
@@ -34,7 +35,7 @@ def read(results: Path) -> list[Anchor]:
     """
     path = results / FILE
     try:
-        document = json.loads(path.read_text("utf-8"))
+        document = read_json(path)
         for at in document.values():
             formats.check("results", path.parent, at.get(formats.KEY))
         return [
@@ -42,7 +43,7 @@ def read(results: Path) -> list[Anchor]:
         ]
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         raise BadInput(
             f"{path} cannot be read: it says how far the ledger was when these results were made. "
             "Restore it; without it a home put back in time would go unnoticed."

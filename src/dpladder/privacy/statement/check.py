@@ -8,8 +8,8 @@ verify`).
 
 from __future__ import annotations
 
-import json
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from importlib import metadata
@@ -39,13 +39,14 @@ from dpladder.privacy.statement.build import (
 )
 from dpladder.privacy.statement.documents import FINALS, Cost, Promise, SealedStatement, Stated
 from dpladder.privacy.statement.page import page
-from dpladder.privacy.statement.records import Document, file_digest, spends_of
+from dpladder.privacy.statement.records import Document, spends_of
+from dpladder.public_files import file_digest, read_bytes, read_json
 
 # Whatever an edited file may cause when it is read as a statement or a record. `check` turns it
-# into
-# a sentence: a reader wants to know which file it is, and no traceback.
+# into a sentence: a reader wants to know which file it is, and no traceback.
 _UNREADABLE = (
     DpladderError,
+    OSError,
     ValueError,
     LookupError,
     TypeError,
@@ -66,15 +67,15 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
     Returns:
         A sentence for each, which begins with the file; none where all agrees.
     """
-    problems = _check_records(statement, results)
-    if not is_sealed(statement, key):
-        problems.append("privacy.json: changed since it was written")
-    recorded, unread = _recorded_spends(statement, results)
-    problems += unread
     try:
         stated = parse_statement(statement)
     except BadInput as error:
-        return [*problems, str(error)]
+        return [str(error)]
+    problems = [*_check_records(stated, results)]
+    if not is_sealed(statement, key):
+        problems.append("privacy.json: changed since it was written")
+    recorded, unread = _recorded_spends(stated, results)
+    problems += unread
     try:
         problems += _check_files(stated, results, key)
     except _UNREADABLE as error:
@@ -111,13 +112,19 @@ def is_sealed(document: Mapping[str, Any], key: bytes | None = None) -> bool:
 
 REPORT = "report.privacy.json"  # the record of the last job, which vouches for what is made last
 AGAIN = "dpladder run makes it again, free"
+RESTORE = "Restore it, or delete it and run the workflow again"
+MOVE = "if a run under another config left it, move or delete it: the ledger keeps its charge"
+SPOKEN_FOR = ("privacy.json", "privacy.md", "ledger.json", REPORT)  # each has a check of its own
+# Suffixes of what jobs publish: weights, sums, records, scores, summaries, tables, figures, pages.
+KINDS = frozenset({".csv", ".h5", ".html", ".json", ".md", ".safetensors", ".svg"})
+COMPARISONS = Path("comparison")  # asked for by name, no part of the DAG behind a statement
 
 
 def _check_files(stated: SealedStatement, results: Path, key: bytes | None) -> Iterator[str]:
     """Everything that the statement is about, byte for byte, and all that was made from it. What is
     made last, the report and the summaries, came after the statement. So the last job's own sealed
-    record vouches for it."""
-    yield from _changed_files(stated.files, results, "the statement was written")
+    record vouches for it. Nothing else of these kinds may lie here."""
+    yield from _changed_files(stated.files, results, f"the statement was written; {DELETE}")
     models = [
         _path_under_owner(path, asdict(model))
         for dataset in stated.datasets.values()
@@ -126,39 +133,97 @@ def _check_files(stated: SealedStatement, results: Path, key: bytes | None) -> I
     yield from (
         f"privacy.json: names no digest of {path}" for path in models if path not in stated.files
     )
-    record = results / REPORT
     vouched: Mapping[str, str] = {}
-    if record.is_file():
+    if os.path.lexists(results / REPORT):
+        name = f"{results.name}/{REPORT}"
         try:
-            document = json.loads(record.read_text("utf-8"))
+            document = read_json(results / REPORT)
             vouched = dict(document["files"])
             if not is_sealed(document, key):
-                yield f"{record.relative_to(results.parent)}: changed since it was written"
+                yield f"{name}: changed since it was written"
             elif document["statement"] != stated.id:
                 yield (
                     f"{results.name}/report.html: made from another statement than privacy.json; "
                     f"{AGAIN}"
                 )
             else:
-                yield from _changed_files(vouched, results, "the report was written")
+                yield from _changed_files(vouched, results, f"the report was written; {DELETE}")
         except _UNREADABLE as error:
-            yield f"{record.relative_to(results.parent)}: cannot be read ({error})"
-    of_models = {
-        model.experiment for one in stated.datasets.values() for model in one.artifacts.values()
-    }
-    made_last = [
-        results / "report.html",
-        *(results / name / "summary.json" for name in sorted(of_models)),
-    ]
-    if lacks_report(stated.files, results):
-        folders = [file.parent for file in made_last]
-        pictures = ("summary.csv", "figures/*", "tables/*")
-        made_last += [file for folder in folders for one in pictures for file in folder.glob(one)]
-    for file in sorted(made_last):
-        path = str(file.relative_to(results.parent))
-        if file.is_file() and path not in vouched:
-            yield f"{path}: nothing vouches for it; {AGAIN}"
+            yield f"{name}: cannot be read ({error})"
+    do = MOVE if os.path.lexists(results / REPORT) else f"{REPORT} is missing, and {AGAIN}"
+    for path in foreign_files(stated, results, vouched):
+        yield f"{path}: nothing vouches for it; {do}"
     yield from _check_page(stated, results, vouched)
+
+
+def vouched_by_report(results: Path) -> Mapping[str, str]:
+    """The digests in a run's last record, by path; none where it cannot be read, which `check`
+    tells."""
+    try:
+        return dict(read_json(results / REPORT)["files"])
+    except _UNREADABLE:
+        return {}
+
+
+def foreign_files(stated: SealedStatement, results: Path, vouched: Mapping[str, str]) -> list[str]:
+    """The files below a results folder that somebody could take for what the run published, though
+    nothing vouches for them. Own code's statement vouches for records alone, so it has none.
+
+    Args:
+        stated: the statement.
+        results: its folder, an absolute path.
+        vouched: what the report's record vouches for.
+
+    Returns:
+        Their paths, in alphabetical order, as the statement writes paths.
+    """
+    return [
+        _name(file, results)
+        for file in _files_nobody_vouches_for(stated, results, vouched)
+        if stated.files and not _is_record(file) and _is_of_published_kind(file, results)
+    ]
+
+
+def unchecked_files(stated: SealedStatement, results: Path) -> list[str]:
+    """All other files that nothing vouches for, and that make the statement no less right: notes of
+    people, or records of what cost nothing. Arguments and paths are those of `foreign_files`."""
+    vouched = vouched_by_report(results)
+    foreign = foreign_files(stated, results, vouched)
+    there = _files_nobody_vouches_for(stated, results, vouched)
+    return [path for file in there if (path := _name(file, results)) not in foreign]
+
+
+def _files_nobody_vouches_for(
+    stated: SealedStatement, results: Path, vouched: Mapping[str, str]
+) -> list[Path]:
+    """Whatever lies below a results folder beside what is compared with a digest. A link to a
+    folder counts as a file: it is not followed, for it may lead anywhere."""
+    known = {*stated.files, *stated.records, *vouched}
+    known |= {f"{results.name}/{name}" for name in SPOKEN_FOR}
+    there = (
+        Path(folder, name)
+        for folder, folders, files in os.walk(results)
+        for name in (*files, *(one for one in folders if os.path.islink(Path(folder, one))))
+    )
+    return sorted(file for file in there if _name(file, results) not in known)
+
+
+def _is_of_published_kind(file: Path, results: Path) -> bool:
+    """Whether somebody could take a file for what the run published: by its suffix. A comparison's
+    table or figure is none: jobs that are asked for by name leave them."""
+    if file.is_dir():
+        return True
+    compared = file.parent == results / COMPARISONS and file.suffix in (".csv", ".md", ".svg")
+    return file.suffix.lower() in KINDS and not compared
+
+
+def _is_record(file: Path) -> bool:
+    return file.name.endswith("privacy.json")
+
+
+def _name(file: Path, results: Path) -> str:
+    """A file below a results folder, as the statement writes paths."""
+    return str(file.relative_to(results.parent))
 
 
 def lacks_report(files: Mapping[str, str], results: Path) -> bool:
@@ -172,14 +237,36 @@ def lacks_report(files: Mapping[str, str], results: Path) -> bool:
     return bool(files) and not (results / REPORT).is_file()
 
 
-def _changed_files(files: Mapping[str, str], results: Path, since: str) -> Iterator[str]:
-    """A sentence for each file that is missing, or whose bytes are not those of its digest."""
+DELETE = f"delete it, and {AGAIN}"
+RESTORED = "missing, the statement is about it; dpladder run restores it, free"
+COUNTED_ON = (
+    "missing, the statement counts on it; dpladder run makes it again, or where the config asks "
+    "for it no longer, dpladder run --forcerun compose_privacy states what is there"
+)
+
+
+def _changed_files(
+    files: Mapping[str, str], results: Path, since: str, missing: str = RESTORED
+) -> Iterator[str]:
+    """A sentence for each file that is missing, or whose bytes are not those of its digest.
+
+    Args:
+        files: digests by path. Somebody may have written a path that leads elsewhere.
+        results: the folder that all of them lie in.
+        since: when the digests were taken, and what to do.
+        missing: what to say of a file that is not there.
+    """
     for path, digest in files.items():
-        file = results.parent / path
-        if not file.is_file():
-            yield f"{path}: missing, the statement is about it; dpladder run restores it, free"
-        elif file_digest(file) != digest:
-            yield f"{path}: changed since {since}; delete it, and {AGAIN}"
+        if not os.path.normpath(path).startswith(f"{results.name}{os.sep}"):
+            yield f"privacy.json: names {path}, which does not lie in {results.name}/"
+            continue
+        try:
+            if file_digest(results.parent / path) != digest:
+                yield f"{path}: changed since {since}"
+        except FileNotFoundError:
+            yield f"{path}: {missing}"
+        except BadInput as error:
+            yield str(error)
 
 
 def _check_page(
@@ -188,10 +275,16 @@ def _check_page(
     """The page that is signed follows from the statement. Another version may word it otherwise.
     Then its digest in the last record has to do."""
     file = results / "privacy.md"
-    path = str(file.relative_to(results.parent))
-    if not file.is_file():
+    path = _name(file, results)
+    try:
+        written = read_bytes(file)
+    except FileNotFoundError:
         yield f"{path}: missing; delete privacy.json, and {AGAIN}"
-    elif file.read_bytes() != page(stated).encode():
+        return
+    except BadInput as error:
+        yield str(error)
+        return
+    if written != page(stated).encode():
         if stated.origin.versions.get("dpladder") == metadata.version("dpladder"):
             yield f"{path}: does not say what privacy.json says; delete both, and {AGAIN}"
         elif path not in vouched:
@@ -201,47 +294,39 @@ def _check_page(
             )
 
 
-def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
+def _check_records(stated: SealedStatement, results: Path) -> Iterator[str]:
     """The records that the statement counts are there, as they were. And no record lies here of a
     cost that it does not count: nobody may leave out what was spent."""
-    problems = []
-    for path, digest in statement["records"].items():
-        file = results.parent / path
-        if not file.is_file():
-            problems.append(
-                f"{path}: missing, the statement counts on it; dpladder run makes it again, or "
-                "where the config asks for it no longer, dpladder run --forcerun compose_privacy "
-                "states what is there"
-            )
-        elif file_digest(file) != digest:
-            problems.append(f"{path}: changed since the statement was written")
-    known = {results.parent / path for path in statement["records"]} | {results / "privacy.json"}
-    for file in sorted(set(results.rglob("*privacy.json")) - known):
-        record = json.loads(file.read_text("utf-8"))
-        if "free" not in record and not _is_counted(record, statement):
-            problems.append(
-                f"{file.relative_to(results.parent)}: a cost that the statement does not count. If "
-                "a run under another config left it, move or delete what lies beside it; the "
-                "ledger keeps its charge"
-            )
-    return problems
+    yield from _changed_files(stated.records, results, "the statement was written", COUNTED_ON)
+    for file in _files_nobody_vouches_for(stated, results, {}):
+        if not _is_record(file):
+            continue
+        try:
+            record = read_json(file)
+            fine = "free" in record or _is_counted(record, stated)
+        except _UNREADABLE as error:
+            yield f"{_name(file, results)}: cannot be read as a privacy record ({error})"
+            continue
+        if not fine:
+            yield f"{_name(file, results)}: a cost that the statement does not count; {MOVE}"
 
 
-def _is_counted(record: Mapping[str, Any], statement: Mapping[str, Any]) -> bool:
+def _is_counted(record: Mapping[str, Any], stated: SealedStatement) -> bool:
     """Whether a record is of a release that the statement counts, though the config asks for it no
     longer, or its experiment was renamed."""
-    try:
-        counted = {
-            line["question"]
-            for dataset in statement["datasets"].values()
-            for line in (*dataset["spends"], *dataset["outside_this_dag"]["spends"])
-            if line["superseded"]
-            or line not in dataset["spends"]
-            or line["experiment"] != record["wildcards"].get("experiment", line["experiment"])
-        }
-        return record["question"] in counted
-    except _UNREADABLE:
-        return False
+    question, experiment = record["question"], record["wildcards"].get("experiment")
+    return any(
+        line.question == question
+        for dataset in stated.datasets.values()
+        for line in (
+            *dataset.outside_this_dag.spends,
+            *(
+                one
+                for one in dataset.spends
+                if one.superseded or experiment not in (None, one.experiment)
+            ),
+        )
+    )
 
 
 def _path_under_owner(path: str, model: Mapping[str, Any]) -> str:
@@ -251,20 +336,20 @@ def _path_under_owner(path: str, model: Mapping[str, Any]) -> str:
 
 
 def _recorded_spends(
-    statement: Mapping[str, Any], results: Path
+    stated: SealedStatement, results: Path
 ) -> tuple[list[tuple[str, Spend]], list[str]]:
     """The spends of all records with their questions, and the records that cannot be read."""
     spends: list[tuple[str, Spend]] = []
     problems = []
-    for path in statement["records"]:
-        file = results.parent / path
-        if file.is_file():
-            try:
-                record = json.loads(file.read_text("utf-8"))
-                if "spends" in record:
-                    spends += ((record["question"], spend) for spend in spends_of(record))
-            except _UNREADABLE as error:
-                problems.append(f"{path}: cannot be read as a privacy record ({error})")
+    for path in stated.records:
+        try:
+            record = read_json(results.parent / path)
+            if "spends" in record:
+                spends += [(record["question"], spend) for spend in spends_of(record)]
+        except FileNotFoundError:  # which `_check_records` tells
+            continue
+        except _UNREADABLE as error:
+            problems.append(f"{path}: cannot be read as a privacy record ({error})")
     return spends, problems
 
 
@@ -377,13 +462,9 @@ def read_statement(results: Path) -> Document:
     """
     path = results / "privacy.json"
     try:
-        statement = json.loads(path.read_text("utf-8"))
+        statement = read_json(path)
     except FileNotFoundError:
         raise BadInput(f"{path}: not found; give the results folder of a finished run") from None
-    except (OSError, ValueError):
-        raise BadInput(
-            f"{path}: cannot be read as JSON; restore it, or delete it and run the workflow again"
-        ) from None
     if (
         not isinstance(statement, dict)
         or not {"datasets", "records", "id", "seal"} <= statement.keys()
@@ -411,7 +492,7 @@ def parse_statement(statement: Document) -> SealedStatement:
         wrong = error.errors()[0]
         raise BadInput(
             f"privacy.json: cannot be recomputed, for {'.'.join(map(str, wrong['loc'][1:]))} is "
-            f"wrong ({wrong['msg']}). Restore it, or delete it and run the workflow again"
+            f"wrong ({wrong['msg']}). {RESTORE}"
         ) from None
     return stated
 
@@ -422,8 +503,7 @@ def anchors_of(statement: Mapping[str, Any]) -> list[Anchor]:
         return [Anchor(**dataset["ledger"]) for dataset in statement["datasets"].values()]
     except _UNREADABLE:
         raise BadInput(
-            "privacy.json does not say where its ledgers stood: it was edited; restore it, or "
-            "delete it and run the workflow again"
+            f"privacy.json does not say where its ledgers stood: it was edited. {RESTORE}"
         ) from None
 
 

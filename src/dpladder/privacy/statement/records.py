@@ -6,10 +6,8 @@ a statement without the ledger, the data or the machine.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from dpladder.privacy.accounting.events import Job, Spend, from_json, to_json
@@ -51,9 +49,3 @@ def job_of(record: Mapping[str, Any]) -> Job:
 def spends_of(record: Mapping[str, Any]) -> tuple[Spend, ...]:
     """The spends that a record names, without query digests."""
     return tuple(from_json(spend) for spend in record["spends"])
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's bytes, as hex digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
