@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from dpladder.config.model import Resources
-from dpladder.jobs.task import Task
+from dpladder.jobs.task import COSTS, Task
 from dpladder.plan import package, rule_specs
 
 CANARY = "canary-4711"
@@ -144,7 +144,7 @@ def test_an_unforeseen_error_leaves_only_its_type(tmp_path: Path, body: str) -> 
     done = job(body, tmp_path)
     assert done.returncode == 1
     assert CANARY not in everything_public(tmp_path) + done.stdout + done.stderr
-    (details,) = (tmp_path / DIAGNOSTICS).iterdir()
+    (details,) = (tmp_path / DIAGNOSTICS).glob("*.txt")
     assert CANARY in details.read_text()
     assert details.stat().st_mode & 0o777 == 0o600
 
@@ -218,3 +218,19 @@ def test_a_key_that_a_rule_does_not_read_is_no_part_of_what_it_is_given() -> Non
     task = Task(PRIVATE, {}, CFG[PRIVATE] | {"few_useable": True}, "", {}, {}, Resources())
     with pytest.raises(ValidationError, match="few_useable"):
         task.reads  # noqa: B018, looked up for its error
+
+
+def test_the_operator_alone_is_told_what_time_and_memory_a_private_job_took(tmp_path: Path) -> None:
+    costs = tmp_path / DIAGNOSTICS / COSTS
+    assert job("bytearray(2**20)", tmp_path).returncode == 0
+    assert job("raise Refused('no')", tmp_path).returncode == 1
+    for line in costs.read_text().splitlines():
+        name, seconds, megabytes = line.split("\t")
+        assert name == f"{PRIVATE}-main-test"
+        assert 0 <= float(seconds) < 60
+        assert 10 < int(megabytes) < 10_000
+    assert len(costs.read_text().splitlines()) == 2
+    assert COSTS not in everything_public(tmp_path)
+    before = costs.read_text()
+    assert job("pass", tmp_path, PUBLIC).returncode == 0
+    assert costs.read_text() == before

@@ -36,6 +36,7 @@ from dpladder.data.spans import cutter
 from dpladder.data.stops import check_kind, refuse_too_few_different_rows
 from dpladder.data.tables import Worded
 from dpladder.jobs.prepare_dataset import keys_of
+from dpladder.jobs.task import COSTS
 from dpladder.network.language import check_packages
 from dpladder.network.public import check_name
 from dpladder.plan import rule_specs
@@ -153,6 +154,18 @@ def check(configs: Sequence[Path]) -> None:
         check_kind(config.features, surveyed.source)
         if looked.part is None:
             write_private(mark_of(config), b"")
+    for lineage, costs in sorted(_costs_of_jobs(project).items()):
+        print(f"time and memory of each private job on lineage {lineage}: {costs}")
+
+
+def _costs_of_jobs(project: Project) -> dict[str, Path]:
+    """By lineage, where jobs that ended keep their time and memory, as far as any did."""
+    folders = {
+        config.dataset.lineage: Path(config.paths.private) / config.dataset.lineage
+        for config in project.experiments.values()
+    }
+    files = {name: folder / "diagnostics" / COSTS for name, folder in folders.items()}
+    return {name: file for name, file in files.items() if file.is_file()}
 
 
 def _other_data(

@@ -13,12 +13,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import sys
+import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF
 from typing import Any, Generic, NoReturn, TypeVar
 
 from dpladder.config.model import Resources
@@ -29,6 +32,10 @@ from dpladder.plan.outer import inner_rule_name
 from dpladder.plan.rule_params import Private, public_params
 
 Reads = TypeVar("Reads", covariant=True)
+
+# of the private folder's diagnostics: a line for each private job that ended, with its name, its
+# seconds, and its megabytes of memory at most
+COSTS = "time-and-memory.tsv"
 
 
 @dataclass(frozen=True)
@@ -96,7 +103,8 @@ def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
         log.write_bytes(b"")
         details = _details(task, log)
         _redirect(details)
-        work(task)
+        with _noting_cost(task, details):
+            work(task)
     except DpladderError as error:
         _fail(task, log, str(error), terminal)
     except BaseException as error:
@@ -155,6 +163,29 @@ def _details(task: Task[Any], log: Path) -> Path:
         Path(task.reads.places.diagnostics)
         / f"{'-'.join([task.rule, *task.wildcards.values()])}.txt"
     )
+
+
+@contextlib.contextmanager
+def _noting_cost(task: Task[Any], details: Path) -> Iterator[None]:
+    """Keep a private job's time and memory for the operator, in the private folder alone: they hang
+    on the records (contract 1). What opens no private file has a benchmark of Snakemake's.
+
+    A line that cannot be written is left out: it is worth no failed job.
+    """
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        if isinstance(task.reads, Private):
+            usage = [resource.getrusage(who) for who in (RUSAGE_SELF, RUSAGE_CHILDREN)]
+            seconds = time.monotonic() - began
+            megabytes = max(one.ru_maxrss for one in usage) / 1024
+            line = f"{details.stem}\t{seconds:.1f}\t{megabytes:.0f}\n"
+            with (
+                contextlib.suppress(OSError),
+                (details.parent / COSTS).open("a", 1, "utf-8") as file,
+            ):
+                file.write(line)
 
 
 def _redirect(path: Path) -> None:
