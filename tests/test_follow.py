@@ -194,3 +194,12 @@ def test_in_a_file_each_change_is_a_line_of_its_own() -> None:
     assert out.getvalue() == (
         "1 of 3 jobs, about 9 s left: a ...\n2 of 3 jobs, about 4 s left: a ...\n"
     )
+
+
+def test_a_folder_that_snakemake_cannot_make_is_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = "import os; os.makedirs('/proc/nowhere/snakemake')"
+    assert follow([sys.executable, "-c", code], tmp_path) == 1
+    told = capfd.readouterr().err
+    assert "could not use /proc/nowhere: No such file or directory. Make that folder" in told

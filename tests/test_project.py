@@ -194,3 +194,11 @@ def test_a_lineage_is_text_whatever_its_folder_is_called(name: str, tmp_path: Pa
 )
 def test_a_lineage_keeps_every_letter_of_its_folders_name(folder: str, lineage: str) -> None:
     assert lineage_of(folder) == lineage
+
+
+@pytest.mark.parametrize("words", ["--cores 0", "--cores=0", "-c0", "-c 0", "--jobs 0", "-j0"])
+def test_a_run_without_a_core_is_refused_and_never_waits(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", *words.split()]) == 2
+    assert "a run needs at least one core. Give --cores 1 or more" in capsys.readouterr().err

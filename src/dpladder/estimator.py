@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
 import re
 import subprocess
@@ -696,6 +697,13 @@ def _records(X: Any) -> Any:
     if _is_frame(X):
         return X
     if hasattr(X, "toarray"):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if 8 * math.prod(X.shape) > memory:
+            raise BadInput(
+                f"X is sparse, and its {X.shape[1]:,} columns written out need more memory than "
+                "this machine has. Give fewer columns: choose them, hash them, or project them by "
+                "a map that was fitted on public records."
+            )
         X = X.toarray()
     # NumPy would fail here with a message that names no argument
     if getattr(getattr(X, "device", None), "type", "cpu") != "cpu":

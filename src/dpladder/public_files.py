@@ -13,8 +13,9 @@ import math
 import os
 import stat
 from collections.abc import Mapping
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from dpladder.errors import BadInput, os_error_text
 
@@ -23,7 +24,7 @@ LARGEST_TEXT: Final = 2**28  # bytes; documents and pages, which are held in mem
 DEEPEST: Final = 40  # lists and mappings inside each other; a statement has 10
 
 
-def open_file(path: Path, largest: int = LARGEST_FILE) -> BinaryIO:
+def open_file(path: Path, largest: int = LARGEST_FILE) -> BufferedReader:
     """An ordinary file, open for reading.
 
     Args:

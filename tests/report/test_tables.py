@@ -255,3 +255,20 @@ def test_an_unknown_format_is_refused_with_what_is_allowed(tmp_path):
     with pytest.raises(BadInput, match=r"\.xlsx.*\.csv, \.md or \.html"):
         write_table(TABLES["summary"], tmp_path / "t.xlsx")
     assert not list(tmp_path.iterdir())
+
+
+def test_repeats_have_a_row_with_their_mean() -> None:
+    repeats = [
+        SUMMARY
+        | {"experiment": name, "targets": [TARGET | {"test": TARGET["test"] | {"accuracy": share}}]}
+        for name, share in {"main": 0.8, "main-2": 0.9, "other": 0.5}.items()
+    ]
+    cells = {"main": {"of": "a"}, "main-2": {"of": "a"}, "other": {"of": "b"}}
+    summaries = [from_document(Summary, one) for one in repeats]
+    table = tables.models_table(summaries, cells)
+    assert [*table["experiment"]] == ["main", "main-2", "other", "main, mean of 2"]
+    mean = table.iloc[-1]
+    assert mean["test_accuracy"] == pytest.approx(0.85)
+    assert mean["accuracy_sd"] == pytest.approx(0.05 * 2**0.5)
+    assert mean["epsilon"] == TARGET["epsilon"]
+    assert len(tables.models_table(summaries, {})) == 3

@@ -6,6 +6,7 @@ What has no attack is an error here, so that nothing new can be shipped without 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -46,7 +47,11 @@ def audit(key: bytes, only: str | None = None) -> Report:
         number = sum(len(mechanisms(group, folder)) for group in chosen)
     # Fresh processes: a fork would inherit torch's threads in whatever state they are.
     with ProcessPoolExecutor(cores(), mp_context=get_context("spawn")) as pool:
-        reports = list(pool.map(partial(_run_attack, key, number), chosen))
+        reports = []
+        for done, report in enumerate(pool.map(partial(_run_attack, key, number), chosen), 1):
+            reports.append(report)
+            # records are made up, so unlike other progress this may go into a file
+            print(f"audit: {done} of {len(chosen)} groups attacked", file=sys.stderr, flush=True)
     findings = (finding for report in reports for finding in report.findings)
     return Report(DELTA, tuple(findings), skipped_combinations(chosen))
 

@@ -30,6 +30,7 @@ STEPS = re.compile(r"^(\d+) of (\d+) steps")
 BEGUN = re.compile(r"^(?:local)?rule (\w+):$")
 NOTHING = "Nothing to be done"
 REFUSAL = re.compile(r"^\w+(?:Exception|Error):\n(.+)", re.MULTILINE)
+OS_ERROR = re.compile(r"^\w*Error: \[Errno \d+\] (.+): '(.+)'$", re.MULTILINE)
 KILLED = re.compile(r"died with <Signals\.(\w+): \d+>\.\n(?:.*\n)??Error in rule (\w+):")
 INTERRUPTED = f"interrupted. {TWICE}: run again, and the run goes on."
 LOCKED = (
@@ -203,7 +204,7 @@ def follow(command: Sequence[str], folder: Path) -> int:
     if ended:
         # Once a job has begun, jobs tell their own reasons; Snakemake's would only say that one
         # failed.
-        refusal = "" if progress.began else _refusal(all_said)
+        refusal = "" if progress.began else _refusal(all_said) or _unusable_folder(all_said)
         reason = _full(all_said, folder) or refusal or _advice_after_kill(all_said)
         if interrupted or reason:
             print(f"dpladder: {INTERRUPTED if interrupted else reason}", file=sys.stderr)
@@ -230,6 +231,18 @@ def _full(said: str, folder: Path) -> str:
     return (
         f"no space is left on the disk of {Path.cwd()}, or of {gettempdir()}. {TWICE}: free space, "
         "and run again."
+    )
+
+
+def _unusable_folder(said: str) -> str:
+    """What to do where Snakemake ended in a folder that it could not make or write, such as its
+    cache."""
+    match = OS_ERROR.search(said)
+    if match is None:
+        return ""
+    return (
+        f"Snakemake could not use {match[2]}: {match[1]}. Make that folder, or name another, by "
+        "XDG_CACHE_HOME where it is the cache; nothing was lost."
     )
 
 

@@ -40,6 +40,7 @@ the folder of the first config; for a config of the clone's own, here.
   --report FILE  Snakemake's own account of a finished run, with run times: keep it to yourself
   -h, --help   this text; for the rest: snakemake --help"""
 
+NO_CORES = re.compile(r"(?<!\S)(--cores|--jobs|-c|-j)[ =]?0+(?!\S)")
 NEW = {"config.yaml.jinja": CONFIG, "gitignore.jinja": ".gitignore", "README.md.jinja": "README.md"}
 """What a new project holds, each from a template in new_project/."""
 
@@ -146,6 +147,11 @@ def run(arguments: Sequence[str]) -> int:
     if {"-h", "--help"} & set(arguments):
         print(RUN_HELP)
         return 0
+    # Snakemake would wait for ever for a core that never comes
+    if no_cores := NO_CORES.search(" ".join(arguments)):
+        raise BadInput(
+            f"{no_cores[0].strip()}: a run needs at least one core. Give --cores 1 or more."
+        )
     if SLURM in arguments and not DRY & set(arguments):
         need_submission("slurm")
     quiet = follows(arguments)

@@ -9,7 +9,8 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from dpladder.config.images_with_table import as_source_text
 from dpladder.config.label_sets import Conflicts
-from dpladder.config.section import Count, Fraction, Name, NeutralAt, Positive, Section, Words
+from dpladder.config.look_alikes import look_alikes
+from dpladder.config.section import Count, Epsilon, Fraction, Name, NeutralAt, Section, Words
 from dpladder.config.shift import Grouping
 from dpladder.config.sources import FORMS, count_of_classes, kind_of
 
@@ -188,7 +189,7 @@ class UnitCounts(Section):
     tenth are outside the most frequent class. null: nothing is counted, and
     no data stops a run; look with `dpladder check`."""
 
-    epsilon: Positive | None = None
+    epsilon: Epsilon | None = None
     """Epsilon of these counts alone, at the lineage's delta. Empty: the least at which a run with
     none of its units stops but for once in a million, up to 1 % of mu^2 of the smallest total. The
     plan says what that can tell. Example: 0.02"""
@@ -294,6 +295,11 @@ class Dataset(Section):
             len(self.classes) < 1 or len(set(self.classes)) != len(self.classes)
         ):
             yield "classes must name each class once, and at least one"
+        elif isinstance(self.classes, tuple) and (pair := look_alikes(self.classes)):
+            yield (
+                f"classes names {pair[0]!a} and {pair[1]!a}, which look alike: write both "
+                "in letters of one script, or leave one out"
+            )
         column_keys = [*self.label_columns, *filter(None, (self.id, self.user))]
         kind = kind_of(self.source)
         if column_keys and kind is not None and (kind.folder or not kind.is_private_file):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from dpladder.config.dataset_sections import Group, Groups, Where
-from dpladder.config.section import NAME_PATTERN, Name, Positive, Section
+from dpladder.config.section import NAME_PATTERN, Epsilon, Name, Section
 
 
 def _as_pairs(values: Any) -> Any:
@@ -73,7 +73,7 @@ class Also(Section):
         5,
     )
     """How strong the corruption is, from 1 to 5: a test for each."""
-    epsilon: Positive | None = None
+    epsilon: Epsilon | None = None
     """Epsilon of each count of private records of the test part, paid beside evaluate.epsilon.
     Empty: the records are public. Example: 0.5"""
 
@@ -86,7 +86,7 @@ BY_CLASS: tuple[Measures, ...] = ("classes", "confusion", "auc")
 class Evaluate(Section):
     """How the final model is measured on the test part."""
 
-    epsilon: Positive | None = None
+    epsilon: Epsilon | None = None
     """Epsilon of the noised count on the private test part. Empty: as much as the final training.
     Example: 0.5"""
     measures: Measures = "accuracy"

@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dpladder.config.section import Count, Fraction, Positive, Section
+from dpladder.config.section import Count, Epsilon, Fraction, Positive, Section
 from dpladder.config.sources import Takes
 
 
 class Mean(Section):
     """A noised feature mean, subtracted from train and test alike (Sun et al. 2023)."""
 
-    epsilon: Positive
+    epsilon: Epsilon
     """Epsilon of the noised mean alone, at the lineage's delta. Example: 0.1"""
     radius: Positive | None = None
     """Radius of a public ball that records are scaled into first. Empty: all are scaled to

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from dpladder.config.section import Count, Fraction, NonNegative, Positive, Section
+from dpladder.config.section import Count, Epsilon, Fraction, NonNegative, Positive, Section
 
 Searched = Literal["rate", "ridge"] | None
 
@@ -337,7 +337,7 @@ class Head(Section):
     """A private head on what the public network puts out, released once: every training of the
     network with equal keys starts from it."""
 
-    epsilon: Positive
+    epsilon: Epsilon
     """Epsilon of the head alone, at the lineage's delta. Example: 0.5"""
 
 
@@ -382,7 +382,7 @@ SumsShared = Literal["covariance", "all"]
 class SharedCovariance(Section):
     """A noised feature covariance, released once and shared by every training with equal keys."""
 
-    epsilon: Positive
+    epsilon: Epsilon
     """Epsilon of the shared sums together, at the lineage's delta. Example: 0.2"""
     sums: Literal["covariance"] = "covariance"
     """Which sums are shared."""

@@ -17,7 +17,7 @@ from dpladder.config.features_sections import Features
 from dpladder.config.learners import DEFAULT, METHODS, Learner
 from dpladder.config.search_sections import Ladder
 from dpladder.config.searches import Hpo
-from dpladder.config.section import Count, Name, NeutralAt, NonNegative, Positive, Section, Words
+from dpladder.config.section import Count, Epsilon, Name, NeutralAt, NonNegative, Section, Words
 from dpladder.config.shift import Spans
 from dpladder.config.sweep_sections import Final, Fit, Sweep
 
@@ -25,7 +25,7 @@ from dpladder.config.sweep_sections import Final, Fit, Sweep
 class Lifetime(Section):
     """The most that may ever be spent on the lineage."""
 
-    epsilon: Positive
+    epsilon: Epsilon
     """Limit on everything ever spent on this lineage, at its delta. It cannot be raised later.
     Example: 8.0"""
     loss: NonNegative = 0.0
@@ -41,7 +41,7 @@ class Lifetime(Section):
 class Privacy(Section):
     """The guarantee."""
 
-    epsilon: Positive
+    epsilon: Epsilon
     """Total of an experiment's final artifact, its search included. Example: 1.0"""
     delta: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
     """Probability of failure, fixed for the lineage's life. Keep it well below 1/nominal_size.
@@ -125,7 +125,7 @@ class Deployment(Section):
 class Consent(Section):
     """A price up to which edits may pay again. Whatever is paid uses it up."""
 
-    up_to: Positive
+    up_to: Epsilon
     """Epsilon that the lineage may ever have spent once an edit is paid for, at most. Example:
     1.1"""
 

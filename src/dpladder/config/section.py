@@ -24,6 +24,8 @@ NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
 Words = Annotated[str, Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+# an epsilon above this protects nobody, and far above it figures overflow
+Epsilon = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dpladder.config.section import Count, Positive, Section
+from dpladder.config.section import Count, Epsilon, Positive, Section
 
 
 class Rung(Section):
-    epsilon: Positive
+    epsilon: Epsilon
     """Epsilon of each single trial of this rung, its score included. Example: 0.05"""
     trials: Annotated[int, Field(ge=1, le=10_000)]
     """Number of trials. Example: 3"""
@@ -102,9 +102,9 @@ class Fit(Section):
 class Final(Section):
     """The final private training."""
 
-    budget: Literal["remaining"] | Positive = "remaining"
+    budget: Literal["remaining"] | Epsilon = "remaining"
     """Epsilon of the final training. remaining: all that the total leaves."""
-    targets: tuple[Positive, ...] = ()
+    targets: tuple[Epsilon, ...] = ()
     """Several totals that share one sweep. Empty: privacy.epsilon alone. Example: [0.5, 1, 2]"""
 
     without_noise: bool = False

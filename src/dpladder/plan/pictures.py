@@ -194,7 +194,7 @@ OF_EXPERIMENT = (
     _figure("gap", "Research", _if_descents, "all"),
 )
 OF_ALL = (
-    Kind("models", "summary.csv", "", _modelled, "tables:summary_table", "each", on_page=False),
+    Kind("models", "summary.csv", "", _modelled, "tables:models_table", "compared", on_page=False),
     Kind("grid", "tables/grid.html", "Final models", _cells, "tables:grid_table", "compared"),
     Kind("grid", "tables/grid.md", "", _cells, "tables:grid_table", "compared", on_page=False),
     Kind("finals", "", "Final models", _modelled, "tables:summary_table", "each"),

@@ -127,6 +127,38 @@ def summary_table(summary: Summary) -> pd.DataFrame:
     )
 
 
+def models_table(
+    summaries: Sequence[Summary], cells: Mapping[str, Mapping[str, str]]
+) -> pd.DataFrame:
+    """The rows of `summary_table` of all experiments, and below them one for each total of each set
+    of repeats: their mean.
+
+    Args:
+        summaries: of all experiments.
+        cells: each experiment's values on the axes of `grid:`, by its name. Repeats have equal
+            values.
+
+    Returns:
+        A mean's `experiment` is `main, mean of 3`, by the first of them. Its `accuracy_sd` is the
+        deviation over repeats. What differs between repeats otherwise is their mean too.
+    """
+    table = pd.concat([summary_table(one) for one in summaries], ignore_index=True)
+    repeats: dict[tuple[str, ...], list[str]] = {}
+    for name, cell_values in cells.items():
+        repeats.setdefault(tuple(cell_values.values()), []).append(name)
+    means = []
+    for names in repeats.values():
+        of_repeats = table[table["experiment"].isin(names)]
+        for total, rows in of_repeats.groupby("total_epsilon", sort=False):
+            if len(rows) > 1:
+                mean = rows.select_dtypes("number").mean().to_dict()
+                if "test_accuracy" in rows:
+                    mean["accuracy_sd"] = mean["accuracy_spread"] = rows["test_accuracy"].std()
+                title = f"{names[0]}, mean of {len(rows)}"
+                means.append({"experiment": title, **mean, "total_epsilon": total})
+    return pd.concat([table, pd.DataFrame(means)], ignore_index=True) if means else table
+
+
 def _headline_columns(test: Tested) -> dict[str, float | None]:
     """A language model is known by its perplexity, and all others by their accuracy."""
     perplexity = test.perplexity

@@ -8,6 +8,7 @@ it. A language model is such a folder itself.
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -207,6 +208,9 @@ def _write_graph(
     axes = {0: torch.export.Dim("records"), **({1: torch.export.Dim("tokens")} if lengths else {})}
     size = sum(tensor.nbytes for tensor in module.state_dict().values())
     path = folder / "model.onnx"
+    # it warns of each constant that it cannot compute beforehand, such as a mask of any length: the
+    # graph then computes it, and is right
+    logging.getLogger("onnxscript.optimizer._constant_folding").setLevel(logging.ERROR)
     try:
         written = torch.onnx.export(
             module.eval(),

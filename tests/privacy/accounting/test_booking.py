@@ -4,6 +4,7 @@ nothing is looser than it has to be."""
 from __future__ import annotations
 
 import math
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -544,6 +545,27 @@ def test_a_figure_is_computed_once_and_damaged_memories_are_computed_again(
         file.write_text("{not json")
     memo.memoized_figure("x", {"a": 1.5}, compute)
     assert len(calls) == 3
+
+
+def test_a_figure_that_others_could_have_written_is_computed_again(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    """A lower figure there would be a lower price."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    memo.memoized_figure("x", {}, lambda: 2.0)
+    [file] = (tmp_path / "dpladder" / "prices").iterdir()
+    for poison in ("open to others", "another user's", "a link"):
+        file.write_text(file.read_text().replace("2.0", "0.1"))
+        assert memo.memoized_figure("x", {}, lambda: 2.0) == 0.1, "one's own is believed"
+        with monkeypatch.context() as others:
+            if poison == "open to others":
+                file.chmod(0o620)
+            elif poison == "another user's":
+                others.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+            else:
+                file.rename(tmp_path / "elsewhere")
+                file.symlink_to(tmp_path / "elsewhere")
+            assert memo.memoized_figure("x", {}, lambda: 2.0) == 2.0
 
 
 def test_no_figure_outlives_its_formula(tmp_path: Path, monkeypatch: Any) -> None:

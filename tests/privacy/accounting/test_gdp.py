@@ -230,3 +230,9 @@ def test_impossible_numbers_are_refused(function: object, bad: float) -> None:
 def test_a_budget_is_positive_and_delta_below_one(epsilon: float, delta: float) -> None:
     with pytest.raises(BadInput):
         gdp.mu_from_epsilon(epsilon, delta)
+
+
+@pytest.mark.parametrize("epsilon", [1e155, 1e308])
+def test_an_epsilon_whose_figures_would_overflow_is_named(epsilon: float) -> None:
+    with pytest.raises(BadInput, match=r"epsilon is 1e\+\d+. It must be at most 1e\+12"):
+        gdp.mu_from_epsilon(epsilon, 1e-5)

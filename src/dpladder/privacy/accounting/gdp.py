@@ -39,6 +39,9 @@ _LEGENDRE = (
 )
 
 
+LARGEST_EPSILON = 1e12  # far above every limit that a config takes
+
+
 def delta(epsilon: float, mu: float) -> float:
     """The delta at which mu-GDP gives epsilon (Dong, Roth & Su 2019, Corollary 2.13).
 
@@ -103,6 +106,11 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
         mu, rounded down, so that `epsilon(mu_from_epsilon(e, d), d) <= e`.
     """
     _check("epsilon", epsilon)
+    if epsilon > LARGEST_EPSILON:
+        raise BadInput(
+            f"epsilon is {epsilon}. It must be at most {LARGEST_EPSILON:g}: above that it protects "
+            "nobody, and figures overflow."
+        )
     _check_delta(delta)
     aim = delta * _MU_AIM
     # The first a is that of `epsilon` above, so mu starts below its answer. Newton in log mu, where
