@@ -58,6 +58,7 @@ test-slurm-ci: env ## the same, as CI runs it: without what takes minutes of wai
 lint: env ## style, types, generated files, lock, workflow
 	@$(PY) envs/lock.py --check
 	@$(PY) -m dpladder.config.docs --check
+	@$(PY) tools/features.py --check
 	@$(PY) -m dpladder.report.schemas --check
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
@@ -71,8 +72,9 @@ golden: env ## renew the golden record of what mechanisms compute, draw and char
 approve: env ## renew tests/approved, the texts that tests compare messages with; then read the diff
 	@$(PY) -m pytest -q -n 0 -p no:cacheprovider --approve tests --ignore=tests/slurm --ignore=tests/benchmarks
 
-docs: env ## regenerate the schemas and the key reference
+docs: env ## regenerate the schemas, the key reference and the page of features
 	@$(PY) -m dpladder.config.docs
+	@$(PY) tools/features.py
 	@$(PY) -m dpladder.report.schemas
 
 site: env ## build the documentation as a site, every link checked, into site/

@@ -12,7 +12,9 @@ from PIL import Image
 
 from dpladder import cli
 from dpladder.commands import project
+from dpladder.config.docs import described_keys
 from dpladder.config.load import load
+from dpladder.plan.mechanisms import METHODS
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.ledger.book import open_ledger, reserve
@@ -285,3 +287,22 @@ def test_columns_of_words_are_refused_with_a_line_to_paste(
         assert "dataset.columns: [{name: sex, levels: [...]}, age]" in said.out
         assert ("this cannot be what the config means" in said.out) == (code == 0)
         assert ("sex (" in said.err) == (code == 2)
+
+
+def test_keys_are_found_by_a_word_of_their_name_or_text(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["keys", "Patient"]) == 0
+    shown = capsys.readouterr().out
+    assert "dataset.user  (text or empty, default empty)" in shown
+    assert cli.main(["keys", "patiant"]) == 2
+    assert "did you mean patient?" in capsys.readouterr().err
+
+
+def test_the_page_of_features_has_each_command_key_and_method_once() -> None:
+    lines = (DEMO.parents[1] / "docs" / "features.md").read_text("utf-8").splitlines()
+    names = [line.split("`")[1] for line in lines if line.startswith("- `")]
+    commands = [f"dpladder {name}" for name in cli.COMMANDS]
+    keys = [key.name for key in described_keys()]
+    assert len(names) == len(set(names))
+    assert {*commands, *keys, *METHODS} <= set(names)

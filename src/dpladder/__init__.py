@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["Ledger", "PrivateClassifier", "load"]
 
 
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
 def __getattr__(name: str) -> Any:
     """What notebooks and scripts use, imported when it is asked for: models bring PyTorch."""
     if name == "Ledger":

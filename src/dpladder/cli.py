@@ -63,6 +63,11 @@ COMMANDS: dict[str, Command] = {
         CONFIGS,
         JSON,
     ),
+    "keys": command(
+        "the keys of the config whose name or text has a word",
+        "dpladder.commands.keys:keys",
+        takes("word", help="such as patient, group or onnx"),
+    ),
     "check": command(
         "what a run would read: records, classes, parts, problems; for your eyes only",
         "dpladder.commands.check:check",

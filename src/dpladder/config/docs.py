@@ -10,6 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -130,6 +131,36 @@ def reference() -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class DescribedKey:
+    """A key of the config in words.
+
+    Attributes:
+        name: in full, such as `dataset.lineage`.
+        allowed: what it may hold.
+        default: empty where it has none.
+        text: what it means.
+    """
+
+    name: str
+    allowed: str
+    default: str
+    text: str
+
+
+def described_keys() -> Iterator[DescribedKey]:
+    """Each key once, in the order of the reference; a key of several learners or searches comes
+    with its first meaning."""
+    names: set[str] = set()
+    for row in _rows(Config, ""):
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+        key, allowed, default, text = (cell.replace("\\|", "|") for cell in cells)
+        name = key.strip("`")
+        if key.startswith("`") and name not in names:
+            names.add(name)
+            yield DescribedKey(name, allowed.replace("`", ""), default.strip("`"), text)
 
 
 def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:

@@ -1,0 +1,33 @@
+"""`dpladder keys`: the keys of the config by a word of their names or texts."""
+
+from __future__ import annotations
+
+import re
+
+from dpladder.config.docs import described_keys
+from dpladder.config.wording import did_you_mean
+from dpladder.errors import BadInput
+
+
+def keys(word: str) -> bool:
+    """Print each key whose name or text has the word, with its default and what it means.
+
+    Args:
+        word: in capitals or not.
+
+    Raises:
+        BadInput: no key has it.
+    """
+    rows = list(described_keys())
+    asked = word.casefold()
+    matches = [row for row in rows if asked in row.name.casefold() or asked in row.text.casefold()]
+    if not matches:
+        words = {word for row in rows for word in re.findall(r"\w{4,}", f"{row.name} {row.text}")}
+        raise BadInput(
+            f"no key has {word!r} in its name or text; {did_you_mean(word, sorted(words))}config/README.md "
+            "has all keys."
+        )
+    for row in matches:
+        default = f", default {row.default}" if row.default else ""
+        print(f"{row.name}  ({row.allowed}{default})\n    {row.text}")
+    return True

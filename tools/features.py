@@ -1,0 +1,59 @@
+"""docs/features.md: everything that dpladder can do, a line each, from what the code says of itself.
+
+`python tools/features.py` writes it; with `--check` it only says whether it is out of step.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+
+import dpladder
+from dpladder.cli import COMMANDS
+from dpladder.config.docs import described_keys, write
+from dpladder.config.sources import SOURCES
+from dpladder.config.wording import first_sentence
+from dpladder.plan.mechanisms import METHODS
+
+PAGE = "docs/features.md"
+PROGRAMS = {
+    "PrivateClassifier": "train and predict with scikit-learn's conventions ([api.md](api.md))",
+    "Ledger": "book what other DP code spends, and release noised statistics "
+    "([ledger.md](ledger.md))",
+    "load": "a released model, to predict with ([models.md](models.md))",
+}
+
+
+def page() -> str:
+    """The page in Markdown: each command, name, source, method and key once."""
+    return "\n".join(["# Everything it can do", "", *_lines()])
+
+
+def _lines() -> Iterator[str]:
+    yield "A line each, generated from the code by `make docs`. Search this page, or ask"
+    yield "`dpladder keys WORD` for keys by a word. [README.md](../README.md) tells the story."
+    yield from ("", "## Commands", "")
+    for name, command in COMMANDS.items():
+        yield f"- `dpladder {name}`: {command.help}"
+    yield from ("", "## In Python", "")
+    for name in dpladder.__all__:
+        yield f"- `dpladder.{name}`: {PROGRAMS[name]}"
+    yield from ("", "## Sources", "", "`dataset.source` reads ([data.md](data.md)):", "")
+    for name, source in SOURCES.items():
+        what = source.called if source.is_private_file else "a public data set of a package"
+        yield f"- `{name}{':' + source.after if source.after else ''}`: {what}"
+    yield from ("", "## Learners and searches", "")
+    yield "([learners.md](learners.md), [searches.md](searches.md))"
+    yield ""
+    for name, method in METHODS.items():
+        yield f"- `{name}`: {first_sentence(' '.join((method.section.__doc__ or '').split()))}"
+    for section, keys in groupby(described_keys(), key=lambda key: key.name.partition(".")[0]):
+        yield from ("", f"## Keys of `{section}`", "")
+        for key in keys:
+            yield f"- `{key.name}`: {first_sentence(key.text)}"
+    yield ""
+
+
+if __name__ == "__main__":
+    raise SystemExit(write({PAGE: page()}, sys.argv[1:]))
