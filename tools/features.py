@@ -1,4 +1,4 @@
-"""docs/features.md: everything that dpladder can do, a line each, from what the code says of itself.
+"""docs/features.md: everything that dpladder can do, a line each, from what the code says.
 
 `python tools/features.py` writes it; with `--check` it only says whether it is out of step.
 """

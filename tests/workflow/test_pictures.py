@@ -33,6 +33,7 @@ def written(finished: Workspace) -> None:
         "statement": "results/privacy.json",
         "signed": "results/privacy.md",
         "summaries": ["results/main/summary.json"],
+        "records": ["results/main/summary.privacy.json"],
         "tables": ["results/main/summary.csv"],
     }
     job.write_report(

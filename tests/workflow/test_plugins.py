@@ -157,7 +157,7 @@ def _found(monkeypatch):
 
 def test_an_entry_point_brings_a_method(found):
     [method] = found(entry("own_methods.nearest_mean")).values()
-    assert (method.name, method.version, method.built_in) == ("own.nearest_mean", 1, False)
+    assert (method.name, method.built_in) == ("own.nearest_mean", False)
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ def keys(word: str) -> bool:
     asked = word.casefold()
     matches = [row for row in rows if asked in row.name.casefold() or asked in row.text.casefold()]
     if not matches:
-        words = {word for row in rows for word in re.findall(r"\w{4,}", f"{row.name} {row.text}")}
+        texts = " ".join(f"{row.name} {row.text}" for row in rows)
+        closest = did_you_mean(word, sorted({*re.findall(r"\w{4,}", texts)}))
         raise BadInput(
-            f"no key has {word!r} in its name or text; {did_you_mean(word, sorted(words))}config/README.md "
-            "has all keys."
+            f"no key has {word!r} in its name or text; {closest}config/README.md has all keys."
         )
     for row in matches:
         default = f", default {row.default}" if row.default else ""
