@@ -33,6 +33,7 @@ from dpladder.privacy.release.noise import DerivedNoise
 
 KIND: rules.Kind = "replace_one"
 UNITS = 60
+OF_TWO = (rules.evaluation_of_scores, rules.evaluation_of_several)  # classes
 SLOW = ("dp_hypo", "koskela_kulkarni", "propose_test")  # they import much, or solve for their noise
 WIDE = {"eta": [0.1, 1.0], "steps": [1, 4]}  # the audits' own search has one place alone
 SOLVED = {
@@ -190,7 +191,7 @@ def of_rules() -> list[Case]:
     found = []
     for rule, attacks in rules.ATTACKED.items():
         for attack in attacks:
-            classes = 2 if attack is rules.evaluation_of_scores else CLASSES
+            classes = 2 if attack in OF_TWO else CLASSES
             compute = partial(whole, partial(attack, kind=KIND), classes)
             found.append(Case(f"rule {rule} {attack.__name__}", (rule,), compute))
     for attack, learner in ((trial_on_public_records, "dp_gd"), (trial_from_shared_sums, "dp_ls")):

@@ -3,6 +3,7 @@ config asks for."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +23,7 @@ from dpladder.audit.scene import (
     scene_folder,
 )
 from dpladder.config.dataset_sections import TrainedGroup
+from dpladder.config.evaluate_sections import Evaluate, tables_of
 from dpladder.config.shift import Corruption, FurtherTest
 from dpladder.errors import BadInput
 from dpladder.jobs.evaluate import NO_GROUPS, Groups, evaluate, groups_of
@@ -83,7 +85,7 @@ def test_perplexity_is_that_of_the_mean_loss_and_its_interval_holds_the_noise():
     assert perplexity_of_share(0.0, 1.0, 8.0).high == math.exp(8.0)
 
 
-def scene_of(made: SceneFolder, measures: str, **changes: Any) -> Scene:
+def scene_of(made: SceneFolder, measures: str | list[str], **changes: Any) -> Scene:
     return made.scene(
         {
             "dataset": {"classes": ["ill", "well"]},
@@ -108,6 +110,49 @@ def test_what_is_measured_costs_what_was_reserved(made: SceneFolder, measures: s
     if found.classes is not None:
         assert [one.name for one in found.classes] == ["ill", "well"]
         assert sum(one.correct for one in found.classes) == pytest.approx(found.correct)
+
+
+def test_measures_together_cost_what_one_of_them_does_and_share_it_evenly(
+    made: SceneFolder,
+) -> None:
+    together = ["groups", "calibration", "auc"]
+    scene = scene_of(made, together, dataset={"group": GROUPED | {"train": ["b"]}})
+    found = measured(scene)
+    charge_of(scene)
+    [plain] = [measured(scene_of(made, "accuracy")).sd]
+    # four tables: by class, scores, by group, confidence
+    assert found.groups is not None
+    assert found.groups[0].sd == pytest.approx(4**0.5 * plain)
+    assert {"auc", "balanced", "calibration_error", "elsewhere"} <= {*found.figures}
+    assert found.reliability is not None
+    # of both groups in its own table, of the trained one in all others
+    assert sum(one.correct + one.wrong for one in found.groups) == pytest.approx(200, abs=30)
+    assert found.total == pytest.approx(100, abs=30)
+    assert sum(one.total for one in found.reliability) == pytest.approx(100, abs=60)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("auc", ("auc",)),
+        (["groups", "auc", "auc"], ("auc", "groups")),
+        (["accuracy", "classes"], ("classes",)),
+        (["accuracy", "calibration"], ("calibration",)),
+        (["classes", "auc", "confusion"], ("confusion", "auc")),
+    ],
+)
+def test_measures_that_buy_the_same_tables_are_one_question(given: object, kept: object) -> None:
+    assert Evaluate.model_validate_json(json.dumps({"measures": given})).measures == kept
+
+
+def test_no_count_is_bought_twice() -> None:
+    assert tables_of(("auc", "groups", "calibration")) == (
+        *("by_class", "scores", "by_group", "confidence"),
+    )
+    assert tables_of(("groups", "calibration"), grouped=False) == ("right_and_wrong", "confidence")
+    assert tables_of(("auc", "calibration"), findings=True) == (
+        *("by_finding", "scores_by_finding", "confidence"),
+    )
 
 
 def test_classes_cost_the_sum_more_noise_and_nothing_else(made: SceneFolder) -> None:
@@ -189,15 +234,17 @@ def test_groups_of_a_test_are_numbered_as_they_are_counted() -> None:
 def test_a_further_test_counts_the_groups_that_it_names_or_its_own() -> None:
     group = TrainedGroup(names=("a", "b"), column="place", train=("a",))
     held_out = FurtherTest("far", "test", named=("a", "b"), groups=("b",))
-    assert groups_of(group, "accuracy", held_out).counted == ("b",)
-    assert groups_of(group, "groups", held_out).trained == ("a",)
+    assert groups_of(group, ("accuracy",), held_out).counted == ("b",)
+    assert groups_of(group, ("groups",), held_out).trained == ("a",)
     blurred = FurtherTest("blurred-1", "test", Corruption("blur", 1), named=("a", "b"))
-    assert groups_of(group, "accuracy", blurred) == groups_of(group, "accuracy")
-    assert groups_of(group, "accuracy").counted == ("a",)
-    assert groups_of(group, "groups").counted == ("a", "b")
+    assert groups_of(group, ("accuracy",), blurred) == groups_of(group, ("accuracy",))
+    assert groups_of(group, ("accuracy",)).counted == ("a",)
+    assert groups_of(group, ("groups",)).counted == ("a", "b")
     other = FurtherTest("other", "also-other", named=("x", "y"))
-    assert groups_of(group, "groups", other) == Groups(("x", "y"), ("x", "y"), ("x", "y"), (), True)
-    assert not groups_of(group, "groups", FurtherTest("plain", "also-plain")).apart
+    assert groups_of(group, ("groups",), other) == Groups(
+        ("x", "y"), ("x", "y"), ("x", "y"), (), True
+    )
+    assert not groups_of(group, ("groups",), FurtherTest("plain", "also-plain")).apart
 
 
 def test_accuracies_by_group_follow_from_the_counts_alone() -> None:

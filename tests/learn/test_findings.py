@@ -291,7 +291,7 @@ def test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for(what, 
     """Random neighbours, and the worst: every class known, and each told the other way."""
     constants = replace(CONSTANTS, relation=relation, cap=cap)
     model = a_model(what, constants)
-    wanted = tables.tables_of(what, model)
+    wanted = tables.tables_of((what,), model)
     queries = [one.query for one in tables.questions_of(wanted, model, 1.0)]
     declared = {query.name: query.draw(constants) for query in queries}
     random = np.random.default_rng(4)
@@ -339,7 +339,7 @@ def test_counts_of_findings_are_of_known_ones_alone():
 
 def test_what_is_told_of_each_finding_without_noise_is_exact():
     data, states = records(4000)
-    found = tables.exact("auc", a_model(), data)
+    found = tables.exact(("auc",), a_model(), data)
     (counts, _), (bins, _) = tables.arrays_of(found).values()
     assert np.array_equal(counts.sum(axis=2), bins.sum(axis=2))
     told = tables.figures_of_counts(found)

@@ -15,14 +15,13 @@ from scipy.special import softmax
 from sklearn.metrics import f1_score, roc_auc_score
 
 from dpladder.config.detectability import BINS
-from dpladder.config.evaluate_sections import Measures
+from dpladder.config.evaluate_sections import MEASURES, OF_FINDINGS, TABLES_OF, Measure
 from dpladder.config.label_sets import ABSENT, PRESENT, UNKNOWN, number_of, number_of_findings
 from dpladder.learn.counts import FINEST, add_up
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.learn.measures import figures, tables
 from dpladder.learn.measures.tables import (
-    MEASURES,
     Answers,
     ByClass,
     ByGroup,
@@ -104,7 +103,7 @@ def test_bins_are_public_and_split_at_the_decision() -> None:
 def test_calibration_without_noise_is_that_of_the_predictions_themselves() -> None:
     logits = RANDOM.normal(size=(800, 3)) * 3
     labels = RANDOM.integers(-1, 3, 800)
-    found = tables.exact("calibration", saying(logits.tolist()), records(labels.tolist()))
+    found = tables.exact(("calibration",), saying(logits.tolist()), records(labels.tolist()))
     known = labels >= 0
     sure = softmax(logits[known], axis=1).max(axis=1)
     right = logits[known].argmax(axis=1) == labels[known]
@@ -189,7 +188,7 @@ def test_a_record_adds_no_more_than_its_query_declares_whatever_its_shares_are(p
     assert np.array_equal(whole, add_up((2, 2, 2), 2, places[::-1], shares[::-1]))
 
 
-def a_head(measure: Measures) -> MeasuredModel:
+def a_head(measure: Measure) -> MeasuredModel:
     classes = 2 if measure == "auc" else 3
     head = (RANDOM.normal(size=(classes, 3)).astype(np.float32),)
     names, groups = tuple("abc")[:classes], GROUPS if measure == "groups" else None
@@ -200,7 +199,7 @@ def a_head(measure: Measures) -> MeasuredModel:
 def test_no_record_moves_a_measures_tables_further_than_their_noise_is_for(measure) -> None:
     model = a_head(measure)
     classes = model.constants.classes
-    wanted = tables.tables_of(measure, model)
+    wanted = tables.tables_of((measure,), model)
     queries = [one.query for one in tables.questions_of(wanted, model, 1.0)]
     rows, labels = RANDOM.normal(size=(60, 3)), RANDOM.integers(-1, classes, 60)
     rows[:4] = [[0, 0, 0], [np.inf, 0, 0], [np.nan, 1, 1], [1e30, -1e30, 0]]
@@ -219,9 +218,8 @@ def test_no_record_moves_a_measures_tables_further_than_their_noise_is_for(measu
 
 
 def test_what_a_release_says_of_itself_is_all_that_its_figures_need() -> None:
-    assert {
-        table.holds for one in MEASURES.values() for table in one.tables
-    } <= tables.TABLES.keys()
+    bought = {table for names in TABLES_OF.values() for table in names}
+    assert bought | {*OF_FINDINGS.values()} == tables.TABLES.keys()
     assert len({figure.name for figure in figures.FIGURES}) == len(figures.FIGURES)
     known = {holds for figure in figures.FIGURES for holds in figure.of}
     assert known <= tables.TABLES.keys()

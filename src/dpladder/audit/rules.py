@@ -10,7 +10,7 @@ audit is the rule's and the relation's.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -297,6 +297,13 @@ def evaluation_by_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
     return _evaluation(scenes, kind, "groups", grouped={"column": "place", "names": ["a", "b"]})
 
 
+def evaluation_of_several(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """Scores of two classes and right answers by group, at one price."""
+    return _evaluation(
+        scenes, kind, ("auc", "groups"), grouped={"column": "place", "names": ["a", "b"]}
+    )
+
+
 def further_evaluation(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """Of the test part's images, corrupted: images alone can be."""
     dim = {"name": "dim", "of": "test", "corruption": "blur", "severities": [3], "epsilon": 8.0}
@@ -323,7 +330,7 @@ def further_evaluation_of_a_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
 def _evaluation(
     scenes: SceneFolder,
     kind: Kind,
-    measures: str,
+    measures: str | Sequence[str],
     further: Mapping[str, Any] | None = None,
     grouped: Mapping[str, Any] | None = None,
     which: str = "evaluate",
@@ -335,16 +342,17 @@ def _evaluation(
     Args:
         scenes: a folder for scenes.
         kind: the relation of the records that are counted.
-        measures: what is counted, as `evaluate.measures` names it.
+        measures: what is counted, as `evaluate.measures` has it.
         further: keys of a config.
         grouped: the config's `dataset.group`.
         which: the rule.
         of: wildcards of its job.
     """
     findings = further == FINDINGS
-    classes = 2 if measures == "auc" and not findings else CLASSES
+    measures = [measures] if isinstance(measures, str) else measures
+    classes = 2 if "auc" in measures and not findings else CLASSES
     data: dict[str, Any] = {"classes": classes, "group": grouped}
-    changes = {"dataset": data, "evaluate": {"measures": measures}}
+    changes = {"dataset": data, "evaluate": {"measures": [*measures]}}
     trained = _final(scenes, kind, overlay(changes, further or {}))
     task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[kind]))
     with job_environment(trained.scene.folder, trained.scene.home):
@@ -381,12 +389,12 @@ def _evaluation(
             [np.full(int(np.prod(draw.shape)), draw.scale) for draw in request.draws]
         )
 
-    suffix = "" if measures == "accuracy" else f" {measures}"
+    suffix = "" if measures == ["accuracy"] else f" {' '.join(measures)}"
     suffix += " of findings" if findings else ""
     if some:
         suffix += " of a group"
     # A share is whole only where probabilities are 0 or 1, which no canary makes them.
-    tight = measures != "calibration" and (not findings or measures == "auc")
+    tight = "calibration" not in measures and (not findings or "auc" in measures)
     pairs = neighbours(base, canaries, kind)
     return rule.mechanism(f"rule {which}{suffix} {kind}", scale, pairs, tight, effort=0.8)
 
@@ -409,6 +417,7 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
         evaluation_by_group,
         evaluation_of_confidence,
         evaluation_of_confidence_in_findings,
+        evaluation_of_several,
     ),
     "evaluate_also": (further_evaluation, further_evaluation_of_a_group),
 }

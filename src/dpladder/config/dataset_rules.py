@@ -200,22 +200,22 @@ def _test_part(c: Config) -> Messages:
 def _measures(c: Config) -> Messages:
     """A record counts once in what is bought, so that one unit moves a count by its bound."""
     measures, labels, count = c.evaluate.measures, c.dataset.labels, _count(c)
-    if measures in BY_CLASS and labels != MANY and labels > 1:
+    if not {*BY_CLASS}.isdisjoint(measures) and labels != MANY and labels > 1:
         yield (
             "with dataset.labels above 1 a record is of several classes, and would count in "
             "several: use accuracy, or groups"
         )
-    if measures == "groups" and c.dataset.group is None:
-        yield "it needs dataset.group, which names the groups"
-    if measures == "confusion" and labels == MANY:
-        yield "findings are each told by themselves, and classes counts what each is taken for"
-    if measures == "confusion" and count and count > MOST_CONFUSED:
+    if "groups" in measures and c.dataset.group is None:
+        yield "groups needs dataset.group, which names the groups"
+    if "confusion" in measures and labels == MANY:
+        yield "confusion is of classes, and findings are each told by themselves: use classes"
+    if "confusion" in measures and count and count > MOST_CONFUSED:
         yield (
             f"a table of {count} times {count} counts would be mostly noise, and {MOST_CONFUSED} "
             "classes are the most that it is made of: set measures: classes"
         )
     # AUC orders records by one score, which two classes have and findings have each
-    if measures == "auc" and count != 2 and labels != MANY:
+    if "auc" in measures and count != 2 and labels != MANY:
         reason = f"there are {count} classes" if count else "its classes are known when it is read"
         yield f"{reason}, and AUC is of two: set measures: classes, or dataset.classes to two names"
 

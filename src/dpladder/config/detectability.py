@@ -9,7 +9,6 @@ from statistics import NormalDist
 BINS = 16  # of scores, for AUC
 ENOUGH = 4.0  # deviations of its noise that a class must count, before a share of it means anything
 CONFIDENCES = 10  # bins of confidence, of equal width
-MORE = 0.5  # of mu squared, for what is counted beside right and wrong
 LEAST = 50  # units: fewer are too few to say what was meant
 STOPPED_BY_NOISE = 1e-6  # how probable at most, where the data is as it is meant
 

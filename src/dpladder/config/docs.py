@@ -221,11 +221,10 @@ def _allowed_values(field: FieldInfo) -> str:
     """What a key may hold, for the column of the same name."""
     written = [item for item in field.metadata if isinstance(item, WithJsonSchema)]
     if written:  # in another form than it is kept
-        return (
-            "text or mapping"
-            if "type" in (written[0].json_schema or {})
-            else "list or mapping of text"
-        )
+        schema = written[0].json_schema or {}
+        if "enum" in (first := schema.get("anyOf", [{}])[0]):
+            return " \\| ".join(f"`{word}`" for word in first["enum"]) + ", or a list of these"
+        return "text or mapping" if "type" in schema else "list or mapping of text"
     return _kind(field.annotation, tuple(field.metadata))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from dpladder.config.dataset_sections import Group, Groups, Where
 from dpladder.config.section import NAME_PATTERN, Epsilon, Name, Section
@@ -78,9 +78,81 @@ class Also(Section):
     Empty: the records are public. Example: 0.5"""
 
 
-Measures = Literal["accuracy", "classes", "confusion", "auc", "groups", "calibration"]
-# measures that count each class by itself; the last two buy more beside those counts
-BY_CLASS: tuple[Measures, ...] = ("classes", "confusion", "auc")
+Measure = Literal["accuracy", "classes", "confusion", "auc", "groups", "calibration"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+TABLES_OF: Mapping[Measure, tuple[str, ...]] = {
+    "accuracy": ("right_and_wrong",),
+    "classes": ("by_class",),
+    "confusion": ("by_class", "answers"),
+    "auc": ("by_class", "scores"),
+    "groups": ("by_group",),
+    "calibration": ("right_and_wrong", "confidence"),
+}
+"""The tables of counts that each measure buys, as learn/measures/tables.py calls them."""
+OF_FINDINGS = {"by_class": "by_finding", "scores": "scores_by_finding"}
+BY_CLASS: tuple[Measure, ...] = ("classes", "confusion", "auc")  # count each class by itself
+
+
+def tables_of(
+    measures: Sequence[Measure], findings: bool = False, grouped: bool = True
+) -> tuple[str, ...]:
+    """Names of the tables of counts that a test buys, each once. Right and wrong of all records
+    follow from those of each class or group, so they are not bought beside them.
+
+    Args:
+        measures: as `evaluate.measures` has them.
+        findings: whether each class is told by itself (`dataset.labels: many`).
+        grouped: whether records have groups. Without them `groups` buys what `accuracy` does.
+    """
+    tables = [table for measure in measures for table in TABLES_OF[measure]]
+    if not grouped:
+        tables = ["right_and_wrong" if table == "by_group" else table for table in tables]
+    if not {"by_class", "by_group"}.isdisjoint(tables):
+        tables = [table for table in tables if table != "right_and_wrong"]
+    return tuple(OF_FINDINGS.get(one, one) if findings else one for one in dict.fromkeys(tables))
+
+
+def _as_measures(value: Any) -> Any:
+    """One measure or a list, as a tuple that is one and the same for the same tables: in the order
+    of `MEASURES`, each once, and none whose tables the others buy, too."""
+    if not isinstance(value, str | list | tuple):
+        return value
+    listed = (value,) if isinstance(value, str) else tuple(value)
+    if not all(one in MEASURES for one in listed):
+        return listed
+    measures = [one for one in MEASURES if one in listed]
+    for measure in tuple(measures):
+        without = [one for one in measures if one != measure]
+        if {*tables_of(without)} == {*tables_of(measures)}:
+            measures = without
+    return tuple(measures)
+
+
+def _as_written(measures: tuple[Measure, ...]) -> Measure | tuple[Measure, ...]:
+    """One measure as a word, so that a job is known by what it was known by as a word."""
+    return measures[0] if len(measures) == 1 else measures
+
+
+Measures = Annotated[
+    tuple[Measure, ...],
+    Field(min_length=1),
+    BeforeValidator(_as_measures),
+    PlainSerializer(_as_written),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": [*MEASURES]},
+                {"type": "array", "items": {"enum": [*MEASURES]}, "minItems": 1},
+            ]
+        },
+        mode="validation",
+    ),
+]
+
+
+def measures_text(measures: tuple[Measure, ...]) -> str:
+    """Measures as a config has them: one word, or a list."""
+    return measures[0] if len(measures) == 1 else f"[{', '.join(measures)}]"
 
 
 class Evaluate(Section):
@@ -89,11 +161,11 @@ class Evaluate(Section):
     epsilon: Epsilon | None = None
     """Epsilon of the noised count on the private test part. Empty: as much as the final training.
     Example: 0.5"""
-    measures: Measures = "accuracy"
-    """What the test buys, at the same price for each. accuracy: how many are right. classes,
-    groups: right and wrong of each class or group. confusion, auc: classes, and for half of the
-    price what each was taken for, or AUC of two classes. calibration: accuracy, and for half of the
-    price how sure the model was."""
+    measures: Measures = ("accuracy",)
+    """What the test buys: one measure or a list, at one price, which their tables of counts share
+    evenly. accuracy: how many are right. classes, groups: right and wrong of each class or group.
+    confusion, auc: classes, and what each was taken for, or AUC of two classes. calibration:
+    accuracy, and how sure the model was. Example: [auc, calibration, groups]"""
     also: tuple[Also, ...] = ()
     """Further tests, each by a name, measured in the same way. Empty: none. Example: [{name:
     blurred, of: test, corruption: blur, epsilon: 0.5}]"""

@@ -107,13 +107,15 @@ def _given_text(config: Section, key: KeyPath, says: str) -> str:
     """The message after what was given, but where nothing was written, or the message says it
     itself."""
     value: Any = config
+    as_written: Any = config.model_dump()
     chosen = True
     for part in key:
         chosen = not isinstance(value, Section) or part in value.model_fields_set
         value = value[part] if isinstance(part, int) else getattr(value, part)
+        as_written = as_written[part]
     listed = list(value) if isinstance(value, tuple) else [value]
     written = listed and not any(one is None or isinstance(one, Section) for one in listed)
     if not written or says.startswith(("given", "required")):
         return says
-    text = value_as_text(listed if isinstance(value, tuple) else value)
+    text = value_as_text(as_written)
     return f"given {text}; {says}" if chosen else f"left out, which means {text}; {says}"

@@ -138,7 +138,7 @@ def _to_plain(value: Any, dumped: Any) -> Any:
     """A dumped value, with sections inside it dumped by `values_of` too."""
     if isinstance(value, BaseModel):
         return values_of(value)
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list) and isinstance(dumped, list):
         return [_to_plain(*both) for both in zip(value, dumped, strict=True)]
     return dumped
 

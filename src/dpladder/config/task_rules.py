@@ -90,7 +90,7 @@ LANGUAGE_MODEL: Table = {
     ),
     "dataset.unit.by": _unit,
     "evaluate.measures": rule_if(
-        lambda c: c.evaluate.measures != "accuracy",
+        lambda c: c.evaluate.measures != ("accuracy",),
         "a language model is measured by its perplexity alone; leave it out",
     ),
     "evaluate.also": rule_if(
@@ -179,7 +179,7 @@ QUESTION_ANSWERING: Table = {
         "the head that is bought tells classes; leave it out",
     ),
     "evaluate.measures": rule_if(
-        lambda c: c.evaluate.measures != "accuracy",
+        lambda c: c.evaluate.measures != ("accuracy",),
         "what is counted is how many answers are right; leave it out",
     ),
     "evaluate.also": rule_if(

@@ -51,7 +51,7 @@ def arena_of(task: Task[CompareLearners | CompareHpo | TrainOpen]) -> Arena:
     train, test = seen_part(task, "train"), seen_part(task, "test")
     return Arena(
         train.read(),
-        groups_of(reads.group, "accuracy").restrict(test.read()),
+        groups_of(reads.group, ("accuracy",)).restrict(test.read()),
         train.constants,
         terms,
         task.resources,

@@ -88,10 +88,10 @@ def groups_of(
 
     Args:
         group: `dataset.group`; None where no groups are declared.
-        measured: `evaluate.measures`. Where it is `groups`, each group is counted by itself.
+        measured: `evaluate.measures`. With `groups` among them, each group is counted by itself.
         also: the further test that is counted; None for the test part.
     """
-    apart = measured == "groups"
+    apart = "groups" in measured
     trained = () if group is None else group.trained
     if also is not None and (also.groups or also.records != "test"):
         counted = also.groups or also.named
@@ -127,7 +127,7 @@ def _test_of(task: Task[EvaluateTest]) -> SeenPart:
 
 
 def release_of(task: Task[EvaluateTest]) -> Release:
-    """The noised tables of counts that a measure buys (learn/measures/tables.py).
+    """The noised tables of counts that the measures buy (learn/measures/tables.py).
 
     Guarantee: mu-GDP for what was reserved, all tables together, towards the people whose records
     are counted. The model is released already.

@@ -37,6 +37,6 @@ def train_student(task: Task[TrainStudent]) -> None:
     if "test" in task.reads.places.features:
         names = class_names(task.reads.classes, constants)
         model = tables.MeasuredModel((head,), ClassScorer(), constants, names)
-        tested = asdict(tables.exact("accuracy", model, seen_part(task, "test").read()))
+        tested = asdict(tables.exact(("accuracy",), model, seen_part(task, "test").read()))
     write_json(Path(task.output["metrics"]), tested)
     write_record(task, free="taught by a release on a source that the config declares public")

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from dpladder.config import Config, Project
-from dpladder.config.detectability import BINS, MORE, detectable_count
-from dpladder.config.evaluate_sections import BY_CLASS
+from dpladder.config.detectability import BINS, detectable_count
+from dpladder.config.evaluate_sections import BY_CLASS, measures_text, tables_of
 from dpladder.config.label_sets import MANY
 from dpladder.config.search_sections import Ladder
 from dpladder.config.sources import count_of_classes
@@ -66,6 +66,7 @@ def notes(project: Project) -> tuple[str, ...]:
             *note_unit_counts(config),
             *_scores(config),
             *_note_exact_test(config),
+            *_shares(config),
             *_test(config),
             *_rarest(config),
         )
@@ -283,11 +284,12 @@ def _note_exact_test(config: Config) -> Iterator[str]:
 
 
 def _test(config: Config) -> Iterator[str]:
-    """The accuracy's sd is at most that of one count over all units (jobs/evaluate.py)."""
+    """The accuracy's sd is at most that of one count over all units (jobs/evaluate.py), whose price
+    all tables share."""
     if config.exact_test or config.evaluate.epsilon is None:
         return
     size = rule_specs.nominal_size(config, "test")
-    sd = _noise_of_a_count(config, config.evaluate.epsilon) / size
+    sd = _noise_of_a_count(config, config.evaluate.epsilon) * len(_tables(config)) ** 0.5 / size
     if sd > LITTLE:
         yield (
             f"the test count at evaluate.epsilon = {config.evaluate.epsilon:g} tells little: its "
@@ -303,24 +305,42 @@ def _noise_of_a_count(config: Config, epsilon: float) -> float:
     return gdp.sigma(gdp.mu_from_epsilon(epsilon, config.privacy.delta), 1) * moved
 
 
+def _tables(config: Config) -> tuple[str, ...]:
+    """The tables of counts that the test part's evaluation buys."""
+    dataset = config.dataset
+    return tables_of(config.evaluate.measures, dataset.labels == MANY, dataset.group is not None)
+
+
+def _shares(config: Config) -> Iterator[str]:
+    """How the price of a test is shared out."""
+    tables = len(_tables(config))
+    if not config.exact_test and tables > 1:
+        yield (
+            f"evaluate.measures: {measures_text(config.evaluate.measures)} buys {tables} tables of "
+            f"counts for the price of one: each has {1 / tables:.0%} of the test's mu^2, and "
+            f"{tables**0.5:.2g} times the noise."
+        )
+
+
 def _rarest(config: Config) -> Iterator[str]:
     """What noise would hide of the rarest class or finding, from its declared share. Without one
     all count as equally large, and findings as in half of the records (jobs/evaluate.py)."""
     dataset, measures = config.dataset, config.evaluate.measures
     count = count_of_classes(dataset.source, dataset.classes)
-    if config.exact_test or measures not in BY_CLASS or count is None:
+    if config.exact_test or {*BY_CLASS}.isdisjoint(measures) or count is None:
         return
     many = dataset.labels == MANY
     epsilon = config.evaluate.epsilon or min(config.totals)
-    part, counts = {"auc": (MORE, BINS), "confusion": (1.0 - MORE, 2)}.get(measures, (1.0, 2))
-    sd = _noise_of_a_count(config, epsilon) * (count if many else 1.0) ** 0.5 / part**0.5
+    counts = BINS if "auc" in measures else 2
+    sd = _noise_of_a_count(config, epsilon) * (count if many else 1.0) ** 0.5
+    sd *= len(_tables(config)) ** 0.5
     share = _rarest_share(config, 2 if many else count)
     size = rule_specs.nominal_size(config, "test") * dataset.unit.cap
     least = detectable_count(sd, counts)
     if share * size <= least:
         declared = dataset.rare is not None or dataset.majority is not None
         yield (
-            f"evaluate.measures: {measures} can tell nothing of "
+            f"evaluate.measures: {measures_text(measures)} can tell nothing of "
             f"{'the rarest' if declared else 'any'} {'finding' if many else 'class'}: noise hides "
             f"fewer than {math.ceil(least)} records of one, and {share:.1%} of the {size} that the "
             f"test part has at most are {round(share * size)}. Give evaluate.epsilon more, or the "

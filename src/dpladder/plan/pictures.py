@@ -115,7 +115,7 @@ def _if_shifted(project: Project, name: str) -> Names | None:
 
 def _calibrated(project: Project, name: str) -> Names | None:
     """Only where the test counted how sure the model was."""
-    return (name,) if project.experiments[name].evaluate.measures == "calibration" else None
+    return (name,) if "calibration" in project.experiments[name].evaluate.measures else None
 
 
 def _if_descents(project: Project, name: str) -> Names | None:

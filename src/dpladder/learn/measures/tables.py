@@ -1,4 +1,4 @@
-"""The tables of counts that a test may release, and the measures that they make up.
+"""The tables of counts that a test may release, and what follows from each.
 
 A table says which cells a record is in, and by what share. These are private. The curator cuts a
 record's shares to what the table's query declares (learn/counts.py), so a unit moves a table by no
@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.detectability import BINS, CONFIDENCES, MORE, detectable_count
+from dpladder.config import evaluate_sections
+from dpladder.config.detectability import BINS, CONFIDENCES, detectable_count
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.label_sets import states_by_finding
 from dpladder.learn.counts import Places, sum_of
@@ -120,7 +120,17 @@ class CellTable:
 
     def question(self, model: MeasuredModel, mu: float = 1.0) -> QueryCall:
         """The query about this model's records."""
-        return self.query(model, mu).at(partial(self.places, model))
+        return self.query(model, mu).at(lambda data: self.places(model, self.counted(model, data)))
+
+    def counted(self, model: MeasuredModel, data: Data) -> Data:
+        """The records that the table counts; all others lose their label. Of groups that are
+        counted apart, these are the groups that the accuracy is of."""
+        if model.groups is None:
+            return data
+        assert data.groups is not None, "prepared with the groups that the config declares"
+        summed = [name in model.groups.summed for name in model.groups.counted]
+        is_counted = np.array([*summed, False])[data.groups]  # the last is for a group that is none
+        return replace(data, labels=np.where(is_counted, data.labels, -1))
 
 
 def one_cell_each(places: NDArray[np.int64]) -> Places:
@@ -176,11 +186,14 @@ class ByClass(CellTable):
 class ByGroup(CellTable):
     """How many are right and wrong of each group that is counted: (groups, 2)."""
 
-    holds, draw = "by_group", "counts"
+    holds, draw = "by_group", "groups"
 
     def shape(self, model: MeasuredModel) -> Shape:
         assert model.groups is not None, "the config names the groups"
         return (len(model.groups.counted), 2)
+
+    def counted(self, model: MeasuredModel, data: Data) -> Data:
+        return data
 
     def places(self, model: MeasuredModel, data: Data) -> Places:
         assert data.groups is not None, "prepared with the groups that the config declares"
@@ -243,7 +256,10 @@ class ByFinding(CellTable):
             for name, cells, figures in zip(of.classes, counts, each, strict=True)
         ]
         together = counts.sum(axis=(0, 1))[None] / classes
-        return _accuracy(together, sd * math.sqrt(2.0 / classes)) | {"findings": tuple(findings)}
+        return _accuracy(together, sd * math.sqrt(2.0 / classes)) | {
+            "findings": tuple(findings),
+            "brier": False,
+        }
 
 
 def _right_or_wrong(model: MeasuredModel, data: Data, rows: NDArray[np.int64]) -> Places:
@@ -501,53 +517,31 @@ def _finding_scorer(model: MeasuredModel) -> FindingScorer:
 
 # --- measures ---
 
-
-@dataclass(frozen=True)
-class Measure:
-    """What a test buys. Its tables share mu^2 evenly.
-
-    Attributes:
-        name: in the config.
-        tables: that are released.
-        of_findings: its tables where each class is counted by itself; none where it has no others.
-    """
-
-    name: Measures
-    tables: tuple[CellTable, ...]
-    of_findings: tuple[CellTable, ...] = ()
-
-
-MEASURES: Mapping[Measures, Measure] = {
-    one.name: one
-    for one in (
-        Measure("accuracy", (RightAndWrong(),)),
-        Measure("classes", (ByClass(),), (ByFinding(),)),
-        Measure("confusion", (ByClass(), Answers())),
-        Measure("auc", (ByClass(), Scores()), (ByFinding(), ScoresByFinding())),
-        Measure("groups", (ByGroup(),)),
-        Measure("calibration", (RightAndWrong(), Confidence())),
-    )
-}
 TABLES: Mapping[str, CellTable] = {
     table.holds: table
-    for measure in MEASURES.values()
-    for table in (*measure.tables, *measure.of_findings)
+    for table in (
+        RightAndWrong(),
+        ByClass(),
+        ByFinding(),
+        Answers(),
+        Scores(),
+        ScoresByFinding(),
+        ByGroup(),
+        Confidence(),
+    )
 }
+"""By what they hold. Of the tables that an accuracy follows from, the first one gives it."""
 
 
-def tables_of(name: Measures, model: MeasuredModel) -> tuple[CellTable, ...]:
-    """The tables of a measure, for a model's task.
+def tables_of(measures: Measures, model: MeasuredModel) -> tuple[CellTable, ...]:
+    """The tables that a test of a model buys.
 
     Args:
-        name: as `evaluate.measures` has it.
+        measures: as `evaluate.measures` has them.
         model: the released model that is measured.
     """
-    measure = MEASURES[name]
-    if name == "groups" and model.groups is None:
-        return MEASURES["accuracy"].tables
-    if isinstance(model.scorer, FindingScorer) and measure.of_findings:
-        return measure.of_findings
-    return measure.tables
+    findings, grouped = isinstance(model.scorer, FindingScorer), model.groups is not None
+    return tuple(TABLES[name] for name in evaluate_sections.tables_of(measures, findings, grouped))
 
 
 def questions_of(
@@ -555,15 +549,15 @@ def questions_of(
 ) -> tuple[QueryCall, ...]:
     """What their release asks: a question for each table.
 
-    Guarantee: mu-GDP together, where there are two: each has the share MORE of mu^2.
+    Guarantee: mu-GDP together. Each of n has mu^2 / n, and mu^2 of Gaussians adds up (Dong, Roth &
+    Su 2022, Corollary 3.3).
 
     Args:
-        tables: one or two.
+        tables: one at least.
         model: the released model that is measured.
         mu: that all of them cost together.
     """
-    each = mu if len(tables) == 1 else mu * math.sqrt(MORE)
-    return tuple(table.question(model, each) for table in tables)
+    return tuple(table.question(model, mu / math.sqrt(len(tables))) for table in tables)
 
 
 def released(model: MeasuredModel, tables: Mapping[str, CountTable]) -> ReleasedCounts:
@@ -577,9 +571,9 @@ def released(model: MeasuredModel, tables: Mapping[str, CountTable]) -> Released
     return ReleasedCounts(model.scorer.task, model.classes, dict(tables), model.groups, most)
 
 
-def exact(name: Measures, model: MeasuredModel, data: Data) -> ReleasedCounts:
+def exact(measures: Measures, model: MeasuredModel, data: Data) -> ReleasedCounts:
     """The counts themselves: of records that are declared public alone."""
-    tables = tables_of(name, model)
+    tables = tables_of(measures, model)
     sums = {one.holds: sum_of(one.question(model), data, model.constants) for one in tables}
     return released(model, {holds: CountTable(sums[holds].tolist(), 0.0) for holds in sums})
 
@@ -596,7 +590,8 @@ def figures_of_counts(released: ReleasedCounts) -> Tested:
     """All that follows from the counts of a test. It costs nothing."""
     fields: dict[str, Any] = {}
     arrays = arrays_of(released)
-    for holds, (counts, sd) in arrays.items():
-        fields |= TABLES[holds].figures(counts, sd, released)
+    for holds, table in TABLES.items():
+        if holds in arrays:
+            fields = table.figures(*arrays[holds], released) | fields
     fields["figures"] = figures_of(arrays) | fields.get("figures", {})
     return Tested(**fields)
