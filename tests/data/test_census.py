@@ -273,6 +273,12 @@ def test_lengths_of_features_and_the_units_of_users_are_told(tmp_path: Path) -> 
     assert "length of a feature vector, least, median, most: 1, 6, 11" in found.sizes
     assert found.problems["features are all zero, or not finite"] == [0]
     assert len(found.problems["over its unit's cap"]) == 6
+    told = report(found)
+    for part, records in found.counting.items():
+        units = found.units_of_parts[part]
+        assert units < records
+        assert f"part     {part}: {records} records of {units} units that count" in told
+    assert sum(found.units_of_parts.values()) == found.usable
 
 
 def test_groups_are_counted_by_part_and_those_not_trained_on_are_none_of_it(tmp_path: Path) -> None:
@@ -287,7 +293,7 @@ def test_groups_are_counted_by_part_and_those_not_trained_on_are_none_of_it(tmp_
     assert found.groups["train"]["north"] + found.groups["test"]["north"] == 30
     assert 0 < found.groups["test"]["south"] < 30
     told = report(found)
-    assert f"groups   train: north {found.groups['train']['north']}, south 0" in told
+    assert f"groups   train, in records: north {found.groups['train']['north']}, south 0" in told
     assert "group is none of the declared ones: 30" in told
     assert "\ngroups" not in report(
         census(survey(dataset.model_copy(update={"group": None}), KEYS))

@@ -146,7 +146,7 @@ def test_groups_of_every_test_are_told_with_the_worst_of_them():
         ["ill"],
         ["75.0%"],
     )
-    assert shown["accuracy on other groups"].tolist() == ["50.0%"]
+    assert shown["score on other groups"].tolist() == ["50.0%"]
     assert groups_table(SUMMARY).empty
     counted = TARGET["test"] | {"total": 100.0}
     others = [FURTHER | {"name": "others", "test": counted | {"worst": worst}}]
@@ -161,6 +161,21 @@ def test_groups_of_every_test_are_told_with_the_worst_of_them():
     assert "worst group" not in readable(
         shift_table(SUMMARY | {"targets": [TARGET | {"test": counted, "also": plain}]})
     )
+
+
+def test_a_brier_score_is_called_so_wherever_it_stands():
+    """And the score of a group, whatever the test of all counts: no accuracy is among them."""
+    groups = [one | {"trained": True} for one in CLASSES]
+    worst = {"name": "ill", "value": 0.75, "sd": 0.05}
+    tested = TARGET["test"] | {"groups": groups, "worst": worst, "brier": True}
+    summary = SUMMARY | {"findings": True, "targets": [TARGET | {"test": tested, "also": ()}]}
+    table = summary_table(summary)
+    assert table["one_minus_brier"].tolist() == [tested["accuracy"]]
+    for one in (table, shift_table(summary), groups_table(summary)):
+        columns = {*one.columns}
+        assert not {"test_accuracy", "accuracy", "worst_accuracy"} & columns
+        assert "1 − Brier score" in readable(one)
+    assert readable(table)["worst-group 1 − Brier score"].tolist() == ["75.0%"]
 
 
 def test_a_language_model_on_other_texts_is_told_by_its_perplexity():

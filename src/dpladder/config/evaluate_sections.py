@@ -155,6 +155,22 @@ def measures_text(measures: tuple[Measure, ...]) -> str:
     return measures[0] if len(measures) == 1 else f"[{', '.join(measures)}]"
 
 
+BRIER = "1 − Brier score"  # of the probabilities of findings, learn/scorers.py
+
+
+def score_name(brier: bool, perplexity: bool, accuracy: str = "test accuracy") -> str:
+    """What a test's share of its counts is called, wherever it is shown.
+
+    Args:
+        brier: whether records count by the Brier score of their findings.
+        perplexity: whether they count by a language model's losses.
+        accuracy: the words for a share of right predictions, which most tests count.
+    """
+    if brier:
+        return BRIER
+    return "1 − loss / log of all words" if perplexity else accuracy
+
+
 class Evaluate(Section):
     """How the final model is measured on the test part."""
 

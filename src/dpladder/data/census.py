@@ -78,6 +78,7 @@ class Census:
         units: that any row names.
         usable: units with a record that counts.
         counting: the records of each part that count.
+        units_of_parts: units with a record in each part that counts.
         parts: the same by class, of which a record may have several.
         labels: those that name no class, and how often.
         problems: where records stand that count as nothing, or twice, by what is wrong with them.
@@ -98,6 +99,7 @@ class Census:
     units: int
     usable: int
     counting: Mapping[str, int]
+    units_of_parts: Mapping[str, int]
     parts: Mapping[str, Mapping[str, int]]
     labels: Mapping[str, int]
     problems: Mapping[str, Sequence[Place]]
@@ -134,6 +136,9 @@ def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
         units=len(surveyed.units),
         usable=len({row.unit for row in counting}),
         counting=Counter(PARTS[row.part] for row in counting),
+        units_of_parts=Counter(
+            PARTS[part] for part, _ in {(row.part, row.unit) for row in counting}
+        ),
         parts={
             part: dict(
                 zip(surveyed.names, _counts_by_class(counting, place, surveyed), strict=True)
@@ -320,9 +325,12 @@ def lines(totals: Census) -> Iterator[str]:
         )
     for part, counts in totals.parts.items():
         text = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        yield f"part     {part}: {totals.counting.get(part, 0):,} that count: {text}"
+        units, records = totals.units_of_parts.get(part, 0), totals.counting.get(part, 0)
+        of_units = f" records of {units:,} units" if units < records else ""
+        yield f"part     {part}: {records:,}{of_units} that count: {text}"
     for part, counts in totals.groups.items():
-        yield f"groups   {part}: {', '.join(f'{name} {count:,}' for name, count in counts.items())}"
+        text = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        yield f"groups   {part}, in records: {text}"
     for label, count in [*totals.labels.items()][:LABELS]:
         yield f"label    {label!r} is not in dataset.classes: {count:,} rows"
     if len(totals.labels) > LABELS:

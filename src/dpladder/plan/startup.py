@@ -23,6 +23,7 @@ from typing import Any
 
 from dpladder.config import Project
 from dpladder.config.check import unit_keys
+from dpladder.config.evaluate_sections import score_name
 from dpladder.config.load import from_command_line, load
 from dpladder.config.source_rules import sources_to_come
 from dpladder.errors import BadInput, DpladderError, Refused
@@ -449,8 +450,9 @@ def _accuracies(project: Project) -> Iterator[str]:
         for final in _read_json(path)["targets"] if path.is_file() else ():
             test = final["test"]
             sd = sampling_spread(test["accuracy"], test["accuracy_sd"], test["total"])
+            name = score_name(test.get("brier", False), test.get("perplexity") is not None)
             yield (
-                f"{path.parent.name}: test accuracy {test['accuracy']:.1%} (± {sd:.1%}, noise and "
+                f"{path.parent.name}: {name} {test['accuracy']:.1%} (± {sd:.1%}, noise and "
                 f"sampling) at a total of epsilon = {final['target_epsilon']:g}"
             )
     for path in [RESULTS / name / "summary.json" for name in project.experiments]:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from dpladder.config.evaluate_sections import BRIER, score_name
 from dpladder.config.section import from_document
 from dpladder.learn.measures.tables import figures_of_counts
-from dpladder.learn.measures.tested import BRIER, ReleasedCounts, Tested
+from dpladder.learn.measures.tested import ReleasedCounts, Tested
 from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.privacy.statement.documents import Cost
 from dpladder.public_files import read_json
@@ -319,10 +320,11 @@ class Summary:
         Args:
             otherwise: the words for a share of correct predictions, which most tests count.
         """
-        if any(target.test.brier for target in self.targets):
-            return BRIER
-        speaks = any(target.test.perplexity for target in self.targets)
-        return "1 − loss / log of all words" if speaks else otherwise
+        return score_name(
+            any(target.test.brier for target in self.targets),
+            any(target.test.perplexity for target in self.targets),
+            otherwise,
+        )
 
     def scored(self, otherwise: str) -> str:
         """The same of trials. With findings they count by the Brier score, whatever the test

@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpladder.config.evaluate_sections import BRIER
 from dpladder.config.wording import cell, printable
 from dpladder.errors import BadInput
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS, MeasuredFigure
@@ -58,6 +59,7 @@ COLUMNS: dict[str, tuple[str, Show]] = {
     "score": ("noised score", lambda score: f"{score:.1f}"),
     "score_sd": ("± 1 sd of noise", lambda sd: f"{sd:.1f}"),
     "test_accuracy": ("test accuracy", percent),
+    "one_minus_brier": (BRIER, percent),
     "accuracy_spread": ("± 1 sd, noise and sampling", percent),
     "perplexity": ("perplexity", short_number),
     "perplexity_low": ("from", short_number),
@@ -66,6 +68,7 @@ COLUMNS: dict[str, tuple[str, Show]] = {
     "absent": ("without it", "{:.1f}".format),
     "worst": ("worst group", str),
     "worst_accuracy": ("worst-group accuracy", percent),
+    "worst_one_minus_brier": (f"worst-group {BRIER}", percent),
     "worst_sd": ("± 1 sd of that group's noise", percent),
     "accuracy": ("accuracy", percent),
     "correct": ("right", "{:.1f}".format),
@@ -101,7 +104,7 @@ def summary_table(summary: Summary) -> pd.DataFrame:
                 "total_epsilon": target.target_epsilon,
                 **_headline_columns(test),
                 **_figures(FIGURES, test.figures),
-                **_worst_columns(test.worst),
+                **_worst_columns(test.worst, summary.findings),
                 "epsilon": (target.stated or target).epsilon,
                 "own_epsilon": target.epsilon,
                 "kappa_star": target.kappa_star,
@@ -160,11 +163,12 @@ def models_table(
 
 
 def _headline_columns(test: Tested) -> dict[str, float | None]:
-    """A language model is known by its perplexity, and all others by their accuracy."""
+    """A language model is known by its perplexity, probabilities of findings by their Brier score,
+    and all others by their accuracy."""
     perplexity = test.perplexity
     if perplexity is None:
         return {
-            "test_accuracy": test.accuracy,
+            "one_minus_brier" if test.brier else "test_accuracy": test.accuracy,
             "accuracy_sd": test.accuracy_sd,
             "accuracy_spread": test.spread,
         }
@@ -191,19 +195,20 @@ def _figures(
     return columns
 
 
-def _worst_columns(figure: WorstTested | None) -> dict[str, str | float | None]:
-    """The lowest group by name, its accuracy and the deviation of its noise; empty without
-    groups."""
+def _worst_columns(figure: WorstTested | None, findings: bool) -> dict[str, str | float | None]:
+    """The lowest group by name, its accuracy and the deviation of its noise; empty without groups.
+    Of findings a group counts by the Brier score."""
+    score = "worst_one_minus_brier" if findings else "worst_accuracy"
     if figure is None:
-        return {"worst": None, "worst_accuracy": None, "worst_sd": None}
-    return {"worst": figure.name, "worst_accuracy": figure.value, "worst_sd": figure.sd}
+        return {"worst": None, score: None, "worst_sd": None}
+    return {"worst": figure.name, score: figure.value, "worst_sd": figure.sd}
 
 
-def _accuracy_columns(one: ClassTested) -> dict[str, float | None]:
+def _accuracy_columns(one: ClassTested, findings: bool = False) -> dict[str, float | None]:
     """Columns of a class or a group. A deviation of 0 is left empty: exact counts have no noise to
-    show."""
+    show. Of findings a group counts by the Brier score."""
     return {
-        "accuracy": one.accuracy,
+        "one_minus_brier" if findings else "accuracy": one.accuracy,
         "accuracy_sd": one.accuracy_sd or None,
         "accuracy_spread": one.spread,
         "correct": one.correct,
@@ -313,7 +318,7 @@ def groups_table(summary: Summary) -> pd.DataFrame:
                 "group": one.name,
                 "trained": "yes" if one.trained else "no",
                 "lowest": "lowest" if test.worst and one.name == test.worst.name else None,
-                **_accuracy_columns(one),
+                **_accuracy_columns(one, summary.findings),
             }
             for target in summary.models
             for name, test in target.tests.items()
@@ -341,7 +346,7 @@ def shift_table(summary: Summary) -> pd.DataFrame:
                 "test": name,
                 **(_headline_columns(test) | ({} if test.noised else {"accuracy_sd": None})),
                 "lost": _lost_accuracy(target.test, test) if name != "test" else None,
-                **_worst_columns(test.worst),
+                **_worst_columns(test.worst, summary.findings),
                 "counted": test.total,
             }
             for target in summary.models

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dpladder.config.evaluate_sections import score_name
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS
 from dpladder.learn.measures.tested import ClassTested, Tested
@@ -145,7 +146,9 @@ def _tested(model: Model) -> dict[str, Any] | None:
     )
     return {
         "perplexity": None,
+        "score": score_name(tested.brier, perplexity=False, accuracy="Accuracy"),
         "brier": tested.brier,
+        "score_of_groups": score_name(model.findings, perplexity=False, accuracy="accuracy"),
         "noised": tested.noised,
         "accuracy": percent(tested.accuracy),
         "spread": percent(tested.spread),

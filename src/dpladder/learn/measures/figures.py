@@ -106,7 +106,7 @@ SPECIFICITY = MeasuredFigure(
     "specificity",
     {"by_finding": lambda counts, sd: share(counts[0, 0], counts[0, 1], sd)},
 )
-ELSEWHERE = MeasuredFigure("elsewhere", "accuracy on other groups", {})
+ELSEWHERE = MeasuredFigure("elsewhere", "score on other groups", {})
 
 
 # --- ranking ---

@@ -10,8 +10,6 @@ from typing import Any
 from dpladder.learn.scorers import TaskName
 from dpladder.privacy.accounting.rounding import NoisedFigure, sampling_spread
 
-BRIER = "1 − Brier score"  # learn/scorers.py
-
 
 @dataclass(frozen=True)
 class CountTable:
