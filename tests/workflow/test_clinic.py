@@ -4,61 +4,129 @@ to the papers that an officer signs."""
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 import yaml
+from documented import BLOCK
 from support import ROOT, Workspace
 
 from dpladder.cli import main
+from dpladder.config.evaluate_sections import BRIER
 from dpladder.config.load import overlay
+from dpladder.privacy.accounting.composition import compose
 
 EXAMPLES = ROOT / "config" / "examples"
+PAGE = (ROOT / "docs" / "clinic.md").read_text("utf-8")
 SMALL = {
     "dataset": {"nominal_size": 400},
     "features": {"image_size": 96, "batch_size": 32},
     "privacy": {"epsilon": 200.0, "delta": 1e-5, "lifetime": {"epsilon": 400.0}},
     "sweep": {"rungs": []},
-    "evaluate": {
-        "measures": "classes",
-        "epsilon": 60.0,
-        "also": [{"name": "east", "of": "test", "groups": ["east"], "epsilon": 20.0}],
-    },
+    "evaluate": {"epsilon": 60.0},
 }
+"""What the stand-ins, who are few, need beside what the page shows."""
+
+
+def blocks() -> list[str]:
+    return [block for _, block in BLOCK.findall(PAGE)]
+
+
+def shown_config() -> dict[str, Any]:
+    """The first config that the page shows, which it calls whole."""
+    return next(yaml.safe_load(block) for block in blocks() if block.startswith("dataset:"))
+
+
+def shown_commands(start: str) -> list[list[str]]:
+    """Commands of the page's blocks, in order."""
+    lines = [line.partition("#")[0].strip() for block in blocks() for line in block.splitlines()]
+    return [shlex.split(line) for line in lines if line.startswith(start)]
+
+
+def table_with(page: str, column: str) -> list[dict[str, str]]:
+    """The rows of the report's table that has this column."""
+    for table in re.findall(r"<table.*?</table>", page, re.S):
+        lines = re.findall(r"<tr.*?</tr>", table, re.S)
+        headings, *rows = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line) for line in lines)
+        if column in headings:
+            return [dict(zip(headings, row, strict=True)) for row in rows]
+    raise AssertionError(f"no table of the report has a column {column}")
+
+
+def test_the_page_shows_the_example() -> None:
+    example = yaml.safe_load((EXAMPLES / "chest.yaml").read_text("utf-8"))
+    del example["features"], example["evaluate"]["also"]
+    assert shown_config() == example
 
 
 @pytest.mark.ci
-def test_an_export_of_chests_becomes_a_model_and_a_page_to_sign(
-    project: Workspace, capsys: pytest.CaptureFixture[str]
+def test_the_page_of_clinics_holds_what_it_promises(
+    project: Workspace, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    make = [sys.executable, str(EXAMPLES / "make_chests.py"), "data/chests", "500"]
-    subprocess.run(make, check=True)
-    example = yaml.safe_load((EXAMPLES / "chest.yaml").read_text("utf-8"))
-    (project.folder / "config.yaml").write_text(yaml.safe_dump(overlay(example, SMALL)), "utf-8")
-    assert main(["check"]) == 0
-    seen = capsys.readouterr().out
-    assert "units    500, of which 500 count" in seen
-    assert "problem" not in seen
+    """Its config and its commands in their order, and what they leave."""
+    [[_, make, folder]] = shown_commands("python ")
+    subprocess.run([sys.executable, ROOT / make, folder, "500"], check=True)
+    config = overlay(shown_config(), SMALL)
+    (project.folder / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
+    image = next(Path(folder).rglob("*.png"))
+    shutil.copy(image, "photo.jpg")
+    said = {}
+    for _, *words in shown_commands("dpladder "):
+        if words == ["run"]:
+            said["run"] = project.finish().stderr
+        else:
+            assert main(words) == 0, words
+            said[words[0]] = "".join(capfd.readouterr())
+    assert [*said] == ["check", "plan", "run", "predict", "verify", "register"]
+    findings, hospitals = config["dataset"]["label"], config["dataset"]["group"]["names"]
 
+    # step 4: patients and their images in each part, by finding and hospital
+    assert "units    500, of which 500 count" in said["check"]
+    assert "problem" not in said["check"]
+    for part in ("train", "test"):
+        assert re.search(rf"part +{part}: \d+ records of \d+ units that count: Atel", said["check"])
+        assert re.search(rf"groups +{part}, in records: north \d+", said["check"])
+
+    # step 5: one price, agreed on before the run, and no other one after it
+    assert "[auc, groups] buys 3 tables of counts for the price of one" in said["plan"]
+    [count] = [held for held in project.held() if held.job.rule == "evaluate"]
+    assert compose(count.declared, 1e-5).epsilon <= 60.0
+    before = project.held()
     project.finish()
-    assert main(["verify", "results"]) == 0
-    summary = json.loads(Path("results/main/summary.json").read_text())
-    findings = summary["targets"][0]["test"]["findings"]
-    balanced = [one["figures"]["balanced"] for one in findings]
-    each = {one["name"]: one for one in findings}
-    assert [*each] == example["dataset"]["label"]
-    assert max(one["value"] for one in balanced if one) > 0.65
-    said = Path("results/privacy.md").read_text("utf-8")
-    assert "for each user, a limit declared beforehand and enforced" in said
+    assert project.held() == before
 
-    assert main(["predict", "results", "data/chests/images", "--output", "told.csv"]) == 0
-    told = pd.read_csv("told.csv")
-    assert {f"p({name})" for name in each} <= {*told.columns}
-    assert main(["register", "results"]) == 0
-    assert len([*Path("register").iterdir()]) == 4
+    # step 6: the figures of each finding and hospital, in the summary, the report and the card
+    tested = json.loads(Path("results/main/summary.json").read_text())["targets"][0]["test"]
+    assert [one["name"] for one in tested["findings"]] == findings
+    assert [one["name"] for one in tested["groups"]] == hospitals
+    assert {"sensitivity", "specificity", "auc"} <= {*tested["findings"][0]["figures"]}
+    balanced = [one["figures"]["balanced"] for one in tested["findings"]]
+    assert max(one["value"] for one in balanced if one) > 0.65
+    page = Path("results/report.html").read_text("utf-8")
+    found, hospital_rows = table_with(page, "finding"), table_with(page, "group")
+    assert [row["finding"] for row in found] == findings
+    assert {"sensitivity", "specificity", "AUC"} <= {*found[0]}
+    assert [row["group"] for row in hospital_rows] == hospitals
+    assert BRIER in hospital_rows[0]
+    row = pd.read_csv("results/summary.csv").iloc[0]
+    assert {"test_accuracy", "sensitivity", "specificity", "auc"} <= {*row.index}
+    assert all(f"p({name})" in said["predict"] or name in said["predict"] for name in findings)
+
+    # step 7: the page to sign, and the officer's papers
+    assert "for each user, a limit declared beforehand and enforced" in Path(
+        "results/privacy.md"
+    ).read_text("utf-8")
+    papers = [path.read_text("utf-8") for path in Path("register").iterdir()]
+    assert len(papers) == 4
+    assert any(config["deployment"]["use"] in paper for paper in papers)
+
     public = [*Path("results").rglob("*"), *Path("logs").rglob("*"), *Path("register").rglob("*")]
     texts = [path for path in public if path.suffix in (".json", ".md", ".html", ".log", ".yaml")]
     assert not any("patient0" in path.read_text("utf-8") for path in texts)
