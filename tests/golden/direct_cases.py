@@ -27,9 +27,9 @@ from dpladder.jobs.fit_radius import fit_radius
 from dpladder.jobs.select_rung import select_rung
 from dpladder.jobs.task import Task, read_json
 from dpladder.learn import descent_noise
+from dpladder.learn.descent import adam
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.methods.dp_adam.section import Adam
-from dpladder.methods.dp_adam.train import adam
 from dpladder.methods.dp_adam_wosm.section import AdamNoSecondMoment
 from dpladder.methods.dp_adam_wosm.train import first_moment
 from dpladder.methods.dp_gd.section import Descent

@@ -26,7 +26,7 @@ from dpladder.config.label_sets import MANY, Labels
 from dpladder.config.learner_sections import Lora
 from dpladder.config.model import Resources
 from dpladder.learn.finetune import shapes as finetune
-from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.interface import Constants, public_random
 from dpladder.learn.queries import (
     Curvatures,
     Flat,
@@ -45,9 +45,7 @@ from dpladder.learn.queries import (
     declared,
 )
 from dpladder.learn.scorers import ClassScorer
-from dpladder.methods.dp_mlp import queries as perceptron
-from dpladder.methods.dp_mlp.section import HiddenLayer
-from dpladder.methods.hyfree_finetune.section import HyperparameterFreeTuning
+from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.network.cut import network_of
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Composed, Relation
@@ -57,6 +55,7 @@ from dpladder.privacy.release.meter import Meter
 MU = 2.0  # of one query on a full batch
 STEPS = 2  # of which each must have noise of its own
 RATE = 0.5  # of samples
+HIDDEN = 128  # units of a perceptron
 DELTA0 = 1e-7  # what they are booked at
 SCORES = "scores"
 NETWORK = "test_vit", "blocks.4", 32  # a small one: its name, its cut, and its images' size
@@ -271,11 +270,10 @@ class Asking:
                 weights[:2, 0] = torch.tensor([1.0, -1.0])
             return weights
         if model.engine.endswith("learn.perceptron"):
-            from dpladder.methods.dp_mlp.train import initial
-
-            learner = HiddenLayer(init="random")
-            layers = perceptron.layers(learner, self.constants)
-            return initial(learner, self.constants, layers).to(inputs.device)
+            random, (shapes, *_) = public_random(self.constants), model.options
+            layers = [random.uniform(-1.0, 1.0, shape) * shape[1] ** -0.5 for shape in shapes]
+            start_weights = np.concatenate([layer.ravel() for layer in layers])
+            return torch.from_numpy(start_weights).to(inputs.device)
         from dpladder.learn.finetune.parts import start, tuned_model
 
         tuned = tuned_model(model.options, self.constants)
@@ -372,9 +370,7 @@ def _network(trains: Any, looks: bool = False, **options: Any) -> Make:
     norm, whose are, and of the head alone."""
 
     def make(cell: GridCell, constants: Constants) -> tuple[Query, ...]:
-        learner = HyperparameterFreeTuning(
-            trains=trains, init="random", augment=cell.views, **options
-        )
+        learner = FineTune(trains=trains, init="random", augment=cell.views, **options)
         model = finetune.model_of(learner, constants)
         if looks:
             return _loss_queries(model, cell, 3, laplace=False)
@@ -392,12 +388,20 @@ def _network(trains: Any, looks: bool = False, **options: Any) -> Make:
 
 
 def _perceptron(clipping: Any = "flat", link: Any = "softmax") -> Make:
-    """The gradient of a hidden layer, by the learner's own queries."""
+    """The gradient of both matrices around a hidden layer, at random weights."""
 
     def make(cell: GridCell, constants: Constants) -> tuple[Query, ...]:
-        learner = HiddenLayer(link=link, augment=cell.views, clipping=clipping, sampling_rate=1.0)
-        [query] = perceptron.queries(learner, Hyper(1.0, 1, MU), constants)
-        return (replace(query, sampling_rate=cell.rate),)
+        shapes = (HIDDEN, constants.dimension), (constants.classes, HIDDEN)
+        size = sum(math.prod(shape) for shape in shapes)
+        return (
+            GradientSum(
+                name="noise",
+                multiplier=gdp.sigma(MU, 1),
+                sampling_rate=cell.rate,
+                model=Flat("dpladder.learn.perceptron", (shapes, False, link), size, cell.views),
+                clipping=clipping,
+            ),
+        )
 
     return make
 

@@ -51,6 +51,33 @@ def momentum(decay: float) -> UpdateFactory:
     return begin
 
 
+def adam(betas: tuple[float, float], stability: float) -> UpdateFactory:
+    """Kingma & Ba 2015, Algorithm 1, on the noised mean gradient. The noise is divided by the size
+    like the gradient: Mehta et al. do so in Eq. 3, and forget it in their Algorithm 1.
+
+    Args:
+        betas: decay of the mean gradient and of the mean square, a step.
+        stability: added to the root of the mean square.
+    """
+    decay, decay_of_squares = betas
+
+    def begin(first: Tensor, _: float) -> Update:
+        mean, square = torch.zeros_like(first), torch.zeros_like(first)
+        step = 0
+
+        def update(gradient: Tensor, _: Tensor) -> Tensor:
+            nonlocal step
+            step += 1
+            mean.lerp_(gradient, 1.0 - decay)
+            square.lerp_(gradient.square(), 1.0 - decay_of_squares)
+            root = (square / (1.0 - decay_of_squares**step)).sqrt_()
+            return mean / (1.0 - decay**step) / root.add_(stability)
+
+        return update
+
+    return begin
+
+
 def descend(
     gradients: GradientSum,
     first: Tensor,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dpladder.learn.curator import PublicInputs, Training
-from dpladder.learn.descent import momentum
+from dpladder.learn.descent import adam, momentum
 from dpladder.learn.finetune.descent import descend_network
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
-from dpladder.methods.dp_adam.train import adam
 from dpladder.methods.dp_finetune.section import FineTune
 
 

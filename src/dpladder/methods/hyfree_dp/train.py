@@ -19,11 +19,10 @@ from torch import Tensor
 
 from dpladder.config.learner_sections import LossesLookedAt, Steering
 from dpladder.learn.curator import PublicInputs, Training
-from dpladder.learn.descent import UpdateFactory, momentum, released
+from dpladder.learn.descent import UpdateFactory, adam, momentum, released
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.links import link_of
 from dpladder.learn.queries import Query
-from dpladder.methods.dp_adam.train import adam
 from dpladder.methods.hyfree_dp.section import HyperparameterFree
 
 # The bound on a loss, in units of the loss of who knows nothing: every record's at zero weights,
