@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import EntryPoint, EntryPoints
+from importlib.metadata import EntryPoint, EntryPoints, distributions
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -158,6 +158,27 @@ def _found(monkeypatch):
 def test_an_entry_point_brings_a_method(found):
     [method] = found(entry("own_methods.nearest_mean")).values()
     assert (method.name, method.built_in) == ("own.nearest_mean", False)
+
+
+@pytest.mark.parametrize(("package", "own"), [("dpladder", True), ("dpladder-more", False)])
+def test_a_name_without_a_dot_is_kept_for_dpladders_own_distribution(
+    package, own, found, tmp_path, monkeypatch
+):
+    (tmp_path / "plain.py").write_text(
+        BROUGHT.format(field="").replace("own.learner", "plain_learner"), "utf-8"
+    )
+    described = tmp_path / f"{package.replace('-', '_')}-2.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 2.0\n")
+    (described / "entry_points.txt").write_text(f"[{LEARNER}]\nplain_learner = plain\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    [distribution] = distributions(path=[str(tmp_path)])
+    if own:
+        [method] = found(*distribution.entry_points).values()
+        assert (method.name, method.package, method.built_in) == ("plain_learner", package, True)
+        return
+    with pytest.warns(UserWarning, match=f"{package}: plain_learner is left out: .*have a dot"):
+        assert found(*distribution.entry_points) == {}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from typing import Any, get_args
 from dpladder.errors import BadInput
 
 Function = Callable[..., Any]
+DISTRIBUTION = "dpladder"
+"""What is installed under this name is dpladder's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,11 +22,11 @@ class Method:
 
     Args:
         section: its keys in the config, and its traits.
-        package: that it comes from.
+        package: the distribution that it comes in.
     """
 
     section: Any
-    package: str = "dpladder"
+    package: str = DISTRIBUTION
 
     def __post_init__(self) -> None:
         names = get_args(self.section.model_fields["name"].annotation)
@@ -40,7 +42,7 @@ class Method:
     def built_in(self) -> bool:
         """Whether it is dpladder's own. Of others a statement says that they rest on their authors'
         word."""
-        return self.package == "dpladder"
+        return self.package == DISTRIBUTION
 
 
 @dataclass(frozen=True, kw_only=True)

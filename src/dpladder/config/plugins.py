@@ -1,7 +1,7 @@
-"""Learners and searches of other packages, by their entry points (docs/extend.md).
+"""Learners and searches of packages, by their entry points (docs/extend.md).
 
-An entry point's name is the method's, with a dot in it, which dpladder's own names never have. Its
-value is a module with its `METHOD` (config/method.py).
+An entry point's name is the method's. Its value is a module with its `METHOD` (config/method.py).
+Names without a dot are kept for the distribution that dpladder itself comes in.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from typing import Any, TypeVar, get_args, get_origin
 
-from dpladder.config.method import Method
+from dpladder.config.method import DISTRIBUTION, Method
 from dpladder.config.section import Section
 from dpladder.errors import BadInput
 
@@ -27,7 +27,8 @@ def methods_of_packages(
     """The methods of a group (`dpladder.learners`, `dpladder.searches`) by their names. One that
     cannot be used is left out with a warning, and stands in nobody's way.
 
-    A plug-in's price rests on its authors' word, and statements say so (contract 3).
+    The price of another distribution's method rests on its authors' word, and statements say so
+    (contract 3).
 
     Args:
         group: of entry points.
@@ -37,9 +38,10 @@ def methods_of_packages(
     """
     methods: dict[str, OneMethod] = {}
     for entry in sorted(installed_entry_points().select(group=group), key=lambda entry: entry.name):
-        package = "?" if entry.dist is None else entry.dist.name
+        package = _name_of(entry.dist)
         try:
-            if "." not in entry.name or entry.name in {*taken, *methods}:
+            own = package == DISTRIBUTION
+            if (not own and "." not in entry.name) or entry.name in {*taken, *methods}:
                 # a dot keeps names apart for good: a later dpladder may have any name without one
                 raise BadInput("its name must have a dot in it, and be nobody else's.")
             methods[entry.name] = replace(_method(entry, kind, base), package=package)
@@ -56,6 +58,12 @@ def _method(entry: EntryPoint, kind: type[OneMethod], base: type[Section]) -> On
         raise BadInput(f"{entry.value}.METHOD must be a {kind.__module__}.{kind.__name__}.")
     check_section(method.section, entry.name, base)
     return method
+
+
+@cache  # for each look parses the whole description of a package
+def _name_of(distribution: Distribution | None) -> str:
+    """The name of the distribution that an entry point comes in."""
+    return "?" if distribution is None else distribution.name
 
 
 @cache
