@@ -14,15 +14,15 @@ ROOT = Path(__file__).parents[1]
 
 
 @cache
-def source(file: str) -> tuple[str, str]:
+def source(file: Path) -> tuple[str, str]:
     """A module as it is written, and as its tree is."""
-    text = (ROOT / "src/dpladder" / file).read_text("utf-8")
+    text = (ROOT / "src" / file).read_text("utf-8")
     return text, ast.unparse(ast.parse(text))
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
 def test_a_mutant_is_one_edit_of_the_code_as_it_stands(mutant: Mutant) -> None:
-    text, unedited = source(mutant.file)
+    text, unedited = source(mutant.path)
     # refuses what does not stand there just once
     assert planted(text, mutant.at, mutant.old, mutant.new) != unedited
     assert mutant.tests

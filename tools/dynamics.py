@@ -18,12 +18,12 @@ from arena import DELTA, load
 from terminal import plot_lines, print_head, print_row, read_options
 from trainings import accuracy, ask_for, trained, training_for
 
-from dpladder.methods.hyfree_dp import train as hyfree
-from dpladder.methods.hyfree_dp.queries import split
-from dpladder.methods.hyfree_dp.section import HyperparameterFree
 from dpladder.privacy.accounting import gdp
 from dpladder.report.style import canvas
 from dpladder.research.contest import Arena
+from dpladder_papers.methods.hyfree_dp import train as hyfree
+from dpladder_papers.methods.hyfree_dp.queries import split
+from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
 
 GAMMAS = (1.005, 1.01, 1.05, 1.2)
 LINES = 6  # of the table, for each total

@@ -29,7 +29,7 @@ from torch.nn.functional import cross_entropy
 
 from dpladder.config.learners import METHODS
 from dpladder.learn.trainings import declare, train
-from dpladder.methods.dp_mlp.section import HiddenLayer
+from dpladder_papers.methods.dp_mlp.section import HiddenLayer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "benchmarks"))
 from bench_learn import CLASSES, Source, opacus_ghost, opacus_hooks
@@ -42,13 +42,13 @@ from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.perceptron import Perceptron
 from dpladder.methods.dp_gd.section import Descent
-from dpladder.methods.dp_mlp.queries import layers
 from dpladder.privacy.release.meter import Meter
 from dpladder.research.contest import Arena, Competitor, answer, start_search
 from dpladder.research.contestants import HYPERPARAMETER_FREE, entry
 from dpladder.research.ladder import LadderSearcher
 from dpladder.search.prior import with_prior
 from dpladder.search.protocol import Setting
+from dpladder_papers.methods.dp_mlp.queries import layers
 
 STEPS, NEWTON = 50, 10
 WIDTHS = (1280, 112)

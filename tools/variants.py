@@ -50,12 +50,12 @@ from dpladder.learn.links import Link
 from dpladder.learn.score import logits
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_ls.section import LeastSquares
-from dpladder.methods.hyfree_dp import train as hyfree
-from dpladder.methods.hyfree_dp.section import HyperparameterFree
 from dpladder.privacy.arrays import Floats
 from dpladder.research.contest import Arena
 from dpladder.search.prior import prior_of_learner
 from dpladder.search.space import Space
+from dpladder_papers.methods.hyfree_dp import train as hyfree
+from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
 
 AROUND = (0.5, 1.0, 2.0)  # the prior's median
 NOTHING: Mapping[str, object] = MappingProxyType({})

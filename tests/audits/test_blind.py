@@ -10,7 +10,7 @@ import pytest
 from dpladder.audit import blind
 from dpladder.config.learners import METHODS
 from dpladder.learn.curator import Curator
-from dpladder.methods.dp_prototypes import train as prototypes
+from dpladder_papers.methods.dp_prototypes import train as prototypes
 
 KEY = b"another public key of test audit"
 SLOW = {"dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy", "dp_mlp", "hyfree_dp"}

@@ -13,9 +13,9 @@ from dpladder.config.learners import SECTIONS, learner_of
 from dpladder.config.load import overlay, resolve
 from dpladder.config.method import name_of
 from dpladder.config.model import Config
-from dpladder.methods.dp_fc.section import FeatureCovariance
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder_papers.methods.dp_fc.section import FeatureCovariance
 
 NAMES = [name_of(section) for section in SECTIONS]
 
@@ -90,7 +90,7 @@ def test_the_reference_says_what_several_learners_have_once_and_who_has_it() -> 
     adam = next(line for line in page.splitlines() if line.startswith("| *learner: dp_adam* |"))
     assert "`look`" in adam
     assert "`betas`" not in adam
-    assert page.count("| `learner.eta` | number > 0 | `1.0` | The first learning rate") == 1
+    assert page.count("| `learner.eta` | number > 0 | `1.0` | d0, a first estimate") == 1
     assert page.count("| `learner.eta` |") == 4  # of others it means something else
 
 

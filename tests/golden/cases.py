@@ -22,7 +22,6 @@ from dpladder.learn import descent_noise
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Claim, Constants, Hyper
 from dpladder.learn.trainings import declare, train
-from dpladder.methods.hyfree_dp import queries as hyfree
 from dpladder.plan.mechanisms import GUIDE
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.events import (
@@ -36,6 +35,7 @@ from dpladder.privacy.accounting.events import (
 )
 from dpladder.privacy.ledger.home import Home, subkey
 from dpladder.privacy.release import grid, noise
+from dpladder_papers.methods.hyfree_dp import queries as hyfree
 
 CLASSES, WIDTH, UNITS, CAP = 3, 4, 40, 2
 EVERY = (*METHODS, *rules.ATTACKED, *searches.ATTACKED)
@@ -118,7 +118,7 @@ def loss_bound() -> Found:
     range."""
     import torch
 
-    from dpladder.methods.hyfree_dp.train import Rate, fit_rate
+    from dpladder_papers.methods.hyfree_dp.train import Rate, fit_rate
 
     losses = torch.tensor([[0.9, 0.5, 0.3], [0.4, 0.5, 0.9]], dtype=torch.float64)
     one = torch.ones((), dtype=torch.float64)

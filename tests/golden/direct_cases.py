@@ -29,13 +29,8 @@ from dpladder.jobs.task import Task, read_json
 from dpladder.learn import descent_noise
 from dpladder.learn.descent import adam
 from dpladder.learn.interface import Constants, Hyper
-from dpladder.methods.dp_adam.section import Adam
-from dpladder.methods.dp_adam_wosm.section import AdamNoSecondMoment
-from dpladder.methods.dp_adam_wosm.train import first_moment
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_ls.section import LeastSquares
-from dpladder.methods.hyfree_dp.queries import split
-from dpladder.methods.hyfree_dp.section import HyperparameterFree
 from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.accounting import gdp
@@ -46,6 +41,11 @@ from dpladder.search.secret_runs import Chance
 from dpladder.search.space import Space, decompose, draw
 from dpladder.search.trial import Trial
 from dpladder.searches.dp_hypo.search import Lean, proposal, upper_bounds
+from dpladder_papers.methods.dp_adam.section import Adam
+from dpladder_papers.methods.dp_adam_wosm.section import AdamNoSecondMoment
+from dpladder_papers.methods.dp_adam_wosm.train import first_moment
+from dpladder_papers.methods.hyfree_dp.queries import split
+from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
 
 CONSTANTS = Constants(2000, 3, 16)
 PRIOR = (1.5, 2.5)  # given, as plans settle it, so that priors may be fitted anew

@@ -22,8 +22,7 @@ from dpladder.learn.queries import RecordSum, WeighedSums
 
 ONE = Resources(threads=1, mem_mb=50)
 LEARN = Path(curator.__file__).parent
-OF_METHODS = LEARN.with_name("methods")
-METHODS = sorted([*OF_METHODS.glob("*/*.py"), LEARN / "descent.py"])
+METHODS = sorted([*LEARN.parents[1].glob("*/methods/*/*.py"), LEARN / "descent.py"])
 
 
 def answer_without_noise(query: Any, data: Data, constants: Constants) -> Any:

@@ -24,15 +24,20 @@ from dpladder.learn.linear import clipped_sum
 from dpladder.learn.queries import LinearHead, LossSums, declared
 from dpladder.learn.records import load
 from dpladder.learn.trainings import declare, train, train_many
-from dpladder.methods.dp_adam.section import Adam
-from dpladder.methods.dp_adam_wosm.section import AdamNoSecondMoment
-from dpladder.methods.dp_prodigy.section import StepSizeFree
-from dpladder.methods.dp_zo.section import ZerothOrder
-from dpladder.methods.dp_zo.train import directions
-from dpladder.methods.hyfree_dp import queries
-from dpladder.methods.hyfree_dp.queries import Multipliers, split, step_queries
-from dpladder.methods.hyfree_dp.section import HyperparameterFree
-from dpladder.methods.hyfree_dp.train import (
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.booking import curve_of, loss_distribution, price
+from dpladder.privacy.accounting.draws import check_charge_matches_noise
+from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, mu
+from dpladder.privacy.release.meter import Meter
+from dpladder_papers.methods.dp_adam.section import Adam
+from dpladder_papers.methods.dp_adam_wosm.section import AdamNoSecondMoment
+from dpladder_papers.methods.dp_prodigy.section import StepSizeFree
+from dpladder_papers.methods.dp_zo.section import ZerothOrder
+from dpladder_papers.methods.dp_zo.train import directions
+from dpladder_papers.methods.hyfree_dp import queries
+from dpladder_papers.methods.hyfree_dp.queries import Multipliers, split, step_queries
+from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
+from dpladder_papers.methods.hyfree_dp.train import (
     FACTOR,
     FIRST,
     LEAST,
@@ -43,12 +48,7 @@ from dpladder.methods.hyfree_dp.train import (
     Rate,
     fit_rate,
 )
-from dpladder.methods.one_step.section import OneStep
-from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.booking import curve_of, loss_distribution, price
-from dpladder.privacy.accounting.draws import check_charge_matches_noise
-from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, mu
-from dpladder.privacy.release.meter import Meter
+from dpladder_papers.methods.one_step.section import OneStep
 
 dp_adam = method("dp_adam")
 dp_adam_wosm = method("dp_adam_wosm")

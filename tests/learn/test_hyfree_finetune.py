@@ -28,9 +28,9 @@ from dpladder.learn.queries import GradientSum, LossSums
 from dpladder.learn.records import Sums
 from dpladder.learn.scorers import LossScorer
 from dpladder.learn.trainings import declare, train, weights_of
-from dpladder.methods.hyfree_dp.section import HyperparameterFree
-from dpladder.methods.hyfree_finetune.section import HyperparameterFreeTuning
 from dpladder.privacy.release.meter import Meter
+from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
+from dpladder_papers.methods.hyfree_finetune.section import HyperparameterFreeTuning
 
 hyfree_finetune, hyfree_dp = method("hyfree_finetune"), method("hyfree_dp")
 Learner = HyperparameterFreeTuning

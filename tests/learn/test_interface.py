@@ -141,7 +141,7 @@ def test_public_constants_are_positive(name):
 
 
 def test_an_unknown_learner_is_refused_by_name():
-    with pytest.raises(BadInput, match=r"learner.name is adam. Choose one of: dp_gd, dp_mlp"):
+    with pytest.raises(BadInput, match=r"learner.name is adam. Choose one of: dp_gd, dp_finetune"):
         method("adam")
 
 

@@ -27,10 +27,10 @@ from dpladder.learn.records import load
 from dpladder.learn.scorers import ClassScorer
 from dpladder.learn.trainings import declare, train
 from dpladder.methods.dp_gd.section import Descent
-from dpladder.methods.dp_mlp import queries
-from dpladder.methods.dp_mlp.section import HiddenLayer
-from dpladder.methods.dp_mlp.train import initial
 from dpladder.privacy.release.meter import Meter
+from dpladder_papers.methods.dp_mlp import queries
+from dpladder_papers.methods.dp_mlp.section import HiddenLayer
+from dpladder_papers.methods.dp_mlp.train import initial
 
 dp_mlp = method("dp_mlp")
 

@@ -14,9 +14,9 @@ from dpladder.config.model import Resources
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.trainings import declare, train
-from dpladder.methods.dp_prodigy.section import StepSizeFree
-from dpladder.methods.prodigy_finetune.section import StepSizeFreeTuning
 from dpladder.privacy.release.meter import Meter
+from dpladder_papers.methods.dp_prodigy.section import StepSizeFree
+from dpladder_papers.methods.prodigy_finetune.section import StepSizeFreeTuning
 
 ONE = Resources(threads=1, mem_mb=50)
 

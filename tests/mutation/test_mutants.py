@@ -68,7 +68,7 @@ def test_what_ci_plants_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("mutant", PLANTED)
 def test_a_planted_bug_is_caught(mutant: Mutant, copy: Path) -> None:
-    edited = copy / "dpladder" / mutant.file
+    edited = copy / mutant.path
     edited.write_text(
         planted(edited.read_text("utf-8"), mutant.at, mutant.old, mutant.new), "utf-8"
     )

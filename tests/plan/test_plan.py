@@ -16,7 +16,6 @@ from support import DEMO, commit
 from dpladder.config import Project, searches
 from dpladder.config.load import overlay, resolve
 from dpladder.errors import BadInput, Refused
-from dpladder.methods.one_step.section import OneStep
 from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.cost import trial_budget
 from dpladder.plan.plan import Plan, artifact_cost, make_plan
@@ -30,6 +29,7 @@ from dpladder.privacy.accounting.events import Spend, mu
 from dpladder.privacy.ledger.book import admit, finish, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.statement.documents import PlanDocument
+from dpladder_papers.methods.one_step.section import OneStep
 
 NOTHING: dict[str, Any] = {}
 

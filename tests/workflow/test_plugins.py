@@ -250,7 +250,7 @@ def test_the_digest_of_the_code_follows_packages_that_bring_methods(tmp_path, mo
     (brought / "inner.py").write_text("MOST = 1", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     section = type("Section", (), {"__module__": "followed.section"})
-    monkeypatch.setattr(package, "BROUGHT", {"followed.one": SimpleNamespace(section=section)})
+    monkeypatch.setattr(package, "METHODS", {"followed.one": SimpleNamespace(section=section)})
     digests = set()
     for most in ("MOST = 1", "MOST = 2"):
         (brought / "inner.py").write_text(most, "utf-8")

@@ -1,5 +1,5 @@
-"""The learners by name: dpladder's own, each a folder of methods/, and those of other packages
-(docs/extend.md). They enter alike, by their `METHOD`."""
+"""The learners by name: those of the core, each a folder of methods/, and those that packages
+bring (docs/extend.md), dpladder_papers among them. They enter alike, by their `METHOD`."""
 
 from __future__ import annotations
 
@@ -15,31 +15,14 @@ from dpladder.config.plugins import methods_of_packages
 from dpladder.config.section import from_document
 from dpladder.errors import BadInput
 
-NAMES = (
-    "dp_gd",
-    "dp_mlp",
-    "dp_adam",
-    "dp_adam_wosm",
-    "dp_finetune",
-    "dp_ls",
-    "dp_newton",
-    "dp_fc",
-    "hyfree_dp",
-    "hyfree_finetune",
-    "dp_zo",
-    "one_step",
-    "dp_prototypes",
-    "dp_prodigy",
-    "prodigy_finetune",
-)
-"""dpladder's own, in the order in which the reference has them."""
+NAMES = ("dp_gd", "dp_finetune", "dp_ls")
+"""Those of the core, in the order in which the reference has them."""
 DEFAULT = "dp_gd"
-
 
 # A section is needed to parse any config, so all are imported. What trains is behind `later`.
 METHODS: dict[str, LearnerMethod] = {
     name: import_module(f"dpladder.methods.{name}").METHOD for name in NAMES
-} | methods_of_packages("dpladder.learners", LearnerMethod, LearnerSection)
+} | methods_of_packages("dpladder.learners", LearnerMethod, LearnerSection, NAMES)
 SECTIONS = tuple(method.section for method in METHODS.values())
 if TYPE_CHECKING:  # nobody who checks types can know those of other packages
     Learner = LearnerSection

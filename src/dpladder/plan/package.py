@@ -7,24 +7,25 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from dpladder.plan.mechanisms import BROUGHT
+from dpladder.plan.mechanisms import METHODS
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
 @cache
 def digest() -> str:
-    """Digest of every file of dpladder, and of the packages that add to it (config/plugins.py).
+    """Digest of every file of dpladder, and of the packages that bring its methods
+    (config/plugins.py).
 
     Figures and documents are known by it, so they are made anew after an upgrade; it takes seconds.
-    Releases are known by the versions of their mechanisms instead (plan/mechanisms.py).
+    Releases are known by the names of their mechanisms instead (plan/mechanisms.py).
 
     Returns:
         64 hexadecimal digits. It is computed once for each process.
     """
-    brought = sorted({one.section.__module__.split(".")[0] for one in BROUGHT.values()})
+    packages = {one.section.__module__.split(".")[0] for one in METHODS.values()} - {PACKAGE.name}
     total = hashlib.sha256()
-    for place in [PACKAGE, *(place for name in brought for place in _places_of(name))]:
+    for place in [PACKAGE, *(place for name in sorted(packages) for place in _places_of(name))]:
         files = sorted(place.rglob("*")) if place.is_dir() else [place]
         for path in files:  # by names and bytes, wherever they lie
             # what is compiled there is moved into place while others look

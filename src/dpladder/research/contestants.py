@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Fit
-from dpladder.methods.hyfree_dp.section import HyperparameterFree
 from dpladder.research.contest import Competitor, Straight
 from dpladder.research.ladder import LadderSearcher
 from dpladder.search.protocol import Searcher, Setting, searcher_of
@@ -22,6 +21,7 @@ from dpladder.searches.naive_composition.section import NaiveComposition
 from dpladder.searches.papernot_steinke.section import PapernotSteinke
 from dpladder.searches.propose_test.section import ProposeTest
 from dpladder.searches.random_search.section import RandomSearch
+from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
 
 HYPERPARAMETER_FREE = "hyperparameter_free"  # HyFreeDP, a learner that searches nothing
 PUBLISHED = ((0.1, 3), (0.2, 3))

@@ -1,0 +1,1 @@
+"""Learners of the literature, a folder each."""
