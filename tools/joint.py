@@ -22,7 +22,7 @@ from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.research.contest import Arena, Competitor, contest, oracle
 from dpladder.research.joint import Joint, learner_variants, total_beside
 from dpladder.search.protocol import Searcher, Setting, searcher_of
-from dpladder.searches.papernot_steinke.section import PapernotSteinke
+from dpladder_papers.searches.papernot_steinke.section import PapernotSteinke
 
 PLAIN = FineTune(trains="all", bias=True)
 CLIPS, RATES = (0.1, 1.0, 10.0), (0.25, 1.0)

@@ -25,8 +25,8 @@ from dpladder.research.without_noise import OPEN
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
-from dpladder.searches.propose_test.search import last_above_threshold
-from dpladder.searches.propose_test.section import ProposeTest
+from dpladder_papers.searches.propose_test.search import last_above_threshold
+from dpladder_papers.searches.propose_test.section import ProposeTest
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0, 20.0)
 ROUNDS = 20

@@ -37,15 +37,15 @@ from dpladder.privacy.accounting import gdp
 from dpladder.search import fit
 from dpladder.search.prior import Belief
 from dpladder.search.protocol import Answer
-from dpladder.search.secret_runs import Chance
 from dpladder.search.space import Space, decompose, draw
 from dpladder.search.trial import Trial
-from dpladder.searches.dp_hypo.search import Lean, proposal, upper_bounds
 from dpladder_papers.methods.dp_adam.section import Adam
 from dpladder_papers.methods.dp_adam_wosm.section import AdamNoSecondMoment
 from dpladder_papers.methods.dp_adam_wosm.train import first_moment
 from dpladder_papers.methods.hyfree_dp.queries import split
 from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
+from dpladder_papers.searches.dp_hypo.search import Lean, proposal, upper_bounds
+from dpladder_papers.searches.secret_runs import Chance
 
 CONSTANTS = Constants(2000, 3, 16)
 PRIOR = (1.5, 2.5)  # given, as plans settle it, so that priors may be fitted anew

@@ -27,8 +27,8 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.search.bench import Bench, NamedAsk, answers
 from dpladder.search.protocol import Ask, Asking, SearchOutcome, Setting, trainings
-from dpladder.search.secret_runs import Chance, best
-from dpladder.searches.propose_test.search import Searcher
+from dpladder_papers.searches.propose_test.search import Searcher
+from dpladder_papers.searches.secret_runs import Chance, best
 
 SEARCH = Search(eta=(0.01, 5.0), steps=(2, 6))
 CONSTANTS = Constants(n0=300, classes=3, dimension=5)

@@ -29,16 +29,16 @@ from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.research.contestants import DECADES, METHODS, PUBLISHED, entry
 from dpladder.research.ladder import LadderSearcher
 from dpladder.search.protocol import Answer, Setting, run_alone, searcher_of
-from dpladder.search.selection_cost import runs_of
-from dpladder.searches.dp_hypo.search import CELLS, proposal
-from dpladder.searches.dp_hypo.section import DpHypo
-from dpladder.searches.koskela_kulkarni.section import KoskelaKulkarni
-from dpladder.searches.liu_talwar.section import LiuTalwar
-from dpladder.searches.naive_composition.section import NaiveComposition
-from dpladder.searches.papernot_steinke.section import PapernotSteinke
-from dpladder.searches.propose_test.cost import rounds_of
-from dpladder.searches.propose_test.search import last_above_threshold
-from dpladder.searches.propose_test.section import ProposeTest
+from dpladder_papers.searches.dp_hypo.search import CELLS, proposal
+from dpladder_papers.searches.dp_hypo.section import DpHypo
+from dpladder_papers.searches.koskela_kulkarni.section import KoskelaKulkarni
+from dpladder_papers.searches.liu_talwar.section import LiuTalwar
+from dpladder_papers.searches.naive_composition.section import NaiveComposition
+from dpladder_papers.searches.papernot_steinke.section import PapernotSteinke
+from dpladder_papers.searches.propose_test.cost import rounds_of
+from dpladder_papers.searches.propose_test.search import last_above_threshold
+from dpladder_papers.searches.propose_test.section import ProposeTest
+from dpladder_papers.searches.selection_cost import runs_of
 
 CONSTANTS = Constants(n0=1000, classes=10, dimension=4, length=10.0)
 UNITS = np.arange(1000, dtype=np.uint64).repeat(2).view(np.uint8).reshape(1000, 16)
@@ -286,7 +286,7 @@ def test_padding_hides_the_number_of_runs_and_changes_nothing_else(section):
 
 def test_equal_scores_are_ranked_at_random():
     from dpladder.search.protocol import Ask
-    from dpladder.search.secret_runs import Chance, best
+    from dpladder_papers.searches.secret_runs import Chance, best
 
     asks = [Ask(r, 0.1) for r in (1.0, 2.0, 3.0)]
     answers = [Answer((np.zeros((1, 1), np.float32),), 5)] * 3

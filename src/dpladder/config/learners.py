@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Union
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any
 
 from dpladder.config.learner_sections import LearnerSection
 from dpladder.config.method import LearnerMethod
 from dpladder.config.plugins import methods_of_packages
-from dpladder.config.section import from_document
+from dpladder.config.section import chosen_by_name, from_document
 from dpladder.errors import BadInput
 
 NAMES = ("dp_gd", "dp_finetune", "dp_ls")
@@ -27,7 +25,7 @@ SECTIONS = tuple(method.section for method in METHODS.values())
 if TYPE_CHECKING:  # nobody who checks types can know those of other packages
     Learner = LearnerSection
 else:
-    Learner = Annotated[Union[SECTIONS], Field(discriminator="name")]  # noqa: UP007
+    Learner = chosen_by_name(SECTIONS)
 
 
 def method(name: str) -> LearnerMethod:

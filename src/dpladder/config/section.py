@@ -11,10 +11,11 @@ import ast
 import inspect
 import json
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
-from functools import cache
+from functools import cache, reduce
 from itertools import pairwise
+from operator import or_
 from typing import Annotated, Any, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
@@ -70,6 +71,13 @@ class Section(BaseModel):
         for says in self._problems():
             raise ValueError(says)
         return self
+
+
+def chosen_by_name(sections: Sequence[type[Section]]) -> Any:
+    """The type of a key that holds one of several sections, told apart by their `name`."""
+    if len(sections) == 1:
+        return sections[0]
+    return Annotated[reduce(or_, sections), Field(discriminator="name")]
 
 
 def described_fields(section: type[BaseModel]) -> dict[str, FieldInfo]:

@@ -33,7 +33,7 @@ from dpladder.research.contestants import METHODS, entry
 from dpladder.research.ladder import LadderSearcher
 from dpladder.research.searches_figure import write_results
 from dpladder.search.protocol import Setting
-from dpladder.searches.koskela_kulkarni.search import Searcher as SubsetRuns
+from dpladder_papers.searches.koskela_kulkarni.search import Searcher as SubsetRuns
 
 ABLATIONS = "ablations"  # of the ladder, beside the searches
 FLOORS = ("random_search", "random_search_uniform")

@@ -473,7 +473,7 @@ class SearchPrivately(TotalReads, TrainingReads):
     """
 
     select: Annotated[Select, key("sweep.select")]
-    hpo: Annotated[PrivateSearch, Field(discriminator="name"), key("hpo")]
+    hpo: Annotated[PrivateSearch, key("hpo")]
 
 
 class TrainStudent(TrainingReads):

@@ -24,8 +24,8 @@ from dpladder.search.protocol import (
     spread_r,
     trainings,
 )
-from dpladder.search.secret_runs import best, budget, draw_run_count, draws
-from dpladder.searches.koskela_kulkarni.section import KoskelaKulkarni
+from dpladder_papers.searches.koskela_kulkarni.section import KoskelaKulkarni
+from dpladder_papers.searches.secret_runs import best, budget, draw_run_count, draws
 
 
 @dataclass(frozen=True)

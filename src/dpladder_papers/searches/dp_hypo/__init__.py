@@ -2,11 +2,11 @@
 
 from dpladder.config.method import SearchMethod, later
 from dpladder.config.search_sections import FEW
-from dpladder.searches.dp_hypo.section import DpHypo
+from dpladder_papers.searches.dp_hypo.section import DpHypo
 
 METHOD = SearchMethod(
     section=DpHypo,
-    price=later("dpladder.searches.dp_hypo.cost:price"),
-    searcher=later("dpladder.searches.dp_hypo.search:Searcher"),
+    price=later("dpladder_papers.searches.dp_hypo.cost:price"),
+    searcher=later("dpladder_papers.searches.dp_hypo.search:Searcher"),
     attack=FEW,
 )

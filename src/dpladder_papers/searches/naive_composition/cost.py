@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Counted, Gaussian, Relation
-from dpladder.searches.naive_composition.section import NaiveComposition
+from dpladder_papers.searches.naive_composition.section import NaiveComposition
 
 
 def price(

@@ -17,7 +17,7 @@ from dpladder.search.protocol import (
     trainings,
 )
 from dpladder.search.space import draw
-from dpladder.searches.random_search.section import RandomSearch
+from dpladder_papers.searches.random_search.section import RandomSearch
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from dpladder.search.protocol import (
     trainings,
 )
 from dpladder.search.space import draw
-from dpladder.searches.naive_composition.section import NaiveComposition
+from dpladder_papers.searches.naive_composition.section import NaiveComposition
 
 
 @dataclass(frozen=True)

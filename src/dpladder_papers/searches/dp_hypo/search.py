@@ -16,10 +16,16 @@ import numpy as np
 from dpladder.privacy.accounting.selection import Lean
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
-from dpladder.search import secret_runs
 from dpladder.search.protocol import Answer, Ask, Asking, Setting, Units, spread_r
-from dpladder.search.secret_runs import Chance, best, budget, draw_run_count, selection_event
-from dpladder.searches.dp_hypo.section import DpHypo
+from dpladder_papers.searches import secret_runs
+from dpladder_papers.searches.dp_hypo.section import DpHypo
+from dpladder_papers.searches.secret_runs import (
+    Chance,
+    best,
+    budget,
+    draw_run_count,
+    selection_event,
+)
 
 CELLS = 48  # places in log r between which a proposal chooses
 LENGTH = 0.15  # over which scores are alike, as a share of the range

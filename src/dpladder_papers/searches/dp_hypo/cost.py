@@ -6,8 +6,8 @@ import math
 
 from dpladder.privacy.accounting.events import Counted, Relation
 from dpladder.privacy.accounting.selection import Lean
-from dpladder.search.selection_cost import SHAPES, event_of_repeats
-from dpladder.searches.dp_hypo.section import DpHypo
+from dpladder_papers.searches.dp_hypo.section import DpHypo
+from dpladder_papers.searches.selection_cost import SHAPES, event_of_repeats
 
 
 def price(search: DpHypo, epsilon: float, delta: float, relation: Relation) -> tuple[Counted, ...]:

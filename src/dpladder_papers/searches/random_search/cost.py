@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Counted, Gaussian, Relation
-from dpladder.searches.random_search.section import RandomSearch
+from dpladder_papers.searches.random_search.section import RandomSearch
 
 
 def price(

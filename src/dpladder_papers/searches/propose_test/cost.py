@@ -8,7 +8,7 @@ from dpladder.errors import Refused
 from dpladder.privacy.accounting import booking, gdp, selection
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.events import Booked, Counted, Exponential, Gaussian, Relation
-from dpladder.searches.propose_test.section import ProposeTest
+from dpladder_papers.searches.propose_test.section import ProposeTest
 
 
 def price(

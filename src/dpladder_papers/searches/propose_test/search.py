@@ -36,7 +36,7 @@ from dpladder.search.protocol import (
     trainings,
 )
 from dpladder.search.space import draw
-from dpladder.searches.propose_test.section import ProposeTest
+from dpladder_papers.searches.propose_test.section import ProposeTest
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dpladder.privacy.accounting.events import (
     RepeatAndSelect,
     SubsetSelect,
 )
-from dpladder.search.selection_cost import epsilon_alone, runs_of
-from dpladder.searches.koskela_kulkarni.section import KoskelaKulkarni
+from dpladder_papers.searches.koskela_kulkarni.section import KoskelaKulkarni
+from dpladder_papers.searches.selection_cost import epsilon_alone, runs_of
 
 
 def price(
