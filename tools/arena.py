@@ -29,7 +29,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 
 IMAGES_96 = Features(image_size=96, batch_size=50)
 IMAGES_128 = Features(image_size=128, batch_size=50)

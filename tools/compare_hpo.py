@@ -22,15 +22,15 @@ from arena import DELTA, centred, less_own_mean, load, load_raw
 from terminal import read_options
 
 from dpladder.config.sweep_sections import Search
-from dpladder.jobs.compare_hpo import compare
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan.resolve import MEAN, PAYS, PAYS_AGAIN
 from dpladder.privacy.accounting import gdp
-from dpladder.research.contest import Arena
-from dpladder.research.contestants import METHODS
-from dpladder.research.searches_figure import write_results
+from dpladder.research.arena import Arena
 from dpladder.search.prior import with_prior
 from dpladder.search.protocol import Setting
+from dpladder_papers.jobs.compare_hpo import compare
+from dpladder_papers.research.contestants import METHODS
+from dpladder_papers.research.searches_figure import write_results
 
 EPSILONS = (0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 8.0)
 ABLATED = 1.0  # the total at which the ladder's parts are varied

@@ -19,10 +19,10 @@ from terminal import read_options
 
 from dpladder.config.learners import METHODS, learner_of
 from dpladder.config.sweep_sections import Fit, Search, Sweep
-from dpladder.jobs.compare_learners import EPSILONS, entries
-from dpladder.research.comparison_table import write_csv
-from dpladder.research.contest import contest
-from dpladder.research.learners_figure import plot_learners, write_markdown
+from dpladder_papers.jobs.compare_learners import EPSILONS, entries
+from dpladder_papers.research.comparison_table import write_csv
+from dpladder_papers.research.contest import contest
+from dpladder_papers.research.learners_figure import plot_learners, write_markdown
 
 # Those that hold no d x d matrices: with 1,280 features a training of the others takes up to a
 # minute on two cores.

@@ -29,7 +29,7 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.plan.resolve import MEAN, PAYS, PAYS_AGAIN
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 from dpladder.research.without_noise import OPEN
 
 LEAST = 0.003  # what is lost below that is chance

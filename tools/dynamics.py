@@ -20,7 +20,7 @@ from trainings import accuracy, ask_for, trained, training_for
 
 from dpladder.privacy.accounting import gdp
 from dpladder.report.style import canvas
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 from dpladder_papers.methods.hyfree_dp import train as hyfree
 from dpladder_papers.methods.hyfree_dp.queries import split
 from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree

@@ -44,7 +44,7 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.network.cut import network_of
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.research.contest import Arena, PublicMeter
+from dpladder.research.arena import Arena, PublicMeter
 from dpladder.search.first_head import head_of, training_of_head, worth_of
 from dpladder.search.prior import AFTER_HEAD, prior_of_learner
 from dpladder.search.training import Training

@@ -29,7 +29,7 @@ from dpladder.data.centre import Map
 from dpladder.data.datasets import open_source
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.network.cut import text_network_of
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 
 CUTS = {"last_block": "encoder.layer.4"}
 BELOW = "encoder.layer.3"  # the cut of all others: two layers of six lie above it

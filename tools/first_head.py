@@ -32,7 +32,7 @@ from dpladder.learn.finetune.public_network import tune_network
 from dpladder.methods.dp_finetune.section import FineTune
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 from dpladder.search.first_head import head_of, training_of_head
 
 ALONE, GUIDED = head_of(True, "softmax", 1), head_of(True, "softmax", 1, "gradient", 0.05)

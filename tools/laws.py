@@ -25,7 +25,7 @@ from dpladder.config.sweep_sections import Search
 from dpladder.learn import guide
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.report.style import CYCLE, GREY, canvas, log_axis
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 from dpladder.search.prior import prior_of_learner
 from dpladder.search.space import Space
 

@@ -43,12 +43,13 @@ from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.perceptron import Perceptron
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.release.meter import Meter
-from dpladder.research.contest import Arena, Competitor, answer, start_search
-from dpladder.research.contestants import HYPERPARAMETER_FREE, entry
-from dpladder.research.ladder import LadderSearcher
+from dpladder.research.arena import Arena
 from dpladder.search.prior import with_prior
 from dpladder.search.protocol import Setting
 from dpladder_papers.methods.dp_mlp.queries import layers
+from dpladder_papers.research.contest import Competitor, answer, start_search
+from dpladder_papers.research.contestants import HYPERPARAMETER_FREE, entry
+from dpladder_papers.research.ladder import LadderSearcher
 
 STEPS, NEWTON = 50, 10
 WIDTHS = (1280, 112)

@@ -20,7 +20,7 @@ from trainings import ask_for, heads, shares_right
 
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 
 STRENGTHS = (60, 120, 240, 300, 480, 960, 1920, 3840)
 PARTS = (0.0, 0.02, 0.05, 0.1)

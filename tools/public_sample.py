@@ -34,7 +34,7 @@ from dpladder.learn.data import Data
 from dpladder.learn.interface import Weights
 from dpladder.learn.trainings import weights_of
 from dpladder.methods.dp_gd.section import Descent
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 
 ALONE, GUIDED = Descent(public="none"), Descent(public="gradient")
 Row = tuple[str, list[float]]

@@ -25,7 +25,7 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.arrays import Floats
 from dpladder.report.style import GREY, canvas
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 from dpladder.search.bench import NamedAsk
 from dpladder.search.protocol import Ask
 

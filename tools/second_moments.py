@@ -23,7 +23,7 @@ from dpladder.config.sweep_sections import Search
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_ls.section import LeastSquares
 from dpladder.report.style import canvas
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 from dpladder.search.prior import prior_of_learner
 from dpladder_papers.methods.dp_adam.section import Adam
 from dpladder_papers.methods.dp_fc.section import FeatureCovariance

@@ -32,7 +32,7 @@ from dpladder.learn import score
 from dpladder.learn.interface import Weights
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_ls.section import LeastSquares
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 from dpladder_papers.methods.dp_prototypes.section import Prototypes
 
 FINDINGS = (Descent(link="sigmoid"), LeastSquares(), Prototypes())

@@ -33,7 +33,7 @@ from dpladder.data.datasets import open_source
 from dpladder.data.shift import corrupt_image
 from dpladder.learn.data import Data
 from dpladder.methods.dp_gd.section import Descent
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 
 OTHERS = {"mnist5k": "digits", "cifar10": PUBLISHED["cifar10"].sources[-1]}
 TESTS: dict[str, Corruption | None] = {

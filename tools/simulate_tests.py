@@ -20,7 +20,7 @@ from terminal import print_head, print_row, read_options
 from dpladder.config.sweep_sections import Search
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.arrays import Floats
-from dpladder.research.contest import Arena, bench_of
+from dpladder.research.arena import Arena, bench_of
 from dpladder.research.without_noise import OPEN
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.protocol import Ask

@@ -27,7 +27,7 @@ from dpladder.config.sweep_sections import Search
 from dpladder.data.backbones import encoder
 from dpladder.data.datasets import open_source
 from dpladder.network.cut import network_of
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 
 NETWORK, SIZE, UNTIL = "test_vit", 32, "blocks.2"
 SHORT = Search(steps=(20, 20))

@@ -23,7 +23,7 @@ from trainings import ask_for, shares_right
 from dpladder.config.learners import Learner, learner_of
 from dpladder.config.sweep_sections import Search
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.research.contest import Arena, bench_of
+from dpladder.research.arena import Arena, bench_of
 from dpladder.search.bench import answers
 from dpladder.search.space import Space
 

@@ -24,7 +24,7 @@ from dpladder.learn.trainings import weights_of
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.arrays import Floats
-from dpladder.research.contest import Arena, PublicMeter, bench_of
+from dpladder.research.arena import Arena, PublicMeter, bench_of
 from dpladder.research.without_noise import OPEN, best
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.prior import prior_of_learner

@@ -51,7 +51,7 @@ from dpladder.learn.score import logits
 from dpladder.methods.dp_gd.section import Descent
 from dpladder.methods.dp_ls.section import LeastSquares
 from dpladder.privacy.arrays import Floats
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 from dpladder.search.prior import prior_of_learner
 from dpladder.search.space import Space
 from dpladder_papers.methods.hyfree_dp import train as hyfree

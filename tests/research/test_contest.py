@@ -16,8 +16,6 @@ from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Fit, Rung, Search, Sweep
 from dpladder.errors import BadInput, Refused
-from dpladder.jobs.compare_hpo import ablations, add_rerr, compare
-from dpladder.jobs.compare_learners import entries
 from dpladder.learn.counts import right_counts
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
@@ -25,15 +23,18 @@ from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.ledger.state import Terms
-from dpladder.research import contest as contests
-from dpladder.research.comparison_table import write_csv
-from dpladder.research.contest import Arena, PublicMeter, Standing, contest, oracle
-from dpladder.research.contestants import entry
-from dpladder.research.ladder import LadderSearcher
-from dpladder.research.learners_figure import plot_learners, verdict, write_markdown
-from dpladder.research.searches_figure import write_results
+from dpladder.research.arena import Arena, PublicMeter
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.protocol import Ask, Setting
+from dpladder_papers.jobs.compare_hpo import ablations, add_rerr, compare
+from dpladder_papers.jobs.compare_learners import entries
+from dpladder_papers.research import contest as contests
+from dpladder_papers.research.comparison_table import write_csv
+from dpladder_papers.research.contest import Standing, contest, oracle
+from dpladder_papers.research.contestants import entry
+from dpladder_papers.research.ladder import LadderSearcher
+from dpladder_papers.research.learners_figure import plot_learners, verdict, write_markdown
+from dpladder_papers.research.searches_figure import write_results
 
 CLASSES, DIMENSION = 3, 6
 SEARCH = Search(eta=(0.01, 5.0), steps=(2, 6))

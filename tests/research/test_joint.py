@@ -19,10 +19,11 @@ from dpladder.methods.dp_gd.section import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import FINAL, Entry, delta0_of, epsilon
 from dpladder.privacy.accounting.events import Composed, mu
-from dpladder.research.contest import Arena, Competitor, bench_of, contest, oracle
-from dpladder.research.joint import Joint, learner_variants, total_beside
+from dpladder.research.arena import Arena, bench_of
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.protocol import Answer, Ask, Setting
+from dpladder_papers.research.contest import Competitor, contest, oracle
+from dpladder_papers.research.joint import Joint, learner_variants, total_beside
 
 HEAD = FineTune(trains="head", free_step=True)
 TOGETHER = tuple(learner_variants(HEAD, (0.3, 3.0), (0.5, 1.0)))

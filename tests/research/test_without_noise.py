@@ -13,7 +13,7 @@ from dpladder.config.sweep_sections import Search
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.privacy.ledger.state import Terms
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 from dpladder.research.without_noise import DOUBLINGS, best
 from dpladder.search.space import Space
 

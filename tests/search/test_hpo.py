@@ -26,9 +26,9 @@ from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
-from dpladder.research.contestants import DECADES, METHODS, PUBLISHED, entry
-from dpladder.research.ladder import LadderSearcher
 from dpladder.search.protocol import Answer, Setting, run_alone, searcher_of
+from dpladder_papers.research.contestants import DECADES, METHODS, PUBLISHED, entry
+from dpladder_papers.research.ladder import LadderSearcher
 from dpladder_papers.searches.dp_hypo.search import CELLS, proposal
 from dpladder_papers.searches.dp_hypo.section import DpHypo
 from dpladder_papers.searches.koskela_kulkarni.section import KoskelaKulkarni

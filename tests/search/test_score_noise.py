@@ -13,9 +13,9 @@ from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Constants
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
-from dpladder.research import ladder
-from dpladder.research.ladder import LadderSearcher
 from dpladder.search.protocol import Answer, Searcher, Setting, run_alone, searcher_of
+from dpladder_papers.research import ladder
+from dpladder_papers.research.ladder import LadderSearcher
 from dpladder_papers.searches.dp_hypo.section import DpHypo
 from dpladder_papers.searches.liu_talwar.section import LiuTalwar
 from dpladder_papers.searches.naive_composition.section import NaiveComposition

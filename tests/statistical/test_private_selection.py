@@ -23,11 +23,11 @@ from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import selection
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.grid import Noise
-from dpladder.research import ladder
-from dpladder.research.ladder import Climbed, LadderSearcher
 from dpladder.search.cost import price
 from dpladder.search.protocol import Answer, Setting, run_alone, searcher_of
 from dpladder.search.space import bounds
+from dpladder_papers.research import ladder
+from dpladder_papers.research.ladder import Climbed, LadderSearcher
 from dpladder_papers.searches.dp_hypo import search as dp_hypo
 from dpladder_papers.searches.dp_hypo.cost import lean_bounds
 from dpladder_papers.searches.dp_hypo.search import CELLS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpladder.research.contestants import METHODS
+from dpladder_papers.research.contestants import METHODS
 
 pytestmark = pytest.mark.long
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from multiprocessing import get_context
 from typing import Any
 
@@ -23,6 +22,7 @@ from dpladder.audit.scene import SceneFolder, scene_folder
 from dpladder.config.learners import METHODS
 from dpladder.data.parallel import cores
 from dpladder.errors import BadInput
+from dpladder.jobs.run import module_of_rule
 from dpladder.plan import rule_specs
 
 KINDS: tuple[Any, ...] = (kinds, learners, rules, searches)
@@ -96,9 +96,7 @@ def refuse_unattacked() -> None:
 def _private_rules() -> Iterator[str]:
     """The rules that ask private data something: their modules in jobs/ have a `release_of`."""
     for rule, known in rule_specs.RULE_SPECS.items():
-        if known.private and hasattr(
-            import_module(f"dpladder.jobs.{rule_specs.module_of(rule)}"), "release_of"
-        ):
+        if known.private and hasattr(module_of_rule(rule), "release_of"):
             yield rule
 
 

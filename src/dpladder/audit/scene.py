@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,9 @@ from dpladder.config.model import Resources
 from dpladder.data import cache, sealed
 from dpladder.errors import Refused
 from dpladder.jobs.release import Release, ReleaseRequest
+from dpladder.jobs.run import module_of_rule
 from dpladder.jobs.task import Task
-from dpladder.plan import job_identity, rule_specs
+from dpladder.plan import job_identity
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.accounting.draws import check_charge_matches_noise
@@ -235,7 +235,7 @@ class Rule:
             Refused: noise and charge do not match (contract 3).
         """
         if units not in self._releases:
-            module = import_module(f"dpladder.jobs.{rule_specs.module_of(self.rule)}")
+            module = module_of_rule(self.rule)
             task = self.scene.task(self.rule, self.wildcards, units, self.inputs)
             with job_environment(self.scene.folder, self.scene.home):
                 self._releases[units] = module.release_of(task)

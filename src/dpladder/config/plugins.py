@@ -1,4 +1,4 @@
-"""Learners and searches of packages, by their entry points (docs/extend.md).
+"""Learners, searches and jobs of packages, by their entry points (docs/extend.md).
 
 An entry point's name is the method's. Its value is a module with its `METHOD` (config/method.py).
 Names without a dot are kept for the distribution that dpladder itself comes in.
@@ -48,6 +48,15 @@ def methods_of_packages(
         except Exception as error:  # whatever their code may raise
             warnings.warn(f"{group} of {package}: {entry.name} is left out: {error}", stacklevel=2)
     return methods
+
+
+def module_of_job(rule: str) -> Any:
+    """The module that does a rule's work, where another package of dpladder's own distribution has
+    it; else None. Rules are the workflow's, so nobody else's entry points are looked at."""
+    for entry in installed_entry_points().select(group="dpladder.jobs", name=rule):
+        if _name_of(entry.dist) == DISTRIBUTION:
+            return import_module(entry.value)
+    return None
 
 
 def _method(entry: EntryPoint, kind: type[OneMethod], base: type[Section]) -> OneMethod:

@@ -9,7 +9,7 @@ from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task
 from dpladder.plan.rule_params import CompareHpo, CompareLearners, TrainOpen
 from dpladder.privacy.ledger.state import Terms
-from dpladder.research.contest import Arena
+from dpladder.research.arena import Arena
 
 
 def arena_of(task: Task[CompareLearners | CompareHpo | TrainOpen]) -> Arena:

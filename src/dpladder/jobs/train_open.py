@@ -17,7 +17,7 @@ from dpladder.learn.measures.tested import ReleasedCounts
 from dpladder.learn.trainings import scorer_of
 from dpladder.plan.rule_params import TrainOpen
 from dpladder.report.summary import OpenCounts
-from dpladder.research.contest import bench_of
+from dpladder.research.arena import bench_of
 from dpladder.research.without_noise import OPEN, best
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.protocol import Ask

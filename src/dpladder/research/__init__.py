@@ -1,1 +1,1 @@
-"""Contests on data declared public: learners and searches side by side at equal totals."""
+"""Public data to train and test on as often as one likes; imported by jobs of research alone."""

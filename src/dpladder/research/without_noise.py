@@ -9,11 +9,12 @@ import numpy as np
 
 from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Search
-from dpladder.research.contest import GRID, Arena, bench_of
+from dpladder.research.arena import Arena, bench_of
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
 
+GRID = 13  # places of r, spread evenly by ratio over what a search reaches
 OPEN = 1e6  # mu in place of infinity: noise of a millionth of what one record may move
 HELD_OUT = 5  # one record in so many chooses r
 DOUBLINGS = 3  # of r, by twice as many steps each time

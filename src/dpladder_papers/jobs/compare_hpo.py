@@ -20,19 +20,13 @@ from dpladder.jobs.task import Task
 from dpladder.plan.rule_params import CompareHpo
 from dpladder.privacy.accounting import gdp
 from dpladder.report.reading import Document
-from dpladder.research.contest import (
-    GRID,
-    GRID_REPEATS,
-    Arena,
-    Competitor,
-    Standing,
-    contest,
-    oracle,
-)
-from dpladder.research.contestants import METHODS, entry
-from dpladder.research.ladder import LadderSearcher
-from dpladder.research.searches_figure import write_results
+from dpladder.research.arena import Arena
+from dpladder.research.without_noise import GRID
 from dpladder.search.protocol import Setting
+from dpladder_papers.research.contest import GRID_REPEATS, Competitor, Standing, contest, oracle
+from dpladder_papers.research.contestants import METHODS, entry
+from dpladder_papers.research.ladder import LadderSearcher
+from dpladder_papers.research.searches_figure import write_results
 from dpladder_papers.searches.koskela_kulkarni.search import Searcher as SubsetRuns
 
 ABLATIONS = "ablations"  # of the ladder, beside the searches

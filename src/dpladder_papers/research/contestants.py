@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Fit
-from dpladder.research.contest import Competitor, Straight
-from dpladder.research.ladder import LadderSearcher
 from dpladder.search.protocol import Searcher, Setting, searcher_of
 from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
+from dpladder_papers.research.contest import Competitor, Straight
+from dpladder_papers.research.ladder import LadderSearcher
 from dpladder_papers.searches.dp_hypo.section import DpHypo
 from dpladder_papers.searches.koskela_kulkarni.section import KoskelaKulkarni
 from dpladder_papers.searches.liu_talwar.section import LiuTalwar

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpladder.report.reading import Document, short_number
 from dpladder.report.style import CYCLE, GREY, canvas, percent_axis
-from dpladder.research.comparison_table import epsilons, names, write_csv
+from dpladder_papers.research.comparison_table import epsilons, names, write_csv
 
 NOBODY_ASKED = "Not compared: research.searches does not name it."
 

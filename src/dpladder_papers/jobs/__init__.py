@@ -1,0 +1,1 @@
+"""The jobs of contests, one module per rule (workflow/rules/baselines.smk)."""

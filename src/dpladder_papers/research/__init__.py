@@ -1,0 +1,1 @@
+"""Contests on public data: learners and searches against each other."""
