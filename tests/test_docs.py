@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 import subprocess
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,12 @@ GAP = "…"  # in messages: what changes from one to the next
 def test_a_source_is_in_the_page_of_data(name: str, form: str) -> None:
     page = (DOCS / "data.md").read_text("utf-8")
     assert f"`{form}`" in page or f"`{name}`" in page
+
+
+def test_the_page_of_papers_has_each_method_of_the_second_package_once() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", (DOCS / "papers.md").read_text("utf-8"), re.M)
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+    assert rows == [*points["dpladder.learners"], *points["dpladder.searches"]]
 
 
 @pytest.mark.parametrize("name", [*map(name_of, searches.SECTIONS)])

@@ -40,8 +40,8 @@ def methods_of_packages(
     for entry in sorted(installed_entry_points().select(group=group), key=lambda entry: entry.name):
         package = _name_of(entry.dist)
         try:
-            own = package == DISTRIBUTION
-            if (not own and "." not in entry.name) or entry.name in {*taken, *methods}:
+            needs_dot = package != DISTRIBUTION
+            if (needs_dot and "." not in entry.name) or entry.name in {*taken, *methods}:
                 # a dot keeps names apart for good: a later dpladder may have any name without one
                 raise BadInput("its name must have a dot in it, and be nobody else's.")
             methods[entry.name] = replace(_method(entry, kind, base), package=package)

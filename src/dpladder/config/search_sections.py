@@ -1,6 +1,5 @@
 """What the sections of searches are made of: the ladder's, the traits of the private ones, and the
-keys that several of them have. A search's own section stands in its folder
-(searches/<name>/section.py).
+keys that several of them have. A search's own section stands in its folder.
 
 The ladder is a graph of jobs. Every other way is a single job that puts out one model: what else it
 trains stays secret, because its theorem needs that.
