@@ -137,7 +137,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The config's form does too, {"range": (0, 100), "missing": 40}. None for a matrix, whose
             columns are features as they are, or for images.
         project: The folder of the run; None: `dpladder-projects/<lineage>` here.
-        **keys: Any other key of the config by its dotted name, as {"learner.name": "dp_adam"}.
+        **keys: Any other key of the config by its dotted name, as {"learner.name": "dp_ls"}.
 
     Attributes:
         classes_: As given, in the model's own order.

@@ -139,7 +139,7 @@ class Config(Section):
     task: Literal["classification", "language_model", "question_answering"] = "classification"
     """What is learnt. classification: the classes of records. language_model: to write texts like
     the records. question_answering: where in a text an answer stands, on source squad:<path>. The
-    latter two take dp_finetune, hyfree_finetune or prodigy_finetune."""
+    latter two take a learner that trains the network, such as dp_finetune."""
     respend: bool | tuple[Name, ...] | Consent = False
     """Which edits of the config may pay again for what was released. {up_to: 1.1}: any, until the
     lineage has spent an epsilon of 1.1 in all. true: any, for as long as it stands here. A list:

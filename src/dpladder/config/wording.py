@@ -83,7 +83,7 @@ def did_you_mean(word: str, options: Iterable[str]) -> str:
     """A clause of a message with the option nearest to a word; nothing where none is near.
 
     Returns:
-        `did you mean dp_adam? `, with a blank at its end, or an empty text.
+        `did you mean dp_ls? `, with a blank at its end, or an empty text.
     """
     close = closest(word, options)
     return "" if close is None or close == word else f"did you mean {close}? "
