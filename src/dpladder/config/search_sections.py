@@ -1,5 +1,4 @@
-"""What the sections of searches are made of: the ladder's, the traits of the private ones, and the
-keys that several of them have. A search's own section stands in its folder.
+"""What the sections of searches are made of: the ladder's, and the traits of the private ones.
 
 The ladder is a graph of jobs. Every other way is a single job that puts out one model: what else it
 trains stays secret, because its theorem needs that.
@@ -7,26 +6,10 @@ trains stays secret, because its theorem needs that.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
-
-from pydantic import Field
+from typing import Any, ClassVar, Literal
 
 from dpladder.config.rules import Messages, Table
 from dpladder.config.section import Section
-
-Law = Literal["logarithmic", "geometric", "poisson"]
-Share = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
-Mean = Annotated[float, Field(gt=1, le=500, description="Expected number of runs.")]
-Padded = Annotated[
-    bool,
-    Field(
-        description="Whether to train as often as there may ever be runs. Time and memory then do "
-        "not tell how many counted. At a mean of 10 that is 148 trainings for a "
-        "logarithmic law, 66 geometric, 21 Poisson."
-    ),
-]
-FEW: dict[str, Any] = {"mean": 2.0, "padded": False}
-"""Runs that hardly cost an audit time."""
 
 
 class Ladder(Section):
@@ -46,14 +29,6 @@ class SearchSection(Section):
     needs_delta: ClassVar[bool] = False
     """Whether its events are Gaussian but for a small probability, a part of delta."""
     name: str
-
-
-class Selection(SearchSection):
-    """What private selection reads: the best of a secret number of runs."""
-
-    mean: Mean = 10.0
-    padded: Padded = True
-    law: Law
 
 
 def _private_search(c: Any) -> Messages:

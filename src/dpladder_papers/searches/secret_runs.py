@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpladder.config.search_sections import Selection
 from dpladder.learn import score
 from dpladder.learn.interface import Declaration
 from dpladder.privacy.accounting.draws import Draw, Law
@@ -34,6 +33,7 @@ from dpladder.search.protocol import (
     spread_r,
     trainings,
 )
+from dpladder_papers.searches.sections import Selection
 
 
 @dataclass(frozen=True)

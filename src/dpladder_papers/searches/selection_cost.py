@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from dpladder.config.search_sections import Selection
 from dpladder.privacy.accounting import booking, gdp, selection
 from dpladder.privacy.accounting.events import (
     Counted,
@@ -14,6 +13,7 @@ from dpladder.privacy.accounting.events import (
     SubsetSelect,
 )
 from dpladder.privacy.accounting.selection import STRAIGHT, Lean, Runs
+from dpladder_papers.searches.sections import Selection
 
 SHAPES = {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf}
 

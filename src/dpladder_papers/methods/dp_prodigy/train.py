@@ -12,12 +12,11 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from dpladder.config.learner_sections import GrowingSteps
 from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.descent import Update, UpdateFactory, descend_head
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
-from dpladder_papers.methods.dp_prodigy.section import StepSizeFree
+from dpladder_papers.methods.dp_prodigy.section import GrowingSteps, StepSizeFree
 
 
 def train(

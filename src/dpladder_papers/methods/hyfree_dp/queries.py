@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from dpladder.config.learner_sections import LossesLookedAt
 from dpladder.learn.descent_noise import least_noise
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.queries import GradientSum, LinearHead, LossSums, Model, Query, declared
 from dpladder.privacy.accounting import gdp, memo
 from dpladder.privacy.accounting.booking import price
 from dpladder.privacy.accounting.events import Laplace, Relation
-from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
+from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree, LossesLookedAt
 
 
 @dataclass(frozen=True)

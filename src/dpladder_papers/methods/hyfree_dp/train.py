@@ -17,13 +17,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.learner_sections import LossesLookedAt, Steering
 from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.descent import UpdateFactory, adam, momentum, released
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.links import link_of
 from dpladder.learn.queries import Query
-from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
+from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree, LossesLookedAt, Steering
 
 # The bound on a loss, in units of the loss of who knows nothing: every record's at zero weights,
 # log(classes) of softmax. It follows the last noised mean loss at twice its height: at its height,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dpladder.config.learner_sections import LossesLookedAt, Tuning
+from dpladder.config.learner_sections import Tuning
+from dpladder_papers.methods.hyfree_dp.section import LossesLookedAt
 
 
 class HyperparameterFreeTuning(Tuning, LossesLookedAt):

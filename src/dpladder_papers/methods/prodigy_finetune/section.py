@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dpladder.config.learner_sections import GrowingSteps, TunedDescent
+from dpladder.config.learner_sections import TunedDescent
+from dpladder_papers.methods.dp_prodigy.section import GrowingSteps
 
 
 class StepSizeFreeTuning(TunedDescent, GrowingSteps):

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from dpladder.config.search_sections import Law, Selection, Share
+from dpladder_papers.searches.sections import Law, Selection, Share
 
 
 class KoskelaKulkarni(Selection):

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from dpladder.config.search_sections import Selection
+from dpladder_papers.searches.sections import Selection
 
 
 class LiuTalwar(Selection):

@@ -6,8 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dpladder.config.search_sections import SearchSection, Share
+from dpladder.config.search_sections import SearchSection
 from dpladder.config.section import Count
+from dpladder_papers.searches.sections import Share
 
 
 class ProposeTest(SearchSection):
