@@ -113,6 +113,7 @@ def test_the_wheel_carries_the_workflow_its_configs_and_its_examples(built):
     assert len(kept) > 30
     assert [path for path in kept if f"dpladder/share/{path}" not in names] == []
     assert {"dpladder/share/Snakefile", "dpladder/share/envs/dpladder.yaml"} <= names
+    assert {"dpladder/cli.py", "dpladder_papers/methods/dp_adam/__init__.py"} <= names
     assert not [name for name in names if "/tests/" in name or name.endswith(".pyc")]
 
 
