@@ -19,8 +19,10 @@ def keys(word: str) -> bool:
         BadInput: no key has it.
     """
     rows = list(described_keys())
-    asked = word.casefold()
-    matches = [row for row in rows if asked in row.name.casefold() or asked in row.text.casefold()]
+    wanted = word.casefold()
+    matches = [
+        row for row in rows if wanted in row.name.casefold() or wanted in row.text.casefold()
+    ]
     if not matches:
         texts = " ".join(f"{row.name} {row.text}" for row in rows)
         closest = did_you_mean(word, sorted({*re.findall(r"\w{4,}", texts)}))
