@@ -28,6 +28,8 @@ from dpladder.privacy.statement.records import record_of
 from dpladder.public_files import file_digest
 
 CHANGES: dict[str, Any] = {"final": {"targets": [0.5, 1.0]}}
+PRICED = overlay(DEMO, {"dataset": {"census": {"epsilon": 0.02}}})
+"""The demo with a price for its count of units, which the plan of a run would give."""
 
 
 class Finished:
@@ -37,8 +39,8 @@ class Finished:
         self.folder, self.results = folder, folder / "results"
         self.places: dict[Job, int] = {}  # of the jobs' records
         self.home = open_home(folder / "home")
-        self.plan = make_plan(resolve(overlay(DEMO, changes)), {})
-        self.document = plan_document(self.plan, {}, resolve(overlay(DEMO, changes)))
+        self.plan = make_plan(resolve(overlay(PRICED, changes)), {})
+        self.document = plan_document(self.plan, {}, resolve(overlay(PRICED, changes)))
         self.ledgers = {
             name: open_ledger(self.home, terms) for name, terms in self.plan.terms.items()
         }
@@ -74,7 +76,7 @@ class Finished:
     def run_again(self, changes: dict[str, Any]) -> None:
         """A config edited when results are out."""
         states = {"mnist5k": load(self.ledger)}
-        project = resolve(overlay(DEMO, changes))
+        project = resolve(overlay(PRICED, changes))
         self.plan = make_plan(project, states)
         self.document = plan_document(self.plan, states, project)
         self.finish()

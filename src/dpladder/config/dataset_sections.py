@@ -191,8 +191,8 @@ class UnitCounts(Section):
 
     epsilon: Epsilon | None = None
     """Epsilon of these counts alone, at the lineage's delta. Empty: the least at which a run with
-    none of its units stops but for once in a million, up to 1 % of mu^2 of the smallest total. The
-    plan says what that can tell. Example: 0.02"""
+    none of its units stops but for once in a million. That is 1 % of the smallest total's mu^2 at
+    most. The plan says what the counts can tell. Example: 0.02"""
 
 
 Where = Annotated[
