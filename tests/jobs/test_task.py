@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -13,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from dpladder.config.model import Resources
+from dpladder.jobs.run import module_of_rule
 from dpladder.jobs.task import COSTS, Task
 from dpladder.plan import package, rule_specs
 
@@ -207,8 +207,7 @@ def test_every_failure_has_the_same_exit_code(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rule", rule_specs.RULE_SPECS)
 def test_a_rules_function_names_its_class_or_one_that_it_extends(rule: str) -> None:
-    name = rule_specs.module_of(rule)
-    module = import_module(f"dpladder.jobs.{name}")
+    name, module = rule_specs.module_of(rule), module_of_rule(rule)
     function = getattr(module, name, None) or module.release_of
     [named] = get_args(get_type_hints(function)["task"])
     assert issubclass(rule_specs.RULE_SPECS[rule].reads, named)

@@ -19,7 +19,8 @@ from dpladder.data.sources import (
 )
 from dpladder.errors import BadInput
 
-OF_RECORDS = ("labels", "users", "splits")  # what a record without an id is known by, with itself
+# what a record without an id is known by, with itself
+OF_RECORDS = ("labels", "users", "splits", "groups")
 
 
 def from_npz(path: Path, layout: Layout = PLAIN) -> Source:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from statements import CHANGES, DEPLOYED, UNLIMITED, Finished
-from support import DEMO, commit
+from statements import CHANGES, DEPLOYED, PRICED, UNLIMITED, Finished
+from support import commit
 
 from dpladder.config.load import overlay, resolve
 from dpladder.config.section import from_document
@@ -140,7 +140,7 @@ def test_the_page_can_be_filed(tmp_path: Path) -> None:
 
 def test_a_config_has_one_digest_whatever_else_it_says(tmp_path: Path) -> None:
     def digest(changes: dict[str, Any]) -> str:
-        project = resolve(overlay(DEMO, changes))
+        project = resolve(overlay(PRICED, changes))
         return plan_document(make_plan(project, {}), {}, project).config
 
     assert digest({}) == digest({"deployment": DEPLOYED}) == digest({"resources": {"threads": 7}})
@@ -556,7 +556,7 @@ def test_groups_are_told_by_mu_only_where_every_part_is_gaussian(tmp_path: Path)
 
 
 def test_without_a_lifetime_no_lifetime_is_promised(tmp_path: Path) -> None:
-    demo = {**DEMO, "privacy": {"epsilon": 1.0, "delta": 1e-5}}
+    demo = {**PRICED, "privacy": {"epsilon": 1.0, "delta": 1e-5}}
     run = Finished.__new__(Finished)
     run.folder, run.results = tmp_path, tmp_path / "results"
     run.home = open_home(tmp_path / "home")
