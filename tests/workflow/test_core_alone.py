@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from support import ROOT, TINY, in_new_python, mixture
+from support import TINY, in_new_python, mixture
 
 pytestmark = pytest.mark.usefixtures("hidden")
 HIDING = """
@@ -46,14 +46,14 @@ def hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
 
 
-def dpladder(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def dpladder(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error::UserWarning", "-m", "dpladder.cli", *arguments]
     return subprocess.run(
         command, cwd=cwd, capture_output=True, text=True, check=False, timeout=600, env=os.environ
     )
 
 
-def outcome(*arguments: str, cwd: Path = ROOT) -> str:
+def outcome(*arguments: str, cwd: Path) -> str:
     """What a command says that must end well."""
     ended = dpladder(*arguments, cwd=cwd)
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -83,8 +83,8 @@ def test_the_audit_of_the_core_attacks_all_that_it_publishes() -> None:
     assert not {"dp_adam", "dp_hypo", "compare_hpo"} & named
 
 
-def test_the_core_plans_the_demo() -> None:
-    assert "lineage mnist5k" in outcome("plan")
+def test_the_core_plans_the_demo(tmp_path: Path) -> None:
+    assert "lineage mnist5k" in outcome("plan", cwd=tmp_path)
 
 
 @pytest.mark.parametrize(
