@@ -215,13 +215,6 @@ BROKEN: dict[str, Broken] = {
         lambda: of("moments", "up to 3 classes"),
         BOUND,
     ),
-    "findings that are all whole": (
-        moments,
-        "presence_weights",
-        lambda honest: lambda labels, classes: (honest(labels, classes) > 0).double(),
-        lambda: of("class sums", "presence"),
-        BOUND,
-    ),
     "records outside the ball": (
         moments,
         "scale_into_ball",
