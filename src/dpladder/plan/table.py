@@ -234,9 +234,7 @@ def plan_table(document: PlanDocument) -> str:
             )
             + f" (delta = {figures.delta:g}, {figures.relation})"
         )
-    lines += [
-        *document.kept,
-    ]
+    lines += document.kept
     lines += [f"note: {note}" for note in document.notes]
     lines += [f"REFUSED: {problem}" for problem in document.problems]
     return "\n".join(lines)
