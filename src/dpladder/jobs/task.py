@@ -181,11 +181,11 @@ def _noting_cost(task: Task[Any], details: Path) -> Iterator[None]:
             seconds = time.monotonic() - began
             megabytes = max(one.ru_maxrss for one in usage) / 1024
             line = f"{details.stem}\t{seconds:.1f}\t{megabytes:.0f}\n"
-            with (
-                contextlib.suppress(OSError),
-                (details.parent / COSTS).open("a", 1, "utf-8") as file,
-            ):
-                file.write(line)
+            with contextlib.suppress(OSError):
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+                descriptor = os.open(details.parent / COSTS, flags, 0o600)
+                with open(descriptor, "a", encoding="utf-8") as file:
+                    file.write(line)
 
 
 def _redirect(path: Path) -> None:
