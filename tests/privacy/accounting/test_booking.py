@@ -228,8 +228,11 @@ def test_a_sample_of_other_events_than_gaussian_and_laplace_noise_is_not_known(
         price(Booked((Counted(Sampled(0.1, inside)),), 1e-6), "add_remove")
 
 
-def test_losses_on_a_sample_that_no_float_holds_are_refused() -> None:
-    inside = Composed((Counted(Gaussian(1.0)), Counted(Laplace(1 / 1000))))
+@pytest.mark.parametrize(
+    "pure", [1000.0, pytest.param(590.0, marks=pytest.mark.long)], ids=["alone", "together"]
+)
+def test_losses_on_a_sample_that_no_float_holds_are_refused(pure: float) -> None:
+    inside = Composed((Counted(Gaussian(1.0)), Counted(Laplace(1 / pure))))
     with pytest.raises(Refused, match="reveal too much"):
         price(Booked((Counted(Sampled(0.1, inside)),), 1e-6), "add_remove")
 

@@ -434,11 +434,15 @@ def _sampled_loss_distribution(q: float, events: Iterable[Counted], step: float)
     if not all(isinstance(part.event, Gaussian | Laplace) for part in parts):
         inside = ", ".join(sorted({event_kind(part.event) for part in parts}))
         raise Refused(f"a Poisson sample of {inside} cannot be booked: its losses are not known.")
+    too_much = Refused("no Gaussian dominates these events: they reveal too much.")
+    # a Laplace release alone loses 1 / scale half of the time: no grid as long as that is made
+    if any(isinstance(part.event, Laplace) and part.event.scale * MOST < 1 for part in parts):
+        raise too_much
     whole = _compose_distributions(parts, "add_remove", step)._pmf_remove.to_dense_pmf()
     profile = _losses(whole)  # at the losses 0, 1, 2, ... steps; between them linear in e^loss
     most = step * (len(profile) - 1)
     if most > MOST:
-        raise Refused("no Gaussian dominates these events: they reveal too much.")
+        raise too_much
     at = np.exp(step * np.arange(len(profile)))
 
     def profile_within(a: Floats) -> Floats:
