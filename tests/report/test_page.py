@@ -138,6 +138,12 @@ def test_the_page_fits_and_can_be_read(width, scheme, tmp_path):
 
 @pytest.mark.ci
 @browsed
+def test_the_table_of_models_is_whole_on_a_screen_with_room_for_it(tmp_path):
+    assert in_browser(the_page(tmp_path), tmp_path, 1920)["bars"] == 0
+
+
+@pytest.mark.ci
+@browsed
 def test_the_page_prints_on_a4(tmp_path):
     the_page(tmp_path)
     paper = tmp_path / "report.pdf"
