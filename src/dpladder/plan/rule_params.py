@@ -1,5 +1,5 @@
 """What each rule reads, one frozen dataclass for each: keys of the config, and what the plan says
-of the job beside them.
+of the job beside them. And what a rule is (`RuleSpec`); plan/rule_specs.py has all of them.
 
 Snakemake compares it as a plain dictionary, by the config's own names, and runs a job again where
 one value differs. The job gets the class back.
@@ -13,13 +13,14 @@ some fields have defaults.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any, Literal, dataclass_transform, get_type_hints
 
 from pydantic import ConfigDict, Field
 
+from dpladder.config import Config
 from dpladder.config.dataset_sections import (
     Chosen,
     Counted,
@@ -43,6 +44,7 @@ from dpladder.config.sweep_sections import Fit, Rung, Search, Select, Sweep
 
 Mode = Literal["release", "research"]
 Relation = Literal["add_remove", "replace_one"]
+Wildcards = Mapping[str, str]
 
 
 def key(name: str) -> Any:
@@ -613,3 +615,69 @@ class CompareHpo(TrainingReads):
     ablated: float
     searches: tuple[str, ...]
     repeats: int
+
+
+# --- a rule, whole ---
+
+
+def _train_part(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    return ("train",)
+
+
+@dataclass(frozen=True)
+class RuleSpec:
+    """One rule.
+
+    Args:
+        reads: What the rule's output depends on.
+        after: The rules whose outputs the rule reads.
+        parts: Whose private files the rule opens.
+        when: Which configs have the rule.
+        buys: The key of the config that asks for what the rule releases once for all trainings of
+            an experiment. Empty: it releases nothing of that kind.
+        per: The wildcards that an experiment's jobs are spread over; None: the rule is not behind
+            the statement.
+        module: The module of `jobs`, where it has not the rule's name.
+    """
+
+    reads: type[Any]
+    after: tuple[str, ...] = ()
+    parts: Callable[[Config, Wildcards], tuple[str, ...]] = _train_part
+    when: Callable[[Config], bool] = lambda config: True
+    buys: str = ""
+    per: tuple[str, ...] | None = None
+    module: str = ""
+
+    @property
+    def private(self) -> bool:
+        """Whether it opens private files."""
+        return issubclass(self.reads, Private)
+
+    @property
+    def releases(self) -> bool:
+        """Whether what it makes comes from records, and leaves."""
+        return issubclass(self.reads, ReleaseReads)
+
+    @property
+    def prepares(self) -> bool:
+        """Whether it comes before all releases. What it makes is known by its bytes, not by its
+        code."""
+        return self.private and not self.releases
+
+    @property
+    def trains(self) -> bool:
+        """Whether its learner's own code is behind it: training, or telling what weights are
+        worth.
+
+        """
+        return issubclass(self.reads, TrainingReads | EvaluateTest)
+
+    @property
+    def searches(self) -> bool:
+        """Whether a search other than the ladder is behind it."""
+        return issubclass(self.reads, SearchPrivately)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The config keys that the rule reads, by their full names."""
+        return keys_of(self.reads)

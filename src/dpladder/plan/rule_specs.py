@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ from dpladder.config.search_sections import Ladder
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
 from dpladder.config.sources import labels_of, names_of
 from dpladder.plan import mechanisms, package, rule_params
+from dpladder.plan.rule_params import RuleSpec, Wildcards
 from dpladder.privacy.statement.documents import FINALS, PlanDocument
 
-Wildcards = Mapping[str, str]
 RESULTS = Path("results")
 
 # --- what follows from a config ---
@@ -233,10 +233,6 @@ def target_name(target: float) -> str:
 
 # Each of these takes a config and a job's wildcards. It returns the parts whose features or
 # manifests the job opens, the main one first.
-def _train_part(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
-    return ("train",)
-
-
 def _guided_train_part(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     """The training part; and the public sample, where it guides steps."""
     return ("train", *_guides(config))
@@ -331,65 +327,6 @@ def _searches(config: Config) -> bool:
 
 
 # --- the table ---
-
-
-@dataclass(frozen=True)
-class RuleSpec:
-    """One rule.
-
-    Args:
-        reads: What the rule's output depends on.
-        after: The rules whose outputs the rule reads.
-        parts: Whose private files the rule opens.
-        when: Which configs have the rule.
-        buys: The key of the config that asks for what the rule releases once for all trainings of
-            an experiment. Empty: it releases nothing of that kind.
-        per: The wildcards that an experiment's jobs are spread over; None: the rule is not behind
-            the statement.
-        module: The module of `jobs`, where it has not the rule's name.
-    """
-
-    reads: type[Any]
-    after: tuple[str, ...] = ()
-    parts: Callable[[Config, Wildcards], tuple[str, ...]] = _train_part
-    when: Callable[[Config], bool] = lambda config: True
-    buys: str = ""
-    per: tuple[str, ...] | None = None
-    module: str = ""
-
-    @property
-    def private(self) -> bool:
-        """Whether it opens private files."""
-        return issubclass(self.reads, rule_params.Private)
-
-    @property
-    def releases(self) -> bool:
-        """Whether what it makes comes from records, and leaves."""
-        return issubclass(self.reads, rule_params.ReleaseReads)
-
-    @property
-    def prepares(self) -> bool:
-        """Whether it comes before all releases. What it makes is known by its bytes, not by its
-        code."""
-        return self.private and not self.releases
-
-    @property
-    def trains(self) -> bool:
-        """Whether its learner's own code is behind it: training, or telling what weights are
-        worth.
-
-        """
-        return issubclass(self.reads, rule_params.TrainingReads | rule_params.EvaluateTest)
-
-    @property
-    def searches(self) -> bool:
-        """Whether a search other than the ladder is behind it."""
-        return issubclass(self.reads, rule_params.SearchPrivately)
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The config keys that the rule reads, by their full names."""
-        return rule_params.keys_of(self.reads)
 
 
 CACHES = ("merge_features",)
