@@ -39,6 +39,7 @@ MAY_USE = {
     "commands": BASIS | {"network", "data", "learn", "plan", "report", "jobs", "use", "audit"},
     "estimator": BASIS | {"data", "plan", "commands", "use"},
     "cli": {"errors", "config", "commands"},
+    f"{PAPERS}.rules": BASIS | {"plan"},
     f"{PAPERS}.methods": BASIS | {"learn", "network"},
     f"{PAPERS}.searches": BASIS | {"learn", "search"},
     f"{PAPERS}.research": BASIS
@@ -46,7 +47,7 @@ MAY_USE = {
     | {f"{PAPERS}.methods", f"{PAPERS}.searches"},
     f"{PAPERS}.jobs": BASIS
     | {"learn", "search", "plan", "report", "research", "jobs"}
-    | {f"{PAPERS}.searches", f"{PAPERS}.research"},
+    | {f"{PAPERS}.rules", f"{PAPERS}.searches", f"{PAPERS}.research"},
 }
 """Each room, and the rooms it may import besides itself. A new room takes its place here first.
 None of dpladder may import one of the second package."""
@@ -63,7 +64,7 @@ TRAINING = {
     "torch",
     "torchvision",
 }
-NEVER = dict.fromkeys([*BASIS, "plan"], TRAINING) | {
+NEVER = dict.fromkeys([*BASIS, "plan", f"{PAPERS}.rules"], TRAINING) | {
     "external_ledger": TRAINING - {"opacus"},
     "report": {"h5py", "opacus", "timm", "torch", "torchvision"},
 }

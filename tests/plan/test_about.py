@@ -76,8 +76,9 @@ def test_of_a_grid_the_first_cell_is_told_and_a_table_compares_the_others():
 def test_contests_are_told_of_once_somebody_asked_for_them(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     project = resolve(BASE)
-    assert job_identity.params(project, "write_report", {})["contests"] == []
+    assert job_identity.params(project, "write_report", {})["contests"] == {}
     drawing = Path("results/comparison/hpo.svg")
     drawing.parent.mkdir(parents=True)
     drawing.touch()
-    assert job_identity.params(project, "write_report", {})["contests"] == [str(drawing)]
+    contests = {str(drawing): "dpladder_papers"}
+    assert job_identity.params(project, "write_report", {})["contests"] == contests

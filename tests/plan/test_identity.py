@@ -133,6 +133,6 @@ def forget() -> None:
         rule_specs._ancestry,
         job_identity._question_id,
         job_identity._content,
-        job_identity._values,
+        job_identity.effective_values,
     ):
         remembered.cache_clear()

@@ -93,7 +93,14 @@ def the_page(folder: Path, contests: Sequence[Path] = ()) -> str:
         OnPage("budget", "", "Privacy", pd.DataFrame(), shared / "budget.svg"),
     ]
     path = folder / "report.html"
-    write_page(sealed, [summarised], [*of_one, *of_all], path, about=ABOUT, contests=contests)
+    write_page(
+        sealed,
+        [summarised],
+        [*of_one, *of_all],
+        path,
+        about=ABOUT,
+        contests=dict.fromkeys(map(str, contests), "dpladder_papers"),
+    )
     return path.read_text("utf-8")
 
 

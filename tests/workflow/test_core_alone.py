@@ -83,6 +83,12 @@ def test_the_audit_of_the_core_attacks_all_that_it_publishes() -> None:
     assert not {"dp_adam", "dp_hypo", "compare_hpo"} & named
 
 
+def test_the_core_has_no_rule_of_the_second_package(project: Path) -> None:
+    names = outcome("run", "--list-rules", cwd=project).split()
+    assert {"run_trial", "write_report"} <= {*names}
+    assert not {"compare_hpo", "compare_learners"} & {*names}
+
+
 def test_the_core_plans_the_demo(tmp_path: Path) -> None:
     assert "lineage mnist5k" in outcome("plan", cwd=tmp_path)
 

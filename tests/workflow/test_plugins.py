@@ -182,18 +182,17 @@ def test_a_name_without_a_dot_is_kept_for_dpladders_own_distribution(
 
 
 @pytest.mark.parametrize(("package", "own"), [("dpladder", True), ("dpladder-more", False)])
-def test_a_job_comes_from_dpladders_own_distribution_alone(package, own, tmp_path, monkeypatch):
+def test_rules_come_from_dpladders_own_distribution_alone(package, own, tmp_path, monkeypatch):
     """Anybody else's could take the place of a rule of the workflow."""
     described = tmp_path / f"{package.replace('-', '_')}-2.0.dist-info"
     described.mkdir()
     (described / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 2.0\n")
-    (described / "entry_points.txt").write_text("[dpladder.jobs]\nrun_trial = jobs_of_tests\n")
-    (tmp_path / "jobs_of_tests.py").touch()
+    (described / "entry_points.txt").write_text("[dpladder.rules]\nrun_trial = rules_of_tests\n")
+    (tmp_path / "rules_of_tests.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     [distribution] = distributions(path=[str(tmp_path)])
     monkeypatch.setattr(plugins, "installed_entry_points", lambda: distribution.entry_points)
-    assert (plugins.module_of_job("run_trial") is not None) == own
-    assert plugins.module_of_job("train_final") is None
+    assert len(plugins.rules_of_packages()) == own
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ use rule prepare_dataset as compare_learners with:
     output:
         figure=report(
             "results/comparison/learners.svg",
-            caption="../../src/dpladder/report/captions/learners.rst",
+            caption="../../src/dpladder_papers/captions/learners.rst",
             category="Research",
         ),
         table="results/comparison/learners.md",
@@ -28,14 +28,14 @@ use rule prepare_dataset as compare_hpo with:
     output:
         hpo_figure=report(
             "results/comparison/hpo.svg",
-            caption="../../src/dpladder/report/captions/hpo.rst",
+            caption="../../src/dpladder_papers/captions/hpo.rst",
             category="Research",
         ),
         hpo_table="results/comparison/hpo.md",
         hpo_csv="results/comparison/hpo.csv",
         ablations_figure=report(
             "results/comparison/ablations.svg",
-            caption="../../src/dpladder/report/captions/ablations.rst",
+            caption="../../src/dpladder_papers/captions/ablations.rst",
             category="Research",
         ),
         ablations_table="results/comparison/ablations.md",

@@ -1,4 +1,4 @@
-"""Learners, searches and jobs of packages, by their entry points (docs/extend.md).
+"""Learners, searches and rules of packages, by their entry points (docs/extend.md).
 
 An entry point's name is the method's. Its value is a module with its `METHOD` (config/method.py).
 Names without a dot are kept for the distribution that dpladder itself comes in.
@@ -50,13 +50,11 @@ def methods_of_packages(
     return methods
 
 
-def module_of_job(rule: str) -> Any:
-    """The module that does a rule's work, where another package of dpladder's own distribution has
-    it; else None. Rules are the workflow's, so nobody else's entry points are looked at."""
-    for entry in installed_entry_points().select(group="dpladder.jobs", name=rule):
-        if _name_of(entry.dist) == DISTRIBUTION:
-            return import_module(entry.value)
-    return None
+def rules_of_packages() -> list[Any]:
+    """Modules with the `RULES` that other packages of dpladder's own distribution add to the table
+    (plan/rule_specs.py). Rules are the workflow's, so nobody else's entry points are looked at."""
+    entries = installed_entry_points().select(group="dpladder.rules")
+    return [import_module(entry.value) for entry in entries if _name_of(entry.dist) == DISTRIBUTION]
 
 
 def _method(entry: EntryPoint, kind: type[OneMethod], base: type[Section]) -> OneMethod:

@@ -3,16 +3,18 @@ where the data is not declared public."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from dpladder.errors import Refused
 from dpladder.jobs.evaluate import groups_of
 from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task
-from dpladder.plan.rule_params import CompareHpo, CompareLearners, TrainOpen
+from dpladder.plan.rule_params import SeenReads, TrainOpen
 from dpladder.privacy.ledger.state import Terms
 from dpladder.research.arena import Arena
 
 
-def arena_of(task: Task[CompareLearners | CompareHpo | TrainOpen]) -> Arena:
+def arena_of(task: Task[Any]) -> Arena:
     """Training and test part of data declared public, as the first experiment sees them.
 
     Raises:
@@ -27,7 +29,7 @@ def arena_of(task: Task[CompareLearners | CompareHpo | TrainOpen]) -> Arena:
         The training part, and the test part with records of other groups than the trained ones
         counting as nothing.
     """
-    reads = task.reads
+    reads: SeenReads = task.reads
     if reads.mode != "research":
         raise Refused(
             f"{task.rule} trains and tests as often as it likes, which only data declared public "

@@ -65,8 +65,8 @@ def write_report(task: Task[WriteReport]) -> None:
     for left in reads.left_behind:
         Path(left).unlink(missing_ok=True)
 
-    place, contests = Path(task.output["page"]), [*map(Path, reads.contests)]
-    page.write_page(statement, summaries, on_page, place, reads.cells, reads.about, contests)
+    place = Path(task.output["page"])
+    page.write_page(statement, summaries, on_page, place, reads.cells, reads.about, reads.contests)
     _vouch(task, statement.id)
     if failed:  # the run goes on: what was released must not seem to have failed
         print(

@@ -28,7 +28,6 @@ from dpladder.config import Config, Project
 from dpladder.config.features_sections import Features
 from dpladder.config.load import BASE
 from dpladder.config.model import Research
-from dpladder.config.search_sections import Ladder
 from dpladder.config.section import Section, values_of
 from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.config.sources import Takes, kind_of, paths_of
@@ -61,7 +60,6 @@ Keys = dict[str, Any]
 Wildcards = Mapping[str, str]
 
 
-AUTO: Keys = {"rungs": None}
 FOR_IMAGES = ("image_size", "largest_image")
 FOR_TEXTS = ("tokens", "pooling")
 UNREAD: Mapping[Takes, tuple[str, ...]] = {
@@ -137,14 +135,15 @@ def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
     config, kind = project.experiments[wildcards.get("experiment", BASE)], RULE_SPECS[rule].reads
     facts = {name: find for name, find in OF_PROJECT.items() if name in rule_params.facts_of(kind)}
     of_project = {
-        name: find(project, wildcards.get("experiment", BASE)) for name, find in facts.items()
+        name: find(project, wildcards.get("experiment", BASE))
+        for name, find in {**facts, **RULE_SPECS[rule].facts}.items()
     }
     request = JobRequest(config, rule, wildcards)
     return _keys(config, kind) | _facts(request, kind) | of_project
 
 
 def _keys(config: Config, kind: type[Reads]) -> Keys:
-    return _present_values(_values(config), rule_params.keys_of(kind))
+    return _present_values(effective_values(config), rule_params.keys_of(kind))
 
 
 def _facts(request: JobRequest, kind: type[Reads], among: Iterable[str] | None = None) -> Keys:
@@ -195,7 +194,7 @@ def _different_rows(request: JobRequest) -> int:
 
 def _network(request: JobRequest) -> Keys:
     """The whole learner, for a job that buys its head looks at it before it is charged."""
-    keys: Keys = _values(request.config)["learner"]
+    keys: Keys = effective_values(request.config)["learner"]
     return keys
 
 
@@ -227,7 +226,7 @@ def _rungs(request: JobRequest) -> list[Keys]:
 
 
 def _all_rungs(request: JobRequest) -> list[Keys]:
-    return _values(request.config)["sweep"]["rungs"] or []
+    return effective_values(request.config)["sweep"]["rungs"] or []
 
 
 def _views(request: JobRequest) -> int:
@@ -266,9 +265,6 @@ FACTS: dict[str, Callable[[JobRequest], Any]] = {
     "epsilon": _epsilon,
     "rungs": _rungs,
     "target": lambda request: float(request.wildcards["target"]),
-    "totals": lambda request: sorted({*request.config.totals, request.config.privacy.epsilon}),
-    "ablated": lambda request: request.config.privacy.epsilon,
-    "searches": lambda request: [*request.config.research.searches],
     "also": lambda request: _to_plain(request.further),
     "further": lambda request: [_to_plain(test) for test in further_tests(request.config).values()],
     "matched": lambda request: _to_plain(request.further and request.further.matched),
@@ -309,61 +305,22 @@ def _modification_times(path: Path) -> Iterator[int]:
         yield path.stat().st_mtime_ns
 
 
-def contestants(project: Project, experiment: str) -> list[Keys]:
-    """What compare_learners is told of each experiment, which it repeats itself: how it learns and
-    searches, and whether it is comparable.
-
-    Args:
-        project: all experiments.
-        experiment: unused, as in all functions of OF_PROJECT.
-
-    Returns:
-        One document for each experiment with models, repeats left out.
-    """
-
-    def basis(config: Config) -> tuple[object, ...]:
-        """What two experiments must have in common to be compared on one set of features."""
-        part = {"part": "train"}
-        return identity(config, "merge_features", part), sources_behind(
-            config, "merge_features", part
-        )
-
-    return [
-        {
-            "experiment": name,
-            "learner": _values(config)["learner"],
-            "sweep": _values(config)["sweep"] | (AUTO if name in project.choices else {}),
-            "fit": _values(config)["fit"],
-            "epsilon": config.privacy.epsilon,
-            "comparable": basis(config) == basis(project.main)
-            and config.features.until is None
-            and config.features.mean is None
-            and not config.learner.purchases
-            and config.learner.uses_public_gradient <= project.main.learner.uses_public_gradient
-            and isinstance(config.hpo, Ladder),
-        }
-        for name, config in project.experiments.items()
-        if name in project.repeats
-    ]
-
-
 def pictures(project: Project, experiment: str) -> list[Keys]:
     """All figures and tables of the project as plain values; `experiment` is unused."""
     return [asdict(picture) | {"shows": [*picture.shows]} for picture in pictures_of(project)]
 
 
-def contests(project: Project, experiment: str) -> list[str]:
-    """Figures of comparisons, which are no part of the DAG: those that somebody asked for.
+def contests(project: Project, experiment: str) -> dict[str, str]:
+    """Figures of comparisons, which are no part of the DAG: those that somebody asked for, each
+    with the package that has its caption.
 
     A file that is not there yet is no part of the report, and one that comes later runs it again.
     """
-    paths = (Path("results/comparison", f"{name}.svg") for name in ("learners", "hpo", "ablations"))
-    return [str(path) for path in paths if path.is_file()]
+    figures = ((path, one) for spec in RULE_SPECS.values() for path, one in spec.figures.items())
+    return {path: package for path, package in figures if Path(path).is_file()}
 
 
 OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
-    "contestants": contestants,
-    "repeats": lambda project, experiment: 1 + len(project.repeats[BASE]),
     "cells": cells,
     "pictures": pictures,
     "left_behind": lambda project, experiment: [*stale_pictures(project)],
@@ -465,7 +422,7 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
         Plain values by key, without those that change no output at their defaults.
     """
     behind = ancestry(config, rule)
-    values, request = _values(config), JobRequest(config, rule, wildcards)
+    values, request = effective_values(config), JobRequest(config, rule, wildcards)
     names = dict.fromkeys(key for name in behind for key in RULE_SPECS[name].keys)
     keys = _present_values(values, names)
     seen = {name: FACTS[name](request) for name in OF_VIEWS} if "extract_features" in behind else {}
@@ -592,7 +549,7 @@ def digest(*parts: object) -> str:
 
 
 @cache
-def _values(config: Config) -> Keys:
+def effective_values(config: Config) -> Keys:
     """The config as plain values, keys without effect at their defaults. Computed once for each
     config."""
     return values_of(_effective(config))

@@ -14,13 +14,13 @@ some fields have defaults.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Annotated, Any, Literal, dataclass_transform, get_type_hints
 
 from pydantic import ConfigDict, Field
 
-from dpladder.config import Config
+from dpladder.config import Config, Project
 from dpladder.config.dataset_sections import (
     Chosen,
     Counted,
@@ -40,7 +40,7 @@ from dpladder.config.learners import Learner
 from dpladder.config.model import Privacy, Research
 from dpladder.config.searches import PrivateSearch
 from dpladder.config.shift import Corruption, FurtherTest, Matching, Spans
-from dpladder.config.sweep_sections import Fit, Rung, Search, Select, Sweep
+from dpladder.config.sweep_sections import Fit, Rung, Search, Select
 
 Mode = Literal["release", "research"]
 Relation = Literal["add_remove", "replace_one"]
@@ -568,53 +568,19 @@ class WriteReport(Reads):
     """What the page shows beside summaries and statement.
 
     Attributes:
-        contests: figures of comparisons that were asked for by name, as far as they are there.
+        contests: figures of comparisons that were asked for by name, as far as they are there; of
+            each the package with its caption.
         about: what the config says of each model, in words.
         cells: of each cell's experiment, the name of its entry on each axis.
         pictures: all figures and tables, in the order of the page.
         left_behind: pictures of earlier configs, which are removed.
     """
 
-    contests: tuple[str, ...]
+    contests: dict[str, str]
     about: dict[str, dict[str, str]]
     cells: dict[str, dict[str, str]]
     pictures: tuple[Picture, ...]
     left_behind: tuple[str, ...]
-
-
-class Contestant(Reads):
-    """An experiment, as a comparison of learners repeats it itself: how it learns and searches, and
-    whether its data and features are the first's."""
-
-    experiment: str
-    learner: Learner
-    sweep: Sweep
-    fit: Fit
-    epsilon: float
-    comparable: bool
-
-
-class CompareLearners(SeenReads):
-    """Research: each experiment's learner with a ladder of its own, repeated."""
-
-    contestants: tuple[Contestant, ...]
-    repeats: int
-
-
-class CompareHpo(TrainingReads):
-    """Research: searches against each other, with the first experiment's learner.
-
-    Attributes:
-        totals: at which they are compared.
-        ablated: the total at which the ladder is also compared with itself, one part changed.
-        searches: `research.searches`; none is all.
-        repeats: of each search.
-    """
-
-    totals: tuple[float, ...]
-    ablated: float
-    searches: tuple[str, ...]
-    repeats: int
 
 
 # --- a rule, whole ---
@@ -637,7 +603,11 @@ class RuleSpec:
             an experiment. Empty: it releases nothing of that kind.
         per: The wildcards that an experiment's jobs are spread over; None: the rule is not behind
             the statement.
-        module: The module of `jobs`, where it has not the rule's name.
+        module: The module of `jobs`, where it has not the rule's name; with dots, one elsewhere.
+        facts: Fields of `reads` that no other rule has, each a function of the project and of the
+            experiment's name.
+        figures: Figures that the page shows once they are there, and the package whose captions/
+            has theirs. They are no part of the DAG behind the report.
     """
 
     reads: type[Any]
@@ -647,6 +617,8 @@ class RuleSpec:
     buys: str = ""
     per: tuple[str, ...] | None = None
     module: str = ""
+    facts: Mapping[str, Callable[[Project, str], Any]] = field(default_factory=dict)
+    figures: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def private(self) -> bool:

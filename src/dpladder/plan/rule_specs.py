@@ -18,6 +18,7 @@ from dpladder.config import Config, Project
 from dpladder.config.evaluate_sections import Also
 from dpladder.config.learner_sections import Head
 from dpladder.config.load import BASE
+from dpladder.config.plugins import rules_of_packages
 from dpladder.config.search_sections import Ladder
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
 from dpladder.config.sources import labels_of, names_of
@@ -273,14 +274,10 @@ def _student_parts(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return ("unlabelled", *(["test"] if config.exact_test else []))
 
 
-def _train_and_test_parts(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
-    return ("train", "test", *_guides(config))
-
-
 def _all_tests(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     """For research, which counts exactly on every test that there is."""
     also = (test.part for test in further_tests(config).values())
-    return (*_train_and_test_parts(config, wildcards), *also)
+    return ("train", "test", *_guides(config), *also)
 
 
 # --- which configs have a rule, of those that have models ---
@@ -382,13 +379,13 @@ RULE_SPECS: dict[str, RuleSpec] = {
     ),
     "train_open": RuleSpec(rule_params.TrainOpen, CACHES, _all_tests, _trains_open, per=()),
     # What follows is not behind the statement, so these rules have no `per`.
-    "compare_learners": RuleSpec(rule_params.CompareLearners, CACHES, _train_and_test_parts),
-    "compare_hpo": RuleSpec(rule_params.CompareHpo, CACHES, _train_and_test_parts),
     "plan_spend": RuleSpec(PlanDocument),
     "compose_privacy": RuleSpec(PlanDocument),
     "summarise": RuleSpec(rule_params.Summarise),
     "write_report": RuleSpec(rule_params.WriteReport),
 }
+for module in rules_of_packages():
+    RULE_SPECS |= module.RULES
 RUNG_RULE = "run_rung"  # begins the names of rules that do all trials of a rung in one job
 
 

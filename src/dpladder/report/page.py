@@ -111,7 +111,7 @@ def write_page(
     path: Path,
     cells: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     about: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
-    contests: Sequence[Path] = (),
+    contests: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """The report as one HTML file that loads nothing: the statement's first lines, the final
     models, each experiment's ladder, where the budget went.
@@ -127,7 +127,7 @@ def write_page(
         cells: each experiment's values on the axes of `grid:`, by its name. Of experiments with
             equal values, which are repeats, only the first has a chapter.
         about: facts of each experiment from the config, by its name and then by theirs.
-        contests: figures of comparisons in research.
+        contests: figures of comparisons in research, each with the package of its caption.
     """
     page = {
         "title": ", ".join(statement.datasets) + ": tuned and trained with differential privacy",
@@ -153,7 +153,7 @@ def _sections(
     on_page: Sequence[OnPage],
     cells: Mapping[str, Mapping[str, str]],
     about: Mapping[str, Mapping[str, str]],
-    contests: Sequence[Path],
+    contests: Mapping[str, str],
 ) -> Iterator[Chapter]:
     """The chapters in order: final models, each experiment's ladder, the rest, contests, and
     privacy last. A chapter appears where it has something to show, but for the first and the
@@ -182,7 +182,10 @@ def _sections(
     for title in rest:
         yield chapter(title, [one for one in shared if one.chapter == title])
     if contests:
-        contested = [Drawing(one.stem, _svg(one), caption(one.stem)) for one in contests]
+        contested = [
+            Drawing(path.stem, _svg(path), caption(path.stem, package))
+            for path, package in zip(map(Path, contests), contests.values(), strict=True)
+        ]
         yield Chapter("Contests", figures=contested)
     yield chapter(LAST, [one for one in shared if one.chapter == LAST])
 
@@ -250,10 +253,10 @@ class Captions:
     def __init__(self, features: Mapping[str, bool]) -> None:
         self._told, self._seen = features, set[str]()
 
-    def __call__(self, name: str) -> Markup:
+    def __call__(self, name: str, package: str = "dpladder.report") -> Markup:
         """The caption of that name as safe HTML. The second time it is its beginning in bold, and
         "As above"."""
-        path = resources.files("dpladder.report").joinpath("captions", f"{name}.rst")
+        path = resources.files(package).joinpath("captions", f"{name}.rst")
         text = " ".join(Template(path.read_text("utf-8")).render(told=self._told).split())
         if name in self._seen:
             text = re.sub(r"^(\*\*.+?\*\*).*", r"\1 As above.", text)

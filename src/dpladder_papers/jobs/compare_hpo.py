@@ -17,7 +17,6 @@ from dpladder.errors import BadInput
 from dpladder.jobs.arena import arena_of
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
-from dpladder.plan.rule_params import CompareHpo
 from dpladder.privacy.accounting import gdp
 from dpladder.report.reading import Document
 from dpladder.research.arena import Arena
@@ -27,6 +26,7 @@ from dpladder_papers.research.contest import GRID_REPEATS, Competitor, Standing,
 from dpladder_papers.research.contestants import METHODS, entry
 from dpladder_papers.research.ladder import LadderSearcher
 from dpladder_papers.research.searches_figure import write_results
+from dpladder_papers.rules import CompareHpo
 from dpladder_papers.searches.koskela_kulkarni.search import Searcher as SubsetRuns
 
 ABLATIONS = "ablations"  # of the ladder, beside the searches

@@ -17,13 +17,13 @@ from dpladder.jobs.arena import arena_of
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import Constants
-from dpladder.plan.rule_params import CompareLearners
 from dpladder.search.prior import with_prior
 from dpladder.search.protocol import Setting
 from dpladder_papers.research.comparison_table import write_csv
 from dpladder_papers.research.contest import Competitor, Straight, contest
 from dpladder_papers.research.ladder import LadderSearcher
 from dpladder_papers.research.learners_figure import plot_learners, write_markdown
+from dpladder_papers.rules import CompareLearners
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 
