@@ -11,7 +11,7 @@ import numpy as np
 from dpladder.config.section import from_document
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.interface import Constants
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.report.summary import Summary
 from dpladder.search.fit import Target, fit_radius

@@ -22,7 +22,7 @@ from arena import DELTA, centred, less_own_mean, load, load_raw
 from terminal import read_options
 
 from dpladder.config.sweep_sections import Search
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.plan.resolve import MEAN, PAYS, PAYS_AGAIN
 from dpladder.privacy.accounting import gdp
 from dpladder.research.arena import Arena

@@ -21,8 +21,8 @@ from dpladder.privacy.accounting import booking, gdp, selection
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.events import Booked, Counted, Exponential
 from dpladder.report.style import canvas
-from dpladder_papers.searches.propose_test.cost import rounds_of
-from dpladder_papers.searches.propose_test.section import ProposeTest
+from dpladder_papers.searches.propose_test import ProposeTest
+from dpladder_papers.searches.propose_test.search import rounds_of
 
 DELTA, STEP, EPSILON0 = 1e-5, 0.01, 0.1
 GAINS = (0.1, 0.3, 0.9)

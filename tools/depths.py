@@ -25,7 +25,7 @@ from terminal import print_head, print_row, read_options, totals
 from trainings import accuracy, ask_for, heads
 
 from dpladder.data.centre import Map, network_mean
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.plan.resolve import MEAN, PAYS, PAYS_AGAIN
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry

@@ -21,9 +21,9 @@ from trainings import accuracy, ask_for, trained, training_for
 from dpladder.privacy.accounting import gdp
 from dpladder.report.style import canvas
 from dpladder.research.arena import Arena
+from dpladder_papers.methods.hyfree_dp import HyperparameterFree
 from dpladder_papers.methods.hyfree_dp import train as hyfree
-from dpladder_papers.methods.hyfree_dp.queries import split
-from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
+from dpladder_papers.methods.hyfree_dp.train import split
 
 GAMMAS = (1.005, 1.01, 1.05, 1.2)
 LINES = 6  # of the table, for each total

@@ -39,8 +39,8 @@ from dpladder.data.datasets import open_source
 from dpladder.learn import public_head
 from dpladder.learn.data import Data
 from dpladder.learn.trainings import weights_of
-from dpladder.methods.dp_finetune.section import FineTune
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_finetune import FineTune
+from dpladder.methods.dp_gd import Descent
 from dpladder.network.cut import network_of
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import Entry

@@ -27,7 +27,7 @@ from dpladder.config.sweep_sections import Search
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map
 from dpladder.data.datasets import open_source
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.network.cut import text_network_of
 from dpladder.research.arena import Arena
 

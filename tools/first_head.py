@@ -29,7 +29,7 @@ from dpladder.learn import linear
 from dpladder.learn.data import Data
 from dpladder.learn.finetune.parts import AboveCut, tuned_model
 from dpladder.learn.finetune.public_network import tune_network
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.arena import Arena

@@ -18,12 +18,12 @@ from small_vit import activations
 from terminal import print_head, print_row, read_options
 
 from dpladder.config.sweep_sections import Search
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.research.arena import Arena
 from dpladder.search.protocol import Searcher, Setting, searcher_of
 from dpladder_papers.research.contest import Competitor, contest, oracle
 from dpladder_papers.research.joint import Joint, learner_variants, total_beside
-from dpladder_papers.searches.papernot_steinke.section import PapernotSteinke
+from dpladder_papers.searches.papernot_steinke import PapernotSteinke
 
 PLAIN = FineTune(trains="all", bias=True)
 CLIPS, RATES = (0.1, 1.0, 10.0), (0.25, 1.0)

@@ -23,7 +23,7 @@ from terminal import print_head, print_row, read_options
 
 from dpladder.config.sweep_sections import Search
 from dpladder.learn import guide
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.report.style import CYCLE, GREY, canvas, log_axis
 from dpladder.research.arena import Arena
 from dpladder.search.prior import prior_of_learner

@@ -29,7 +29,7 @@ from torch.nn.functional import cross_entropy
 
 from dpladder.config.learners import METHODS
 from dpladder.learn.trainings import declare, train
-from dpladder_papers.methods.dp_mlp.section import HiddenLayer
+from dpladder_papers.methods.dp_mlp import HiddenLayer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "benchmarks"))
 from bench_learn import CLASSES, Source, opacus_ghost, opacus_hooks
@@ -41,12 +41,12 @@ from dpladder.config.sweep_sections import Search
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.perceptron import Perceptron
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.release.meter import Meter
 from dpladder.research.arena import Arena
 from dpladder.search.prior import with_prior
 from dpladder.search.protocol import Setting
-from dpladder_papers.methods.dp_mlp.queries import layers
+from dpladder_papers.methods.dp_mlp.train import layers
 from dpladder_papers.research.contest import Competitor, answer, start_search
 from dpladder_papers.research.contestants import HYPERPARAMETER_FREE, entry
 from dpladder_papers.research.ladder import LadderSearcher

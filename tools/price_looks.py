@@ -24,7 +24,7 @@ from terminal import read_options
 
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.interface import Constants
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.search import sweep_value
 from dpladder.search.fit import Target, _weighted_middle, response_surface
 from dpladder.search.prior import Belief, prior_of_learner

@@ -18,7 +18,7 @@ from arena import less_own_mean, load_raw
 from terminal import print_head, print_row, read_options
 from trainings import ask_for, heads, shares_right
 
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.arena import Arena
 

@@ -33,7 +33,7 @@ from dpladder.learn import linear, public_head, student
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Weights
 from dpladder.learn.trainings import weights_of
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.research.arena import Arena
 
 ALONE, GUIDED = Descent(public="none"), Descent(public="gradient")

@@ -21,7 +21,7 @@ from terminal import plot_lines, print_head, print_row, read_options
 from trainings import accuracies, ask_for
 
 from dpladder.config.sweep_sections import Search
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.arrays import Floats
 from dpladder.report.style import GREY, canvas

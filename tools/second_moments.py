@@ -20,14 +20,14 @@ from trainings import accuracies, ask_for
 
 from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Search
-from dpladder.methods.dp_gd.section import Descent
-from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.dp_gd import Descent
+from dpladder.methods.dp_ls import LeastSquares
 from dpladder.report.style import canvas
 from dpladder.research.arena import Arena
 from dpladder.search.prior import prior_of_learner
-from dpladder_papers.methods.dp_adam.section import Adam
-from dpladder_papers.methods.dp_fc.section import FeatureCovariance
-from dpladder_papers.methods.dp_newton.section import Newton
+from dpladder_papers.methods.dp_adam import Adam
+from dpladder_papers.methods.dp_fc import FeatureCovariance
+from dpladder_papers.methods.dp_newton import Newton
 
 WAYS = tuple(float(way) for way in np.geomspace(1 / 27, 27, 9))  # times the prior's median
 STEPS = {100: "-", 10: "--", 1: ":"}  # and their lines

@@ -30,10 +30,10 @@ from dpladder.data.centre import Map, plain_mean
 from dpladder.data.datasets import open_source
 from dpladder.learn import score
 from dpladder.learn.interface import Weights
-from dpladder.methods.dp_gd.section import Descent
-from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.dp_gd import Descent
+from dpladder.methods.dp_ls import LeastSquares
 from dpladder.research.arena import Arena
-from dpladder_papers.methods.dp_prototypes.section import Prototypes
+from dpladder_papers.methods.dp_prototypes import Prototypes
 
 FINDINGS = (Descent(link="sigmoid"), LeastSquares(), Prototypes())
 CLASSES, MOST, SIDE = 10, 3, 28

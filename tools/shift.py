@@ -32,7 +32,7 @@ from dpladder.data.centre import Map, network_mean
 from dpladder.data.datasets import open_source
 from dpladder.data.shift import corrupt_image
 from dpladder.learn.data import Data
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.research.arena import Arena
 
 OTHERS = {"mnist5k": "digits", "cifar10": PUBLISHED["cifar10"].sources[-1]}

@@ -18,15 +18,15 @@ from arena import load
 from terminal import print_head, print_row, read_options
 
 from dpladder.config.sweep_sections import Search
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.arrays import Floats
 from dpladder.research.arena import Arena, bench_of
 from dpladder.research.without_noise import OPEN
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.protocol import Ask
 from dpladder.search.space import Space
+from dpladder_papers.searches.propose_test import ProposeTest
 from dpladder_papers.searches.propose_test.search import last_above_threshold
-from dpladder_papers.searches.propose_test.section import ProposeTest
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0, 20.0)
 ROUNDS = 20

@@ -48,14 +48,14 @@ from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Weights
 from dpladder.learn.links import Link
 from dpladder.learn.score import logits
-from dpladder.methods.dp_gd.section import Descent
-from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.dp_gd import Descent
+from dpladder.methods.dp_ls import LeastSquares
 from dpladder.privacy.arrays import Floats
 from dpladder.research.arena import Arena
 from dpladder.search.prior import prior_of_learner
 from dpladder.search.space import Space
+from dpladder_papers.methods.hyfree_dp import HyperparameterFree
 from dpladder_papers.methods.hyfree_dp import train as hyfree
-from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
 
 AROUND = (0.5, 1.0, 2.0)  # the prior's median
 NOTHING: Mapping[str, object] = MappingProxyType({})

@@ -24,7 +24,7 @@ from dpladder.learn.finetune.descent import sample_worth
 from dpladder.learn.interface import Claim, Constants, Hyper
 from dpladder.learn.linear import resident
 from dpladder.learn.queries import declared
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.privacy.arrays import Floats
 
 SLOW = {"dp_hypo"}

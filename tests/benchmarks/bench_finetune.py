@@ -39,7 +39,7 @@ from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
 from dpladder.learn.records import prepare
 from dpladder.learn.trainings import declare
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.methods.dp_finetune.train import train
 from dpladder.network.cut import network_of
 from dpladder.network.facts import INPUT

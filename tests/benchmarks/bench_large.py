@@ -32,7 +32,7 @@ from dpladder.config.model import Resources
 from dpladder.learn import trainings
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Hyper
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 

@@ -49,7 +49,7 @@ from dpladder.learn.descent import descend, momentum
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.queries import GradientSum, Query, declared
 from dpladder.learn.records import Records, prepare
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.release.meter import Meter
 
 CLASSES, DIMENSION = 10, 1280

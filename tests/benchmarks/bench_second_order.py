@@ -21,10 +21,10 @@ from dpladder.config.model import Resources
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.trainings import declare, train
-from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.dp_ls import LeastSquares
 from dpladder.privacy.release.meter import Meter
-from dpladder_papers.methods.dp_fc.section import FeatureCovariance
-from dpladder_papers.methods.dp_newton.section import Newton
+from dpladder_papers.methods.dp_fc import FeatureCovariance
+from dpladder_papers.methods.dp_newton import Newton
 
 CLASSES, DIMENSION = 100, 1280
 

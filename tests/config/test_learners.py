@@ -13,9 +13,9 @@ from dpladder.config.learners import SECTIONS, learner_of
 from dpladder.config.load import overlay, resolve
 from dpladder.config.method import name_of
 from dpladder.config.model import Config
-from dpladder.methods.dp_gd.section import Descent
-from dpladder.methods.dp_ls.section import LeastSquares
-from dpladder_papers.methods.dp_fc.section import FeatureCovariance
+from dpladder.methods.dp_gd import Descent
+from dpladder.methods.dp_ls import LeastSquares
+from dpladder_papers.methods.dp_fc import FeatureCovariance
 
 NAMES = [name_of(section) for section in SECTIONS]
 

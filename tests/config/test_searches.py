@@ -12,7 +12,7 @@ from dpladder.config import searches
 from dpladder.config.load import overlay, resolve
 from dpladder.config.search_sections import Ladder
 from dpladder.errors import BadInput
-from dpladder_papers.searches.liu_talwar.section import LiuTalwar
+from dpladder_papers.searches.liu_talwar import LiuTalwar
 
 BASE = {
     "dataset": {"lineage": "digits", "source": "digits", "nominal_size": 1400},

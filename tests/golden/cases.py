@@ -35,7 +35,7 @@ from dpladder.privacy.accounting.events import (
 )
 from dpladder.privacy.ledger.home import Home, subkey
 from dpladder.privacy.release import grid, noise
-from dpladder_papers.methods.hyfree_dp import queries as hyfree
+from dpladder_papers.methods.hyfree_dp import train as hyfree
 
 CLASSES, WIDTH, UNITS, CAP = 3, 4, 40, 2
 EVERY = (*METHODS, *rules.ATTACKED, *searches.ATTACKED)

@@ -29,8 +29,8 @@ from dpladder.jobs.task import Task, read_json
 from dpladder.learn import descent_noise
 from dpladder.learn.descent import adam
 from dpladder.learn.interface import Constants, Hyper
-from dpladder.methods.dp_gd.section import Descent
-from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.dp_gd import Descent
+from dpladder.methods.dp_ls import LeastSquares
 from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.accounting import gdp
@@ -39,11 +39,11 @@ from dpladder.search.prior import Belief
 from dpladder.search.protocol import Answer
 from dpladder.search.space import Space, decompose, draw
 from dpladder.search.trial import Trial
-from dpladder_papers.methods.dp_adam.section import Adam
-from dpladder_papers.methods.dp_adam_wosm.section import AdamNoSecondMoment
+from dpladder_papers.methods.dp_adam import Adam
+from dpladder_papers.methods.dp_adam_wosm import AdamNoSecondMoment
 from dpladder_papers.methods.dp_adam_wosm.train import first_moment
-from dpladder_papers.methods.hyfree_dp.queries import split
-from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
+from dpladder_papers.methods.hyfree_dp import HyperparameterFree
+from dpladder_papers.methods.hyfree_dp.train import split
 from dpladder_papers.searches.dp_hypo.search import Lean, proposal, upper_bounds
 from dpladder_papers.searches.secret_runs import Chance
 

@@ -14,7 +14,7 @@ from dpladder.config.learner_sections import Head
 from dpladder.data import sealed
 from dpladder.errors import Refused
 from dpladder.jobs import features, reservation, seen
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import Home, open_home, subkey

@@ -28,12 +28,12 @@ from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong
 from dpladder.learn.records import load
 from dpladder.learn.scorers import AnswerScorer
 from dpladder.learn.trainings import declare, scorer_of, train
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.network import answers
 from dpladder.network.cut import text_network_of, upper_of
 from dpladder.network.marks import IN_CONTEXT, MOST_ANSWERS, answer_marks, first_bit, last_bit
 from dpladder.privacy.release.meter import Meter
-from dpladder_papers.methods.hyfree_finetune.section import HyperparameterFreeTuning
+from dpladder_papers.methods.hyfree_finetune import HyperparameterFreeTuning
 
 TOKENS, RECORDS = 16, 9
 CPU, ONE = torch.device("cpu"), Resources(threads=1)

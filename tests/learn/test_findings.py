@@ -32,16 +32,16 @@ from dpladder.learn.measures.tables import ByFinding, MeasuredModel, ScoresByFin
 from dpladder.learn.measures.tested import GroupNames
 from dpladder.learn.scorers import FULL, FindingScorer, shares_of_findings
 from dpladder.learn.trainings import declare, scorer_of, train
-from dpladder.methods.dp_gd.section import Descent
-from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.dp_gd import Descent
+from dpladder.methods.dp_ls import LeastSquares
 from dpladder.privacy.release.meter import Meter
-from dpladder_papers.methods.dp_adam.section import Adam
-from dpladder_papers.methods.dp_adam_wosm.section import AdamNoSecondMoment
-from dpladder_papers.methods.dp_fc.section import FeatureCovariance
-from dpladder_papers.methods.dp_mlp.section import HiddenLayer
-from dpladder_papers.methods.dp_prodigy.section import StepSizeFree
-from dpladder_papers.methods.dp_prototypes.section import Prototypes
-from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
+from dpladder_papers.methods.dp_adam import Adam
+from dpladder_papers.methods.dp_adam_wosm import AdamNoSecondMoment
+from dpladder_papers.methods.dp_fc import FeatureCovariance
+from dpladder_papers.methods.dp_mlp import HiddenLayer
+from dpladder_papers.methods.dp_prodigy import StepSizeFree
+from dpladder_papers.methods.dp_prototypes import Prototypes
+from dpladder_papers.methods.hyfree_dp import HyperparameterFree
 
 CLASSES, DIMENSION = 4, 6
 CONSTANTS = Constants(n0=60, classes=CLASSES, dimension=DIMENSION, labels="many")

@@ -35,7 +35,7 @@ from dpladder.learn.finetune import shapes as queries
 from dpladder.learn.interface import Constants, Hyper, sigmoid_bias
 from dpladder.learn.records import load
 from dpladder.learn.trainings import declare, train, weights_of
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.network import cut
 from dpladder.network.cut import network_of, text_network_of, upper_of
 from dpladder.network.facts import Network

@@ -29,14 +29,13 @@ from dpladder.privacy.accounting.booking import curve_of, loss_distribution, pri
 from dpladder.privacy.accounting.draws import check_charge_matches_noise
 from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, mu
 from dpladder.privacy.release.meter import Meter
-from dpladder_papers.methods.dp_adam.section import Adam
-from dpladder_papers.methods.dp_adam_wosm.section import AdamNoSecondMoment
-from dpladder_papers.methods.dp_prodigy.section import StepSizeFree
-from dpladder_papers.methods.dp_zo.section import ZerothOrder
+from dpladder_papers.methods.dp_adam import Adam
+from dpladder_papers.methods.dp_adam_wosm import AdamNoSecondMoment
+from dpladder_papers.methods.dp_prodigy import StepSizeFree
+from dpladder_papers.methods.dp_zo import ZerothOrder
 from dpladder_papers.methods.dp_zo.train import directions
-from dpladder_papers.methods.hyfree_dp import queries
-from dpladder_papers.methods.hyfree_dp.queries import Multipliers, split, step_queries
-from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
+from dpladder_papers.methods.hyfree_dp import HyperparameterFree
+from dpladder_papers.methods.hyfree_dp import train as hyfree
 from dpladder_papers.methods.hyfree_dp.train import (
     FACTOR,
     FIRST,
@@ -45,10 +44,13 @@ from dpladder_papers.methods.hyfree_dp.train import (
     RATES,
     ROOM,
     SURE,
+    Multipliers,
     Rate,
     fit_rate,
+    split,
+    step_queries,
 )
-from dpladder_papers.methods.one_step.section import OneStep
+from dpladder_papers.methods.one_step import OneStep
 
 dp_adam = method("dp_adam")
 dp_adam_wosm = method("dp_adam_wosm")
@@ -463,7 +465,7 @@ def test_losses_that_share_a_sample_with_their_gradient_do_not_pass_for_another_
 
 def test_laplace_losses_on_samples_are_declared_at_what_they_are_charged(monkeypatch):
     """Each place along a step has a draw of its own, and all of them see the gradient's sample."""
-    monkeypatch.setattr(queries, "_least_scale", lambda *_: 1.0)
+    monkeypatch.setattr(hyfree, "_least_scale", lambda *_: 1.0)
     learner = HyperparameterFree(sampling_rate=0.2, loss_noise="laplace", gamma=2.0, every=2)
     declared = declare(learner, Hyper(1.0, 3, 0.4, 1e-7), constants_of(cap=2))
     check_charge_matches_noise(declared.events, declared.draws, "add_remove")

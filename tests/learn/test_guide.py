@@ -17,7 +17,7 @@ from dpladder.learn.data import Data
 from dpladder.learn.descent_noise import gradient_sum
 from dpladder.learn.interface import Claim, Constants, Hyper
 from dpladder.learn.trainings import declare, train, train_many, weights_of
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Composed, mu
 

@@ -25,8 +25,8 @@ from dpladder.learn.finetune.sums import guide_of
 from dpladder.learn.interface import Claim, Constants, Hyper
 from dpladder.learn.queries import QueryCall
 from dpladder.learn.trainings import declare, train, weights_of
-from dpladder.methods.dp_finetune.section import FineTune
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_finetune import FineTune
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Composed, mu
 from tests.learn.test_finetune import CLASSES, CPU, SMALL, records

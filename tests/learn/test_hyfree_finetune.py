@@ -29,8 +29,8 @@ from dpladder.learn.records import Sums
 from dpladder.learn.scorers import LossScorer
 from dpladder.learn.trainings import declare, train, weights_of
 from dpladder.privacy.release.meter import Meter
-from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
-from dpladder_papers.methods.hyfree_finetune.section import HyperparameterFreeTuning
+from dpladder_papers.methods.hyfree_dp import HyperparameterFree
+from dpladder_papers.methods.hyfree_finetune import HyperparameterFreeTuning
 
 hyfree_finetune, hyfree_dp = method("hyfree_finetune"), method("hyfree_dp")
 Learner = HyperparameterFreeTuning

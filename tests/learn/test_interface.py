@@ -18,7 +18,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.queries import GradientSum, LinearHead
 from dpladder.learn.trainings import declare
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import loss_distribution, price
 from dpladder.privacy.accounting.draws import Draw, check_charge_matches_noise
@@ -201,7 +201,7 @@ def test_a_method_has_one_name() -> None:
 
 
 def test_a_section_is_found_whichever_of_its_package_and_the_config_is_imported_first() -> None:
-    for first in ("dpladder.methods.dp_ls.section", "dpladder.config.model"):
+    for first in ("dpladder.methods.dp_ls", "dpladder.config.model"):
         code = (
             f"import warnings; warnings.simplefilter('error'); import {first}\n"
             "from dpladder.config.learners import METHODS; print(METHODS['dp_ls'].name)"

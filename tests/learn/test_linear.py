@@ -30,8 +30,8 @@ from dpladder.learn.linear import clipped_sum, resident, summed_losses
 from dpladder.learn.moments import second_moment
 from dpladder.learn.records import load, prepare
 from dpladder.learn.trainings import declare, train, train_many
-from dpladder.methods.dp_gd.section import Descent
-from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.dp_gd import Descent
+from dpladder.methods.dp_ls import LeastSquares
 from dpladder.privacy.release.meter import Meter
 
 PAPER = Descent()

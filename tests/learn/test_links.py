@@ -15,7 +15,7 @@ from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.learn.linear import clipped_sum, resident
 from dpladder.learn.links import Link, link_of
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 
 RANDOM = np.random.default_rng(0)
 CLASSES = 5

@@ -26,11 +26,10 @@ from dpladder.learn.links import Link, link_of
 from dpladder.learn.records import load
 from dpladder.learn.scorers import ClassScorer
 from dpladder.learn.trainings import declare, train
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.release.meter import Meter
-from dpladder_papers.methods.dp_mlp import queries
-from dpladder_papers.methods.dp_mlp.section import HiddenLayer
-from dpladder_papers.methods.dp_mlp.train import initial
+from dpladder_papers.methods.dp_mlp import HiddenLayer
+from dpladder_papers.methods.dp_mlp.train import initial, layers
 
 dp_mlp = method("dp_mlp")
 
@@ -91,7 +90,7 @@ def test_the_engine_sums_the_gradients_that_opacus_clips(spread, bound):
 )
 def test_the_mlps_sum_is_that_of_gradients_taken_one_record_at_a_time(clipping, link):
     data, learner = records(), Descent(bias=True, init="random")
-    shapes = queries.layers(learner, CONSTANTS)
+    shapes = layers(learner, CONSTANTS)
     model = GradSampleModule(perceptron.Perceptron(shapes, bias=True), loss_reduction="sum")
     weights = initial(learner, CONSTANTS, shapes)[None]
     held = loaded(data, chunk=7, bias=True)
@@ -126,7 +125,7 @@ def test_the_mlps_gradient_of_findings_is_clipped_whole_and_what_is_unknown_has_
     states = np.random.default_rng(1).integers(0, 3, (len(data.labels), CLASSES))
     data = replace(data, labels=np.array([number_of_findings(own.tolist()) for own in states]))
     constants = replace(CONSTANTS, labels="many")
-    shapes = queries.layers(learner, constants)
+    shapes = layers(learner, constants)
     model = GradSampleModule(perceptron.Perceptron(shapes, bias=True), loss_reduction="sum")
     weights = initial(learner, constants, shapes)[None]
     held = load(data, constants, CPU, chunk=7, memory_mb=100, bias=True)
@@ -151,7 +150,7 @@ def test_the_mlps_gradient_of_findings_is_clipped_whole_and_what_is_unknown_has_
 def test_no_record_breaks_the_mlp_or_exceeds_the_bound(value):
     data, learner = records(1), Descent(init="random")
     data.features[0, :3] = value
-    shapes = queries.layers(learner, CONSTANTS)
+    shapes = layers(learner, CONSTANTS)
     model = GradSampleModule(perceptron.Perceptron(shapes, bias=False), loss_reduction="sum")
     weights = 50 * initial(learner, CONSTANTS, shapes)[None]
     held = loaded(data)
@@ -172,7 +171,7 @@ SWITCHES = [{}, {"bias": True, "average": "ema"}, {"sampling_rate": 0.3}, {"free
 def test_it_trains_alike_twice_and_draws_each_step_afresh(switches):
     learner = HiddenLayer(**switches)
     (first, meter), (second, _) = trained(learner, records()), trained(learner, records())
-    assert [layer.shape for layer in first] == [*queries.layers(learner, CONSTANTS)]
+    assert [layer.shape for layer in first] == [*layers(learner, CONSTANTS)]
     assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
     noises = [used for used in meter.used if used.name == "noise"]
     assert len({used.sha256 for used in noises}) == HYPER.steps
@@ -198,7 +197,7 @@ def test_with_nobody_in_it_the_mlp_walks_along_the_meters_noise():
     data, learner = records(), HiddenLayer(momentum=0.0, free_step=False)
     nobody = Data(data.features, np.full_like(data.labels, -1))
     meter = Meter(declare(learner, HYPER, CONSTANTS).draws, Seeded())
-    shapes = queries.layers(learner, CONSTANTS)
+    shapes = layers(learner, CONSTANTS)
     expected = initial(learner, CONSTANTS, shapes).numpy()
     for _ in range(HYPER.steps):
         expected = (

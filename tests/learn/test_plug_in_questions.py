@@ -39,7 +39,7 @@ from dpladder.learn.queries import (
     declared,
 )
 from dpladder.learn.scorers import ClassScorer
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 
 CLASSES, WIDTH = 4, 3
 CONSTANTS = Constants(40, CLASSES, WIDTH)

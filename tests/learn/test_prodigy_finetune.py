@@ -15,8 +15,8 @@ from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.trainings import declare, train
 from dpladder.privacy.release.meter import Meter
-from dpladder_papers.methods.dp_prodigy.section import StepSizeFree
-from dpladder_papers.methods.prodigy_finetune.section import StepSizeFreeTuning
+from dpladder_papers.methods.dp_prodigy import StepSizeFree
+from dpladder_papers.methods.prodigy_finetune import StepSizeFreeTuning
 
 ONE = Resources(threads=1, mem_mb=50)
 

@@ -19,7 +19,7 @@ from dpladder.learn.interface import Constants
 from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong
 from dpladder.learn.queries import declared
 from dpladder.learn.scorers import FULL, ClassScorer, LossScorer, Scorer, shares_of_losses
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.privacy.accounting import events
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.sweep_value import ceiling

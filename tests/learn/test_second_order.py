@@ -38,12 +38,12 @@ from dpladder.learn.queries import (
 from dpladder.learn.second_order import shared_queries
 from dpladder.learn.shared_sums import ReleasedSums, create
 from dpladder.learn.trainings import declare, train
-from dpladder.methods.dp_ls.section import LeastSquares
+from dpladder.methods.dp_ls import LeastSquares
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.release.meter import Meter
-from dpladder_papers.methods.dp_fc.section import FeatureCovariance
-from dpladder_papers.methods.dp_newton.section import Newton
-from dpladder_papers.methods.dp_prototypes.section import Prototypes
+from dpladder_papers.methods.dp_fc import FeatureCovariance
+from dpladder_papers.methods.dp_newton import Newton
+from dpladder_papers.methods.dp_prototypes import Prototypes
 
 dp_fc = method("dp_fc")
 dp_ls = method("dp_ls")

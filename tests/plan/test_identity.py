@@ -14,7 +14,7 @@ from dpladder.config.learners import SECTIONS
 from dpladder.config.load import load
 from dpladder.config.method import name_of
 from dpladder.config.section import NeutralAt, Section, values_of
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.plan import jobs_with_configs
 from dpladder.plan.resolve import resolve_defaults

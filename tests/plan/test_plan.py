@@ -29,7 +29,7 @@ from dpladder.privacy.accounting.events import Spend, mu
 from dpladder.privacy.ledger.book import admit, finish, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.statement.documents import PlanDocument
-from dpladder_papers.methods.one_step.section import OneStep
+from dpladder_papers.methods.one_step import OneStep
 
 NOTHING: dict[str, Any] = {}
 

@@ -14,8 +14,8 @@ from research.test_contest import SEARCH, arena
 from dpladder.errors import Refused
 from dpladder.learn import descent_noise, interface
 from dpladder.learn.scorers import ClassScorer
-from dpladder.methods.dp_finetune.section import FineTune
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_finetune import FineTune
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import FINAL, Entry, delta0_of, epsilon
 from dpladder.privacy.accounting.events import Composed, mu

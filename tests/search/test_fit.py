@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.search.fit import Target, fit_radius, response_surface
 from dpladder.search.space import Space, bounds, decompose

@@ -16,7 +16,7 @@ from dpladder.config import searches
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.errors import Refused
 from dpladder.learn.interface import Constants
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.accounting import gdp, selection
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.draws import check_charge_matches_noise, gaussian
@@ -29,15 +29,14 @@ from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.search.protocol import Answer, Setting, run_alone, searcher_of
 from dpladder_papers.research.contestants import DECADES, METHODS, PUBLISHED, entry
 from dpladder_papers.research.ladder import LadderSearcher
+from dpladder_papers.searches.dp_hypo import DpHypo
 from dpladder_papers.searches.dp_hypo.search import CELLS, proposal
-from dpladder_papers.searches.dp_hypo.section import DpHypo
-from dpladder_papers.searches.koskela_kulkarni.section import KoskelaKulkarni
-from dpladder_papers.searches.liu_talwar.section import LiuTalwar
-from dpladder_papers.searches.naive_composition.section import NaiveComposition
-from dpladder_papers.searches.papernot_steinke.section import PapernotSteinke
-from dpladder_papers.searches.propose_test.cost import rounds_of
-from dpladder_papers.searches.propose_test.search import last_above_threshold
-from dpladder_papers.searches.propose_test.section import ProposeTest
+from dpladder_papers.searches.koskela_kulkarni import KoskelaKulkarni
+from dpladder_papers.searches.liu_talwar import LiuTalwar
+from dpladder_papers.searches.naive_composition import NaiveComposition
+from dpladder_papers.searches.papernot_steinke import PapernotSteinke
+from dpladder_papers.searches.propose_test import ProposeTest
+from dpladder_papers.searches.propose_test.search import last_above_threshold, rounds_of
 from dpladder_papers.searches.selection_cost import runs_of
 
 CONSTANTS = Constants(n0=1000, classes=10, dimension=4, length=10.0)

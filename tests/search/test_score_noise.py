@@ -16,11 +16,11 @@ from dpladder.privacy.release.noise import SecretNoise
 from dpladder.search.protocol import Answer, Searcher, Setting, run_alone, searcher_of
 from dpladder_papers.research import ladder
 from dpladder_papers.research.ladder import LadderSearcher
-from dpladder_papers.searches.dp_hypo.section import DpHypo
-from dpladder_papers.searches.liu_talwar.section import LiuTalwar
-from dpladder_papers.searches.naive_composition.section import NaiveComposition
+from dpladder_papers.searches.dp_hypo import DpHypo
+from dpladder_papers.searches.liu_talwar import LiuTalwar
+from dpladder_papers.searches.naive_composition import NaiveComposition
+from dpladder_papers.searches.propose_test import ProposeTest
 from dpladder_papers.searches.propose_test.search import rounds_in
-from dpladder_papers.searches.propose_test.section import ProposeTest
 
 SETTING = Setting(1.0, Search(), Constants(n0=1000, classes=10, dimension=4, length=10.0))
 UNITS = np.arange(1000, dtype=np.uint64).repeat(2).view(np.uint8).reshape(1000, 16)

@@ -14,7 +14,7 @@ from dpladder.config.learners import learner_of
 from dpladder.config.sweep_sections import Search
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.search import space as spaces
 from dpladder.search.space import PROPORTIONAL_WIDTH, Space, bounds, clamp, decompose
 from dpladder.search.trial import Trial

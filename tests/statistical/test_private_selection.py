@@ -28,17 +28,16 @@ from dpladder.search.protocol import Answer, Setting, run_alone, searcher_of
 from dpladder.search.space import bounds
 from dpladder_papers.research import ladder
 from dpladder_papers.research.ladder import Climbed, LadderSearcher
+from dpladder_papers.searches.dp_hypo import DpHypo
 from dpladder_papers.searches.dp_hypo import search as dp_hypo
-from dpladder_papers.searches.dp_hypo.cost import lean_bounds
-from dpladder_papers.searches.dp_hypo.search import CELLS
-from dpladder_papers.searches.dp_hypo.section import DpHypo
+from dpladder_papers.searches.dp_hypo.search import CELLS, lean_bounds
+from dpladder_papers.searches.koskela_kulkarni import KoskelaKulkarni
 from dpladder_papers.searches.koskela_kulkarni import search as koskela_kulkarni
-from dpladder_papers.searches.koskela_kulkarni.section import KoskelaKulkarni
+from dpladder_papers.searches.naive_composition import NaiveComposition
 from dpladder_papers.searches.naive_composition import search as naive_composition
-from dpladder_papers.searches.naive_composition.section import NaiveComposition
-from dpladder_papers.searches.papernot_steinke.section import PapernotSteinke
+from dpladder_papers.searches.papernot_steinke import PapernotSteinke
+from dpladder_papers.searches.propose_test import ProposeTest
 from dpladder_papers.searches.propose_test.search import Searcher as DoublingTests
-from dpladder_papers.searches.propose_test.section import ProposeTest
 
 pytestmark = pytest.mark.long
 

@@ -17,7 +17,7 @@ import pytest
 
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Declaration
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.search.protocol import Ask, SearchOutcome, Setting
 from dpladder_papers.research.contest import Competitor, contest
 from dpladder_papers.research.contestants import METHODS

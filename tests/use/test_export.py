@@ -31,7 +31,7 @@ from dpladder.learn import weights
 from dpladder.learn.finetune.shapes import shapes
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.measures.tested import GroupNames
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.use import graph, raw_rows, standalone
 from dpladder.use.card import card
 from dpladder.use.export import export

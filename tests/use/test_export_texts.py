@@ -31,7 +31,7 @@ from dpladder.learn.finetune.shapes import shapes
 from dpladder.learn.interface import Constants
 from dpladder.learn.scorers import LossScorer
 from dpladder.learn.trainings import weights_of
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.use import graph, standalone
 from dpladder.use.export import export
 from dpladder.use.generate import Writing, load_language_model, samples

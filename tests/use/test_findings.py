@@ -24,7 +24,7 @@ from dpladder.data.sources import Source
 from dpladder.learn import weights
 from dpladder.learn.interface import Constants
 from dpladder.learn.trainings import scorer_of
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.use import graph
 from dpladder.use.card import card
 

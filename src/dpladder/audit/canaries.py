@@ -27,7 +27,7 @@ from dpladder.config.sweep_sections import Search
 from dpladder.jobs.train_final import r_by_prior
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.events import Composed, mu

@@ -45,7 +45,7 @@ from dpladder.learn.queries import (
     declared,
 )
 from dpladder.learn.scorers import ClassScorer
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.network.cut import network_of
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Composed, Relation

@@ -41,7 +41,7 @@ from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import release_of as release_of_final
 from dpladder.learn import weights
 from dpladder.learn.interface import Constants
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.privacy.arrays import Floats
 from dpladder.search.first_head import head_of, training_of_head
 

@@ -1,5 +1,5 @@
 """What learners' sections are made of: their traits, and the keys that several of them have. A
-method's own section stands in its folder (methods/<name>/section.py).
+method's own section stands in its folder (methods/<name>/__init__.py).
 
 `searches` says what the ladder's r stands for. `rate`: r is the total step size eta * steps.
 `ridge`: r is 1/lambda, because ridge regression at lambda is close to gradient flow stopped at time

@@ -11,7 +11,7 @@ from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.prior import DEFAULT, prior_of_learner

@@ -22,7 +22,7 @@ from dpladder.config.searches import METHODS, PrivateSearch
 from dpladder.config.sweep_sections import Search
 from dpladder.learn import score
 from dpladder.learn.interface import Constants, Declaration, Weights
-from dpladder.methods.dp_gd.section import Descent
+from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Counted, Event, mu
 from dpladder.privacy.release.meter import Draw, Meter

@@ -12,16 +12,16 @@ from dataclasses import replace
 from dpladder.config.learners import Learner
 from dpladder.config.sweep_sections import Fit
 from dpladder.search.protocol import Searcher, Setting, searcher_of
-from dpladder_papers.methods.hyfree_dp.section import HyperparameterFree
+from dpladder_papers.methods.hyfree_dp import HyperparameterFree
 from dpladder_papers.research.contest import Competitor, Straight
 from dpladder_papers.research.ladder import LadderSearcher
-from dpladder_papers.searches.dp_hypo.section import DpHypo
-from dpladder_papers.searches.koskela_kulkarni.section import KoskelaKulkarni
-from dpladder_papers.searches.liu_talwar.section import LiuTalwar
-from dpladder_papers.searches.naive_composition.section import NaiveComposition
-from dpladder_papers.searches.papernot_steinke.section import PapernotSteinke
-from dpladder_papers.searches.propose_test.section import ProposeTest
-from dpladder_papers.searches.random_search.section import RandomSearch
+from dpladder_papers.searches.dp_hypo import DpHypo
+from dpladder_papers.searches.koskela_kulkarni import KoskelaKulkarni
+from dpladder_papers.searches.liu_talwar import LiuTalwar
+from dpladder_papers.searches.naive_composition import NaiveComposition
+from dpladder_papers.searches.papernot_steinke import PapernotSteinke
+from dpladder_papers.searches.propose_test import ProposeTest
+from dpladder_papers.searches.random_search import RandomSearch
 
 HYPERPARAMETER_FREE = "hyperparameter_free"  # HyFreeDP, a learner that searches nothing
 PUBLISHED = ((0.1, 3), (0.2, 3))

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpladder.config.learners import Learner
 from dpladder.learn.interface import Declaration
-from dpladder.methods.dp_finetune.section import FineTune
+from dpladder.methods.dp_finetune import FineTune
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import FINAL, Entry, delta0_of, largest_mu
 from dpladder.privacy.accounting.events import Counted, Gaussian

@@ -1,11 +1,13 @@
 """Successive halving (Jamieson & Talwalkar 2016), paid for by plain composition."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpladder.learn.interface import Declaration
-from dpladder.privacy.accounting.events import Counted
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.events import Counted, Gaussian, Relation
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.protocol import (
     Ask,
@@ -20,7 +22,18 @@ from dpladder.search.protocol import (
     trainings,
 )
 from dpladder.search.space import draw
-from own_methods.halving.section import Halving
+from own_methods.halving import Halving
+
+
+def price(search: Halving, epsilon: float, delta: float, relation: Relation) -> tuple[Counted, ...]:
+    """Every round costs the same, for it has half of the last one's trainings at twice its mu
+    squared. The last comes first: its model is put out."""
+    mu = gdp.mu_from_epsilon(epsilon, delta)
+    runs = [2**number for number in range(search.rounds)]
+    each = [mu / math.sqrt(search.rounds * count) for count in runs]
+    return tuple(
+        Counted(Gaussian(gdp.sigma(one, 1)), count) for one, count in zip(each, runs, strict=True)
+    )
 
 
 @dataclass(frozen=True)

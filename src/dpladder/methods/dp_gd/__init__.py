@@ -1,11 +1,28 @@
 """Full-batch gradient descent with momentum on a linear head (Panda et al.)."""
 
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from dpladder.config.learner_sections import ByMomentum
 from dpladder.config.method import LearnerMethod, later
-from dpladder.methods.dp_gd.section import Descent
+
+
+class Descent(ByMomentum):
+    """Full-batch gradient descent with momentum (Panda et al.), on a linear head."""
+
+    linear_head: ClassVar[bool] = True
+    name: Literal["dp_gd"] = Field(
+        "dp_gd",
+        description="How models are trained. config/README.md has all ways, and their keys.",
+    )
+
 
 METHOD = LearnerMethod(
     section=Descent,
-    queries=later("dpladder.methods.dp_gd.queries:queries"),
+    queries=later("dpladder.learn.guide:queries"),
     train=later("dpladder.methods.dp_gd.train:train"),
-    logit_noise=later("dpladder.methods.dp_gd.queries:logit_noise"),
+    logit_noise=later("dpladder.methods.dp_gd.train:logit_noise"),
 )

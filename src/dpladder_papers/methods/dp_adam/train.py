@@ -6,7 +6,7 @@ from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.descent import adam, descend_head
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
-from dpladder_papers.methods.dp_adam.section import Adam
+from dpladder_papers.methods.dp_adam import Adam
 
 
 def train(

@@ -9,7 +9,7 @@ from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.descent import Update, UpdateFactory, descend_head
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
-from dpladder_papers.methods.dp_adam_wosm.section import AdamNoSecondMoment
+from dpladder_papers.methods.dp_adam_wosm import AdamNoSecondMoment
 
 
 def train(

@@ -1,7 +1,8 @@
-"""The iteration behind DP-Newton, one class at a time: beside the records, weights and a few d x d
-matrices are held.
+"""DP-Newton: noised gradients and per-class Hessians of ridge logistic regression, every step
+(Mehta et al.).
 
-A step's Hessians all belong to the weights before it. Softmax couples the classes, and the diagonal
+Classes are solved one at a time: beside the records, weights and a few d x d matrices are held. A
+step's Hessians all belong to the weights before it. Softmax couples the classes, and the diagonal
 blocks alone would overshoot. For diag(p) - p p^T <= 2 diag(p_j (1 - p_j)), from (v_j - v_k)^2 <= 2
 v_j^2 + 2 v_k^2 in its quadratic form. With twice the blocks a step bounds the loss from above to
 second order.
@@ -9,15 +10,42 @@ second order.
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.interface import Constants, Hyper, Weights
-from dpladder.learn.moments import as_weights, finite, solve, to_matrix
-from dpladder.learn.queries import Query, QueryCall
+from dpladder.learn.queries import Curvatures, Query, QueryCall, ResidualSum
 from dpladder.learn.second_order import class_by_class
-from dpladder_papers.methods.dp_newton.section import Newton
+from dpladder.privacy.accounting import gdp
+from dpladder_papers.methods.dp_newton import Newton
+
+if TYPE_CHECKING:  # a plan asks for queries alone, and loads no torch
+    from torch import Tensor
+
+    from dpladder.learn.curator import PublicInputs, Training
+
+
+def queries(learner: Newton, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    """A noised gradient and each class's noised Hessian block, at every step.
+
+    Guarantee: mu-GDP for `hyper.mu`, by 2 `hyper.steps` releases of one multiplier.
+    """
+    sigma, radius, link = gdp.sigma(hyper.mu, 2 * hyper.steps), learner.radius, learner.link
+    return (
+        ResidualSum(name="gradient", multiplier=sigma, count=hyper.steps, radius=radius, link=link),
+        Curvatures(name="hessian", multiplier=sigma, count=hyper.steps, radius=radius, link=link),
+    )
+
+
+def logit_noise(learner: Newton, hyper: Hyper, constants: Constants) -> float:
+    """kappa of one training: the sd of the noise that it puts into a logit.
+
+    It is that of the last step: the noise on the gradient over the ridge, in the directions that
+    hardly vary.
+    """
+    gradient, _ = queries(learner, hyper, constants)
+    scale = gradient.scale(constants)
+    return min(constants.length, learner.radius) * scale / constants.n0 / hyper.ridge
+
 
 MAJORANT = {"softmax": 2.0, "sigmoid": 1.0}
 
@@ -34,6 +62,10 @@ def train(
 
     Guarantee: that of the noised sums. Solving is post-processing.
     """
+    import torch
+
+    from dpladder.learn.moments import as_weights, finite, solve, to_matrix
+
     gradient, hessian = queries
     weights = inputs.zeros(constants.classes, constants.dimension)
     scale = MAJORANT[learner.link] / constants.n0

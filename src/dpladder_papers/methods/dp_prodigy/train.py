@@ -16,7 +16,7 @@ from dpladder.learn.curator import PublicInputs, Training
 from dpladder.learn.descent import Update, UpdateFactory, descend_head
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
-from dpladder_papers.methods.dp_prodigy.section import GrowingSteps, StepSizeFree
+from dpladder_papers.methods.dp_prodigy import GrowingSteps, StepSizeFree
 
 
 def train(

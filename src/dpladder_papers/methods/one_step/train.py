@@ -3,12 +3,36 @@ nothing to search."""
 
 from __future__ import annotations
 
-from dpladder.learn.curator import PublicInputs, Training
+from typing import TYPE_CHECKING
+
+from dpladder.learn import guide
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
-from dpladder_papers.methods.dp_adam import train as heads
-from dpladder_papers.methods.one_step.queries import as_adam, hyper_of_one_step
-from dpladder_papers.methods.one_step.section import OneStep
+from dpladder_papers.methods.dp_adam import Adam
+from dpladder_papers.methods.one_step import OneStep
+
+if TYPE_CHECKING:  # a plan asks for queries alone, and loads no torch
+    from dpladder.learn.curator import PublicInputs, Training
+
+
+def queries(learner: OneStep, hyper: Hyper, constants: Constants) -> tuple[Query, ...]:
+    """One noised sum of clipped gradients, at the whole budget.
+
+    Guarantee: mu-GDP for `hyper.mu`.
+    """
+    return guide.queries(as_adam(learner), hyper_of_one_step(learner, hyper), constants)
+
+
+def as_adam(learner: OneStep) -> Adam:
+    """DP-Adam's section with this learner's keys."""
+    return Adam(
+        clip=learner.clip, clipping=learner.clipping, stability=learner.stability, bias=learner.bias
+    )
+
+
+def hyper_of_one_step(learner: OneStep, hyper: Hyper) -> Hyper:
+    """The same mu, with one step at this learner's rate."""
+    return Hyper(learner.eta, 1, hyper.mu)
 
 
 def train(
@@ -22,6 +46,8 @@ def train(
 
     Guarantee: that of the one noised gradient. Nothing is searched.
     """
-    return heads.train(
+    from dpladder_papers.methods.dp_adam.train import train as train_by_adam
+
+    return train_by_adam(
         inputs, queries, as_adam(learner), hyper_of_one_step(learner, hyper), constants
     )

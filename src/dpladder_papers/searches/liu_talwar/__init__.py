@@ -1,8 +1,21 @@
 """Runs until a coin says stop (Liu & Talwar)."""
 
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
 from dpladder.config.method import SearchMethod, later
-from dpladder_papers.searches.liu_talwar.section import LiuTalwar
-from dpladder_papers.searches.sections import SHORT_ATTACK
+from dpladder_papers.searches.sections import SHORT_ATTACK, Selection
+
+
+class LiuTalwar(Selection):
+    """Runs until a coin says stop, of which the best is put out (Liu & Talwar)."""
+
+    name: Literal["liu_talwar"] = "liu_talwar"
+    law: Literal["geometric"] = Field("geometric", description="Law of the number of runs.")
+
 
 METHOD = SearchMethod(
     section=LiuTalwar,

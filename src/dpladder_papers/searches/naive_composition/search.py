@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpladder.learn.interface import Declaration
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.events import Counted, Gaussian, Relation
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.protocol import (
     Ask,
@@ -21,7 +23,15 @@ from dpladder.search.protocol import (
     trainings,
 )
 from dpladder.search.space import draw
-from dpladder_papers.searches.naive_composition.section import NaiveComposition
+from dpladder_papers.searches.naive_composition import NaiveComposition
+
+
+def price(
+    search: NaiveComposition, epsilon: float, delta: float, relation: Relation
+) -> tuple[Counted, ...]:
+    """Trainings of equal mu, whose squares add up to the total's."""
+    sigma = gdp.sigma(gdp.mu_from_epsilon(epsilon, delta), search.runs)
+    return (Counted(Gaussian(sigma), search.runs),)
 
 
 @dataclass(frozen=True)

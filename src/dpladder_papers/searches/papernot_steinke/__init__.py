@@ -1,8 +1,25 @@
 """The best of a secret, random number of runs (Papernot & Steinke)."""
 
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
 from dpladder.config.method import SearchMethod, later
-from dpladder_papers.searches.papernot_steinke.section import PapernotSteinke
-from dpladder_papers.searches.sections import SHORT_ATTACK
+from dpladder_papers.searches.sections import SHORT_ATTACK, Law, Selection
+
+
+class PapernotSteinke(Selection):
+    """The best of a secret, random number of runs (Papernot & Steinke)."""
+
+    name: Literal["papernot_steinke"] = "papernot_steinke"
+    law: Law = Field(
+        "logarithmic",
+        description="Law of the number of runs. A Poisson number may be 0; then nothing is "
+        "trained.",
+    )
+
 
 METHOD = SearchMethod(
     section=PapernotSteinke,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpladder.learn.interface import Declaration
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.events import Counted, Gaussian, Relation
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.protocol import (
     Ask,
@@ -17,7 +19,14 @@ from dpladder.search.protocol import (
     trainings,
 )
 from dpladder.search.space import draw
-from dpladder_papers.searches.random_search.section import RandomSearch
+from dpladder_papers.searches.random_search import RandomSearch
+
+
+def price(
+    search: RandomSearch, epsilon: float, delta: float, relation: Relation
+) -> tuple[Counted, ...]:
+    """The whole total, on one training."""
+    return (Counted(Gaussian(gdp.sigma(gdp.mu_from_epsilon(epsilon, delta), 1))),)
 
 
 @dataclass(frozen=True)
