@@ -42,7 +42,7 @@ test-mutants: env ## bugs planted in the privacy core, one at a time: each must 
 # A tenth of all bugs a night, another tenth the next one. `make test-matrix EVERY=1 BUGS_IN=...`
 # plants all bugs of the files or folders that it names.
 BUGS_IN ?= $(addprefix privacy/,accounting release ledger statement) $(addprefix learn/,$(addsuffix .py,bounds counts curator descent_noise queries records)) $(addprefix jobs/,$(addsuffix .py,count_units features release reservation))
-BUGS_SEEN_BY ?= $(addprefix tests/,privacy learn jobs audits golden formats external_ledger)
+BUGS_SEEN_BY ?= $(addprefix tests/,privacy learn papers jobs audits golden formats external_ledger)
 EVERY ?= 10
 test-matrix: env ## which tests fail for which generated bug, into test-matrix/: nightly
 	@mkdir -p test-matrix && rm -f test-matrix/bugs.*

@@ -27,10 +27,10 @@ MEASURED = (ROOT / "docs" / "measurements" / "reproductions.md").read_text("utf-
 
 def opened() -> ModuleType:
     path = ROOT / "tools" / "papers.py"
-    spec = importlib.util.spec_from_file_location("papers", path)
+    spec = importlib.util.spec_from_file_location("tools.papers", path)
     assert spec is not None
     assert spec.loader is not None
-    module = sys.modules["papers"] = importlib.util.module_from_spec(spec)
+    module = sys.modules["tools.papers"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
