@@ -1,12 +1,11 @@
 """The log-normal prior in kappa, fitted to how good trainings are on public data.
 
-python tools/surfaces.py --out surfaces.csv ; python tools/fit_prior.py surfaces.csv [--learner
-dp_gd]
+python tools/surfaces.py --out surfaces.csv ; python tools/fit_prior.py surfaces.csv
 
 Centred features and others have a prior each. On each data set the best kappa is the middle of a
 hump fitted to all strengths together (search/fit.py says why a hump). The median is the kappa that
 loses least to those, on average over data sets and strengths; the factor's logarithm is the root
-mean square of their distances from it. Writes search/priors.csv.
+mean square of their distances from it. Prints both, as `prior` of the learner's METHOD has them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ import numpy as np
 from terminal import read_options
 
 from dpladder.privacy.arrays import Floats
-from dpladder.search import prior
 from dpladder.search.fit import HUMP_WIDTH
 
 PLACES = np.linspace(math.log(0.005), math.log(15), 241)
@@ -51,13 +49,14 @@ class Hump:
 
 
 def main() -> None:
-    options = read_options(__doc__, surfaces=list[Path], learner="dp_gd")
+    options = read_options(__doc__, surfaces=list[Path])
     humps = {surface.name: hump(surface) for surface in surfaces(options.surfaces)}
     for name, one in humps.items():
         print(f"{name:24} {math.exp(one.place):.2f}, {one.height:.3f} high")
     for centred in (True, False):
         of_kind = [one for name, one in humps.items() if name.endswith(" none") != centred]
-        write(options.learner, centred, *fitted(of_kind))
+        median, factor = fitted(of_kind)
+        print(f"{centred}: ({median:.2f}, {factor:.2f})")
 
 
 def fitted(humps: Sequence[Hump]) -> tuple[float, float]:
@@ -67,7 +66,7 @@ def fitted(humps: Sequence[Hump]) -> tuple[float, float]:
     middle = PLACES[lost.argmin()]
     median, spread = math.exp(middle), math.exp(math.sqrt(np.mean((places - middle) ** 2)))
     factor = max(spread, NARROWEST)
-    print(f"median {median:.2f}, factor {factor:.2f}, loses {lost.min():.4f} on average")
+    print(f"loses {lost.min():.4f} on average")
     return median, factor
 
 
@@ -116,20 +115,6 @@ def _hump(surface: Surface, place: float) -> Hump:
             missed += float(((slope * shapes + level - test) ** 2).sum())
             heights.append(slope)
     return Hump(place, float(np.mean(heights)), missed)
-
-
-def write(learner: str, centred: bool, median: float, factor: float) -> None:
-    path = Path(prior.__file__).with_name(prior.TABLE)
-    known = {key: (one.median, one.factor) for key, one in prior.fitted_priors().items()}
-    known[learner, centred] = (round(median, 2), round(factor, 2))
-    prior.fitted_priors.cache_clear()
-    with path.open("w", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["learner", "centred", "median", "factor"])
-        table.writerows(
-            [name, "yes" if with_mean else "no", *figures]
-            for (name, with_mean), figures in sorted(known.items(), reverse=True)
-        )
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def fresh_digest() -> str:
 
 def test_the_digest_changes_with_every_file_and_not_with_the_place(copy: Path) -> None:
     before = fresh_digest()
-    for name in ("privacy/release/noise.py", "search/priors.csv", "privacy/statement/texts"):
+    for name in ("privacy/release/noise.py", "search/looks.csv", "privacy/statement/texts"):
         path = copy / name
         path = next(path.iterdir()) if path.is_dir() else path
         content = path.read_bytes()

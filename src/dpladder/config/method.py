@@ -57,12 +57,15 @@ class LearnerMethod(Method):
             puts into a logit. A learner that is tuned must have this law: another one's would steer
             its search to the wrong r.
         weights: the module that says what its weights mean (learn/layers.py has what is needed).
+        prior: the median of the best kappa on public data and the factor of one deviation, by
+            whether features are centred. Empty: dp_gd's (search/prior.py).
     """
 
     queries: Function
     train: Function
     logit_noise: Function | None = None
     weights: str = "dpladder.learn.layers"
+    prior: Mapping[bool, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,27 +1,20 @@
 """Where the best kappa lies before any score is seen: log-normal, by learner, as public data have
-it. dp_gd's is fitted to five data sets. Those of dp_adam, dp_adam_wosm and dp_newton are fitted to
-three (digits, mixture, mnist5k-112), those of dp_fc and dp_ls to the first two of these. All others
-take dp_gd's.
+it. A learner's METHOD has its own (config/method.py); one without takes dp_gd's.
 
 It hangs on whether features were centred. With their mean still in them, less of a record's length
-tells classes apart, and about twice the noise is worth its larger steps. The figures are fitted by
-`python tools/fit_prior.py`, which writes them here.
+tells classes apart, and about twice the noise is worth its larger steps. `python
+tools/fit_prior.py` fits the figures.
 """
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from statistics import NormalDist
 
-from dpladder.config.learners import Learner
+from dpladder.config.learners import Learner, method
 from dpladder.config.sweep_sections import Search
 
-TABLE = "priors.csv"
 DEFAULT = "dp_gd"
 REACH = (
     # the range goes so far beyond the median, at least: learners that precondition have theirs far
@@ -87,17 +80,4 @@ def with_prior(search: Search, learner: Learner, centred: bool) -> Search:
 
 def prior_of_learner(learner: str, centred: bool) -> Belief:
     """The prior that was fitted to a learner on public data, or dp_gd's where none was."""
-    known = fitted_priors()
-    return known.get((learner, centred), known[DEFAULT, centred])
-
-
-@cache
-def fitted_priors() -> Mapping[tuple[str, bool], Belief]:
-    """All priors of priors.csv, by learner and by whether features were centred."""
-    with resources.files("dpladder.search").joinpath(TABLE).open(encoding="utf-8") as file:
-        return {
-            (line["learner"], line["centred"] == "yes"): Belief(
-                float(line["median"]), float(line["factor"])
-            )
-            for line in csv.DictReader(file)
-        }
+    return Belief(*(method(learner).prior or method(DEFAULT).prior)[centred])

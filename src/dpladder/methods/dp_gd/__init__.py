@@ -25,4 +25,6 @@ METHOD = LearnerMethod(
     queries=later("dpladder.learn.guide:queries"),
     train=later("dpladder.methods.dp_gd.train:train"),
     logit_noise=later("dpladder.methods.dp_gd.train:logit_noise"),
+    # fitted to five data sets
+    prior={True: (1.45, 1.7), False: (2.48, 1.87)},
 )

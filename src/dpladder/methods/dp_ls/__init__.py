@@ -54,4 +54,6 @@ METHOD = LearnerMethod(
     queries=later("dpladder.methods.dp_ls.train:queries"),
     train=later("dpladder.methods.dp_ls.train:train"),
     logit_noise=later("dpladder.methods.dp_ls.train:logit_noise"),
+    # fitted to digits and mixture
+    prior={True: (0.02, 1.7), False: (0.05, 2.61)},
 )

@@ -27,4 +27,6 @@ METHOD = LearnerMethod(
     queries=later("dpladder.learn.guide:queries"),
     train=later("dpladder_papers.methods.dp_adam.train:train"),
     logit_noise=later("dpladder.learn.descent_noise:logit_noise_of_adam"),
+    # fitted to digits, mixture and mnist5k-112
+    prior={True: (3.02, 1.7), False: (2.17, 1.72)},
 )

@@ -45,4 +45,6 @@ METHOD = LearnerMethod(
     queries=later("dpladder_papers.methods.dp_fc.train:queries"),
     train=later("dpladder_papers.methods.dp_fc.train:train"),
     logit_noise=later("dpladder_papers.methods.dp_fc.train:logit_noise"),
+    # fitted to digits and mixture
+    prior={True: (0.03, 1.7), False: (0.04, 1.7)},
 )

@@ -32,4 +32,6 @@ METHOD = LearnerMethod(
     queries=later("dpladder_papers.methods.dp_newton.train:queries"),
     train=later("dpladder_papers.methods.dp_newton.train:train"),
     logit_noise=later("dpladder_papers.methods.dp_newton.train:logit_noise"),
+    # fitted to digits, mixture and mnist5k-112
+    prior={True: (0.07, 1.72), False: (0.15, 2.64)},
 )
