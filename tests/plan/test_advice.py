@@ -3,12 +3,11 @@ what it promised holds."""
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import yaml
 from support import Workspace, commit
 from workflow.test_formats import unpacked
 
-from dpladder import formats
 from dpladder.cli import main
 from dpladder.errors import Refused
 from dpladder.plan import startup
@@ -230,11 +228,21 @@ def test_a_price_is_used_up_by_what_it_was_given_for(finished: Workspace, capsys
         book.finish(ledger, found.token, "output")
     assert main(["plan"]) == 0
     capsys.readouterr()
-    plan = {"format": formats.FORMATS["plan"], **asdict(edited.document)}
-    Path("results/plan.json").write_text(json.dumps(plan))
     configure(base, {"learner": {"clip": 3.0}}, price)
     assert main(["plan"]) == 1
     assert "would pay again for 8 such job" in capsys.readouterr().err
+
+
+def test_a_refusal_names_the_edits_since_the_last_run_here(finished: Workspace, capsys) -> None:
+    base = yaml.safe_load(Path("config.yaml").read_text())
+    Path("results/plan.json").unlink()  # for people alone
+    configure(base, CLIP)
+    assert main(["plan"]) == 1
+    assert "Edited since the last run here: main: learner.clip was 1.0, is 2.0." in (
+        capsys.readouterr().err
+    )
+    Path("results").rename("elsewhere")  # the same home, another folder
+    assert main(["plan"]) == 0
 
 
 def test_a_respend_without_a_price_stands_open_and_the_plan_says_so(

@@ -13,6 +13,7 @@ from support import commit
 
 from dpladder.config.load import overlay
 from dpladder.plan import job_identity, mechanisms, rule_specs
+from dpladder.plan.edits import plan_note
 from dpladder.plan.plan import make_plan
 from dpladder.plan.startup import known_states, open_resolved
 from dpladder.privacy.ledger import book
@@ -137,13 +138,9 @@ def release(project: Any, *rules: str) -> None:
     asked = [one for one in made.items.values() if one.job.rule in (rules or ("train_final",))]
     for lineage, terms in made.terms.items():
         ledger = book.open_ledger(open_home(), terms)
-        book.record_choices(
-            ledger,
-            [(one, chosen) for every, chosen in project.resolved_choices.values() for one in every],
-        )
         for item in asked:
             if project.experiments[item.job.experiment].dataset.lineage == lineage:
-                (held,) = book.reserve(ledger, [item])
+                (held,) = book.reserve(ledger, [item], plan=plan_note(project, lineage))
                 commit(ledger, held.token, held.token * 2, held.spends)
 
 
@@ -159,12 +156,10 @@ def test_what_the_plan_chose_and_was_paid_for_is_remembered(changes: dict[str, A
 def test_a_choice_that_nobody_paid_for_is_made_anew() -> None:
     """The same one is kept once something was answered under it."""
     today = asked()
-    ((inputs, chosen),) = today.resolved_choices.values()
-    unguided = {key: value for key, value in chosen.items() if key != "public"}
-    terms = make_plan(today, {}).terms
-    for lineage in terms:
-        ledger = book.open_ledger(open_home(), terms[lineage])
-        book.record_choices(ledger, [(one, unguided) for one in inputs])
+    ((lineage, terms),) = make_plan(today, {}).terms.items()
+    note = plan_note(today, lineage)["main"]
+    unguided = {**note, "chosen": note["chosen"] | {"public": "none"}}
+    book.reserve(book.open_ledger(open_home(), terms), [], plan={"main": unguided})
     assert asked().main.learner.uses_public_gradient
     release(asked(public("none")))
     assert not asked().main.learner.uses_public_gradient

@@ -48,10 +48,6 @@ def raise_cache(old: Workspace, number: int) -> None:
         file.attrs["format"] = number
 
 
-def raise_plan(old: Workspace, number: int) -> None:
-    document(Path("results/plan.json"), lambda plan: plan.update(format=number))
-
-
 def raise_statement(old: Workspace, number: int) -> None:
     document(Path("results/privacy.json"), lambda statement: statement.update(format=number))
 
@@ -66,14 +62,13 @@ RAISED: dict[Kind, Callable[[Workspace, int], None]] = {
     "ledger": raise_ledger,
     "home": raise_home,
     "results": raise_results,
-    "plan": raise_plan,
     "statement": raise_statement,
     "weights": raise_weights,
 }
 RUNS = "a run"
 COMMANDS = {
-    RUNS: ("ledger", "home", "results", "plan", "statement"),
-    "plan": ("ledger", "home", "plan"),
+    RUNS: ("ledger", "home", "results", "statement"),
+    "plan": ("ledger", "home"),
     "verify results": ("ledger", "home", "results", "statement"),
     "ledger show": ("ledger", "home"),
     "ledger verify results": ("ledger", "home", "results", "statement"),

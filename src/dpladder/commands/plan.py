@@ -38,7 +38,7 @@ def plan(configs: Sequence[Path], as_json: bool) -> bool:
         project = open_resolved(configs)
         states = states_here(project)
         project, states = with_answers(project, states)
-        with edits.name_edits_in_refusals(project):
+        with edits.name_edits_in_refusals(project, states):
             planned = make_plan(project, states)
             document = plan_document(planned, states, project)
             refuse_new_charges(planned, states, project)

@@ -84,7 +84,8 @@ class Project:
         repeats: the further repeats of each experiment, which are experiments too.
         grid: of each experiment that is a cell of the grid, its place on each axis.
         choices: what each experiment left to the plan, in words.
-        resolved_choices: what was chosen, under digests of what that followed from.
+        resolved_choices: of each that left something, what was chosen, and digests of what that
+            followed from, as ledgers keep both.
         anew: the questions that respend asks once more.
         owners: memory of `job_identity.owner`.
     """
@@ -93,9 +94,7 @@ class Project:
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
     grid: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     choices: Mapping[str, str] = field(default_factory=dict)
-    resolved_choices: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = field(
-        default_factory=dict
-    )
+    resolved_choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     anew: frozenset[str] = frozenset()
     owners: dict[Any, dict[str, str]] = field(
         init=False, repr=False, compare=False, default_factory=dict

@@ -1,8 +1,9 @@
-"""What was edited since the last plan was carried out in this folder. A refusal names it, and an
-edit may not pay for it again unsaid.
+"""What was edited since the last run in this folder. A refusal names it, and an edit may not pay
+again unsaid.
 
-results/plan.json is the memory of a folder: what the last run asked, by which keys. Where it is
-lost or edited by hand, an edit may pay again unsaid: this guards a purse, and no privacy.
+The ledger has what each run planned, written with what it reserved, and results/ledger.json names
+the entry of the last run here. Without that file an edit may pay again unsaid: this guards a purse,
+and no privacy.
 """
 
 from __future__ import annotations
@@ -13,73 +14,94 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from dpladder import formats
 from dpladder.config import Config, Project
 from dpladder.config.model import Consent
 from dpladder.errors import Refused
 from dpladder.plan import job_identity, rule_specs
 from dpladder.plan.plan import Plan
 from dpladder.privacy.accounting.rounding import round_up
+from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger.limits import lifetime_cost, lifetime_problem
-from dpladder.privacy.ledger.state import Item, State, Terms, job_label
+from dpladder.privacy.ledger.state import Item, PlanNote, State, Terms, job_label
 from dpladder.privacy.statement.documents import FINALS
 
-PLAN = rule_specs.RESULTS / "plan.json"
 ABSENT = "nothing"
 COUNTS = "count_units"
 LONGEST = 120  # characters of a value in a message
+NO_CHOICE: Mapping[str, Any] = {"inputs": [], "chosen": {}}
 
 
-def keys_of(project: Project) -> dict[str, dict[str, Any]]:
-    """All keys behind each experiment's results, where an edit may cost: sources are not among
-    them. Research costs nothing.
+def plan_note(project: Project, lineage: str) -> PlanNote:
+    """What the ledger of a lineage notes of a plan, with what it reserves.
 
-    The keys of an experiment's last rule are those of everything behind it. The first total speaks
-    for the others, which differ in their target alone.
+    Args:
+        project: all experiments, with nothing left to choose.
+        lineage: whose experiments are meant.
 
     Returns:
-        Plain values by experiment and key; empty in research.
+        By experiment plain values, none of them private.
     """
-    if project.main.mode == "research":
-        return {}
     return {
-        name: job_identity.identity(
-            config, "evaluate", {"experiment": name, "target": rule_specs.target_name(target)}
-        )
-        for name, config in project.experiments.items()
-        for target in config.totals[:1]
+        name: {
+            "keys": _keys_behind(config),
+            "questions": [question for _, question in job_identity.questions(project, name)],
+            **project.resolved_choices.get(name, NO_CHOICE),
+        }
+        for name, config in project.of_lineage(lineage).items()
     }
 
 
+def _keys_behind(config: Config) -> dict[str, Any]:
+    """All keys behind an experiment's results, where an edit may cost: sources are not among them.
+
+    The keys of its last rule are those of everything behind it. The first total speaks for the
+    others, which differ in their target alone.
+    """
+    target = {"target": rule_specs.target_name(config.totals[0])}
+    keys: dict[str, Any] = json.loads(json.dumps(job_identity.identity(config, "evaluate", target)))
+    return keys
+
+
 @contextlib.contextmanager
-def name_edits_in_refusals(project: Project) -> Iterator[None]:
-    """A refusal inside ends with the edits, where there are any and the plan before them is still
-    there.
+def name_edits_in_refusals(project: Project, states: Mapping[str, State]) -> Iterator[None]:
+    """A refusal inside ends with the edits since the last run in this folder, where there are any.
 
     Args:
         project: as it is configured now.
+        states: what the ledgers hold, by lineage.
 
     Raises:
         Refused: what was refused inside, with each edited key, its old value and its new one.
     """
-    before = _previous_plan().get("keys", {})
     try:
         yield
     except Refused as refused:
-        now = json.loads(json.dumps(keys_of(project)))
+        before = _last_plan(states)
         lines = [
             f"{name}: {edit}"
-            for name in now
+            for name, config in project.experiments.items()
             if name in before
-            for edit in _edits(before[name], now[name])
+            for edit in _edits(before[name]["keys"], _keys_behind(config))
         ]
         raise Refused(
-            f"{refused} Edited since {PLAN}: {'; '.join(lines)}." if lines else str(refused)
+            f"{refused} Edited since the last run here: {'; '.join(lines)}."
+            if lines
+            else str(refused)
         ) from None
 
 
+def _last_plan(states: Mapping[str, State]) -> PlanNote:
+    """What the last run in this folder planned, by experiment; empty where none ran."""
+    entries = anchors.last_plans(rule_specs.RESULTS)
+    return {
+        name: note
+        for lineage, state in states.items()
+        for name, note in state.plans.get(entries.get(lineage, 0), {}).items()
+    }
+
+
 def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str, State]) -> None:
-    """Refuse an edit that pays again, unsaid, for what the last plan of this folder has finished.
+    """Refuse an edit that pays again, unsaid, for what the last run in this folder has finished.
 
     This guards a purse and no privacy: what is spent stands in every figure, and the lifetime holds
     it. So it knows experiments by their names, and sees nothing from another folder. Counts that
@@ -95,15 +117,22 @@ def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str
     """
     if project.main.mode == "research":
         return
-    before, planned = _finished_jobs(states), _previous_plan().get("keys", {})
+    before = _last_plan(states)
+    # A question names the rule and the wildcards, so they are the same under every name.
+    done = {
+        charge.question: (charge.job.rule, charge.job.wildcards)
+        for state in states.values()
+        for charge in state.items.values()
+        if charge.status == "DONE"
+    }
     again: dict[str, dict[str, Item]] = defaultdict(dict)  # by lineage and question
     consents: dict[str, list[float]] = defaultdict(list)
     for artifact in plan.artifacts:
-        state, name = states.get(artifact.lineage, State()), artifact.experiment
-        version = project.experiments[name].dataset.version
-        if version != planned.get(name, {}).get("dataset.version"):
+        name, config = artifact.experiment, project.experiments[artifact.experiment]
+        state, note = states.get(artifact.lineage, State()), before.get(name)
+        if note is None or config.dataset.version != note["keys"].get("dataset.version"):
             continue  # another number for the data says so
-        respend = project.experiments[name].respend
+        finished = {done[question] for question in note["questions"] if question in done}
         new = [
             plan.items[job]
             for job in artifact.jobs
@@ -111,17 +140,19 @@ def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str
             and plan.items[job].question not in project.anew
             and state.answer(plan.items[job].question) is None
         ]
-        paid = [item for item in new if (name, item.job.rule, item.job.wildcards) in before]
+        paid = [item for item in new if (item.job.rule, item.job.wildcards) in finished]
         # The final job of another total has another target, so no finished job is its own.
-        if _replaces_total(project.experiments[name], name, new, before):
-            if not isinstance(respend, Consent):
-                raise _replaced_total_error(project.experiments[name], name, before)
+        totals = {dict(wildcards)["target"] for rule, wildcards in finished if rule in FINALS}
+        trains = any(item.job.rule in FINALS for item in new)
+        if trains and totals and totals.isdisjoint(map(rule_specs.target_name, config.totals)):
+            if not isinstance(config.respend, Consent):
+                raise _replaced_total_error(config, name, totals)
             paid = new
         for item in paid:
             again[item.spends[0].lineage][item.question] = item
         if paid:
             consents[artifact.lineage].append(
-                respend.up_to if isinstance(respend, Consent) else 0.0
+                config.respend.up_to if isinstance(config.respend, Consent) else 0.0
             )
     for lineage, terms in plan.terms.items():
         if items := [*again[lineage].values()]:
@@ -130,62 +161,11 @@ def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str
             _refuse_paying_again(terms, states.get(lineage, State()), items, allowed)
 
 
-def _finished_jobs(states: Mapping[str, State]) -> Finished:
-    """The jobs of the last plan of this folder that are done. Each stands by the name of every
-    experiment whose models stand on it, its rule and its wildcards."""
-    planned = _previous_plan()
-    done = {
-        charge.question
-        for state in states.values()
-        for charge in state.items.values()
-        if charge.status == "DONE"
-    }
-    try:
-        questions = {
-            (spend["experiment"], spend["rule"], _pairs(spend)): spend["question"]
-            for spend in planned.get("spends", ())
-        }
-        return {
-            (artifact["experiment"], job["rule"], _pairs(job))
-            for artifact in planned.get("artifacts", ())
-            for job in artifact["jobs"]
-            if questions.get((job["experiment"], job["rule"], _pairs(job))) in done
-        }
-    except (LookupError, TypeError, AttributeError):  # edited by hand
-        return set()
-
-
-def _pairs(job: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Wildcards in one order, as jobs have them."""
-    return tuple(sorted(job["wildcards"].items()))
-
-
-Finished = Collection[tuple[str, str, tuple[tuple[str, str], ...]]]
-
-
-def _totals_of(name: str, before: Finished) -> set[str]:
-    """The totals of an experiment's finished models."""
-    return {
-        dict(wildcards)["target"]
-        for experiment, rule, wildcards in before
-        if experiment == name and rule in FINALS
-    }
-
-
-def _replaces_total(config: Config, name: str, new: Sequence[Item], before: Finished) -> bool:
-    """Whether a total takes a finished model's place, and is paid for beside it."""
-    finished = _totals_of(name, before)
-    wanted = {rule_specs.target_name(total) for total in config.totals}
-    trains = any(item.job.rule in FINALS for item in new)
-    return bool(finished) and not finished & wanted and trains
-
-
-def _replaced_total_error(config: Config, name: str, before: Finished) -> Refused:
+def _replaced_total_error(config: Config, name: str, finished: Collection[str]) -> Refused:
     """What to answer: both totals, the new one alone, or the old one."""
-    finished = _totals_of(name, before)
     wanted = {rule_specs.target_name(total) for total in config.totals}
     both, there, other = (
-        ", ".join(sorted(n, key=float)) for n in (finished | wanted, finished, wanted)
+        ", ".join(sorted(n, key=float)) for n in ({*finished, *wanted}, finished, wanted)
     )
     return Refused(
         f"experiment {name} has a finished model of total {there}, and the config asks for "
@@ -222,19 +202,6 @@ def _refuse_paying_again(terms: Terms, state: State, items: Sequence[Item], allo
         f"{round_up(before)} to {round_up(after)}. Undo the change, and what was released is "
         f"restored, free; {accept}."
     )
-
-
-def _previous_plan() -> Mapping[str, Any]:
-    """The plan that the last run in this folder carried out; empty where there is nothing to
-    read."""
-    try:
-        document = json.loads(PLAN.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(document, dict):
-        return {}
-    formats.check("plan", PLAN, document.get(formats.KEY))
-    return document
 
 
 def _edits(before: Mapping[str, Any], now: Mapping[str, Any], within: str = "") -> Iterator[str]:

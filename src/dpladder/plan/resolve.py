@@ -117,7 +117,7 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
     return replace(
         project,
         resolved_choices={
-            name: (_choice_keys(configs[name]), resolved_choices(config))
+            name: {"inputs": _choice_keys(configs[name]), "chosen": resolved_choices(config)}
             for name, config in resolved.items()
             if resolved_choices(config) != resolved_choices(configs[name])
         },
@@ -130,7 +130,7 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
                     *_note_depths(configs[name], config),
                     *_note_mean(configs[name], config),
                     *_note_ladder(config, looks[name]),
-                    *_note_kept_choices(resolved[name], config, today[name]),
+                    *_note_kept_choices(resolved[name], today[name]),
                 ]
             )
         },
@@ -150,16 +150,19 @@ def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
         By experiment the choices that apply; an experiment that paid for none is left out.
     """
     paid_by_name: dict[str, Mapping[str, Any]] = {}
-    if not any(state.choices for state in states.values()):
+    choices_before = {lineage: state.choices for lineage, state in states.items()}
+    if not any(choices_before.values()):
         return paid_by_name
     today = resolve_defaults(project)
     for name, own_config in project.experiments.items():
-        config, state = today.experiments[name], states[own_config.dataset.lineage]
+        config, lineage = today.experiments[name], own_config.dataset.lineage
         for inputs in _choice_keys(own_config):
             paid = [
                 chosen
-                for chosen in state.choices.get(inputs, ())
-                if _is_paid(today, name, _apply_choices(own_config, config, chosen), state)
+                for chosen in choices_before[lineage].get(inputs, ())
+                if _is_paid(
+                    today, name, _apply_choices(own_config, config, chosen), states[lineage]
+                )
             ]
             if paid:
                 choices = resolved_choices(config)
@@ -174,7 +177,7 @@ def _is_paid(project: Project, name: str, config: Config, state: State) -> bool:
     return any(state.answer(question) for _, question in job_identity.questions(chosen, name))
 
 
-def _choice_keys(config: Config) -> tuple[str, ...]:
+def _choice_keys(config: Config) -> list[str]:
     """Digests of what automatic choices hang on, one for each total, from the smallest on. Sizes
     and budgets are among them, the experiment's name and its sources are not, so a copy of it
     chooses alike."""
@@ -189,47 +192,42 @@ def _choice_keys(config: Config) -> tuple[str, ...]:
         [config.dataset.nominal_size, config.dataset.public_sample is None, *sizes],
         [config.privacy.relation, config.privacy.delta, config.final.budget],
     )
-    return tuple(job_identity.digest(basis, total) for total in sorted(config.totals))
+    return [job_identity.digest(basis, total) for total in sorted(config.totals)]
 
 
 def resolved_choices(config: Config) -> dict[str, Any]:
-    """What may have been left to the plan, as it stands in a settled config.
-
-    Returns:
-        Plain values by key, as ledgers keep them. `public`, `layers` and `count of units` stand
-        there only where they are not the neutral ones, so that ledgers of before these keys read
-        alike.
-    """
-    sweep = config.sweep.model_dump(mode="json", include={"rungs", "search", "select"})
-    public = {"public": "gradient"} if config.learner.uses_public_gradient else {}
-    features = config.features.model_dump(mode="json", include={"centre", "mean"})
-    last = {"layers": LAST} if config.features.layers == LAST else {}
+    """What may have been left to the plan, as it stands in a resolved config: plain values by key,
+    as ledgers keep them."""
     census = config.dataset.census
-    count = {} if census is None or census.epsilon is None else {"count of units": census.epsilon}
-    return {**features, **sweep, **public, **last, **count}
+    return {
+        **config.features.model_dump(mode="json", include={"centre", "mean", "layers"}),
+        **config.sweep.model_dump(mode="json", include={"rungs", "search", "select"}),
+        "public": "gradient" if config.learner.uses_public_gradient else "none",
+        "count of units": census and census.epsilon,
+    }
 
 
 def _apply_choices(given_config: Config, config: Config, values: Mapping[str, Any]) -> Config:
-    """A settled config, with what was chosen before in place of today's choice."""
+    """A resolved config, with what was chosen before in place of today's choice."""
     if not values or values == resolved_choices(config):
         return config
     learner = config.learner
     if given_config.learner.guidance == "auto":
-        public = values.get("public", "none") if learner.uses_public_gradient else "none"
+        public = values["public"] if learner.uses_public_gradient else "none"
         learner = learner.model_copy(update={"public": public})
     features = {
         "centre": values["centre"],
         "mean": values["mean"] and from_document(Mean, values["mean"]),
     }
     if given_config.features.layers == "auto":
-        features["layers"] = values.get("layers", "auto")
+        features["layers"] = values["layers"]
     chosen = from_document(Sweep, {key: values[key] for key in ("rungs", "search", "select")})
     sweep = config.sweep.model_copy(
         update={"rungs": chosen.rungs, "search": chosen.search, "select": chosen.select}
     )
-    census = given_config.dataset.census
-    if census is not None and census.epsilon is None and "count of units" in values:
-        config = with_price(config, values["count of units"])
+    census, price = given_config.dataset.census, values["count of units"]
+    if census is not None and census.epsilon is None and price is not None:
+        config = with_price(config, price)
     return config.model_copy(
         update={
             "features": config.features.model_copy(update=features),
@@ -239,11 +237,9 @@ def _apply_choices(given_config: Config, config: Config, values: Mapping[str, An
     )
 
 
-def _note_kept_choices(config: Config, centred: Config, today: Config) -> Iterator[str]:
+def _note_kept_choices(config: Config, today: Config) -> Iterator[str]:
     """What is kept though today's choice would be another, with both values."""
-    before, now = (
-        {"public": "none", "layers": "auto"} | resolved_choices(one) for one in (config, today)
-    )
+    before, now = resolved_choices(config), resolved_choices(today)
     differing = [key for key in before if before[key] != now[key]]
     if differing:
         text = "; ".join(

@@ -267,7 +267,7 @@ def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
         )
     states = (states_here if workflow.is_main_process else known_states)(project)
     project, states = with_answers(project, states)
-    with edits.name_edits_in_refusals(project):
+    with edits.name_edits_in_refusals(project, states):
         plan = make_plan(project, states)
         document = plan_document(plan, states, project)
         if workflow.is_main_process:
@@ -386,14 +386,6 @@ def reserve(
     opened = {
         lineage: ledgers.open_ledger(home, terms) for lineage, terms in parsed.plan.terms.items()
     }
-    for lineage, ledger in opened.items():
-        experiments = parsed.project.of_lineage(lineage)
-        settled_here = (
-            one for name, one in parsed.project.resolved_choices.items() if name in experiments
-        )
-        ledgers.record_choices(
-            ledger, [(inputs, chosen) for every, chosen in settled_here for inputs in every]
-        )
     # Another clone may have spent since the parse: what was priced then must still be the price.
     fresh = make_plan(parsed.project, {lineage: ledger.state for lineage, ledger in opened.items()})
     if fresh != parsed.plan:
@@ -401,14 +393,20 @@ def reserve(
             "the ledger moved since the plan was made, by another run. Nothing was spent: start "
             "again."
         )
+    plans = {lineage: edits.plan_note(parsed.project, lineage) for lineage in opened}
     for lineage, ledger in opened.items():
         items = [item for item in parsed.plan.items_of(lineage) if item.job in jobs]
         anew = questions_to_repeat(parsed.project, items)
         ledgers.refund(ledger, _abandoned_reservations(ledger.state, parsed, anew))
-        ledgers.reserve(ledger, items, anew, _units_of(parsed.project, lineage))
+        units = _units_of(parsed.project, lineage)
+        ledgers.reserve(ledger, items, anew, units, plans[lineage])
     # Results say from now on how far the ledgers had come, so that a home put back in time is found
     # out.
-    anchors.save_anchors(RESULTS, [ledgers.head(ledger) for ledger in opened.values()])
+    anchors.save_anchors(
+        RESULTS,
+        [ledgers.head(ledger) for ledger in opened.values()],
+        {lineage: opened[lineage].state.entry_of(plan) for lineage, plan in plans.items()},
+    )
 
 
 @exit_with_one_message()

@@ -11,7 +11,6 @@ from typing import Any
 from dpladder.config import Project
 from dpladder.formats import FORMATS
 from dpladder.plan import rule_specs
-from dpladder.plan.edits import keys_of
 from dpladder.plan.notes import experiments_by_text, names_text, notes
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
 from dpladder.privacy.accounting.composition import Composition, compose
@@ -70,7 +69,6 @@ def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> 
         target_epsilon=max(a.target for a in plan.artifacts if a.lineage == main.lineage),
         lifetime_epsilon=terms.lifetime_epsilon,
         config=plan.config,
-        keys=keys_of(project),
         deployment=None if deployment is None else deployment.model_dump(mode="json"),
         choices=dict(project.choices),
         notes=notes(project),

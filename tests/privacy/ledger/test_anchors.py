@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpladder.errors import BadInput, Refused
-from dpladder.privacy.ledger.anchors import check, read, save_anchors
+from dpladder.privacy.ledger.anchors import check, last_plans, read, save_anchors
 from dpladder.privacy.ledger.book import Ledger, head, load, open_ledger, verify
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.state import Anchor, Terms
@@ -41,6 +41,17 @@ def test_an_anchor_goes_on_and_never_back(results: Path) -> None:
     for anchor in (early, late, early):
         save_anchors(results, [anchor])
     assert read(results) == [late]
+
+
+def test_the_last_plan_of_a_folder_is_known_until_the_next(results: Path) -> None:
+    assert last_plans(results) == {}
+    first, later = Anchor("toy", 2, "b" * 64), Anchor("toy", 3, "a" * 64)
+    save_anchors(results, [first], {"toy": 2})
+    save_anchors(results, [later])  # a job's
+    save_anchors(results, [Anchor("other", 1, "c" * 64)])
+    assert last_plans(results) == {"toy": 2, "other": 0}
+    save_anchors(results, [later], {"toy": 1})  # back to what was planned before
+    assert (last_plans(results)["toy"], read(results)[1]) == (1, later)
 
 
 def test_a_ledger_that_holds_its_anchor_may_have_grown(tmp_path: Path, results: Path) -> None:

@@ -201,6 +201,26 @@ def test_with_consent_finished_work_is_reserved_once_more_and_once_only(ledger: 
     assert second == first
 
 
+def test_a_plan_is_said_once_and_with_what_it_reserves(ledger: Ledger) -> None:
+    first = {"main": {"keys": {"clip": 1.0}, "questions": [], "inputs": ["a"], "chosen": {"r": 1}}}
+    other = first["main"] | {"inputs": ["a", "b"], "chosen": {"r": 2}}
+    second = first | {"other": other}
+    (charge,) = reserve(ledger, [item(0)], plan=first)
+    begun = charge.reserved
+    assert ledger.state.entry_of(first) == begun
+    for plan in (first, second, first):  # back to it: nothing is left to say
+        reserve(ledger, [item(0)], plan=plan)
+    reserve(ledger, [item(1)])
+    assert [*ledger.state.plans] == [begun, begun + 1]
+    said = json.loads(entries(ledger)[begun].read_text())["body"]["plan"]
+    assert said == {"main": begun, "other": other}, "each experiment once"
+    assert load(fresh(ledger)).plans == {begun: first, begun + 1: second}
+    assert ledger.state.choices == {"a": [{"r": 1}, {"r": 2}], "b": [{"r": 2}]}
+    with pytest.raises(Refused, match="lifetime"):
+        reserve(ledger, [item(2, mu=10 * MU)], plan={"other": first["main"]})
+    assert [*load(fresh(ledger)).plans] == [begun, begun + 1]
+
+
 def test_all_of_a_plan_is_reserved_or_nothing(ledger: Ledger) -> None:
     before = load(ledger).chain.head
     with pytest.raises(Refused, match="lifetime"):

@@ -4,6 +4,8 @@ A home can be put back in time, by a backup or a journal cut short, and another 
 place. Either would answer anew what was answered before, and charge it once. So each run keeps
 beside its results where the ledgers stood. That file is no rule's: a statement is deleted before it
 is composed again, and some composing fails.
+
+Beside each anchor stands which entry of the ledger says what the last run in this folder planned.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from dpladder import formats
 from dpladder.errors import BadInput, Refused
@@ -33,16 +36,26 @@ def read(results: Path) -> list[Anchor]:
         BadInput: they cannot be read.
         Newer: a later dpladder wrote them.
     """
+    return [anchor for anchor, _ in _read(results).values()]
+
+
+def last_plans(results: Path) -> dict[str, int]:
+    """By lineage, the entry that says what the last run in this folder planned; 0 for none."""
+    return {lineage: entry for lineage, (_, entry) in _read(results).items()}
+
+
+def _read(results: Path) -> dict[str, tuple[Anchor, int]]:
     path = results / FILE
     try:
         document = read_json(path)
         for at in document.values():
             formats.check("results", path.parent, at.get(formats.KEY))
-        return [
-            Anchor(lineage, int(at["seq"]), str(at["sha256"])) for lineage, at in document.items()
-        ]
+        return {
+            lineage: (Anchor(lineage, int(at["seq"]), str(at["sha256"])), int(at["plan"]))
+            for lineage, at in document.items()
+        }
     except FileNotFoundError:
-        return []
+        return {}
     except (ValueError, LookupError, TypeError, AttributeError):
         raise BadInput(
             f"{path} cannot be read: it says how far the ledger was when these results were made. "
@@ -50,21 +63,26 @@ def read(results: Path) -> list[Anchor]:
         ) from None
 
 
-def save_anchors(results: Path, anchors: Iterable[Anchor]) -> None:
+def save_anchors(
+    results: Path, anchors: Iterable[Anchor], plans: Mapping[str, int] = MappingProxyType({})
+) -> None:
     """Remember where these ledgers stand. Of two jobs at once the later one may be forgotten until
     the next.
 
     Args:
         results: the public folder.
         anchors: one for each lineage; an older one than is known is left out.
+        plans: by lineage the entry that says what this run planned; else that of before stays.
     """
-    by_lineage = {anchor.lineage: anchor for anchor in read(results)}
+    known = _read(results)
+    plans = {lineage: entry for lineage, (_, entry) in known.items()} | dict(plans)
+    by_lineage = {lineage: anchor for lineage, (anchor, _) in known.items()}
     for anchor in anchors:
         if anchor.lineage not in by_lineage or by_lineage[anchor.lineage].seq < anchor.seq:
             by_lineage[anchor.lineage] = anchor
     header = {formats.KEY: FORMATS["results"]}
     document = {
-        lineage: {"seq": a.seq, "sha256": a.sha256, **header}
+        lineage: {"seq": a.seq, "sha256": a.sha256, "plan": plans.get(lineage, 0), **header}
         for lineage, a in sorted(by_lineage.items())
     }
     try:

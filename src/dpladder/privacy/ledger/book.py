@@ -12,11 +12,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.composition import Composition
@@ -38,6 +38,7 @@ from dpladder.privacy.ledger.state import (
     Draws,
     Item,
     LedgerCharge,
+    PlanNote,
     State,
     Status,
     Terms,
@@ -102,28 +103,6 @@ def open_ledger(home: Home, terms: Terms) -> Ledger:
     return ledger
 
 
-def record_choices(ledger: Ledger, chosen: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Remember what a plan chose, before it is paid for.
-
-    A later dpladder, which would choose otherwise, goes on with what was paid for.
-
-    Args:
-        ledger: of the lineage.
-        chosen: of each choice a digest of what it followed from, and its values.
-    """
-    choices = list(chosen)
-
-    def decide(state: State) -> Step:
-        new = [
-            {"inputs": inputs, "chosen": dict(values)}
-            for inputs, values in choices
-            if values not in state.choices.get(inputs, ())
-        ]
-        return ("SETTLED", {"choices": new}) if new else None
-
-    _append(ledger, decide)
-
-
 def check_terms(fixed: Terms, terms: Terms) -> None:
     """Refuse terms that are not those which hold for the lineage's life.
 
@@ -144,14 +123,17 @@ def reserve(
     items: Iterable[Item],
     anew: Collection[str] = (),
     units: Units | None = None,
+    plan: PlanNote = MappingProxyType({}),
 ) -> tuple[LedgerCharge, ...]:
-    """Charge the items that are new, all or none, in one entry.
+    """Charge the items that are new, all or none, in one entry. It says too what was planned, so
+    nothing is paid for whose plan was forgotten.
 
     Args:
         ledger: of the lineage.
         items: what each question is to cost; each question once.
         anew: questions that are to be asked once more, though they have an answer.
         units: by what units are known, where their parts hang on it.
+        plan: what all experiments of the lineage were resolved to, as JSON has it; public alone.
 
     Returns:
         Each item's place in the ledger: its unused reservation, or its last use.
@@ -168,13 +150,15 @@ def reserve(
         check_units(ledger, state, new, units, replaced)
         body = [{"token": secrets.token_hex(16), **_to_json(item)} for item in new]
         continued = _tokens_taken_up_again(state, wanted, replaced)
-        if not (new or replaced or continued):
+        plan_note = {} if state.entry_of(plan) else state.without_repeats(plan)
+        if not (new or replaced or continued or plan_note):
             return None
         units_note = {"units": dict(units)} if new and units is not None else {}
         return "RESERVED", {
             "items": body,
             "replaces": replaced,
             "continued": continued,
+            "plan": plan_note,
             **units_note,
         }
 

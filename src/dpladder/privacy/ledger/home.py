@@ -262,7 +262,7 @@ def _check_format(home: Home) -> int:
     """The number of a home's format; refused where a later dpladder made it."""
     try:
         text = home.format.read_text("utf-8")
-    except OSError:  # of before homes had numbers, or none yet
+    except OSError:  # there is no home yet
         return ONE_USERS
     if not text.strip().isdigit():
         raise BadInput(

@@ -23,6 +23,10 @@ Mode = Literal["release", "research"]
 Status = Literal["RESERVED", "COMMITTED", "DONE", "REFUNDED"]
 Draws = Sequence[Mapping[str, Any]]  # as the journal holds them
 Units = Mapping[str, object]  # the keys of the config that say by what units are known
+PlanNote = Mapping[str, Mapping[str, Any]]
+"""What a run's plan was resolved to, by experiment: `keys`, all of the config that its results
+follow from; `questions`, all that it asks; `chosen`, what the config left open, and `inputs`,
+digests of what that followed from."""
 LINEAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -169,7 +173,7 @@ class State:
         items: every charge, by its token.
         tokens: by question, oldest first.
         nonces: that were ever used, so that none is used twice.
-        choices: what plans chose, by a digest of what that followed from, oldest first.
+        plans: what runs planned, each once, by the number of the entry that says it.
         first_units: of each version of the data the units that were there when it was first asked,
             by a digest.
         units: of each version what the config said of how its units are known, when it was reserved
@@ -182,7 +186,7 @@ class State:
     items: dict[str, LedgerCharge] = field(default_factory=dict)
     tokens: dict[str, list[str]] = field(default_factory=dict)
     nonces: set[str] = field(default_factory=set)
-    choices: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    plans: dict[int, PlanNote] = field(default_factory=dict)
     first_units: dict[str, str] = field(default_factory=dict)
     units: dict[str, Units] = field(default_factory=dict)
 
@@ -191,6 +195,29 @@ class State:
         """The terms, once private records may have been read under them: from then on they hold for
         life."""
         return self.terms if any(charge.used for charge in self.items.values()) else None
+
+    @property
+    def choices(self) -> dict[str, list[Mapping[str, Any]]]:
+        """What plans chose, by a digest of what that followed from, oldest first."""
+        chosen: dict[str, list[Mapping[str, Any]]] = {}
+        for note in (note for plan in self.plans.values() for note in plan.values()):
+            for inputs in note["inputs"]:
+                known = chosen.setdefault(inputs, [])
+                if note["chosen"] not in known:
+                    known.append(note["chosen"])
+        return chosen
+
+    def entry_of(self, plan: PlanNote) -> int:
+        """The number of the entry that says a plan; 0 where none does."""
+        return next((entry for entry, known in self.plans.items() if known == plan), 0)
+
+    def without_repeats(self, plan: PlanNote) -> dict[str, Any]:
+        """A plan as a new entry says it: of an experiment that stands in an earlier one as it is,
+        that entry's number."""
+        return {
+            name: next((at for at, known in self.plans.items() if known.get(name) == note), note)
+            for name, note in plan.items()
+        }
 
     def as_under(self, terms: Terms) -> State:
         """The same, as a run under these terms finds it: where it corrects them, without what was
@@ -260,10 +287,12 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             for token in [h.token for h in state.items.values() if h.status == "RESERVED"]:
                 _set_status(state, token, "REFUNDED")
             state.terms = terms
-        case "SETTLED":
-            for one in body["choices"]:
-                state.choices.setdefault(one["inputs"], []).append(one["chosen"])
         case "RESERVED":
+            if body["plan"]:
+                state.plans[state.entries] = {
+                    name: state.plans[note][name] if isinstance(note, int) else note
+                    for name, note in body["plan"].items()
+                }
             for token in body["replaces"]:
                 _set_status(state, token, "REFUNDED")
             for token in body["continued"]:

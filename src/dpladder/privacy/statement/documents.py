@@ -141,7 +141,6 @@ class PlanDocument:
     Attributes:
         target_epsilon: the greatest total of the first lineage's artifacts.
         config: a digest of all that private jobs read of the config.
-        keys: all that an experiment's results follow from, by experiment; empty in research.
         deployment: the config's section of that name.
         choices: what the plan chose where the config left it open, in words, by experiment.
         notes: what the config cannot hope for.
@@ -161,7 +160,6 @@ class PlanDocument:
     target_epsilon: float
     lifetime_epsilon: float | None
     config: str
-    keys: dict[str, dict[str, Any]]
     deployment: dict[str, Any] | None
     choices: dict[str, str]
     notes: tuple[str, ...]
