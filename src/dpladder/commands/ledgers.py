@@ -108,7 +108,7 @@ def _lines(name: str, lineage: Mapping[str, Any], by_user: bool) -> Iterator[str
     )
     if by_user:
         for user, epsilon in lineage["users"].items():
-            yield f"  {user or 'not noted':<24} epsilon by itself {round_up(epsilon)}"
+            yield f"  {user:<24} epsilon by itself {round_up(epsilon)}"
         return
     for item in lineage["items"]:
         yield (

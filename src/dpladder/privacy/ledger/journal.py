@@ -189,7 +189,7 @@ def _read_entry(journal: Journal, chain: Chain, fold: Fold, seq: int, data: byte
                 "another"
             )
         if entry["type"] != REPAIRED:
-            fold(entry["type"], entry["body"], str(entry.get("by", {}).get("user", "")))
+            fold(entry["type"], entry["body"], entry["by"]["user"])
     except Newer:  # which is no damage
         raise
     except DpladderError as error:
