@@ -14,10 +14,9 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Patch
 
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.rounding import round_up_short
+from dpladder.privacy.accounting.rounding import percent, round_up_short
 from dpladder.privacy.statement.build import lines_of_model
 from dpladder.privacy.statement.documents import Cost, StatedSpend, Statement
-from dpladder.report.reading import percent
 from dpladder.report.style import (
     BLUE,
     GREEN,

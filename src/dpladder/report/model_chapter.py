@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dpladder.learn.measures.figures import OVERCONFIDENCE
 from dpladder.learn.measures.tested import Tested
-from dpladder.privacy.accounting.rounding import NoisedFigure
+from dpladder.privacy.accounting.rounding import NoisedFigure, percent
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.report.reading import percent, short_number
+from dpladder.report.reading import short_number
 from dpladder.report.summary import FinalFound, Summary
 
 Fact = tuple[str, str]

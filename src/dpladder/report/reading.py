@@ -18,8 +18,3 @@ def short_number(value: float, _: object = None) -> str:
     if 1000 <= abs(value) < 1e6:
         return f"{value:,.0f}"
     return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e")
-
-
-def percent(value: float, _: object = None) -> str:
-    """A share with one digit behind the point: 12.5%. What matplotlib passes second is ignored."""
-    return f"{value:.1%}"

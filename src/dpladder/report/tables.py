@@ -25,11 +25,12 @@ from dpladder.privacy.accounting.rounding import (
     NoisedFigure,
     markdown_cell,
     mu_up,
+    percent,
     round_up,
     round_up_short,
 )
 from dpladder.privacy.statement.documents import Statement
-from dpladder.report.reading import percent, short_number
+from dpladder.report.reading import short_number
 from dpladder.report.summary import Summary
 
 Show = Callable[[Any], str]

@@ -11,8 +11,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from dpladder.privacy.accounting.rounding import round_up_short
-from dpladder.report.reading import percent
+from dpladder.privacy.accounting.rounding import percent, round_up_short
 from dpladder.report.style import (
     BLUE,
     CYCLE,

@@ -19,13 +19,13 @@ from dpladder.network.facts import INPUT
 from dpladder.privacy.accounting.rounding import (
     NoisedFigure,
     markdown_cell,
+    percent,
     round_nearest,
     round_up,
     round_up_short,
 )
 from dpladder.privacy.statement.templates import fill
 from dpladder.report.model_chapter import baseline_as_good, largest
-from dpladder.report.reading import percent
 from dpladder.report.summary import read_test
 from dpladder.use.generate import FREE
 from dpladder.use.model import Model

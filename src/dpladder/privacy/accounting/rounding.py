@@ -51,6 +51,12 @@ def round_nearest(value: float, places: int = 3) -> str:
     return f"{value:.{places}f}"
 
 
+def percent(value: float, _: object = None) -> str:
+    """A measured share with one digit behind the point: 12.5%. What matplotlib passes second is
+    ignored."""
+    return f"{value:.1%}"
+
+
 def _round_decimal(value: float, places: int, towards: Callable[[Fraction], int]) -> float:
     """The one place where a stated figure is rounded. It takes a float as the shortest decimal that
     names it. What stands far below the last place is rounding of a computation."""
