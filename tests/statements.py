@@ -90,7 +90,7 @@ class Finished:
         paths = sorted(self.results.rglob("*/privacy.json"))
         return {str(path.relative_to(self.folder)): json.loads(path.read_text()) for path in paths}
 
-    def state(self) -> dict[str, Any]:
+    def state(self, made_by: str = "") -> dict[str, Any]:
         statement = build(
             self.document,
             self.records,
@@ -103,6 +103,7 @@ class Finished:
                 for path in self.results.rglob("*")
                 if path.name in ("weights.safetensors", "metrics.json")
             },
+            made_by=lambda job: made_by,
         )
         sealed = seal(asdict(statement), subkey(self.home, "ledger"))
         self.write("results/privacy.json", sealed)

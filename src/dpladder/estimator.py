@@ -390,7 +390,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         privacy = self.model_.privacy
         assert privacy is not None, "fit writes the statement"
         # with all that may have steered the model, not its own price alone (contract 15)
-        self.epsilon_ = float(round_up((privacy["with_earlier"] or privacy)["epsilon"]))
+        self.epsilon_ = float(round_up(privacy.price.stated.epsilon))
 
     def _weights_file(self) -> Path:
         """Where the workflow puts the model of the total that the project's config names."""

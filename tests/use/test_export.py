@@ -15,12 +15,14 @@ import pandas as pd
 import pytest
 from counted import counts_of
 from PIL import Image
+from statements import Finished
 from support import in_new_python
 from use.test_model import saved
 
 import dpladder
 from dpladder.cli import main
 from dpladder.config.features_sections import Features
+from dpladder.config.section import from_document
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import public_network_of
 from dpladder.data.columns import level_as_text
@@ -32,6 +34,10 @@ from dpladder.learn.finetune.shapes import shapes
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.measures.tested import GroupNames
 from dpladder.methods.dp_finetune import FineTune
+from dpladder.privacy.accounting.rounding import round_up
+from dpladder.privacy.statement.documents import SealedStatement
+from dpladder.privacy.statement.facts import ModelFacts, lineage_facts
+from dpladder.privacy.statement.page import page
 from dpladder.use import graph, raw_rows, standalone
 from dpladder.use.card import card
 from dpladder.use.export import export
@@ -286,23 +292,25 @@ def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(
 ) -> None:
     source = Source("features", bytes, (), width=6)
     file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
-    stated = {
-        "lineage": "pets",
-        "mode": "release",
-        "delta": 1e-5,
-        "statement": "Lineage pets: a limit.",
-        "joint_epsilon": 2.5,
-        "chosen": 2.375,
-        "epsilon": 1.0,
-        "with_earlier": {"epsilon": 2.25},
-        "search_share": None,
-        "told": ("Releases of main: by dp_gd 1; this dpladder has dp_gd 2 (1 released).",),
-    }
-    told = card(replace(dpladder.load(file), privacy=stated), with_header=False)
-    assert "epsilon = 2.2500 (1.0000 only if it was chosen without looking at them)" in told
-    assert "ever published of its lineage: epsilon = 2.5000" in told
-    assert "If it was chosen among several of its lineage: epsilon = 2.3750." in told
-    assert stated["told"][0] in told
+    run = Finished(tmp_path, {})
+    run.run_again({"experiments": {"later": {"learner": {"momentum": 0.1}}}})
+    statement = from_document(SealedStatement, run.state(made_by="by x.y of another package"))
+    [lineage] = lineage_facts(statement)
+    _, later = lineage.stated.artifacts
+    model = replace(dpladder.load(file), privacy=ModelFacts(lineage, later))
+    price, told = lineage.stated.artifacts[later], card(model, with_header=False)
+    assert price.with_earlier is not None
+    assert price.with_earlier.epsilon > 1.001 > price.epsilon
+    figure = round_up(price.with_earlier.epsilon)
+    assert f"epsilon = {figure} (1.0000 only if it was chosen without looking at them)" in told
+    assert (
+        f"ever published of its lineage: epsilon = {round_up(lineage.stated.lifetime_spent)}"
+        in told
+    )
+    assert f"If it was chosen among several of its lineage: epsilon = {figure}." in told
+    assert f"The search took {price.search_share:.1%} of the budget" in told
+    for text in (told, page(statement)):
+        assert "Releases of later: by x.y of another package (" in text
 
 
 def test_the_card_tells_of_each_class_what_was_paid_for(tmp_path: Path) -> None:

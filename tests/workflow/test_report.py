@@ -15,7 +15,7 @@ from support import Workspace
 from dpladder.config.section import from_document
 from dpladder.privacy.statement.check import read_statement
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.privacy.statement.page import first_line
+from dpladder.privacy.statement.facts import LineageFacts
 from dpladder.report.summary import read_test
 
 EMPTY = {"meta", "br", "img", "link", "input", "hr"}
@@ -70,7 +70,7 @@ def test_the_guarantee_comes_first_and_the_results_before_how_they_came_about(
     said = " ".join(page.words)
     places = [
         said.index(words)
-        for words in (first_line(statement, "tiny"), "test accuracy", "noised score")
+        for words in (LineageFacts(statement, "tiny").guarantee, "test accuracy", "noised score")
     ]
     assert places == sorted(places)
     assert statement.id in said

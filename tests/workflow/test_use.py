@@ -20,7 +20,7 @@ from dpladder.learn import weights
 from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.privacy.statement.page import first_line
+from dpladder.privacy.statement.facts import LineageFacts
 
 pytestmark = pytest.mark.ci
 
@@ -43,8 +43,8 @@ def test_a_finished_model_predicts_what_evaluate_counts_and_knows_its_guarantee(
     assert np.count_nonzero(found == cache.labels) == right > 0
 
     assert model.privacy is not None
-    assert model.privacy["lineage"] == "tiny"
-    assert model.privacy["epsilon"] == pytest.approx(1.0, abs=1e-3)
+    assert model.privacy.lineage.name == "tiny"
+    assert model.privacy.price.epsilon == pytest.approx(1.0, abs=1e-3)
     shutil.copy(FINAL, "elsewhere.safetensors")
     assert dpladder.load("elsewhere.safetensors").privacy is None
     assert dpladder.load("elsewhere.safetensors").facts["target_epsilon"] == 1.0
@@ -53,13 +53,8 @@ def test_a_finished_model_predicts_what_evaluate_counts_and_knows_its_guarantee(
 def test_the_card_of_a_finished_model_says_what_its_statement_says(finished: Workspace) -> None:
     assert main(["export", "results", "out"]) == 0
     card = Path("out/README.md").read_text()
-    assert (
-        first_line(
-            from_document(SealedStatement, json.loads(Path("results/privacy.json").read_text())),
-            "tiny",
-        )
-        in card
-    )
+    document = json.loads(Path("results/privacy.json").read_text())
+    assert LineageFacts(from_document(SealedStatement, document), "tiny").guarantee in card
     assert (
         "Of this model: its own training and search compose to epsilon = 1.0000, at delta = 1e-05"
         in card

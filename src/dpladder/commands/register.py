@@ -12,11 +12,17 @@ from dpladder.commands.output import checked_statement
 from dpladder.config.model import Deployment
 from dpladder.config.section import from_document
 from dpladder.errors import BadInput, Refused
-from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.check import parse_statement
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.privacy.statement.facts import document, facts_of
-from dpladder.privacy.statement.registry import entry, entry_as_yaml, file_name, required_keys
+from dpladder.privacy.statement.facts import LineageFacts, lineage_facts
+from dpladder.privacy.statement.registry import (
+    document,
+    entry,
+    entry_as_yaml,
+    facts_of,
+    file_name,
+    required_keys,
+)
 
 HAZARDS = "nist-sp-800-226.md"
 
@@ -37,12 +43,10 @@ def register(results: Path, folder: Path) -> None:
         Refused: no figure of the lineage is a guarantee.
     """
     statement = parse_statement(checked_statement(results, "Nothing was written."))
-    deployment, lineage = _load_told(statement), _lineage(statement)
-    facts = facts_of(statement, lineage, deployment)
+    deployment = _load_deployment(statement)
+    facts = facts_of(_lineage(statement), deployment)
     files = {
-        file_name(deployment, facts["published"]): entry_as_yaml(
-            entry(statement, lineage, deployment)
-        ),
+        file_name(deployment, facts["published"]): entry_as_yaml(entry(facts)),
         HAZARDS: document("hazards.md.jinja", facts),
     }
     folder.mkdir(parents=True, exist_ok=True)
@@ -60,7 +64,7 @@ def register(results: Path, folder: Path) -> None:
             print(f"wrote {path}")
 
 
-def _load_told(statement: SealedStatement) -> Deployment:
+def _load_deployment(statement: SealedStatement) -> Deployment:
     """What the config's `deployment` said when the run was made, which the statement has sealed."""
     if statement.mode == "research":
         raise BadInput(
@@ -77,20 +81,20 @@ def _load_told(statement: SealedStatement) -> Deployment:
     return deployment
 
 
-def _lineage(statement: SealedStatement) -> str:
+def _lineage(statement: SealedStatement) -> LineageFacts:
     """The one that the models are of."""
-    trained = list(statement.datasets)
+    trained = lineage_facts(statement)
     # An entry's epsilon is of one lineage; two would each need an entry of their own.
     if len(trained) != 1:
         raise BadInput(
-            f"these results are models of {len(trained)} lineages, {', '.join(trained)}, and an "
-            "entry is about one. Run each in a project of its own: what was released is restored, "
-            "free."
+            f"these results are models of {len(trained)} lineages, "
+            f"{', '.join(one.name for one in trained)}, and an entry is about one. Run each in a "
+            "project of its own: what was released is restored, free."
         )
     [lineage] = trained
-    if guarantee_of(statement.datasets[lineage]) is None:
+    if lineage.bound is None:
         raise Refused(
-            f"lineage {lineage} has no limit for life, and some of its releases followed from "
+            f"lineage {lineage.name} has no limit for life, and some of its releases followed from "
             "earlier ones, so no figure is a guarantee: there is nothing to register."
         )
     return lineage

@@ -25,7 +25,7 @@ from dpladder.plan.unit_counts import note_unit_counts
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.privacy.statement.documents import Cost
-from dpladder.privacy.statement.page import detection_rate_text
+from dpladder.privacy.statement.facts import detection_rate_text
 from dpladder.search.sweep_value import ceiling
 
 # deviations of a score's noise that should lie between the worst and the best trial there can be

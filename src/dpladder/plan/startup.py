@@ -52,7 +52,7 @@ from dpladder.privacy.statement.check import (
     vouched_by_report,
 )
 from dpladder.privacy.statement.documents import PlanDocument
-from dpladder.privacy.statement.page import closing_line
+from dpladder.privacy.statement.facts import closing_line
 
 # Names a file descriptor for what is said to people, where Snakemake's words go elsewhere. Taken
 # out of the environment, so that no job inherits it: there another file may have that number.

@@ -15,7 +15,7 @@ from jinja2 import Template
 from markupsafe import Markup, escape
 
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.privacy.statement.page import choice_sentences, costs, first_line
+from dpladder.privacy.statement.facts import lineage_facts
 from dpladder.privacy.statement.templates import fill
 from dpladder.report.model_chapter import Fact, commands, facts, results
 from dpladder.report.summary import Summary
@@ -129,16 +129,15 @@ def write_page(
         about: facts of each experiment from the config, by its name and then by theirs.
         contests: figures of comparisons in research, each with the package of its caption.
     """
+    lineages = lineage_facts(statement)
     page = {
         "title": ", ".join(statement.datasets) + ": tuned and trained with differential privacy",
         "release": statement.mode == "release",
         # the limit that was declared comes before any result (contract 17)
-        "guarantees": [first_line(statement, lineage) for lineage in statement.datasets],
+        "guarantees": [lineage.guarantee for lineage in lineages],
         "results": results(summaries),
         "costs": [
-            line
-            for lineage, dataset in statement.datasets.items()
-            for line in (*costs(statement, lineage), *choice_sentences(lineage, dataset))
+            line for lineage in lineages for line in (*lineage.costs, lineage.choice) if line
         ],
         "warnings": [line for summary in summaries for line in summary.warnings],
         "sections": [*_sections(statement, summaries, on_page, cells, about, contests)],

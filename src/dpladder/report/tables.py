@@ -443,7 +443,7 @@ def spends_table(statement: Statement) -> pd.DataFrame:
                 "dataset": lineage,
                 "experiment": line.experiment,
                 "rule": line.rule,
-                "job": " ".join(f"{key} {value}" for key, value in line.wildcards.items()),
+                "job": line.wildcards_text,
                 "buys": line.label,
                 "reads": line.partition,
                 "count": line.count,

@@ -11,8 +11,8 @@ those that `evaluate` counts, to the last bit on the same kind of processor.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,15 +44,14 @@ from dpladder.learn.interface import Constants, Weights, sigmoid_bias
 from dpladder.learn.trainings import weights_of
 from dpladder.network.facts import INPUT
 from dpladder.network.public import digest
-from dpladder.privacy.statement.build import notes_on_releases
 from dpladder.privacy.statement.check import (
     is_sealed,
     key_of_seal,
     parse_statement,
     read_statement,
 )
-from dpladder.privacy.statement.documents import Stated, StatedModel, Statement
-from dpladder.privacy.statement.page import first_line, modified_code_warning
+from dpladder.privacy.statement.documents import Statement
+from dpladder.privacy.statement.facts import ModelFacts, lineage_facts
 from dpladder.progress import progress
 from dpladder.public_files import file_digest
 
@@ -116,7 +115,7 @@ class Model:
     features: Features
     classes: tuple[str, ...]
     facts: Mapping[str, Any]
-    privacy: Mapping[str, Any] | None
+    privacy: ModelFacts | None
     threads: int
 
     @property
@@ -541,7 +540,7 @@ def _model_of(
     )
 
 
-def _stated(file: Path) -> Mapping[str, Any] | None:
+def _stated(file: Path) -> ModelFacts | None:
     """What the statement of the run says of this very file, where the file still lies in the run's
     results. What was put in its place is refused: the statement says nothing of it."""
     for results in file.resolve().parents:
@@ -554,17 +553,8 @@ def _stated(file: Path) -> Mapping[str, Any] | None:
                     "names what is wrong; delete it, and dpladder run makes it again, free. Or set "
                     "DPLADDER_HOME to the home that wrote it."
                 )
-            return next(_models(parse_statement(document), results, file), None)
+            return _model_in(parse_statement(document), results, file)
     return None
-
-
-def _notes_on_making(model: StatedModel, dataset: Stated) -> Iterator[str]:
-    """How what it stands on was made, where the dpladder that stated it would make it otherwise."""
-    jobs = {job_named.job for job_named in model.jobs}
-    for note in notes_on_releases(
-        line for line in dataset.spends if line.job in jobs and not line.superseded
-    ):
-        yield f"Releases of {note}."
 
 
 def _refuse_changed_files(statement: Statement, results: Path, place: str) -> None:
@@ -580,19 +570,11 @@ def _refuse_changed_files(statement: Statement, results: Path, place: str) -> No
             )
 
 
-def _models(statement: Statement, results: Path, file: Path) -> Iterator[Mapping[str, Any]]:
-    """What the statement says of the models whose bytes are this very file's."""
-    for lineage, dataset in statement.datasets.items():
-        for place, model in dataset.artifacts.items():
+def _model_in(statement: Statement, results: Path, file: Path) -> ModelFacts | None:
+    """What the statement says of the model whose bytes are this very file's."""
+    for lineage in lineage_facts(statement):
+        for place in lineage.stated.artifacts:
             if (results.parent / place).resolve() == file.resolve():
                 _refuse_changed_files(statement, results, place)
-                names = {
-                    "lineage": lineage,
-                    "mode": statement.mode,
-                    "delta": dataset.delta,
-                    "statement": first_line(statement, lineage),
-                    "joint_epsilon": dataset.lifetime_spent,
-                    "chosen": dataset.chosen and dataset.chosen.epsilon,
-                    "told": (*_notes_on_making(model, dataset), *modified_code_warning(statement)),
-                }
-                yield {**names, **asdict(model)}
+                return ModelFacts(lineage, place)
+    return None

@@ -16,7 +16,8 @@ from jinja2 import Environment, nodes
 
 from dpladder.privacy.accounting.rounding import mu_up, round_down, round_up, round_up_short
 from dpladder.privacy.ledger.state import State, Terms
-from dpladder.privacy.statement.page import closing_line
+from dpladder.privacy.statement.facts import closing_line
+from dpladder.privacy.statement.templates import FILTERS, environment
 
 SRC = Path(__file__).parents[3] / "src/dpladder"
 
@@ -103,15 +104,28 @@ def test_no_stated_figure_is_written_but_by_the_one_function(path: Path) -> None
 
 TEMPLATES = (*(SRC / "privacy/statement/texts").glob("*.*"), SRC / "use/card.md.jinja")
 CHOOSES = (nodes.If, nodes.For, nodes.CondExpr, nodes.Compare, nodes.Operand, nodes.Test)
-WRITES = (nodes.Output, nodes.TemplateData, nodes.Name, nodes.Getattr, nodes.Const)
+WRITES = (nodes.Output, nodes.TemplateData, nodes.Name, nodes.Getattr, nodes.Const, nodes.Tuple)
 LOGIC = (nodes.And, nodes.Or, nodes.Not)
+NEAREST = {"nearest", "percent"}
+"""Filters that may show less than there is, so they are for measured figures alone."""
 
 
 def computed(template: str) -> list[str]:
-    """What a template does besides writing facts and choosing by them."""
+    """What a template does besides writing facts, choosing by them, and rounding them safely."""
     tree = Environment(autoescape=False).parse(template)
     allowed = (*CHOOSES, *WRITES, *LOGIC)
-    return [type(one).__name__ for one in tree.find_all(nodes.Node) if not isinstance(one, allowed)]
+    return [
+        type(one).__name__
+        for one in tree.find_all(nodes.Node)
+        if not isinstance(one, allowed) and not (isinstance(one, nodes.Filter) and _is_safe(one))
+    ]
+
+
+def _is_safe(one: nodes.Filter) -> bool:
+    """Whether a filter is one of the house's, and shows no stated figure to the nearest."""
+    names = [str(node.name) for node in one.find_all(nodes.Name)]
+    names += [node.attr for node in one.find_all(nodes.Getattr)]
+    return one.name in {*FILTERS, "items"} - (NEAREST if FIGURE.search(" ".join(names)) else set())
 
 
 @pytest.mark.parametrize("path", sorted(TEMPLATES), ids=lambda path: path.name)
@@ -125,6 +139,9 @@ def test_a_text_names_facts_and_computes_none(path: Path) -> None:
 def test_every_way_to_compute_in_a_text_is_seen() -> None:
     ways = (
         "{{ epsilon | round(1) }}",
+        "{{ model.stated.epsilon | percent }}",
+        "{{ delta | nearest(2) }}",
+        "{{ epsilon | up | truncate(3) }}",
         "{{ epsilon[:3] }}",
         "{{ epsilon - 1 }}",
         '{{ "%.1f" % epsilon }}',
@@ -133,6 +150,14 @@ def test_every_way_to_compute_in_a_text_is_seen() -> None:
         "{% filter round %}{{ epsilon }}{% endfilter %}",
     )
     assert all(map(computed, ways))
+    assert not computed("{{ epsilon | up }} {{ search_share | percent }}")
+
+
+def test_a_figure_that_no_filter_rounds_stops_a_template() -> None:
+    """Its digits would be Python's nearest."""
+    assert environment().from_string("{{ figure | up }}").render(figure=0.1) == "0.1000"
+    with pytest.raises(TypeError, match="no filter has rounded"):
+        environment().from_string("{{ figure }}").render(figure=0.1)
 
 
 def test_every_other_way_to_write_a_figure_is_seen() -> None:

@@ -3,26 +3,27 @@ answered."""
 
 from __future__ import annotations
 
-import json
 import re
-from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from jinja2 import UndefinedError
+from jinja2 import UndefinedError, meta
 from statements import CHANGES, DEPLOYED, UNLIMITED, Finished
 
 from dpladder.cli import main
 from dpladder.commands.register import HAZARDS
+from dpladder.config.load import overlay
 from dpladder.config.model import Deployment
 from dpladder.config.section import from_document
+from dpladder.privacy.statement import registry
 from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.privacy.statement.facts import facts_of, fill_template
+from dpladder.privacy.statement.facts import lineage_facts
 from dpladder.privacy.statement.page import page
-from dpladder.privacy.statement.registry import entry_slug, required_keys
+from dpladder.privacy.statement.registry import entry_slug, facts_of, fill_text, required_keys
+from dpladder.privacy.statement.templates import environment
 
 FIELDS = {
     "basic": "name data_curators intended_use data_product_type data_product_region description "
@@ -227,77 +228,47 @@ def test_what_people_say_of_a_deployment_stands_on_no_page_as_html(
 
 
 ANSWERED = {"by construction", "by the config", "for people to judge", "does not arise"}
-FACTS = {
-    name: name.upper()
-    for name in [
-        "name",
-        "curators",
-        "use",
-        "data",
-        "region",
-        "access",
-        "statement",
-        "date",
-        "config",
-        "versions",
-        "commit",
-        "epsilon",
-        "delta",
-        "mu",
-        "limit",
-        "spent",
-        "releases",
-        "models",
-        "detectable",
-        "unit",
-        "protected",
-        "bears_two",
-        "bears_three",
-        "relation",
-        "accountant",
-        "published",
-        "events",
-        "classifiers",
-        "level",
-        "access_in_a_line",
-    ]
-}
+TEXTS = sorted((Path(registry.__file__).parent / "texts").glob("*.yaml"))
 
 
-CHOICES = (
-    "strong",
-    "gaussian",
-    "several_records",
-    "dynamic",
-    "one_release",
-    "replaced",
-    "exact",
+def facts_of_run(run: Finished) -> dict[str, Any]:
+    statement = from_document(SealedStatement, run.state())
+    [lineage] = lineage_facts(statement)
+    return facts_of(lineage, from_document(Deployment, statement.deployment))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        UNLIMITED | {"dataset": {"unit": {"by": "user"}}, "learner": {"sampling_rate": 0.1}},
+        {
+            "dataset": {"unit": {"by": "user", "cap": 3}},
+            "privacy": {"relation": "replace_one"},
+            "deployment": {"dynamic": True},
+        },
+    ],
 )
-
-
-@pytest.mark.parametrize("choice", product((True, False), repeat=2))
-def test_a_text_needs_no_other_facts_than_there_are(choice: tuple[bool, ...]) -> None:
+def test_a_text_needs_no_other_facts_than_there_are(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
     """Whatever they are; and one that nobody knows is refused."""
-    chosen = dict(zip(CHOICES, cycle(choice)))  # each with its neighbour, and without it
-    for name in ("hazards", "impact", "registry"):
-        words = str(fill_template(name, FACTS | chosen))
+    facts = facts_of_run(Finished(tmp_path, overlay(FILED, changes)))
+    for path in TEXTS:
+        words = str(fill_text(path.stem, facts))
         assert not {"{{", "{%"} & {words[at : at + 2] for at in range(len(words))}
-        assert "SPENT" in words or "EPSILON" in words
-    assert {
-        one["answered"] for one in fill_template("hazards", FACTS | chosen)["hazards"]
-    } <= ANSWERED
-    with pytest.raises(UndefinedError, match="'mu' is undefined"):
-        fill_template(
-            "hazards", {key: value for key, value in (FACTS | chosen).items() if key != "mu"}
-        )
+        assert "epsilon = " in words
+        with pytest.raises(UndefinedError, match="'stated' is undefined"):
+            fill_text(path.stem, {key: fact for key, fact in facts.items() if key != "stated"})
+    assert {one["answered"] for one in fill_text("hazards", facts)["hazards"]} <= ANSWERED
 
 
-def test_the_facts_are_those_that_texts_may_name(tmp_path: Path) -> None:
-    run = Finished(tmp_path, FILED)
-    run.state()
-    statement = from_document(
-        SealedStatement, json.loads((run.results / "privacy.json").read_text())
-    )
-    told = from_document(Deployment, statement.deployment)
-    known = facts_of(statement, next(iter(statement.datasets)), told)
-    assert known.keys() == {*FACTS, *CHOICES}
+def test_every_fact_is_named_by_a_text(tmp_path: Path) -> None:
+    words = [
+        line
+        for path in TEXTS
+        for line in path.read_text("utf-8").splitlines()
+        if not line.startswith("#")
+    ]
+    named = meta.find_undeclared_variables(environment().parse("\n".join(words)))
+    assert named == facts_of_run(Finished(tmp_path, FILED)).keys()

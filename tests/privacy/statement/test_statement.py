@@ -28,7 +28,8 @@ from dpladder.privacy.ledger.state import Item
 from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.check import check, read_statement
 from dpladder.privacy.statement.documents import Cost, SealedStatement
-from dpladder.privacy.statement.page import detection_rate_text, page
+from dpladder.privacy.statement.facts import detection_rate_text
+from dpladder.privacy.statement.page import page
 from dpladder.public_files import file_digest
 
 

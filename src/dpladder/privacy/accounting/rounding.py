@@ -71,6 +71,11 @@ def mu_up(mu: float) -> str:
     return round_up(mu, max(2 - math.floor(math.log10(mu)), 0)) if 0 < mu < math.inf else f"{mu:g}"
 
 
+def mu_text(mu: float | None) -> str:
+    """A mu as shown, where there may be none: a private selection has an epsilon alone."""
+    return "no single mu" if mu is None else mu_up(mu)
+
+
 def sampling_spread(share: float, sd: float, total: float) -> float:
     """One standard deviation of a share of records: over the noise, and over which records happened
     to be in the test (a binomial's).

@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -104,7 +103,8 @@ def build_own(
 ) -> Statement:
     """The statement of the mechanisms of the user's own on one lineage (external_ledger/): no plan
     stands behind them, and no model. Without a plan every later spend may follow from an earlier
-    release. So without a limit there is rarely a guarantee (`guarantee_of`).
+    release. So without a limit there is rarely a guarantee
+    (`LineageFacts.bound`).
 
     Args:
         state: what the lineage's ledger holds; it is opened.
@@ -141,23 +141,6 @@ def common_value(values: Iterable[Value]) -> Value | None:
     lineage."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None
-
-
-def guarantee_of(dataset: Stated) -> Cost | None:
-    """The figure that is guaranteed for one lineage (docs/design.md, line 17).
-
-    Returns:
-        The limit, where one was declared: later runs are held to it, too. Else what was
-        spent so far, where nothing was planned after the first release. Else None. For whoever
-        chose a later spend because of an earlier result could as well have gone on, so nothing that
-        was spent bounds it.
-    """
-    if dataset.lifetime_epsilon is not None:
-        return Cost(dataset.lifetime_epsilon, dataset.lifetime_mu)
-    if not dataset.planned:
-        return None
-    exact = dataset.accountant == "exact" and not dataset.outside_this_dag.jobs
-    return Cost(dataset.lifetime_spent, dataset.mu if exact else None)
 
 
 def seal(statement: Mapping[str, Any], key: bytes) -> Document:
@@ -336,16 +319,6 @@ def earlier_releases(lines: Sequence[StatedSpend]) -> list[StatedSpend]:
     it. Where there is none, all of it was chosen before anything was seen."""
     last = max((line.reserved for line in lines), default=0)
     return [line for line in lines if line.released is not None and line.released < last]
-
-
-def notes_on_releases(lines: Iterable[StatedSpend]) -> list[str]:
-    """What releases rest on beside dpladder: each thing once, with how many releases they are."""
-    jobs_and_ways = dict.fromkeys((line.job, line.made) for line in lines if line.made)
-    ways = Counter((job.experiment, made_text) for job, made_text in jobs_and_ways)
-    return [
-        f"{experiment}: {made_text} ({count} released)"
-        for (experiment, made_text), count in ways.items()
-    ]
 
 
 def models_of(

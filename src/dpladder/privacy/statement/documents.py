@@ -40,6 +40,11 @@ class NamedJob:
         """The same as the ledger and messages name it."""
         return Job(self.experiment, self.rule, tuple(sorted(self.wildcards.items())))
 
+    @property
+    def wildcards_text(self) -> str:
+        """Its wildcards as tables show them: `rung 0 trial 1`."""
+        return " ".join(f"{key} {value}" for key, value in self.wildcards.items())
+
 
 @dataclass(frozen=True)
 class Promise:
@@ -314,6 +319,11 @@ class Origin:
     date: str
     commit: str | None
     versions: dict[str, str]
+
+    @property
+    def packages(self) -> str:
+        """The versions in words."""
+        return ", ".join(f"{name} {version}" for name, version in self.versions.items())
 
 
 @dataclass(frozen=True)
