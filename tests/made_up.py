@@ -136,6 +136,7 @@ def final(trials, total, spent, search, fit, rng, public):
     return {
         "target_epsilon": total,
         "epsilon": total * (1 - 1e-9),
+        "stated": {"epsilon": total * (1 - 1e-9), "mu": None},
         "mu_final": mu,
         "epsilon_final": epsilon,
         "fit": found | {"epsilon": epsilon, "mu": mu},

@@ -14,6 +14,7 @@ import pytest
 from dpladder.cli import main
 from dpladder.commands import compare
 from dpladder.config.section import from_document
+from dpladder.privacy.statement.documents import Cost
 from dpladder.report.summary import FinalFound, Summary, Tested
 
 
@@ -24,6 +25,7 @@ def results(folder: Path, delta: float = 1e-5, lineage: str = "pets", **test: An
         target_epsilon=1.0,
         epsilon=0.9999,
         mu=0.269,
+        stated=Cost(0.9999, 0.269),
         mu_final=0.25,
         epsilon_final=0.9,
         r_star=2.0,

@@ -31,6 +31,7 @@ COUNTS = {"correct": 853.1, "total": 1000.0, "sd": 3.5, "noised": True}
 TARGET = {
     "target_epsilon": 1.0,
     "epsilon": 0.99991234,
+    "stated": {"epsilon": 0.99991234, "mu": None},
     "mu_final": 0.2,
     "epsilon_final": 0.9,
     "r_star": 21.123456789012345,
@@ -53,7 +54,10 @@ SUMMARY = {
     "sampling_rate": 1.0,
     "unit": "kappa",
     "r_range": [0.1, 10.0],
-    "targets": [TARGET, TARGET | {"target_epsilon": 2.0, "epsilon": 2.0}],
+    "targets": [
+        TARGET,
+        TARGET | {"target_epsilon": 2.0, "epsilon": 2.0, "stated": {"epsilon": 2.0, "mu": None}},
+    ],
     "rungs": [
         {
             "epsilon": 0.1,

@@ -120,7 +120,7 @@ def _rows_of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.
     table.insert(0, "results", str(folder))
     table.insert(2, "lineage", summary.lineage)
     table.insert(3, "learner", summary.learner)
-    mus = [(target.stated or target).mu for target in summary.targets]
+    mus = [target.stated.mu for target in summary.targets]
     # none of a training without noise
     table.insert(6, "mu", mus + [None] * (len(table) - len(mus)))
     return table.assign(

@@ -193,7 +193,7 @@ class FinalFound(Choice):
     distance: float | None = None
     also: tuple[AlsoTested, ...] = ()
     student: Tested | None = None
-    stated: Cost | None = None
+    stated: Cost
 
     @property
     def tests(self) -> dict[str, Tested]:
@@ -289,6 +289,7 @@ class Summary:
         return FinalFound(
             target_epsilon=math.inf,
             epsilon=math.inf,
+            stated=Cost(math.inf, None),
             mu_final=math.inf,
             epsilon_final=math.inf,
             r_star=self.open.r,

@@ -106,7 +106,7 @@ def summary_table(summary: Summary) -> pd.DataFrame:
                 **_headline_columns(test),
                 **_figures(FIGURES, test.figures),
                 **_worst_columns(test.worst, summary.findings),
-                "epsilon": (target.stated or target).epsilon,
+                "epsilon": target.stated.epsilon,
                 "own_epsilon": target.epsilon,
                 "kappa_star": target.kappa_star,
                 "r_star": target.r_star,
@@ -123,7 +123,7 @@ def summary_table(summary: Summary) -> pd.DataFrame:
                 "experiment": f"{summary.experiment}, student",
                 "total_epsilon": target.target_epsilon,
                 **_headline_columns(target.student),
-                "epsilon": (target.stated or target).epsilon,
+                "epsilon": target.stated.epsilon,
             }
             for target in summary.models
             if target.student is not None
