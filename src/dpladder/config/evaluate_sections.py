@@ -171,6 +171,15 @@ def score_name(brier: bool, perplexity: bool, accuracy: str = "test accuracy") -
     return "1 − loss / log of all words" if perplexity else accuracy
 
 
+def spread_words(noised: bool) -> str:
+    """What the deviation of a test's score is over, wherever it is shown.
+
+    Args:
+        noised: whether the counts are, which those of a source declared public are not.
+    """
+    return "noise and sampling" if noised else "sampling alone, for its counts are exact"
+
+
 class Evaluate(Section):
     """How the final model is measured on the test part."""
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from dpladder.config import Project
 from dpladder.config.check import unit_keys
-from dpladder.config.evaluate_sections import score_name
+from dpladder.config.evaluate_sections import score_name, spread_words
 from dpladder.config.load import from_command_line, load
 from dpladder.config.source_rules import sources_to_come
 from dpladder.errors import BadInput, DpladderError, Refused
@@ -37,7 +37,7 @@ from dpladder.plan.rule_specs import RESULTS
 from dpladder.plan.table import plan_document, plan_table, plan_without_ledger
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
-from dpladder.privacy.accounting.rounding import sampling_spread
+from dpladder.privacy.accounting.rounding import round_up_short, sampling_spread
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
@@ -450,8 +450,9 @@ def _accuracies(project: Project) -> Iterator[str]:
             sd = sampling_spread(test["accuracy"], test["accuracy_sd"], test["total"])
             name = score_name(test.get("brier", False), test.get("perplexity") is not None)
             yield (
-                f"{path.parent.name}: {name} {test['accuracy']:.1%} (± {sd:.1%}, noise and "
-                f"sampling) at a total of epsilon = {final['target_epsilon']:g}"
+                f"{path.parent.name}: {name} {test['accuracy']:.1%} (± {sd:.1%}, "
+                f"{spread_words(test['noised'])}) at a total of epsilon = "
+                f"{round_up_short(final['target_epsilon'])}"
             )
     for path in [RESULTS / name / "summary.json" for name in project.experiments]:
         if path.is_file():

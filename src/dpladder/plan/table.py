@@ -15,7 +15,7 @@ from dpladder.plan.notes import experiments_by_text, names_text, notes
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
 from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Spend, to_json
-from dpladder.privacy.accounting.rounding import round_up
+from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.ledger.limits import lifetime_cost
 from dpladder.privacy.ledger.state import Item, State
 from dpladder.privacy.statement.build import mu_of_spend
@@ -51,7 +51,7 @@ def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> 
     }
     problems = totals_exceeded(plan) + [
         f"lineage {lineage} would reach epsilon = {round_up(ever.epsilon_after)}, above its "
-        f"lifetime limit of {limit:g}"
+        f"lifetime limit of {round_up_short(limit)}"
         for lineage, ever in lifetimes.items()
         for limit in [
             None if plan.terms[lineage].mode == "research" else plan.terms[lineage].lifetime_epsilon
@@ -126,7 +126,7 @@ def _respend_lines(plan: Plan, states: Mapping[str, State], project: Project) ->
             yield (
                 f"respend: what has changed is paid again. If all of it has, lineage {lineage} "
                 f"goes from epsilon = {round_up(before.epsilon)} to {round_up(after.epsilon)}"
-                + ("" if limit is None else f" of its lifetime's {limit:g}")
+                + ("" if limit is None else f" of its lifetime's {round_up_short(limit)}")
             )
 
 
@@ -153,7 +153,7 @@ def totals_exceeded(plan: Plan) -> list[str]:
     costs = [(artifact, artifact_cost(plan, artifact).epsilon) for artifact in plan.artifacts]
     return [
         f"{a.experiment} would cost epsilon = {round_up(epsilon)}, above its total of "
-        f"{a.target:g}: raise the total to that, or lower what the config prices itself "
+        f"{round_up_short(a.target)}: raise the total to that, or lower what the config prices itself "
         "(final.budget, evaluate.epsilon)"
         for a, epsilon in costs
         if epsilon > a.target
@@ -226,11 +226,11 @@ def plan_table(document: PlanDocument) -> str:
                 else ""
             )
             + (
-                f"lifetime limit {limit:g}"
+                f"lifetime limit {round_up_short(limit)}"
                 if limit is not None
                 else "no lifetime limit declared, so no lifetime guarantee"
             )
-            + f" (delta = {figures.delta:g}, {figures.relation})"
+            + f" (delta = {round_up_short(figures.delta)}, {figures.relation})"
         )
     lines += document.kept
     lines += [f"note: {note}" for note in document.notes]
@@ -259,8 +259,8 @@ def _composes_in_parallel(spend: Spend) -> bool:
 
 def _artifact_text(model: PlannedModel) -> str:
     """What a model costs of what it promises."""
-    cost = f"at epsilon = {round_up(model.epsilon)} of {model.target_epsilon:g}"
-    return f"final model {cost}, search included"
+    total = round_up_short(model.target_epsilon)
+    return f"final model at epsilon = {round_up(model.epsilon)} of {total}, search included"
 
 
 def _lineage(plan: Plan, lineage: str) -> PlannedLineage:

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from dpladder.config.evaluate_sections import spread_words
 from dpladder.learn.scorers import TaskName
 from dpladder.privacy.accounting.rounding import NoisedFigure, sampling_spread
 
@@ -215,7 +216,7 @@ class Tested:
     @property
     def spread_is_over(self) -> str:
         """What the spread of the accuracy is over, in words."""
-        return "noise and sampling" if self.noised else "sampling alone, for its counts are exact"
+        return spread_words(self.noised)
 
     @property
     def majority(self) -> NoisedFigure | None:
