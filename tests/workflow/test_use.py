@@ -77,7 +77,9 @@ def test_mlflow_holds_each_final_model_with_its_statement(
     (known,) = client.search_runs([client.get_experiment_by_name("tiny").experiment_id])
     statement = json.loads(Path("results/privacy.json").read_text())
     assert known.data.metrics["epsilon"] == pytest.approx(1.0, abs=1e-3)
+    assert known.data.metrics["own_epsilon"] == pytest.approx(1.0, abs=1e-3)
     assert known.data.params["lineage"] == "tiny"
+    assert float(known.data.params["delta"]) == statement["delta"]
     assert known.data.tags["dpladder.statement"] == statement["id"]
     kept = {file.path for file in client.list_artifacts(known.info.run_id)}
     assert kept >= {"privacy.json", "report.html", "summary.json", "weights.safetensors"}

@@ -16,26 +16,8 @@ from dpladder.commands.compare import table_of
 from dpladder.commands.output import checked_statement
 from dpladder.config.extras import require_package
 from dpladder.errors import BadInput
-from dpladder.learn.measures.figures import FIGURES
 from dpladder.plan.rule_specs import target_name
 from dpladder.privacy.accounting.rounding import round_up_short
-
-MEASURED = (
-    "total_epsilon",
-    "epsilon",
-    "mu",
-    "test_accuracy",
-    "one_minus_brier",
-    "accuracy_sd",
-    "accuracy_spread",
-    "perplexity",
-    "perplexity_low",
-    "perplexity_high",
-    "worst_accuracy",
-    "worst_one_minus_brier",
-    "worst_sd",
-    *(f"{figure.name}{suffix}" for figure in FIGURES for suffix in ("", "_sd")),
-)
 
 
 def log(results: Sequence[Path], experiment: str) -> None:
@@ -74,15 +56,16 @@ def log(results: Sequence[Path], experiment: str) -> None:
 
 
 def _log_run(row: dict[str, Any], statement: dict[str, Any]) -> None:
-    """Figures become MLflow's metrics, all else its parameters. Two tags name the statement and the
+    """Figures become MLflow's metrics, words and delta its parameters. Two tags name the statement and the
     mode."""
     import mlflow
     import pandas as pd
 
     # MLflow takes no empty value: NaN stands where a row lacks what another one has.
     known = {name: value for name, value in row.items() if not pd.isna(value)}
-    mlflow.log_metrics({name: float(known[name]) for name in MEASURED if name in known})
-    mlflow.log_params({name: value for name, value in known.items() if name not in MEASURED})
+    metrics = {name for name, value in known.items() if not isinstance(value, str)} - {"delta"}
+    mlflow.log_metrics({name: float(known[name]) for name in metrics})
+    mlflow.log_params({name: value for name, value in known.items() if name not in metrics})
     mlflow.set_tags({"dpladder.statement": statement["id"], "dpladder.mode": statement["mode"]})
 
 
