@@ -28,7 +28,7 @@ from dpladder.data.depths import (
     depths_taken,
 )
 from dpladder.errors import BadInput
-from dpladder.privacy.arrays import lengths_of, scale_into_ball, to_length
+from dpladder.privacy.arrays import map_rows
 
 BLOCK = 8192  # rows held in float64 at a time
 
@@ -37,7 +37,8 @@ BLOCK = 8192  # rows held in float64 at a time
 class Map:
     """From stored rows to those that a training sees, each row by itself.
 
-    Released models map records alike: a new field goes also into `map_of` and use/standalone.py.
+    Exported models map records by the same function (use/standalone.py). A new field goes also into
+    `map_of`.
 
     Attributes:
         mean: that rows lose, public or released; None where they lose none.
@@ -69,27 +70,13 @@ class Map:
         Args:
             stored: numbers of a stored row.
         """
-        return (stored if self.depths is None else self.depths.width) + self._adds_constant
-
-    @property
-    def _adds_constant(self) -> bool:
-        return self.mean is not None and self.constant > 0
+        adds_constant = self.mean is not None and self.constant > 0
+        return (stored if self.depths is None else self.depths.width) + adds_constant
 
     def __call__(self, rows: NDArray[Any]) -> NDArray[np.float32]:
         x = np.asarray(rows, np.float64) if self.depths is None else self.depths(rows)
-        if self.radius is not None:
-            x = scale_into_ball(x, self.radius, self.exact)
-        if self.mean is not None:
-            x = x - self.mean
-        if self.length is not None:
-            x = to_length(x, self.length)
-        if self._adds_constant:
-            x = np.concatenate([x * (1 - self.constant**2) ** 0.5, self._column(x)], axis=-1)
-        return x.astype(np.float32)
-
-    def _column(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        whole = lengths_of(x) if self.length is None else np.full((*x.shape[:-1], 1), self.length)
-        return self.constant * whole
+        mapped = map_rows(x, self.mean, self.radius, self.exact, self.length, self.constant)
+        return np.asarray(mapped, np.float32)
 
 
 @dataclass(frozen=True, eq=False)

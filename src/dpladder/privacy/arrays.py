@@ -1,4 +1,8 @@
-"""Rows of float64, and how long they are."""
+"""Rows of float64: how long they are, scaled, clipped, and mapped to what a training sees.
+
+`xp` is the library that computes, numpy or torch: `export` writes what follows into a model's own
+file, whose rows are tensors.
+"""
 
 from __future__ import annotations
 
@@ -11,28 +15,28 @@ Floats = NDArray[np.float64]
 TINY = 1e-12  # a record of zeros has no direction
 
 
-def lengths_of(rows: Floats) -> Floats:
+def lengths_of(rows: Any, xp: Any = np) -> Any:
     """The L2 length of each row: rows of shape (..., length) give (..., 1)."""
-    lengths: Floats = np.sqrt((rows * rows).sum(axis=-1, keepdims=True))
-    return lengths
+    return xp.sqrt((rows * rows).sum(-1, keepdims=True))
 
 
-def to_length(rows: Floats, length: float) -> Floats:
+def to_length(rows: Any, length: float, xp: Any = np) -> Any:
     """Each row scaled to this length. A row of zeros stays one: it has no direction. A row without
     a finite length becomes one."""
-    norms = lengths_of(rows)
-    return _scale_finite(rows, norms, length / np.maximum(norms, TINY))
+    norms = lengths_of(rows, xp)
+    return _scale_finite(rows, norms, length / norms.clip(TINY), xp)
 
 
-def scale_into_ball(rows: NDArray[Any], radius: float, exact: bool) -> Floats:
+def scale_into_ball(rows: Any, radius: float, exact: bool, xp: Any = np) -> Any:
     """Rows within a ball around 0, each as a function of itself alone; where `exact`, at its edge.
 
     Sensitivity: a row has length `radius` at most, whatever it was.
     """
-    return to_length(np.asarray(rows, np.float64), radius) if exact else clip_rows(rows, radius)
+    rows = xp.asarray(rows, dtype=xp.float64)
+    return to_length(rows, radius, xp) if exact else clip_rows(rows, radius, xp)
 
 
-def clip_rows(rows: NDArray[Any], radius: float) -> Floats:
+def clip_rows(rows: Any, radius: float, xp: Any = np) -> Any:
     """Each row x as x * min(1, radius / ||x||), in float64 (Abadi et al. 2016, Algorithm 1); zeros
     where it has no finite length.
 
@@ -41,14 +45,47 @@ def clip_rows(rows: NDArray[Any], radius: float) -> Floats:
     Args:
         rows: of shape (..., length), of any kind of number.
         radius: L2, above 0.
+        xp: numpy or torch.
     """
-    rows = np.asarray(rows, np.float64)
-    norms = lengths_of(rows)
-    factors = np.divide(radius, norms, out=np.ones_like(norms), where=norms > radius)
-    return _scale_finite(rows, norms, factors)
+    rows = xp.asarray(rows, dtype=xp.float64)
+    norms = lengths_of(rows, xp)
+    return _scale_finite(rows, norms, (radius / norms.clip(TINY)).clip(max=1.0), xp)
 
 
-def _scale_finite(rows: Floats, norms: Floats, factors: Floats) -> Floats:
+def _scale_finite(rows: Any, norms: Any, factors: Any, xp: Any) -> Any:
     """Rows times their factors; zeros where a norm is not finite, for what is not finite is no
     number times zero."""
-    return np.multiply(rows, factors, out=np.zeros_like(rows), where=np.isfinite(norms))
+    finite = xp.isfinite(norms)
+    return xp.where(finite, rows, 0.0) * xp.where(finite, factors, 0.0)
+
+
+def map_rows(
+    rows: Any,
+    mean: Any,
+    radius: float | None,
+    exact: bool,
+    length: float | None,
+    constant: float,
+    xp: Any = np,
+) -> Any:
+    """Rows as a training sees them, each by itself: scaled into a ball, less a mean, at one length,
+    with a constant feature in the mean's place (`Map` in data/centre.py says why).
+
+    Args:
+        rows: float64 of shape (..., length).
+        mean: that rows lose; None where they lose none.
+        radius, exact: of the ball; without a radius rows stay as they are.
+        length: that rows are scaled to at last; None leaves them as they are.
+        constant: the share of a centred row's length that is a constant feature's.
+        xp: numpy or torch.
+    """
+    if radius is not None:
+        rows = scale_into_ball(rows, radius, exact, xp)
+    if mean is not None:
+        rows = rows - mean
+    if length is not None:
+        rows = to_length(rows, length, xp)
+    if mean is not None and constant > 0:
+        whole = lengths_of(rows, xp) if length is None else xp.full_like(rows[..., :1], length)
+        rows = xp.concatenate([rows * (1 - constant**2) ** 0.5, constant * whole], -1)
+    return rows

@@ -7,8 +7,10 @@ it. A language model is such a folder itself.
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +20,7 @@ from dpladder.config.features_sections import FOLDER, HUB, LAST
 from dpladder.errors import BadInput
 from dpladder.network.language import pad_tokens, transformers_tokenizer
 from dpladder.network.public import BUNDLED, model_of, remote_config
+from dpladder.privacy import arrays
 from dpladder.use import graph, raw_rows, standalone
 from dpladder.use.card import card
 from dpladder.use.generate import load_language_model
@@ -26,7 +29,7 @@ from dpladder.use.model import Model
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-SHARED = "from dpladder.use.raw_rows import rows_of\n"
+SHARED = (arrays, raw_rows)  # modules whose source stands in what is exported
 Form = Literal["torch", "huggingface", "onnx"]
 ONE_FILE = (
     2**30
@@ -89,8 +92,12 @@ def _write_classifier(model: Model, folder: Path, form: Form) -> None:
 
 def _write_module(source: str, path: Path) -> None:
     """A module that needs no dpladder: what it imports from there is written into it."""
-    _, _, shared = Path(raw_rows.__file__).read_text("utf-8").partition("import annotations\n\n")
-    path.write_text(Path(source).read_text("utf-8").replace(SHARED, shared), "utf-8")
+    text = Path(source).read_text("utf-8")
+    for module in SHARED:
+        _, _, shared = inspect.getsource(module).partition("import annotations\n\n")
+        line = rf"^from {re.escape(module.__name__)} import .*\n"
+        text = shared.join(re.split(line, text, flags=re.MULTILINE))
+    path.write_text(text, "utf-8")
 
 
 def _write_language_model(model: Model, folder: Path, form: Form) -> None:

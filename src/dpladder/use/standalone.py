@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from dpladder.privacy.arrays import map_rows, to_length
 from dpladder.use.raw_rows import rows_of
 
 # What an image file may hold, whatever its name says: Pillow starts Ghostscript for PostScript.
@@ -90,10 +91,7 @@ class Classifier(nn.Module):
     def _scale_depths(self, x: Tensor, length: float) -> Tensor:
         """Each depth of the network at one length."""
         parts = torch.split(x, self.config["widths"], dim=-1)
-        scaled = [
-            part * (length / part.norm(dim=-1, keepdim=True).clamp_min(1e-12)) for part in parts
-        ]
-        return torch.cat(scaled, dim=-1)
+        return torch.cat([to_length(part, length, torch) for part in parts], dim=-1)
 
     def _mapped(self, x: Tensor) -> Tensor:
         """Features as the head met them in training: at one length, less the mean, with a constant
@@ -101,16 +99,9 @@ class Classifier(nn.Module):
         config = self.config
         if config["each"] is not None:
             x = self._scale_depths(x, config["each"])
-        if config["radius"] is not None:
-            scale = config["radius"] / x.norm(dim=-1, keepdim=True).clamp_min(1e-12)
-            x = x * (scale if config["exact"] else scale.clamp_max(1.0))
-        if config["centred"]:
-            x = x - self.mean
-        if config["length"] is not None:
-            x = x * (config["length"] / x.norm(dim=-1, keepdim=True).clamp_min(1e-12))
-        if config["centred"] and config["constant"] > 0:
-            constant = config["constant"] * x.norm(dim=-1, keepdim=True)
-            x = torch.cat([x * (1 - config["constant"] ** 2) ** 0.5, constant], dim=-1)
+        mean = self.mean if config["centred"] else None
+        keys = ("radius", "exact", "length", "constant")
+        x = map_rows(x, mean, **{key: config[key] for key in keys}, xp=torch)
         return x.float().double()
 
     @torch.inference_mode()
