@@ -20,6 +20,7 @@ from dpladder.external_ledger.charge import Charge
 from dpladder.external_ledger.mechanisms import Mechanism, events_of
 from dpladder.external_ledger.statement import write_statement
 from dpladder.privacy.accounting import booking, gdp
+from dpladder.privacy.accounting.composition import largest_entry
 from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend
 from dpladder.privacy.accounting.rounding import round_down, round_up, round_up_short
 from dpladder.privacy.ledger import anchors, book
@@ -61,8 +62,9 @@ class OpenLedger:
         unit: Whose privacy is protected, for the statement: `record`, `user` or another word.
             Whatever else is said of a record here, of sensitivity and of values, is then said of
             all records of such a unit together.
-        loss, weight: Caps for private selections (RepeatAndSelect) beside the Gaussian part: the
-            sum of their pure losses, and the product of their weights. By default none is allowed.
+        loss, weight: Caps beside the Gaussian part: on the sum of the pure losses of private
+            selections (RepeatAndSelect) and of pure mechanisms, and on the product of selections'
+            weights. By default none is allowed, and pure mechanisms are charged as Gaussians.
         results: Where records, anchors and the statement go. Public.
         home: The ledger's own folder; None: DPLADDER_HOME, or ~/.dpladder. Secret.
 
@@ -132,8 +134,9 @@ class OpenLedger:
         Noise multipliers are over what one unit adds, and halved here under replace_one: one
         record, or all records of a user where `unit` says so.
         ZCDpEvent.rho is for the lineage's own relation: 4 rho under replace_one, where rho is what
-        holds for added and removed records. Laplace noise is booked as the Gaussian that covers it:
-        one strong release is dear (docs/ledger.md).
+        holds for added and removed records. A pure mechanism is booked as the Gaussian that covers
+        it, where one strong release is dear; or by its epsilon alone, where the lineage allows a
+        `loss` (docs/ledger.md).
 
         A reservation that was never used is taken up again under its name, by a script that is run
         again. A name that was committed is refused, because that is paid for: `again=True` pays
@@ -422,9 +425,14 @@ class OpenLedger:
         terms = self._terms
         delta0 = booking.delta0_of(terms.delta, booking.TRIAL, terms.share)
         where = Partition(terms.split_rule)
+        loss = terms.loss
+        if loss:  # what others left of it
+            state = book.load(self._ledger)
+            mine = (one.token for one in state.charges_for(_question(name)) if not one.used)
+            loss -= largest_entry(state.charged_spends(*mine)).loss
+        events = events_of(mechanism, terms.relation, delta0, terms.delta, loss)
         spends = tuple(
-            Spend(terms.lineage, terms.relation, where, event, label="release")
-            for event in events_of(mechanism, terms.relation, delta0)
+            Spend(terms.lineage, terms.relation, where, event, label="release") for event in events
         )
         return Item(Job(OWN_CODE, name), _question(name), spends)
 

@@ -6,13 +6,18 @@ while another one comes, which moves a sum by 2 C. An event of ours counts noise
 lineage's relation moves. So there multipliers are halved, which is what dp_accounting does with its
 privacy loss distributions too.
 
-A rho (ZCDpEvent) and a randomised response are guarantees, and no noise over what one record adds.
-They are for the lineage's own relation, and nothing about them is halved. Whoever knows a rho where
-records are added or removed gives 4 rho under replace_one. Two such steps lie between its
+A rho (ZCDpEvent), an epsilon (ExponentialMechanismDpEvent, PermuteAndFlipDpEvent,
+EpsilonDeltaDpEvent) and a randomised response are guarantees, and no noise over what one record
+adds. They are for the lineage's own relation, and nothing about them is halved. Whoever knows a rho
+where records are added or removed gives 4 rho under replace_one. Two such steps lie between its
 neighbours, and over k steps a rho becomes k^2 rho (Bun & Steinke 2016, on groups).
 
-A pure mechanism is booked as the Gaussian that dominates it: at delta = 1e-5 a discrete Laplace of
-epsilon 1 takes 5.58.
+Pure mechanisms are charged the cheapest of three ways: each as the Gaussian that dominates it, all
+of one spend together as one Gaussian, or, where the lineage sets losses aside, by the sum of their
+epsilons.
+
+dp_accounting's events are known by the names of their kinds: a version that has more of them than
+another needs no other code here.
 """
 
 from __future__ import annotations
@@ -23,14 +28,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.events import (
+    ApproximateDp,
     Booked,
     Composed,
     Counted,
+    DiscreteGaussian,
     Event,
     Exponential,
     Gaussian,
     Laplace,
+    MixtureOfGaussians,
+    PureLoss,
     Relation,
     RepeatAndSelect,
     Sampled,
@@ -43,10 +53,13 @@ from dpladder.privacy.accounting.events import (
 Mechanism = Any  # a DpEvent, an Opacus accountant, its history, or a sequence of these
 
 KNOWN = (
-    "Gaussian, Laplace, DiscreteLaplace, RandomizedResponse (replace_one), ZC, Composed, "
+    "Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace, ExponentialMechanism, PermuteAndFlip, "
+    "EpsilonDelta, MixtureOfGaussians (add_remove), RandomizedResponse (replace_one), ZC, Composed, "
     "SelfComposed, RepeatAndSelect of Gaussians, PoissonSampled of Gaussians or of one Laplace, "
     "NoOp"
 )
+# Gaussian only up to a small probability: booked at a delta0, each kind with its like.
+TOGETHER = (Sampled, ZCdp, ApproximateDp | DiscreteGaussian | MixtureOfGaussians)
 
 
 @dataclass(frozen=True)
@@ -64,16 +77,21 @@ class Steps:
     count: int
 
 
-def events_of(mechanism: Mechanism, relation: Relation, delta0: float) -> tuple[Event, ...]:
+def events_of(
+    mechanism: Mechanism, relation: Relation, delta0: float, delta: float, loss: float = 0.0
+) -> tuple[Event, ...]:
     """The events that a spend is charged.
 
-    Samples and zCDP are Gaussian only nearly. They are composed among themselves and booked at
-    `delta0`; everything else has an entry of its own.
+    Samples, zCDP and what else is Gaussian only nearly are composed among themselves and booked at
+    `delta0`; pure mechanisms are charged as `_cheapest_of_pure` says; Gaussians have an entry of
+    their own.
 
     Args:
         mechanism: a DpEvent, an Opacus accountant, its history, or a list of these.
         relation: the lineage's; multipliers are over what one record adds.
         delta0: probability of revealing everything that is set aside for one booking.
+        delta: the lineage's.
+        loss: the largest sum of pure losses that the lineage allows.
 
     Raises:
         BadInput: the mechanism costs nothing, or is none of these.
@@ -84,17 +102,52 @@ def events_of(mechanism: Mechanism, relation: Relation, delta0: float) -> tuple[
         raise BadInput(
             "this mechanism costs nothing: there is nothing to reserve, and nothing to commit."
         )
-    sampled = tuple(part for part in parts if isinstance(part.event, Sampled))
-    concentrated = tuple(part for part in parts if isinstance(part.event, ZCdp))
-    plain = tuple(part for part in parts if not isinstance(part.event, Sampled | ZCdp))
-    if (sampled or concentrated) and not delta0:
-        raise Refused(
-            f"{event_kind((sampled or concentrated)[0].event)} is Gaussian only up to a small "
-            "probability, and this lineage sets no share of delta aside for that. Give Gaussians "
-            "on all records; or open another lineage, in a config with privacy.share."
-        )
-    booked = tuple(Booked(group, delta0) for group in (sampled, concentrated) if group)
-    return (*((Composed(plain),) if plain else ()), *booked)
+    booked = []
+    for kinds in TOGETHER:
+        group = tuple(part for part in parts if isinstance(part.event, kinds))
+        if group and not delta0:
+            raise Refused(
+                f"{event_kind(group[0].event)} is Gaussian only up to a small probability, and "
+                "this lineage sets no share of delta aside for that. Give Gaussians on all "
+                "records; or open another lineage, in a config with privacy.share."
+            )
+        if group:
+            revealed = math.fsum(_delta_of(part.event) * part.count for part in group)
+            booked.append(Booked(group, delta0 + revealed))
+    pure = tuple(part for part in parts if isinstance(part.event, Exponential | Laplace))
+    rest = tuple(p for p in parts if p not in pure and not isinstance(p.event, TOGETHER))
+    plain = (Composed(rest),) if rest else ()
+    return (*plain, *_cheapest_of_pure(pure, relation, delta0, delta, loss), *booked)
+
+
+def _delta_of(event: Event) -> float:
+    """The probability of revealing everything that is the mechanism's own."""
+    return event.delta if isinstance(event, ApproximateDp) else 0.0
+
+
+def _cheapest_of_pure(
+    parts: tuple[Counted, ...], relation: Relation, delta0: float, delta: float, loss: float
+) -> tuple[Event, ...]:
+    """The events that charge pure mechanisms of one spend least, as if nothing else was spent.
+
+    Args:
+        parts: randomised responses, Laplace noise, and what is known as pure alone.
+        relation, delta0, delta, loss: as `events_of` takes them.
+    """
+    if not parts:
+        return ()
+    ways: list[Event] = [Composed(parts)]
+    if delta0 and sum(part.count for part in parts) > 1:
+        ways.append(Booked(parts, delta0))
+    together = math.fsum(_epsilon_of_pure(part.event) * part.count for part in parts)
+    if together <= loss:
+        ways.append(PureLoss(together))
+    return (min(ways, key=lambda way: booking.epsilon(booking.price(way, relation), delta)),)
+
+
+def _epsilon_of_pure(event: Event) -> float:
+    assert isinstance(event, Exponential | Laplace)
+    return event.epsilon if isinstance(event, Exponential) else 1.0 / event.scale
 
 
 def steps_of(events: Sequence[Event], relation: Relation) -> list[Steps]:
@@ -149,6 +202,20 @@ def _counted_events(mechanism: Any, relation: Relation) -> Iterator[Counted]:
         case "DiscreteLaplace":  # P(x) ~ exp(-a |x|): a sum moved by s costs a s
             parameter = _positive("noise_parameter", mechanism.noise_parameter)
             yield Counted(Exponential(parameter * mechanism.sensitivity * moved))
+        case "DiscreteGaussian":
+            sigma, sensitivity = _positive("sigma", mechanism.sigma), mechanism.sensitivity * moved
+            if mechanism.dimension == 1 and sensitivity == int(sensitivity) > 0:
+                yield Counted(DiscreteGaussian(sigma, int(sensitivity)))
+            elif sensitivity:  # Canonne, Kamath & Steinke 2020, for vectors
+                yield Counted(ZCdp((sensitivity / sigma) ** 2 / 2))
+        case "MixtureOfGaussians" if relation == "add_remove":
+            if any(mechanism.sensitivities):
+                yield Counted(_mixture(mechanism))
+        case "ExponentialMechanism" | "PermuteAndFlip":
+            if mechanism.epsilon:
+                yield Counted(Exponential(float(mechanism.epsilon)))
+        case "EpsilonDelta":
+            yield from _approximate(float(mechanism.epsilon), float(mechanism.delta))
         case "RandomizedResponse" if relation == "replace_one":
             noise, buckets = (
                 _positive("noise_parameter", mechanism.noise_parameter),
@@ -176,6 +243,22 @@ def _counted_events(mechanism: Any, relation: Relation) -> Iterator[Counted]:
                 f"charged. Give one of {KNOWN}; or an Opacus accountant, or its history "
                 "[(noise_multiplier, sample_rate, steps), ...]."
             )
+
+
+def _mixture(mechanism: Any) -> MixtureOfGaussians:
+    """A mixture, without sensitivities of probability 0."""
+    pairs = zip(mechanism.sensitivities, mechanism.sampling_probs, strict=True)
+    sensitivities, probabilities = zip(*((float(c), float(p)) for c, p in pairs if p), strict=True)
+    sd = _positive("standard_deviation", mechanism.standard_deviation)
+    return MixtureOfGaussians(sd, sensitivities, probabilities)
+
+
+def _approximate(epsilon: float, delta: float) -> Iterator[Counted]:
+    """An (epsilon, delta)-DP mechanism; a pure one where delta is 0."""
+    if delta:
+        yield Counted(ApproximateDp(epsilon or 1e-12, delta))  # an event's numbers are positive
+    elif epsilon:
+        yield Counted(Exponential(epsilon))
 
 
 def _sampled_events(rate: float, inside: tuple[Counted, ...]) -> Iterator[Counted]:

@@ -40,13 +40,17 @@ from typing import TYPE_CHECKING, Any
 from dpladder.errors import Refused
 from dpladder.privacy.accounting import gdp, memo, selection
 from dpladder.privacy.accounting.events import (
+    ApproximateDp,
     Booked,
     Composed,
     Counted,
+    DiscreteGaussian,
     Event,
     Exponential,
     Gaussian,
     Laplace,
+    MixtureOfGaussians,
+    PureLoss,
     Relation,
     RepeatAndSelect,
     Sampled,
@@ -182,9 +186,11 @@ def largest_mu(target: float, delta: float, beside: Entry) -> float:
 def price(event: Event, relation: Relation, count: int = 1) -> Entry:
     """The entry that `count` such events are booked at, so that (1) above holds.
 
-    Gaussians are exact; Laplace noise and pure selections get the smallest mu that dominates them.
-    Whatever is sampled, or known as zCDP, has no entry of its own: it is priced inside `Booked`,
-    whose delta0 lets a Gaussian dominate it.
+    Gaussians are exact; Laplace noise and pure mechanisms get the smallest mu that dominates them.
+    A pure loss e alone is (1) with mu = 0: 1 - exp(epsilon - e) lies above every profile of a pure
+    mechanism. Whatever is sampled, discrete and Gaussian, a mixture, or known as zCDP or as
+    (epsilon, delta)-DP, has no entry of its own. It is priced inside `Booked`, whose delta0 lets a
+    Gaussian dominate it.
 
     Args:
         event: what a mechanism does to data.
@@ -195,7 +201,7 @@ def price(event: Event, relation: Relation, count: int = 1) -> Entry:
         An entry that dominates all of them, whatever chose them.
 
     Raises:
-        Refused: an event is sampled or zCDP outside `Booked`, no bound is known for it here, or no
+        Refused: an event needs `Booked` and is outside it, no bound is known for it here, or no
             Gaussian dominates it at its delta0.
     """
     mu_of_event = mu(event, count)
@@ -208,6 +214,8 @@ def price(event: Event, relation: Relation, count: int = 1) -> Entry:
             return Entry(_laplace_mu(1.0 / scale) * math.sqrt(count) * SAFE)
         case Exponential(pure):
             return Entry(gdp.mu_of_pure(pure) * math.sqrt(count) * SAFE)
+        case PureLoss(pure):
+            return Entry(loss=pure * count)
         case RepeatAndSelect(inner):
             return _entry_of_selection(event, mu(inner), count)
         case Booked(events, delta0):
@@ -355,10 +363,11 @@ def _step(parts: Iterable[Counted]) -> float:
     little more, and many of them much more.
     """
     parts = list(parts)
-    step = min(1e-4, FINE * min(1.0, math.sqrt(math.fsum(_rough_mu(part) ** 2 for part in parts))))
-    least = min(
-        (part.event.epsilon for part in parts if isinstance(part.event, Exponential)), default=step
-    )
+    # the library finds each loss of a mixture by bisection: a grid ten times as fine takes a minute
+    most = 1e-3 if any(isinstance(part.event, MixtureOfGaussians) for part in parts) else 1e-4
+    step = min(most, FINE * min(1.0, math.sqrt(math.fsum(_rough_mu(part) ** 2 for part in parts))))
+    pure = [p.event.epsilon for p in parts if isinstance(p.event, Exponential | ApproximateDp)]
+    least = min(pure, default=step)
     return least / 2 ** math.ceil(math.log2(least / step))
 
 
@@ -403,6 +412,18 @@ def _loss_distribution_of(event: Event, relation: Relation, step: float) -> Any:
         case Exponential(pure):
             return pld.from_privacy_parameters(
                 common.DifferentialPrivacyParameters(pure, 0.0), step
+            )
+        case ApproximateDp(bound, delta):
+            return pld.from_privacy_parameters(
+                common.DifferentialPrivacyParameters(bound, delta), step
+            )
+        case DiscreteGaussian(sigma, sensitivity):
+            return pld.from_discrete_gaussian_mechanism(
+                sigma, sensitivity, value_discretization_interval=step
+            )
+        case MixtureOfGaussians(sd, sensitivities, probabilities) if relation == "add_remove":
+            return pld.from_mixture_gaussian_mechanism(
+                sd, sensitivities, probabilities, value_discretization_interval=step
             )
     raise Refused(
         f"{event_kind(event)} cannot be booked under {relation}: its privacy losses are not known "
@@ -484,8 +505,14 @@ def _rough_mu(part: Counted) -> float:
             return q * math.sqrt(part.count * math.expm1(min(one * one, 20.0)))
         case Laplace(scale):
             return math.sqrt(part.count) / scale
-        case Exponential(pure):
+        case Exponential(pure) | ApproximateDp(pure):
             return math.sqrt(part.count) * pure
+        case DiscreteGaussian(sigma, sensitivity):
+            return math.sqrt(part.count) * sensitivity / sigma
+        case MixtureOfGaussians(sd, sensitivities, probabilities):
+            pairs = zip(sensitivities, probabilities, strict=True)
+            one = math.fsum(p * math.sqrt(math.expm1(min((c / sd) ** 2, 20.0))) for c, p in pairs)
+            return math.sqrt(part.count) * one
     return mu(part.event, part.count) or 1.0
 
 

@@ -78,6 +78,77 @@ class Exponential:
 
 
 @dataclass(frozen=True)
+class PureLoss:
+    """A pure epsilon-DP release, charged by its epsilon alone. It takes nothing of a Gaussian, and
+    adds to the losses of its lineage, which has to set some aside (`Terms.loss`)."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _check_number("PureLoss.epsilon", self.epsilon)
+
+
+@dataclass(frozen=True)
+class ApproximateDp:
+    """A mechanism known only to be (epsilon, delta)-DP, under the lineage's own relation. No
+    mechanism of which this holds is worse than to reveal everything with probability delta, and
+    else to answer by randomised response (Kairouz, Oh & Viswanath 2015, on dominance)."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        _check_number("ApproximateDp.epsilon", self.epsilon)
+        _check_number("ApproximateDp.delta", self.delta, high=1.0)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """A whole number with discrete Gaussian noise (Canonne, Kamath & Steinke 2020).
+
+    Attributes:
+        sigma: P(x) is proportional to exp(-x^2 / (2 sigma^2)) at each whole x.
+        sensitivity: the most that the number moves under the lineage's own relation.
+    """
+
+    sigma: float
+    sensitivity: int
+
+    def __post_init__(self) -> None:
+        _check_number("DiscreteGaussian.sigma", self.sigma)
+        _check_count("DiscreteGaussian.sensitivity", self.sensitivity)
+
+
+@dataclass(frozen=True)
+class MixtureOfGaussians:
+    """N(0, sd^2) without a unit, and with it the mixture of N(c_i, sd^2) with probabilities p_i
+    (Choquette-Choo et al. 2024, arXiv 2310.15526). Under add_remove alone.
+
+    Attributes:
+        sd: of the noise.
+        sensitivities, probabilities: the c_i, none negative, and the p_i, which add up to 1.
+    """
+
+    sd: float
+    sensitivities: tuple[float, ...]
+    probabilities: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _check_number("MixtureOfGaussians.sd", self.sd)
+        for name in ("sensitivities", "probabilities"):
+            _check_tuple(f"MixtureOfGaussians.{name}", getattr(self, name), float)
+        pairs = list(zip(self.sensitivities, self.probabilities, strict=False))
+        fits = len(self.sensitivities) == len(self.probabilities) and pairs
+        in_range = all(0 <= c < math.inf and 0 < p <= 1 for c, p in pairs)
+        if not (fits and in_range and abs(math.fsum(self.probabilities) - 1.0) < 1e-9):
+            raise BadInput(
+                f"MixtureOfGaussians has sensitivities {self.sensitivities} and probabilities "
+                f"{self.probabilities}. It must have as many of both: sensitivities of 0 or more, "
+                "and positive probabilities that add up to 1."
+            )
+
+
+@dataclass(frozen=True)
 class ZCdp:
     """A mechanism known only to be rho-zCDP (Bun & Steinke 2016, Definition 1.1), under the
     lineage's own relation."""
@@ -196,6 +267,10 @@ Event = (
     | Laplace
     | Sampled
     | Exponential
+    | PureLoss
+    | ApproximateDp
+    | DiscreteGaussian
+    | MixtureOfGaussians
     | ZCdp
     | RepeatAndSelect
     | SubsetSelect
