@@ -49,6 +49,25 @@ def test_optuna_stops_when_the_budget_is_spent(tmp_path):
     assert "trial-0" in (tmp_path / "results" / "privacy.md").read_text("utf-8")
 
 
+@pytest.mark.ci
+def test_sites_train_by_rounds_until_their_limits_though_one_is_killed(tmp_path):
+    said = example("federated_rounds.py", tmp_path, "--kill", "south", "3")
+    assert "south died" in said
+    rounds, right = re.search(r"(\d+) rounds; ([\d.]+)%", said).groups()
+    assert float(right) > 60.0
+    spent = {
+        name: float(epsilon) for name, epsilon in re.findall(r"(\w+): epsilon = (.+) of", said)
+    }
+    limits = {"north": 2.0, "south": 2.0, "east": 1.0}
+    for site, limit in limits.items():
+        assert 0.9 * limit < spent[site] <= limit
+        page = (tmp_path / "sites" / site / "results/privacy.md").read_text("utf-8")
+        assert "round-3" in page
+        assert (f"round-{rounds}" in page) == (limit == 2.0)
+    # the round in which it died is charged, so it took part in one less
+    assert spent["south"] == pytest.approx(spent["north"], abs=1e-9)
+
+
 class Study:
     """What Optuna's own does with its callbacks, as far as a callback sees it."""
 
