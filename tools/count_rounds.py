@@ -28,8 +28,8 @@ DELTA, STEP, EPSILON0 = 1e-5, 0.01, 0.1
 GAINS = (0.1, 0.3, 0.9)
 CANDIDATES = (10, 1000)
 PARTS = (None, 1000)  # None: tests without noise
-MANY = (2, 5, 10, 20, 50, 100, 200, 500)
-MOST = 10_000  # rounds
+NUMBERS_OF_ROUNDS = (2, 5, 10, 20, 50, 100, 200, 500)
+MOST_ROUNDS = 10_000  # rounds
 SHOWN = (None, 1000, 0.9, True)  # whose rounds the second table prices
 
 
@@ -56,7 +56,7 @@ def main() -> None:
     most = rounds_of(ProposeTest(step=STEP))
     print(f"\nThe most there can be: {most} rounds, {cost_of(most):.2f}\n")
     costs = costs_of(round(rounds[SHOWN]))
-    print_head("search", *map(str, MANY))
+    print_head("search", *map(str, NUMBERS_OF_ROUNDS))
     for name, priced in costs.items():
         print_row(name, *(f"{one:.2f}" for one in priced))
     if options.figure:
@@ -70,7 +70,7 @@ def main() -> None:
             for halved, words, style in ((True, "", "-"), (False, ", step falls back", "--"))
         }
         priced_lines = {
-            name: (MANY, cost, "--" if "no guarantee" in name else "-")
+            name: (NUMBERS_OF_ROUNDS, cost, "--" if "no guarantee" in name else "-")
             for name, cost in costs.items()
         }
         with canvas(options.figure, height=3.6, width=9.0) as figure:
@@ -88,7 +88,7 @@ def walk(
     utilities = gain * random.random(candidates)
     scale = 0.0 if parts is None else 1 / (parts * EPSILON0)
     level, chosen, ahead, rounds = 0.0, 0.0, STEP, 0
-    while rounds < MOST:
+    while rounds < MOST_ROUNDS:
         rounds += 1
         noised = utilities + random.laplace(scale=4 * scale, size=candidates)
         above = np.flatnonzero(noised > level + ahead + random.laplace(scale=2 * scale))
@@ -118,13 +118,18 @@ def costs_of(rounds: int) -> dict[str, list[float]]:
 
     def tested(count: int) -> list[float]:
         entry = booking.total([tests_of(count), Entry(once)])
-        return [booking.epsilon(entry, DELTA)] * len(MANY)
+        return [booking.epsilon(entry, DELTA)] * len(NUMBERS_OF_ROUNDS)
 
     def best(shape: float) -> list[float]:
-        return [selection.epsilon(once, selection.Runs(count, shape), DELTA) for count in MANY]
+        return [
+            selection.epsilon(once, selection.Runs(count, shape), DELTA)
+            for count in NUMBERS_OF_ROUNDS
+        ]
 
     return {
-        "every candidate trained": [gdp.epsilon(once * count**0.5, DELTA) for count in MANY],
+        "every candidate trained": [
+            gdp.epsilon(once * count**0.5, DELTA) for count in NUMBERS_OF_ROUNDS
+        ],
         "Papernot & Steinke, as many on average, geometric": best(1.0),
         "the same, logarithmic": best(0.0),
         "Ding & Wu, the most there can be": tested(rounds_of(ProposeTest(step=STEP))),

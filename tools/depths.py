@@ -32,7 +32,7 @@ from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.arena import Arena
 from dpladder.research.without_noise import OPEN
 
-LEAST = 0.003  # what is lost below that is chance
+SMALLEST_LOSS = 0.003  # what is lost below that is chance
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def print_fit(depths: Sequence[Depth], private: Sequence[float]) -> None:
         for depth in depths
         for total, test in zip(private, depth.by_total, strict=False)
     ]
-    lost = np.log([max(less, LEAST) for less, _, _ in cells])
+    lost = np.log([max(less, SMALLEST_LOSS) for less, _, _ in cells])
     logs = np.log([(strength, depth.width, 1 - depth.by_total[-1]) for _, strength, depth in cells])
     for words, columns in (("n₀μ", [0]), ("n₀μ, width, error", [0, 1, 2])):
         known = np.column_stack([np.ones(len(cells)), logs[:, columns]])

@@ -52,7 +52,7 @@ from dpladder.search.training import Training
 UNTIL = "blocks.5"
 TUNED = {"name": "dp_finetune", "trains": "last_block", "bias": True, "sampling_rate": 0.25}
 BOUGHT = Head(epsilon=1.0)  # a training does not ask what it cost
-FEW = Search(steps=(20, 500))  # passes through a network are dear
+SHORT_SEARCH = Search(steps=(20, 500))  # passes through a network are dear
 COLUMNS = ("learner", "kappa", "total", "test accuracy, mean and sd", "CPU seconds", "steps")
 
 
@@ -75,7 +75,7 @@ def main() -> None:
     print_head(*COLUMNS)
     for epsilon in options.epsilons:
         compare("head", head, Descent(), Search(), epsilon, 0.0, options.repeats)
-        compare_each(arena, "network", learner, FEW, epsilon, options)
+        compare_each(arena, "network", learner, SHORT_SEARCH, epsilon, options)
 
 
 def compare_each(

@@ -18,7 +18,7 @@ import numpy as np
 from arena import first, load, load_raw
 from matplotlib.axes import Axes
 from public_sample import GUIDED, beside, means, trained
-from surfaces import MOST, measured
+from surfaces import MOST_RECORDS, measured
 from terminal import print_head, print_row, read_options
 
 from dpladder.config.sweep_sections import Search
@@ -63,7 +63,7 @@ def main() -> None:
 def kappas(cache: Path | None, repeats: int, folder: Path) -> None:
     over_kappa, over_r = [], []
     for name in SETS:
-        arena = first(load(name, cache, "public"), slice(MOST))
+        arena = first(load(name, cache, "public"), slice(MOST_RECORDS))
         space = Space(Search(), Descent(), arena.constants)
         cells = measured(name, "public", arena, Descent(), KAPPAS, repeats)
         for mu in sorted({cell.mu for cell in cells if cell.n0 * cell.mu >= WEAKEST}):

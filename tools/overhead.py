@@ -53,7 +53,7 @@ from dpladder_papers.research.ladder import LadderSearcher
 
 STEPS, NEWTON = 50, 10
 WIDTHS = (1280, 112)
-ENOUGH = 5.0  # CPU seconds for one line, above which it is not timed again
+ONE_RUN_SECONDS = 5.0  # CPU seconds for one line, above which it is not timed again
 WIDE = 200  # features, above which these take minutes
 SLOW = ("dp_mlp", "dp_ls", "dp_newton", "dp_fc")
 PLAIN, PLAIN_MLP = "plain descent, no privacy", "plain descent of two layers"
@@ -91,7 +91,7 @@ def least(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, fl
     spent: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(rounds):
         for way, run in ways.items():
-            if sum(spent[way]) < ENOUGH:
+            if sum(spent[way]) < ONE_RUN_SECONDS:
                 start = time.process_time()
                 run()
                 spent[way].append(time.process_time() - start)

@@ -35,7 +35,7 @@ from dpladder.search.trial import Trial
 STRENGTHS = tuple(30 * 2.0**step for step in range(9))
 PARTS, TRIALS, SHARES = (0.005, 0.01, 0.02, 0.04), (2, 3, 4, 6), (0.2, 0.4)
 REPEATS = 40
-SURE = 1.0  # standard errors
+STANDARD_ERRORS = 1.0  # standard errors
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def priced(
     }
     best = max(gains, key=lambda design: gains[design].mean())
     gain, error = gains[best].mean(), gains[best].std(ddof=1) / math.sqrt(len(known))
-    pays = gain > SURE * error
+    pays = gain > STANDARD_ERRORS * error
     print(
         f"{strength:8.0f} blind {blind.mean():.4f} best {sweep_value.rungs_as_text(best.rungs)} "
         f"share {best.share} gains {gain:+.4f} +- {error:.4f}, worst {gains[best].min():+.4f} "

@@ -31,8 +31,11 @@ from dpladder_papers.methods.dp_newton import Newton
 
 WAYS = tuple(float(way) for way in np.geomspace(1 / 27, 27, 9))  # times the prior's median
 STEPS = {100: "-", 10: "--", 1: ":"}  # and their lines
-FEW: dict[str, Learner] = {"dp_newton": Newton(steps=1), "dp_ls": LeastSquares()}  # slow beyond 1
-MANY: dict[str, Learner] = {
+SLOW_LEARNERS: dict[str, Learner] = {
+    "dp_newton": Newton(steps=1),
+    "dp_ls": LeastSquares(),
+}  # slow beyond 1
+FAST_LEARNERS: dict[str, Learner] = {
     "dp_gd": Descent(),
     "dp_adam": Adam(),
     "dp_fc": FeatureCovariance(),
@@ -53,9 +56,9 @@ def main() -> None:
     arena, repeats = load(options.problem, options.cache, threads=1), options.repeats
     known, lines = centred(options.problem), {}
     print_head("learner", "steps", *totals(options.epsilons))
-    compared = [(name, steps) for name in MANY for steps in sorted(STEPS)]
-    for name, steps in [*compared, *((name, 1) for name in FEW)]:
-        learner = (MANY | FEW)[name]
+    compared = [(name, steps) for name in FAST_LEARNERS for steps in sorted(STEPS)]
+    for name, steps in [*compared, *((name, 1) for name in SLOW_LEARNERS)]:
+        learner = (FAST_LEARNERS | SLOW_LEARNERS)[name]
         best = [max(over_r(arena, learner, steps, e, repeats, known)) for e in options.epsilons]
         lines[f"{name}, {steps} step{'s' * (steps > 1)}"] = (options.epsilons, best, STEPS[steps])
         print_row(name, steps, *best)

@@ -32,7 +32,7 @@ from dpladder.research.arena import Arena
 NETWORK, SIZE, UNTIL = "test_vit", 32, "blocks.2"
 SHORT = Search(steps=(20, 20))
 KAPPA = 0.7  # what did best on the one network that was tried (docs/measurements/learners.md)
-FREE: dict[str, object] = {"name": "hyfree_finetune", "steps": 20}
+HYFREE: dict[str, object] = {"name": "hyfree_finetune", "steps": 20}
 PUBLISHED: dict[str, object] = {
     "steering": "published",
     "optimizer": "adamw",
@@ -40,11 +40,11 @@ PUBLISHED: dict[str, object] = {
     "weight_decay": 0.01,
     "points": 5,
 }
-PRODIGY = FREE | {"name": "prodigy_finetune"}
+PRODIGY = HYFREE | {"name": "prodigy_finetune"}
 BY: dict[str, dict[str, object]] = {
     "dp_finetune": {"name": "dp_finetune"},
-    "hyfree_finetune": FREE,
-    "hyfree_finetune, as published": FREE | PUBLISHED,
+    "hyfree_finetune": HYFREE,
+    "hyfree_finetune, as published": HYFREE | PUBLISHED,
     "prodigy_finetune": PRODIGY,
     "prodigy_finetune, d_adaptation": PRODIGY | {"step_sizes": "d_adaptation"},
 }

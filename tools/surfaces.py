@@ -29,7 +29,7 @@ from dpladder.search.space import Space
 
 KAPPAS = (0.16, 0.3, 0.6, 1.1, 1.7, 2.7, 4.5, 7.5, 12.0)
 MUS = tuple(0.003 * 2.0**power for power in range(10))
-MOST = 4000  # training records: what counts is their number times mu
+MOST_RECORDS = 4000  # training records: what counts is their number times mu
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def main() -> None:
         learner="dp_gd",
         kappas=KAPPAS,
         mus=MUS,
-        records=MOST,
+        records=MOST_RECORDS,
         repeats=6,
         cache=Path,
         out=Path("surfaces.csv"),

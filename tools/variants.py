@@ -58,7 +58,7 @@ from dpladder_papers.methods.hyfree_dp import HyperparameterFree
 from dpladder_papers.methods.hyfree_dp import train as hyfree
 
 AROUND = (0.5, 1.0, 2.0)  # the prior's median
-NOTHING: Mapping[str, object] = MappingProxyType({})
+NO_KEYS: Mapping[str, object] = MappingProxyType({})
 THINNED = 20.0  # the first class's records, by the last one's
 Cell = str | float
 Way = Callable[[Arena, float, int], Cell]  # of an arena, a total and so many repeats
@@ -89,7 +89,7 @@ def changed(**keys: Any) -> Way:
     return cell
 
 
-def free_of_choice(rate: float, values: Mapping[str, object] = NOTHING, **guards: float) -> Way:
+def free_of_choice(rate: float, values: Mapping[str, object] = NO_KEYS, **guards: float) -> Way:
     """HyFreeDP with these keys. `guards`: those that are taken away."""
     learner = HyperparameterFree.model_validate({**values, "sampling_rate": rate})
 
@@ -254,7 +254,7 @@ def tables(rate: float) -> Mapping[str, Table]:
             {
                 "ours": free(),
                 "the last loss is the bound": free(ROOM=1.0),
-                "every look is believed": free(SURE=0.0),
+                "every look is believed": free(LOSS_GAP_SDS=0.0),
                 "a rate moves as far as it likes": free(FACTOR=1e12),
                 "steering: published": free(PUBLISHED),
                 "Laplace losses": free({"loss_noise": "laplace"}),

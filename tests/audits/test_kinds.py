@@ -350,7 +350,7 @@ def test_what_was_not_declared_is_not_answered(made: Any) -> None:
     del made
     from support import Seeded
 
-    from dpladder.audit.engine.records import NOTHING, data_of
+    from dpladder.audit.engine.records import ZERO_RECORD, data_of
     from dpladder.config.model import Resources
     from dpladder.errors import Refused
     from dpladder.learn.interface import Constants
@@ -361,7 +361,7 @@ def test_what_was_not_declared_is_not_answered(made: Any) -> None:
     honest = SecondMoments(name="sums", multiplier=1.0, radius=1.0)
     wider = replace(honest, radius=5.0)
     meter = Meter(declared([honest], constants).draws, Seeded())
-    about = Curator(data_of([NOTHING]), constants, Resources(threads=1))
+    about = Curator(data_of([ZERO_RECORD]), constants, Resources(threads=1))
 
     def asks_another(given: Any, own: Any) -> Any:
         return (yield wider.at())

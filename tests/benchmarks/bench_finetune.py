@@ -33,7 +33,7 @@ from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.learn.curator import Curator, PublicInputs, Training
 from dpladder.learn.data import Data
-from dpladder.learn.finetune.owners import MOST
+from dpladder.learn.finetune.owners import LARGEST_BLOCK
 from dpladder.learn.finetune.parts import start, tuned_model
 from dpladder.learn.interface import Constants, Hyper, Weights
 from dpladder.learn.queries import Query
@@ -214,7 +214,7 @@ def opacus_step(
     )
     wrapped, optimizer = private[0], private[1]
     criterion = private[2] if mode == "ghost" else nn.CrossEntropyLoss()
-    chunk = MOST[x.device.type]  # as ours
+    chunk = LARGEST_BLOCK[x.device.type]  # as ours
 
     def step() -> None:
         for begin in range(0, len(x), chunk):

@@ -13,7 +13,7 @@ from extracted import KEYS, dataset_of
 from PIL import Image
 
 from dpladder.config.dataset_sections import Split, TrainedGroup, Unit
-from dpladder.config.detectability import LEAST
+from dpladder.config.detectability import FEWEST_UNITS
 from dpladder.config.label_sets import MANY
 from dpladder.data.census import (
     Census,
@@ -48,7 +48,7 @@ def stops(*labels: tuple[int, int], expected: int | None = None, sd: float = 0.0
         [(-1, 551), (0, 225), (1, 225)],
         [(0, 1000)],
         [(0, 950), (1, 49)],
-        [(0, LEAST + 1)],
+        [(0, FEWEST_UNITS + 1)],
     ],
 )
 def test_what_is_mostly_lost_or_of_one_class_stops_a_run(labels: list[tuple[int, int]]) -> None:
@@ -62,8 +62,8 @@ def test_what_is_mostly_lost_or_of_one_class_stops_a_run(labels: list[tuple[int,
         [(-1, 500), (0, 250), (1, 250)],
         [(0, 900), (1, 100)],
         [(0, 90), (1, 10)],
-        [(-1, LEAST)],
-        [(0, LEAST)],
+        [(-1, FEWEST_UNITS)],
+        [(0, FEWEST_UNITS)],
         [(0, 1)],
     ],
 )

@@ -21,7 +21,16 @@ from safetensors import safe_open
 
 from dpladder.audit import rules, searches
 from dpladder.audit.engine.mechanism import Mechanism
-from dpladder.audit.scene import CLASSES, N0, NOTHING, Rule, Scene, SceneFolder, Units, scene_folder
+from dpladder.audit.scene import (
+    CLASSES,
+    N0,
+    NO_INPUTS,
+    Rule,
+    Scene,
+    SceneFolder,
+    Units,
+    scene_folder,
+)
 from dpladder.jobs import reservation
 from dpladder.jobs.task import read_json
 from dpladder.learn import weights
@@ -113,7 +122,7 @@ def _trial(
         "run_trial",
         rules.released_weights,
         {"rung": "0", "trial": "1"},
-        {**NOTHING, **inputs},
+        {**NO_INPUTS, **inputs},
     )
     return rule.mechanism(f"rule run_trial {kind}", lambda asked: 1.0, rules.pairs(kind))
 

@@ -15,7 +15,7 @@ from counted import cells_of, figures_from
 
 from dpladder.audit.scene import (
     LINEAGE,
-    NOTHING,
+    NO_INPUTS,
     Scene,
     SceneFolder,
     Units,
@@ -58,7 +58,7 @@ def measured(scene: Scene) -> Found:
     with job_environment(scene.folder, scene.home):
         trained = scene.task("train_final", {"target": total}, UNITS)
         release_once(release_of(trained))
-        weights = {**NOTHING, "weights": str(trained.output["weights"])}
+        weights = {**NO_INPUTS, "weights": str(trained.output["weights"])}
         asked = scene.task("evaluate", {"target": total}, UNITS, weights)
         asked.output["metrics"].parent.mkdir(parents=True, exist_ok=True)
         evaluate(

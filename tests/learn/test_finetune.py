@@ -548,7 +548,7 @@ def test_chunks_are_as_large_as_the_declared_memory_allows() -> None:
     owners = owners_of(FineTune(trains="all"), SMALL)
     sizes = [owners.chunk(memory, 1) for memory in (1, 10, 100, 10_000)]
     assert sizes == sorted(sizes)
-    assert (sizes[0], sizes[-1]) == (tensors.LEAST, tensors.MOST["cpu"])
+    assert (sizes[0], sizes[-1]) == (tensors.SMALLEST_BLOCK, tensors.LARGEST_BLOCK["cpu"])
     assert isinstance(SMALL.network, Network)
 
 

@@ -39,11 +39,11 @@ from dpladder_papers.methods.hyfree_dp import train as hyfree
 from dpladder_papers.methods.hyfree_dp.train import (
     FACTOR,
     FIRST,
-    LEAST,
-    MOST,
+    HIGH,
+    LOSS_GAP_SDS,
+    LOW,
     RATES,
     ROOM,
-    SURE,
     Multipliers,
     Rate,
     fit_rate,
@@ -322,12 +322,14 @@ def naive_hyfree(data, learner, hyper, constants, meter):
                 eta *= slope / curvature if slope > 0 and curvature > 0 else 1.0
                 eta = min(max(eta, RATES[0]), RATES[1])
                 rates.add(eta)
-            elif abs(slope) > SURE * found.loss * cap * limit / size / math.sqrt((ahead**2).sum()):
+            elif abs(slope) > LOSS_GAP_SDS * found.loss * cap * limit / size / math.sqrt(
+                (ahead**2).sum()
+            ):
                 best = (slope / curvature if curvature > 0 else math.inf) if slope > 0 else 0
                 eta *= min(max(best, 1 / FACTOR), FACTOR)
                 rates.add(eta)
             room = 1.0 if published else ROOM
-            limit = min(max(room * seen[half], LEAST * unit), MOST * unit)
+            limit = min(max(room * seen[half], LOW * unit), HIGH * unit)
         weights = weights - eta * g
     assert len(rates) > 1  # the losses were heard
     return weights
@@ -695,7 +697,7 @@ def test_no_losses_take_the_rate_or_the_next_bound_out_of_their_limits(
     assert RATES[0] <= after.eta.item() <= RATES[1]
     if steering == "guarded":
         assert eta / FACTOR * (1 - 1e-12) <= after.eta.item() <= eta * FACTOR * (1 + 1e-12)
-    assert 0 < LEAST * math.log(CLASSES) <= after.bound.item() <= MOST * math.log(CLASSES)
+    assert 0 < LOW * math.log(CLASSES) <= after.bound.item() <= HIGH * math.log(CLASSES)
 
 
 def one(*values):
@@ -725,7 +727,7 @@ def test_as_published_the_rate_goes_to_every_bottom_ahead_and_the_loss_is_the_ne
         noise = single(1e9)  # it does not ask whether the losses tell anything
         rate = Rate(single(0.5), single(9.0))
         found = fit_rate(rate, one(*loss), noise, 1.0, "published")
-        assert found.bound.item() == min(max(loss[1], LEAST), MOST)
+        assert found.bound.item() == min(max(loss[1], LOW), HIGH)
         return found.eta.item()
 
     assert after(0.7, 2.0) == pytest.approx(0.7)

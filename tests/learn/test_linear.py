@@ -21,7 +21,7 @@ from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import linear
-from dpladder.learn.bounds import MANY, SLACK, scale_of, slack
+from dpladder.learn.bounds import ROOM_FACTOR, SLACK, scale_of, slack
 from dpladder.learn.data import Data
 from dpladder.learn.descent import EMA
 from dpladder.learn.descent_noise import gradient_sum
@@ -636,7 +636,7 @@ def test_the_room_for_rounding_grows_as_the_root_of_the_records() -> None:
     assert slack(2.0**24) == 2.0**-5
     assert slack(1.3e6) > 3e-3
     records = resident(Data(np.ones((9, 2), np.float32), np.zeros(9)), Constants(10**6, 2, 2), ONE)
-    assert records.slack == slack(MANY * 1e6)
+    assert records.slack == slack(ROOM_FACTOR * 1e6)
 
 
 def test_no_arithmetic_of_a_gpu_is_rounded_to_tf32():

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from dpladder.audit.engine.findings import Finding
-from dpladder.audit.engine.records import CLASSES, GUIDES, N0, NOTHING, Record, canaries_of, data_of
+from dpladder.audit.engine.records import (
+    CLASSES,
+    GUIDES,
+    N0,
+    ZERO_RECORD,
+    Record,
+    canaries_of,
+    data_of,
+)
 from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.learn.data import Data
@@ -82,7 +90,7 @@ class PinnedWithin(Within):
 def learner_variants(name: str) -> Iterator[tuple[Any, Constants]]:
     """The learner as a config may have it: as it is by default, on samples, and guided. One that
     trains above a cut comes twice: with a network, and with its head alone."""
-    section, constants = method(name).section, Constants(N0, CLASSES, len(NOTHING[0]))
+    section, constants = method(name).section, Constants(N0, CLASSES, len(ZERO_RECORD[0]))
     plain = section(name=name)
     if plain.above_cut:
         network = network_of(*CUT)
@@ -98,7 +106,7 @@ def learner_variants(name: str) -> Iterator[tuple[Any, Constants]]:
 
 def data_sets(learner: Any, constants: Constants) -> Iterator[Data]:
     """Of two, of no, of ten and of some sixty units, of every kind that tempts a clip."""
-    base, units = (NOTHING, NOTHING), canaries_of(constants.labels)
+    base, units = (ZERO_RECORD, ZERO_RECORD), canaries_of(constants.labels)
     crowd = tuple(units[place % len(units)] for place in range(61))
     for some in (base, (), (*base, *units), crowd):
         yield add_public_inputs(some, learner, constants)

@@ -43,7 +43,7 @@ CONSTANTS = Constants(n0=RECORDS, classes=10, dimension=1_280, delta=1e-5)
 DIRECTIONS = CONSTANTS.dimension // 2  # for canaries; the other half is the data's
 CANARIES = CONSTANTS.classes * DIRECTIONS
 # Of the canaries, that are guessed: few tell most of a good claim, many of one that is far off.
-SURE = (0.1, 0.33)
+GUESSED_SHARES = (0.1, 0.33)
 CHANCE = 0.05  # that the bound exceeds what is true, at the most
 EPSILON = 8.0
 
@@ -135,10 +135,11 @@ def guess_membership(training: Training, weights: Floats, coins: Coins) -> Bound
     right = ((scores > 0) == coins)[np.argsort(-np.abs(scores))]
     tried = [
         (int(right[:guesses].sum()), guesses)
-        for guesses in (round(sure * CANARIES) for sure in SURE)
+        for guesses in (round(sure * CANARIES) for sure in GUESSED_SHARES)
     ]
     bounds = [
-        mu_bound(correct, guesses, CANARIES, CHANCE / len(SURE)) for correct, guesses in tried
+        mu_bound(correct, guesses, CANARIES, CHANCE / len(GUESSED_SHARES))
+        for correct, guesses in tried
     ]
     bound, (correct, guesses) = max(zip(bounds, tried, strict=True))
     claimed = mu(Composed(training.declared.events))

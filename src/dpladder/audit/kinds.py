@@ -20,7 +20,7 @@ import numpy as np
 from dpladder.audit.count_attacks import attacks_on_counts
 from dpladder.audit.engine.findings import LeftOut
 from dpladder.audit.engine.mechanism import Mechanism, neighbours
-from dpladder.audit.engine.records import CLASSES, N0, NOTHING, Record, canaries_of, data_of
+from dpladder.audit.engine.records import CLASSES, N0, ZERO_RECORD, Record, canaries_of, data_of
 from dpladder.audit.scene import SceneFolder
 from dpladder.config.label_sets import MANY, Labels
 from dpladder.config.learner_sections import Lora
@@ -133,7 +133,7 @@ class Attack:
             name: of the kind of query; the cell's stands behind it.
         """
         network = network_of(*NETWORK) if self.cut else None
-        dimension = math.prod(network.shape) if network else len(NOTHING[0])
+        dimension = math.prod(network.shape) if network else len(ZERO_RECORD[0])
         for cell in self.grid():
             constants = Constants(
                 N0,
@@ -191,7 +191,7 @@ class Asking:
             draws=costs.draws,
             scale=1.0,
             run=self,
-            neighbours=neighbours((NOTHING, NOTHING), canaries, relation),
+            neighbours=neighbours((ZERO_RECORD, ZERO_RECORD), canaries, relation),
             relation=relation,
             tight=tight,
             effort=effort,

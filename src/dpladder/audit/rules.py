@@ -24,7 +24,7 @@ from dpladder.audit.scene import (
     CLASSES,
     ETA,
     N0,
-    NOTHING,
+    NO_INPUTS,
     Rule,
     Scene,
     SceneFolder,
@@ -367,7 +367,7 @@ def _evaluation(
         which,
         read,
         {**trained.wildcards, **(of or {})},
-        {**NOTHING, "weights": str(task.output["weights"])},
+        {**NO_INPUTS, "weights": str(task.output["weights"])},
     )
     # One of the labels is the model's, whatever it learnt. Turned round, a record scores on the
     # other side, and is of another class. That matters where one group alone counts: a record of

@@ -60,7 +60,7 @@ Inputs = Mapping[str, Any]
 SAMPLE: Units = tuple(
     ((features, label),) for label, features in enumerate(((1.0, 2.0, 3.0), (0.5, -1.0, 0.0)))
 )
-NOTHING: Inputs = {"fit": [], "below": []}
+NO_INPUTS: Inputs = {"fit": [], "below": []}
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Scene:
         return len(declared) if isinstance(declared, tuple) else declared or CLASSES
 
     def task(
-        self, rule: str, wildcards: Mapping[str, str], units: Units, inputs: Inputs = NOTHING
+        self, rule: str, wildcards: Mapping[str, str], units: Units, inputs: Inputs = NO_INPUTS
     ) -> Task[Any]:
         """A rule's job: its own params, and caches of these units behind every private part that it
         reads.
@@ -225,7 +225,7 @@ class Rule:
     rule: str
     read: Read
     wildcards: Mapping[str, str] = field(default_factory=dict)
-    inputs: Inputs = field(default_factory=lambda: NOTHING)
+    inputs: Inputs = field(default_factory=lambda: NO_INPUTS)
     _releases: dict[Units, Release] = field(default_factory=dict)
 
     def release_request(self, units: Units) -> ReleaseRequest:

@@ -24,7 +24,7 @@ from dpladder.data.folders import Tangled
 from dpladder.data.layout import Layout, layout_of
 from dpladder.data.prepare import (
     EMPTY,
-    FEW,
+    PUBLIC_PARTS,
     Keys,
     Part,
     Survey,
@@ -124,7 +124,7 @@ def check(configs: Sequence[Path]) -> None:
         protected = looked.part is None and config.mode == "release"
         expected = looked.dataset.nominal_size if protected else None
         counted = census.check_every_record(surveyed, largest, look.seen, expected)
-        if looked.part in FEW:  # what they hold stops no run
+        if looked.part in PUBLIC_PARTS:  # what they hold stops no run
             counted = replace(counted, stops=False)
         # Contents are keyed digests: equal records are equal here, whatever they are called.
         contents = frozenset(row.content for row in surveyed.rows if row.label >= 0)

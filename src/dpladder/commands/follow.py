@@ -24,11 +24,11 @@ from dpladder.errors import TWICE
 from dpladder.plan.startup import SAY
 
 WORDS = Path("logs") / "snakemake.txt"
-LEAST = 2**16  # bytes of a disk without which nothing can be written
+SMALLEST_FREE_DISK = 2**16  # bytes of a disk without which nothing can be written
 POLL = 0.2  # seconds between looks at what Snakemake says
 STEPS = re.compile(r"^(\d+) of (\d+) steps")
 BEGUN = re.compile(r"^(?:local)?rule (\w+):$")
-NOTHING = "Nothing to be done"
+NOTHING_TO_DO = "Nothing to be done"
 REFUSAL = re.compile(r"^\w+(?:Exception|Error):\n(.+)", re.MULTILINE)
 OS_ERROR = re.compile(r"^\w*Error: \[Errno \d+\] (.+): '(.+)'$", re.MULTILINE)
 KILLED = re.compile(r"died with <Signals\.(\w+): \d+>\.\n(?:.*\n)??Error in rule (\w+):")
@@ -195,8 +195,10 @@ def follow(command: Sequence[str], folder: Path) -> int:
             *lines, unread = (unread + said.read()).split("\n")
             for line in lines:
                 progress = progress.after(line, time.monotonic())
-                if line.startswith(NOTHING):
-                    print(f"{NOTHING}: all results are there, and up to date.", file=sys.stderr)
+                if line.startswith(NOTHING_TO_DO):
+                    print(
+                        f"{NOTHING_TO_DO}: all results are there, and up to date.", file=sys.stderr
+                    )
             screen.show(progress.line(time.monotonic()))
         said.seek(0)
         all_said = said.read()
@@ -226,7 +228,10 @@ def _refusal(said: str) -> str:
 def _full(said: str, folder: Path) -> str:
     """What to do where Snakemake had no room to write, its own words perhaps. Jobs look after
     themselves."""
-    if f"[Errno {errno.ENOSPC}]" not in said and shutil.disk_usage(folder).free >= LEAST:
+    if (
+        f"[Errno {errno.ENOSPC}]" not in said
+        and shutil.disk_usage(folder).free >= SMALLEST_FREE_DISK
+    ):
         return ""
     return (
         f"no space is left on the disk of {Path.cwd()}, or of {gettempdir()}. {TWICE}: free space, "

@@ -94,7 +94,7 @@ def generate(
             raise BadInput(f"--{name} {value}: it must be {least} or more.")
     writing = writer.Writing(tokens, samples, temperature, seed)
     print("\n\n".join(writer.samples(load(model_file(path)), prompt, writing)))
-    print(writer.FREE, file=sys.stderr)
+    print(writer.FREE_TO_PUBLISH, file=sys.stderr)
 
 
 def export_model(path: Path, folder: Path, to: Form, network: Path | None) -> None:

@@ -18,7 +18,7 @@ from dpladder.errors import BadInput
 
 EMBEDDINGS = "embeddings"
 LAYER = "layer."  # and its number, from 1 on
-MOST = 8  # stages that are all kept
+MOST_STAGES = 8  # stages that are all kept
 LATE = (1 / 2, 2 / 3, 5 / 6, 1)  # of a longer stack, how far up those are that are kept
 STAGES = 3  # of images, whose last ones are taken together
 
@@ -37,9 +37,9 @@ def candidates(stages: Sequence[str]) -> tuple[str, ...]:
         stages: all that the network has, from the input up, its own pooled output left out.
 
     Returns:
-        All of up to `MOST`; of a longer stack four in its upper half, the last among them.
+        All of up to `MOST_STAGES`; of a longer stack four in its upper half, the last among them.
     """
-    if len(stages) <= MOST:
+    if len(stages) <= MOST_STAGES:
         return tuple(stages)
     return tuple(stages[ceil(share * len(stages)) - 1] for share in LATE)
 

@@ -7,9 +7,10 @@ import math
 from statistics import NormalDist
 
 BINS = 16  # of scores, for AUC
-ENOUGH = 4.0  # deviations of its noise that a class must count, before a share of it means anything
+# deviations of its noise that a class must count, before a share of it means anything
+COUNT_SDS = 4.0
 CONFIDENCES = 10  # bins of confidence, of equal width
-LEAST = 50  # units: fewer are too few to say what was meant
+FEWEST_UNITS = 50  # units: fewer are too few to say what was meant
 STOPPED_BY_NOISE = 1e-6  # how probable at most, where the data is as it is meant
 
 
@@ -21,9 +22,9 @@ def detectable_count(sd: float, counts: int) -> float:
         counts: how many are added, each with noise of its own.
 
     Returns:
-        A number of records: `ENOUGH` deviations of the sum's noise.
+        A number of records: `COUNT_SDS` deviations of the sum's noise.
     """
-    return ENOUGH * sd * math.sqrt(counts)
+    return COUNT_SDS * sd * math.sqrt(counts)
 
 
 def noise_margin(sd: float, chances: int = 1) -> float:
@@ -44,4 +45,4 @@ def least_units(expected: int, sd: float) -> float:
         expected: how many units there are by declaration.
         sd: of the noise in the count; 0 where it is exact.
     """
-    return expected / 2 - max(noise_margin(sd), LEAST / 2)
+    return expected / 2 - max(noise_margin(sd), FEWEST_UNITS / 2)

@@ -19,14 +19,17 @@ Searched = Literal["rate", "ridge"] | None
 
 # The largest bounds are far above any use, and far below where float32 products overflow. The least
 # is what float32 can scale any gradient or record back into (learn/bounds.py, learn/records.py).
-LEAST = 1e-12
+SMALLEST_SCALE = 1e-12
 Clip = Annotated[
-    Positive, Field(ge=LEAST, le=1e6, description="C, the L2 bound on one unit's gradient.")
+    Positive,
+    Field(ge=SMALLEST_SCALE, le=1e6, description="C, the L2 bound on one unit's gradient."),
 ]
 Radius = Annotated[
     Positive,
     Field(
-        ge=LEAST, le=1e4, description="Radius of a public ball that records are scaled into first."
+        ge=SMALLEST_SCALE,
+        le=1e4,
+        description="Radius of a public ball that records are scaled into first.",
     ),
 ]
 

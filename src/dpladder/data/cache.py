@@ -36,7 +36,7 @@ PROVENANCE = ("dpladder", "torch", "timm", "transformers", "shard")
 # and what a build or a device adds, which changes no record's features beyond their rounding
 MADE_BY = (*PROVENANCE, "arithmetic", "batch_size", "forward_batch", "transform")
 RECORDS = ("commitment", "units")  # keyed digests of the records themselves
-NOTHING: Attrs = {}
+NO_ATTRS: Attrs = {}
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _cache_name(attrs: Attrs, without: Sequence[str], key: bytes) -> str:
     return blake2b(dumps(facts, sort_keys=True).encode(), key=key, digest_size=16).hexdigest()
 
 
-def open_cache(path: Path, key: bytes, expected: Attrs = NOTHING) -> FeatureCache:
+def open_cache(path: Path, key: bytes, expected: Attrs = NO_ATTRS) -> FeatureCache:
     """Verify a cache from end to end and map it into memory.
 
     Args:

@@ -23,7 +23,7 @@ LAYERS = "layers"  # in the file of a public sample's mean: the places of the de
 
 MeanFile = Mapping[str, NDArray[Any]]
 """The file of the mean that features are less of; empty where they are less of none."""
-NOTHING: MeanFile = {}
+NO_MEANS: MeanFile = {}
 
 
 class DepthKeys(Protocol):

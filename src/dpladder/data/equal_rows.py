@@ -12,7 +12,7 @@ from dpladder.data.layout import layout_of
 from dpladder.data.prepare import COPY, Survey
 from dpladder.data.sources import Source
 
-LEAST = 50  # rows: fewer say nothing
+FEWEST_ROWS = 50  # rows: fewer say nothing
 SHARE = 0.05  # of all rows
 WAYS_OUT = (
     "If equal rows are different people, add a column with an id for each and name it in "
@@ -63,4 +63,4 @@ def too_many_equal(rows: int, copies: int) -> bool:
         rows: all of them.
         copies: those that equal another one.
     """
-    return copies >= LEAST and copies >= SHARE * rows
+    return copies >= FEWEST_ROWS and copies >= SHARE * rows

@@ -75,7 +75,7 @@ ClassOf = Callable[[object], int]
 Digests = Callable[[Source, bytes], Iterator[bytes]]  # of each record in order, under this key
 Part = Literal["train", "validation", "test", "sample", "unlabelled"]
 PARTS: tuple[Part, ...] = get_args(Part)
-FEW: tuple[Part, ...] = ("sample", "unlabelled")  # parts whose labels tell nothing of them
+PUBLIC_PARTS: tuple[Part, ...] = ("sample", "unlabelled")  # parts whose labels tell nothing of them
 SPELLINGS = {
     "train": 0,
     "training": 0,
@@ -313,7 +313,7 @@ def _grouping(dataset: Dataset, public: Part | None, matching: Matching | None) 
     """Where a source's groups stand: a further test's are its own, and of a sample nobody asks."""
     if matching is not None:
         return matching.grouping
-    return None if dataset.group is None or public in FEW else dataset.group.grouping
+    return None if dataset.group is None or public in PUBLIC_PARTS else dataset.group.grouping
 
 
 def _classes(

@@ -26,7 +26,7 @@ from dpladder.data.encoders import (
     check_independence,
     device_of,
 )
-from dpladder.data.spans import LEAST, pieces
+from dpladder.data.spans import FEWEST_TOKENS, pieces
 from dpladder.data.texts import decode
 from dpladder.errors import BadInput
 from dpladder.network.language import language_model_of, tokenizer_digest
@@ -51,7 +51,7 @@ def sentences(features: Features, threads: int) -> Encoder:
     weights = digest(model.state_dict())
     model = model.to(device).requires_grad_(False)
 
-    least = LEAST if features.pooling == "none" else 1
+    least = FEWEST_TOKENS if features.pooling == "none" else 1
     answers = features.pooling == "each"
 
     def load(content: Any, number: int) -> Rows:

@@ -16,7 +16,7 @@ from dpladder.config.shift import Spans
 from dpladder.data.texts import decode
 from dpladder.network.language import tokenizer_digest, tokenizer_of
 
-LEAST = 2  # tokens of a span: one has to follow another
+FEWEST_TOKENS = 2  # tokens of a span: one has to follow another
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def cutter(spans: Spans) -> Cutter:
         except ValueError:
             return 1
         # all but the last are full
-        return max(1, len(parts) - (sum(parts[-1].attention_mask) < LEAST))
+        return max(1, len(parts) - (sum(parts[-1].attention_mask) < FEWEST_TOKENS))
 
     return Cutter(count, tokenizer_digest(tokenizer))
 

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Stops
-from dpladder.config.detectability import LEAST, least_units, noise_margin
+from dpladder.config.detectability import FEWEST_UNITS, least_units, noise_margin
 from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, Labels
 from dpladder.data.equal_rows import WAYS_OUT, most_different_rows
@@ -111,7 +111,7 @@ def reason_to_stop(
         return None
     rest = usable - (by_class[[0, 2]] if most == MANY else by_class)
     # of a tenth of all less the others, which is nine tenths of one count less another
-    margin = max(noise_margin(sd * math.sqrt(0.9**2 + 1), len(rest)), LEAST / 10)
+    margin = max(noise_margin(sd * math.sqrt(0.9**2 + 1), len(rest)), FEWEST_UNITS / 10)
     if min(rest) < usable / 10 - margin:
         return "nearly all of it is of one class, or has no finding, or has all"
     return None

@@ -289,8 +289,8 @@ def _lines_below_header(path: Path, newline: str) -> list[str]:
         raise _no_table(path) from None
 
 
-INSIDE = '[^"]*(?:""[^"]*)*'  # what stands between two quotes, with quotes doubled
-QUOTED = f'"{INSIDE}"'
+QUOTED_TEXT = '[^"]*(?:""[^"]*)*'  # what stands between two quotes, with quotes doubled
+QUOTED = f'"{QUOTED_TEXT}"'
 PLAIN_CELL = {delimiter: f'[^"{delimiter}]*' for delimiter in ",;"} | {"\t": '(?:[^"\t][^\t]*)?'}
 """Between tabs a quote may stand inside a cell, where texts are written as they are. Elsewhere such
 a cell stands between quotes (RFC 4180): without them it is the end of a longer one."""
@@ -304,7 +304,7 @@ def _row_ends(lines: Sequence[str], delimiter: str) -> list[int | None]:
     """
     cell = f"(?:{QUOTED}|{PLAIN_CELL[delimiter]})"
     whole = re.compile(f"(?:{cell}{delimiter})*{cell}\r?")
-    opening = re.compile(f'(?:{cell}{delimiter})*"{INSIDE}')
+    opening = re.compile(f'(?:{cell}{delimiter})*"{QUOTED_TEXT}')
     ends: list[int | None] = [*range(len(lines))]
     closing: int | None = None  # the line that ends the row whose cell is open before the next line
 

@@ -29,7 +29,7 @@ from dpladder.learn.public_head import cross_validated
 from dpladder.plan.rule_params import FindMean
 from dpladder.privacy.arrays import Floats
 
-SURE = 1.0  # standard errors by which another choice must beat the default
+STANDARD_ERRORS_AHEAD = 1.0  # standard errors by which another choice must beat the default
 
 
 def find_mean(task: Task[FindMean]) -> None:
@@ -88,7 +88,7 @@ def best_depths(
         length: that features are scaled to; None as they are.
         classes: of labels.
 
-    "More than chance" is SURE standard errors of the mean difference in loss, record by record.
+    "More than chance" is STANDARD_ERRORS_AHEAD standard errors of the mean difference in loss, record by record.
 
     Returns:
         One of the candidates; the first where the sample cannot be cross-validated at all.
@@ -105,4 +105,4 @@ def best_depths(
     best = int(np.argmin([loss.sum() for loss in losses]))
     gains = losses[0] - losses[best]
     error = float(gains.std(ddof=1)) / len(gains) ** 0.5
-    return candidates[best if gains.mean() > SURE * error else 0]
+    return candidates[best if gains.mean() > STANDARD_ERRORS_AHEAD * error else 0]

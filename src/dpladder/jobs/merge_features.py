@@ -8,7 +8,7 @@ import numpy as np
 
 from dpladder.data.cache import merge
 from dpladder.data.census import count_units
-from dpladder.data.prepare import FEW
+from dpladder.data.prepare import PUBLIC_PARTS
 from dpladder.jobs import places
 from dpladder.jobs.checking import stop_if_few_usable
 from dpladder.jobs.record import write_record
@@ -32,7 +32,7 @@ def merge_features(task: Task[MergeFeatures]) -> None:
     output, key = places.features(task, part), subkey(places.job_home(), "cache")
     merged = merge(shards, places.cache_root(task), output, key)
     # Of a private part even the number of usable rows is private, so nothing is counted here.
-    if part in task.reads.public_parts and part not in FEW:
+    if part in task.reads.public_parts and part not in PUBLIC_PARTS:
         units, labels = (
             np.concatenate([getattr(one, name) for one in merged]) for name in ("units", "labels")
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpladder.data.prepare import FEW, prepare, read_manifest
+from dpladder.data.prepare import PUBLIC_PARTS, prepare, read_manifest
 from dpladder.jobs import places
 from dpladder.jobs.checking import stop_if_few_usable
 from dpladder.jobs.prepare_dataset import cutter_of, keys_of
@@ -31,6 +31,8 @@ def prepare_public(task: Task[PreparePublic]) -> None:
         dataset, keys, manifest, diagnostics, part, task.reads.matched, cutter_of(task)
     )
     public = read_manifest(manifest, keys.cache)
-    if part not in FEW:  # a public head alone reads labels of those, and says what it lacks
+    if (
+        part not in PUBLIC_PARTS
+    ):  # a public head alone reads labels of those, and says what it lacks
         stop_if_few_usable(task, public.units, public.labels, len(prepared.units), public.attrs)
     write_record(task, free="declared public in the config")

@@ -27,7 +27,7 @@ from dpladder.learn.queries import RightCount, declared
 from dpladder.learn.trainings import scorer_of, shares_a_pass, train_many, weights_of
 from dpladder.plan.rule_params import RunTrial
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.booking import FREE as NOTHING_CHARGED
+from dpladder.privacy.accounting.booking import NO_COST
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.store import Work
@@ -187,7 +187,7 @@ def _prepare_trial(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepar
         reservation,
         train,
         scored,
-        training_of(space, r, NOTHING_CHARGED if solved else paid["weights"]),
+        training_of(space, r, NO_COST if solved else paid["weights"]),
         counting,
         Trial(
             rung,

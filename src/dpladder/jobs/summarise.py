@@ -48,7 +48,7 @@ from dpladder.search.space import bounds, hyper_of
 from dpladder.search.sweep_value import ceiling
 from dpladder.search.training import choice_as_text, learner_of_trial
 
-SURE = 4.0  # deviations of a score's noise
+SCORE_SDS = 4.0  # deviations of a score's noise
 
 
 def summarise(task: Task[Summarise]) -> None:
@@ -139,7 +139,7 @@ def _warn_if_too_accurate(
         return None
     mu = stated.mu or gdp.mu_from_epsilon(stated.epsilon, reads.privacy.delta)
     most = ceiling(mu, reads.nominal_size, classes, reads.labels)
-    if test.accuracy - SURE * test.accuracy_sd <= most:
+    if test.accuracy - SCORE_SDS * test.accuracy_sd <= most:
         return None
     text = f"{classes}" if reads.labels == 1 else f"up to {reads.labels} of {classes}"
     return (

@@ -24,9 +24,11 @@ from torch import Tensor
 # arrange records for these roundings to add up.
 SLACK = 2.0**-10
 ROOM = 2.0**14  # records for which that leaves room
-MANY = 4  # times the declared records: for so many there is room, and more are summed in float64
+# times the declared records: for so many there is room, and more are summed in float64
+ROOM_FACTOR = 4
 
-LEAST = 2.0**-126  # a factor below is no float32, or one that is rounded by up to its own size
+# a factor below is no float32, or one that is rounded by up to its own size
+SMALLEST_FACTOR = 2.0**-126
 
 STABILITY = 0.01  # added to a norm, so that a small gradient stays small (Bu et al. 2023, AUTO-S)
 
@@ -81,7 +83,7 @@ def normalise(norms: Tensor, bound: float) -> Tensor:
 def _zero_unless_usable(factors: Tensor) -> Tensor:
     """Factors, 0 where float32 cannot scale by one, or where one is no number: a comparison with
     NaN is false."""
-    return torch.where(factors > LEAST, factors, 0.0)
+    return torch.where(factors > SMALLEST_FACTOR, factors, 0.0)
 
 
 def scale_rows(rows: Tensor, factors: Tensor, out: Tensor | None = None) -> Tensor:

@@ -33,7 +33,8 @@ from dpladder.learn.records import Bounded, Guide, Records, Rows, Sums, load, pr
 # on a GPU a chunk should outlast the launch of its 25 kernels
 CHUNK = {"cpu": 1024, "cuda": 65536}
 TINY = 2.0**-80  # probabilities below are zero: denormal numbers slow many CPUs down
-FAR = 2.0**50  # a squared logit; beyond it float64 does not tell losses that ties leave
+# a squared logit; beyond it float64 does not tell losses that ties leave
+LARGEST_SQUARED_LOGIT = 2.0**50
 CANCELLED = 2.0**-20  # of the lengths of a record's views, which may cancel
 
 
@@ -332,7 +333,7 @@ def _losses(
         labels = records.labels[chunk].view(count, 1, 1, 1).expand(count, views, heads, 1)
         losses = link.losses(logits, labels, dim=3).mean(dim=1).T
         squared = records.gram[chunk].diagonal(dim1=1, dim2=2).amax(dim=1).double()
-        losses = losses.where(longest[:, None] * squared <= FAR, 0.0)
+        losses = losses.where(longest[:, None] * squared <= LARGEST_SQUARED_LOGIT, 0.0)
         parts.append((bounded(losses) * records.counted[chunk]).sum(dim=1))
     return torch.stack(parts).sum(0)
 

@@ -18,7 +18,7 @@ from torch.nn.functional import pad
 from dpladder.config.label_sets import label_number_limit
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
-from dpladder.learn.bounds import MANY, SLACK, Scale, slack
+from dpladder.learn.bounds import ROOM_FACTOR, SLACK, Scale, slack
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 
@@ -254,8 +254,8 @@ def load(
         pad(counted, (0, more)),
         bias,
         chunk,
-        slack(MANY * declared * views),
-        exact=count > MANY * declared,
+        slack(ROOM_FACTOR * declared * views),
+        exact=count > ROOM_FACTOR * declared,
     )
 
 

@@ -239,7 +239,7 @@ OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
 # and the jobs of one rule and one config
 OF_LADDER = ("below", "epsilon", "rungs", "target")
 # read as trainings do, and ask private records nothing
-FREE = (
+FREE_RULES = (
     "find_start",
     "train_student",
 )
@@ -351,7 +351,9 @@ def question_id(config: Config, rule: str, wildcards: Wildcards) -> str:
 def _question_id(config: Config, rule: str, wildcards: tuple[tuple[str, str], ...]) -> str:
     values = dict(wildcards)
     asking = [
-        name for name in ancestry(config, rule) if RULE_SPECS[name].releases and name not in FREE
+        name
+        for name in ancestry(config, rule)
+        if RULE_SPECS[name].releases and name not in FREE_RULES
     ]
     mechanisms = [mechanisms_of(config, name) for name in asking]
     return digest(identity(config, rule, values), mechanisms, _asked_params(config, rule, values))
@@ -405,7 +407,7 @@ def questions(project: Project, name: str) -> Iterator[tuple[Job, str]]:
     """
     config = project.experiments[name]
     for rule, spec in RULE_SPECS.items():
-        if spec.releases and rule not in FREE:
+        if spec.releases and rule not in FREE_RULES:
             for wildcards in jobs(config, rule):
                 asked_job = job(name, rule, wildcards)
                 yield asked_job, question(project, asked_job)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from decimal import ROUND_DOWN, ROUND_UP, Context
 
 from dpladder.config import Config
-from dpladder.config.detectability import LEAST, least_units, noise_margin
+from dpladder.config.detectability import FEWEST_UNITS, least_units, noise_margin
 from dpladder.plan import rule_specs
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.rounding import round_up_short
@@ -50,7 +50,7 @@ def _least_epsilon(size: int, total: float, delta: float) -> float:
     `MOST_SHARE` of a total's mu^2 buys. Where that could tell nothing, next to nothing."""
     most = math.sqrt(MOST_SHARE) * gdp.mu_from_epsilon(total, delta)
     # Two margins: the line lies one below half of the size, and noise stays below it by another.
-    room = min(size / 4.0, (size - LEAST) / 2.0)
+    room = min(size / 4.0, (size - FEWEST_UNITS) / 2.0)
     needed = SENSITIVITY * noise_margin(1.0) / room if room > 0.0 else math.inf
     if least_units(size, SENSITIVITY * gdp.sigma(most, 1)) <= 0.0:
         return SMALLEST * total  # it could tell nothing, so it costs next to nothing

@@ -14,9 +14,9 @@ from dpladder.report.reading import short_number
 from dpladder.report.summary import FinalFound, Summary
 
 Fact = tuple[str, str]
-SURE = 2.0  # deviations
+WARNING_SDS = 2.0  # deviations
 PARTED = 0.05  # of confidence from accuracy, that is worth a warning
-MOST = 4  # results on a first look
+MOST_HEADLINES = 4  # results on a first look
 UNSAID = "not said: fill in the section deployment of the config"
 UNCOUNTED = (
     "not released; dataset.majority declares what is known of it, and evaluate.measures: classes "
@@ -62,10 +62,10 @@ def results(summaries: Sequence[Summary]) -> Sequence[Fact]:
         summaries: of all experiments. Those without a final model are left out.
 
     Returns:
-        Pairs of a figure and what it is; none where more than `MOST` experiments have one.
+        Pairs of a figure and what it is; none where more than `MOST_HEADLINES` experiments have one.
     """
     trained = [one for one in summaries if one.targets]
-    return [_result(one) for one in trained] if len(trained) <= MOST else []
+    return [_result(one) for one in trained] if len(trained) <= MOST_HEADLINES else []
 
 
 def _result(summary: Summary) -> Fact:
@@ -143,7 +143,7 @@ def _too_sure(summary: Summary, target: FinalFound) -> Iterator[str]:
         return
     # a share of n records has a deviation of at most 0.5 / sqrt(n) over which records came
     sd = math.hypot(apart.sd, 0.5 / math.sqrt(max(target.test.total, 1.0)))
-    if abs(apart.value) <= max(PARTED, SURE * sd):
+    if abs(apart.value) <= max(PARTED, WARNING_SDS * sd):
         return
     yield (
         f"The final model of {summary.experiment} at a total of ε = {target.total} is "
@@ -173,7 +173,7 @@ def baseline_as_good(
         name = "always saying absent" if test.findings else "always naming the largest class"
         rivals[name] = (baseline.value, baseline.sd)
     for rival, (share, sd) in rivals.items():
-        if test.accuracy - share < SURE * math.hypot(test.spread, sd):
+        if test.accuracy - share < WARNING_SDS * math.hypot(test.spread, sd):
             return rival, share
     return None
 

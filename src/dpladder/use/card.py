@@ -18,7 +18,7 @@ from dpladder.privacy.accounting.rounding import markdown_cell
 from dpladder.privacy.statement.templates import fill
 from dpladder.report.model_chapter import baseline_as_good, largest
 from dpladder.report.summary import read_test
-from dpladder.use.generate import FREE
+from dpladder.use.generate import FREE_TO_PUBLISH
 from dpladder.use.model import Model
 
 TASKS = {
@@ -61,7 +61,7 @@ def card(model: Model, with_header: bool) -> str:
         "delta": config["privacy.delta"],
         "learner": config["learner"]["name"],
         "steps": model.facts.get("steps"),
-        "free_writing": FREE,
+        "free_writing": FREE_TO_PUBLISH,
     }
     return fill("use/card.md.jinja", facts | _scores(model))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-FREE = (
+FREE_TO_PUBLISH = (
     "These are samples of a released model: post-processing, free however many are drawn, and "
     "covered by the model's own guarantee. They are no records, and may say what is not true."
 )

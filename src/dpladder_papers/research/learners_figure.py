@@ -13,7 +13,7 @@ from dpladder_papers.research.comparison_table import epsilons, names
 
 REFERENCE = "dp_gd"
 # standard errors, of few repeats, by which two means must differ before one is called better
-SURE = 3.0
+ERROR_BAR_SDS = 3.0
 
 
 def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
@@ -58,7 +58,7 @@ def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
 def verdict(rows: Sequence[Document], epsilon: float) -> str:
     """Who beats DP-GD at a total, and whom it beats, beyond chance.
 
-    A difference counts where it is above SURE standard errors of a difference of two means:
+    A difference counts where it is above ERROR_BAR_SDS standard errors of a difference of two means:
     sqrt(sd1^2 / n1 + sd2^2 / n2).
 
     Args:
@@ -75,7 +75,7 @@ def verdict(rows: Sequence[Document], epsilon: float) -> str:
         error = math.sqrt(
             row["sd"] ** 2 / row["repeats"] + reference["sd"] ** 2 / reference["repeats"]
         )
-        return bool(sign * (row["mean"] - reference["mean"]) > SURE * error)
+        return bool(sign * (row["mean"] - reference["mean"]) > ERROR_BAR_SDS * error)
 
     better = [row["name"] for row in here if clearly(row, 1)]
     worse = [row["name"] for row in here if clearly(row, -1)]

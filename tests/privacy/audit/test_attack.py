@@ -226,7 +226,7 @@ def test_a_mechanism_with_no_noise_to_look_at_is_refused_by_name():
 
 
 def test_a_release_too_large_to_correlate_is_refused():
-    wide = gaussian("wide", 1.0, 1.0, (bare.MOST + 1,))
+    wide = gaussian("wide", 1.0, 1.0, (bare.MOST_RELEASED_NUMBERS + 1,))
     mechanism = Mechanism(
         "wide",
         Gaussian(1.0),

@@ -13,7 +13,7 @@ import pytest
 from dpladder.errors import BadInput
 from dpladder.privacy.ledger.home import Home, open_home
 from dpladder.privacy.ledger.units import (
-    LEAST,
+    FEWEST_SHARED_IDS,
     Known,
     remember_units,
     same_data,
@@ -37,8 +37,8 @@ def known(
     return Known(ids(units), ids(numbered), ids(contents))
 
 
-MANY = range(1000, 1000 + 2 * LEAST)
-OTHERS = range(9000, 9000 + 2 * LEAST)
+MANY = range(1000, 1000 + 2 * FEWEST_SHARED_IDS)
+OTHERS = range(9000, 9000 + 2 * FEWEST_SHARED_IDS)
 
 
 def test_the_units_of_a_version_are_found_by_their_digest_and_stay_what_they_were(
@@ -72,8 +72,8 @@ def test_numbers_of_rows_say_nothing_of_who_somebody_is(home: Home) -> None:
 
 
 def test_what_chance_explains_is_no_shared_data() -> None:
-    copies, large = set(range(LEAST)), set(range(100 * LEAST))
-    assert not same_data(copies | set(range(-200 * LEAST, 0)), large | copies)
+    copies, large = set(range(FEWEST_SHARED_IDS)), set(range(100 * FEWEST_SHARED_IDS))
+    assert not same_data(copies | set(range(-200 * FEWEST_SHARED_IDS, 0)), large | copies)
     assert same_data(copies, large)
     assert same_data(large, copies)
     assert not same_data(set(list(copies)[1:]), large)

@@ -27,9 +27,9 @@ from dpladder.learn.second_order import covariance
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.arrays import Floats, clip_rows
-from dpladder.privacy.release.grid import MOST, add_noise_on_grid, grid, slack
+from dpladder.privacy.release.grid import LARGEST_CELL, add_noise_on_grid, grid, slack
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.statement.page import MANY, rounding_text
+from dpladder.privacy.statement.page import RELEASED_NUMBERS, rounding_text
 
 DELTA = 1e-5
 RUNS = 80
@@ -167,7 +167,7 @@ def test_tensors_and_arrays_are_rounded_alike() -> None:
 def test_a_total_far_beyond_its_noise_is_cut_at_the_last_cell_and_stays_finite() -> None:
     for far in (1e300, math.inf):
         ends = add_noise_on_grid(np.array([far, -far]), np.array([5.0, 5.0]), 1.0) / grid(1.0)
-        assert ends.tolist() == [MOST, 40.0 - MOST]
+        assert ends.tolist() == [LARGEST_CELL, 40.0 - LARGEST_CELL]
         there = add_noise_on_grid(
             torch.tensor([far, -far]).double(), torch.tensor([5.0, 5.0]).double(), 1.0
         )
@@ -201,7 +201,7 @@ def test_the_slack_is_what_the_theorem_says_of_normals_and_of_laplace_noise() ->
 
 def test_the_figure_on_the_page_is_rounded_to_the_safe_side() -> None:
     told = [float(word) for word in rounding_text().split() if word[0].isdigit()]
-    assert all(shown >= true for shown, true in zip(told, slack(MANY), strict=True))
+    assert all(shown >= true for shown, true in zip(told, slack(RELEASED_NUMBERS), strict=True))
 
 
 # --- noised numbers that are compared -------------------------------------------------------------

@@ -56,7 +56,7 @@ RUNS = 4000  # runs on either side of the bound on epsilon, where it must come n
 QUERIES = 4  # of each round
 FEW_RUNS = 1000  # and where it only must not exceed it
 SLACK = 1e-5  # what float32 arithmetic inside a chunk may add
-INSIDE = 0.01  # how far inside its bound a tight mechanism may clip, to pay for such arithmetic
+CLIP_SLACK = 0.01  # how far inside its bound a tight mechanism may clip, to pay for such arithmetic
 
 
 def run_audit(
@@ -224,7 +224,7 @@ def _sensitivity(mechanism: Mechanism, measured: float) -> Finding:
     """How far a unit moves all that is published, in units of the noise. Of a tight mechanism it
     must come near the claim, which shows that the attack sees."""
     claimed = claimed_shift(mechanism)
-    low = claimed * (1 - INSIDE) if mechanism.tight else 0.0
+    low = claimed * (1 - CLIP_SLACK) if mechanism.tight else 0.0
     return Finding(
         mechanism.name,
         "sensitivity over scale of noise",

@@ -18,7 +18,7 @@ from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Draw, Meter, Streams, Within
 from dpladder.privacy.release.noise import DerivedNoise
 
-MOST = 1000  # released numbers: their correlation matrix must fit in memory
+MOST_RELEASED_NUMBERS = 1000  # released numbers: their correlation matrix must fit in memory
 TOGETHER = 100  # runs that share a pass, of a mechanism that can make many
 
 
@@ -72,7 +72,7 @@ def release(mechanism: Mechanism, data: Any, meter: Meter) -> Floats:
     """What one run publishes, in units of the claimed noise: float64 (numbers,).
 
     Raises:
-        BadInput: it publishes more than MOST numbers.
+        BadInput: it publishes more than MOST_RELEASED_NUMBERS numbers.
         Refused: it did not draw exactly what it declares.
     """
     return _in_units(mechanism, mechanism.run(data, meter), meter)
@@ -96,10 +96,10 @@ def _in_units(mechanism: Mechanism, published: ArrayLike, meter: Meter) -> Float
     declared and not made is seen."""
     released = np.ravel(np.asarray(published, dtype=np.float64) / mechanism.scale)
     meter.close()
-    if released.size > MOST:
+    if released.size > MOST_RELEASED_NUMBERS:
         raise BadInput(
             f"mechanism {mechanism.name} publishes {released.size} numbers and an audit takes at "
-            f"most {MOST}. Register it on smaller made-up data."
+            f"most {MOST_RELEASED_NUMBERS}. Register it on smaller made-up data."
         )
     return released
 

@@ -21,9 +21,9 @@ from dpladder.learn.data import Data
 Record = tuple[tuple[float, ...], int]  # features and label
 
 CLASSES, N0 = 2, 50
-NOTHING: Record = ((0.0, 0.0, 0.0), 0)
+ZERO_RECORD: Record = ((0.0, 0.0, 0.0), 0)
 CANARIES: tuple[Record, ...] = (
-    NOTHING,
+    ZERO_RECORD,
     ((1e6, 0.0, 0.0), 0),
     ((-1e6, 0.0, 0.0), 0),  # the opposite: a replaced unit moves a sum twice as far
     ((-1e6, 1e6, 1e6), 1),
@@ -34,7 +34,7 @@ CANARIES: tuple[Record, ...] = (
     ((0.5, 0.5, 0.5), 7),
 )
 SEVERAL: tuple[Record, ...] = (
-    NOTHING,
+    ZERO_RECORD,
     *(
         ((pull, 0.0, 0.0), number_of(classes, 3))
         for pull in (1e6, -1e6)
@@ -43,7 +43,7 @@ SEVERAL: tuple[Record, ...] = (
 )
 """Records of one, two and three classes out of 3."""
 FINDINGS: tuple[Record, ...] = (
-    NOTHING,
+    ZERO_RECORD,
     *(
         ((pull, *[pull * across] * 2), number_of_findings(states))
         for pull in (1e6, -1e6)
@@ -66,7 +66,7 @@ def canaries_of(labels: Labels) -> tuple[Record, ...]:
 
 
 def data_of(
-    units: Sequence[Record], views: int = 1, width: int = len(NOTHING[0]), cap: int = 1
+    units: Sequence[Record], views: int = 1, width: int = len(ZERO_RECORD[0]), cap: int = 1
 ) -> Data:
     """Units as a curator holds them.
 

@@ -16,7 +16,7 @@ from dpladder.errors import Refused
 from dpladder.learn.finetune.parts import Tuned
 
 # Records in a chunk. A GPU takes as long to start the work on 64 as on several hundred.
-LEAST, MOST = 8, {"cpu": 64, "cuda": 512}
+SMALLEST_BLOCK, LARGEST_BLOCK = 8, {"cpu": 64, "cuda": 512}
 SHARE = 0.25  # of a job's memory, for a chunk
 
 
@@ -70,7 +70,7 @@ class Ownership:
             room = torch.cuda.get_device_properties(device).total_memory
         fit = int(SHARE * room / (4 * views * self.floats))
         # the largest power of two that fits
-        return min(MOST[device.type], 1 << (max(fit, LEAST).bit_length() - 1))
+        return min(LARGEST_BLOCK[device.type], 1 << (max(fit, SMALLEST_BLOCK).bit_length() - 1))
 
 
 def owners_of(tuned: Tuned, width: int) -> Ownership:

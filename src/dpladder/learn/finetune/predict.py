@@ -28,7 +28,7 @@ from dpladder.learn.score import row_by_row_logits
 from dpladder.learn.scorers import AnswerScorer, LossScorer, Scorer
 
 ROWS = 32  # of logits computed at a time
-FEW = 4  # of losses: a language model has a logit for each of its words, at each token
+MOST_LOSSES = 4  # of losses: a language model has a logit for each of its words, at each token
 
 
 def ready(
@@ -97,7 +97,7 @@ def scorer(learner: Tuning, constants: Constants) -> Scorer | None:
     """Of a language model, by how wrong it is about each record: knowing nothing costs the log of
     how many words there are. Of one that finds answers, by whether it is right."""
     network = constants.network
-    outputs = partial(_model_outputs, learner, constants, size=FEW)
+    outputs = partial(_model_outputs, learner, constants, size=MOST_LOSSES)
     if network is not None and network.speaks:
         return LossScorer(outputs, tuned_model(learner, constants).module.initial_loss)
     answers = network is not None and network.answers
@@ -110,7 +110,9 @@ def best_answers(
     """Of each question with its context, the answer's first and last token; 0 where it has
     none."""
     say = attrgetter("best_answers")
-    answers = _model_outputs(learner, constants, weights, features, size=FEW, width=(2,), says=say)
+    answers = _model_outputs(
+        learner, constants, weights, features, size=MOST_LOSSES, width=(2,), says=say
+    )
     return answers.astype(np.int64)
 
 

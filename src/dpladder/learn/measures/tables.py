@@ -50,7 +50,7 @@ from dpladder.learn.scorers import ClassScorer, FindingScorer, LossScorer, Score
 from dpladder.privacy.accounting import gdp
 
 PROBES = 256  # public records of the usual length, whose scores say how wide a bin should be
-SURE = 1.96  # deviations either way, which hold 95 % of a Gaussian
+SDS_OF_95_PERCENT = 1.96  # deviations either way, which hold 95 % of a Gaussian
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,7 +331,9 @@ def perplexity_of_share(share: float, sd: float, most: float) -> Perplexity:
         most: the bound that losses are clipped at, in nats a token.
     """
     loss, spread = most * (1.0 - share), most * sd
-    low, high = (math.exp(min(max(loss + side * SURE * spread, 0.0), most)) for side in (-1, 1))
+    low, high = (
+        math.exp(min(max(loss + side * SDS_OF_95_PERCENT * spread, 0.0), most)) for side in (-1, 1)
+    )
     return Perplexity(math.exp(loss), low, high, loss, spread, most)
 
 

@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     from dpladder.privacy.arrays import Floats
 
 POINTS = 20_000  # of epsilon, where (1) is checked if nothing else says where
-FINE = 1e-3  # of an event's mu: the step of losses in its discretised distribution
-MOST = 600.0  # of a loss on a sample, whose exponential is a float64
+RELATIVE_STEP = 1e-3  # of an event's mu: the step of losses in its discretised distribution
+LARGEST_LOSS = 600.0  # of a loss on a sample, whose exponential is a float64
 # Of a lineage's delta, what its booked events may use up in its life. Where trainings sample it is
 # larger, which lowers the mu of few steps on small samples. It leaves less of delta to everything
 # else under a lifetime limit (tools/price_samples.py). Searches gain nothing from it.
@@ -124,12 +124,12 @@ class Entry:
         return not (self.loss or self.weight)
 
 
-FREE = Entry()
+NO_COST = Entry()
 
 
 def total(entries: Iterable[Entry]) -> Entry:
     """What entries cost together, however later ones depend on what earlier ones released: mus add
-    in squares, losses, log weights and delta0's as they are. Without entries, `FREE`."""
+    in squares, losses, log weights and delta0's as they are. Without entries, `NO_COST`."""
     every = list(entries)
     return Entry(
         gdp.compose(e.mu for e in every),
@@ -269,7 +269,12 @@ def _entry_of_booked(event: Booked | SubsetSelect, relation: Relation) -> Entry:
     def compute() -> float:
         return dominating(curve_of(event, relation), event.delta0)
 
-    arguments = {"event": to_json(event), "relation": relation, "points": POINTS, "fine": FINE}
+    arguments = {
+        "event": to_json(event),
+        "relation": relation,
+        "points": POINTS,
+        "fine": RELATIVE_STEP,
+    }
     return Entry(memo.memoized_figure("mu", arguments, compute), delta0=event.delta0)
 
 
@@ -365,7 +370,9 @@ def _step(parts: Iterable[Counted]) -> float:
     parts = list(parts)
     # the library finds each loss of a mixture by bisection: a grid ten times as fine takes a minute
     most = 1e-3 if any(isinstance(part.event, MixtureOfGaussians) for part in parts) else 1e-4
-    step = min(most, FINE * min(1.0, math.sqrt(math.fsum(_rough_mu(part) ** 2 for part in parts))))
+    step = min(
+        most, RELATIVE_STEP * min(1.0, math.sqrt(math.fsum(_rough_mu(part) ** 2 for part in parts)))
+    )
     pure = [p.event.epsilon for p in parts if isinstance(p.event, Exponential | ApproximateDp)]
     least = min(pure, default=step)
     return least / 2 ** math.ceil(math.log2(least / step))
@@ -457,12 +464,14 @@ def _sampled_loss_distribution(q: float, events: Iterable[Counted], step: float)
         raise Refused(f"a Poisson sample of {inside} cannot be booked: its losses are not known.")
     too_much = Refused("no Gaussian dominates these events: they reveal too much.")
     # a Laplace release alone loses 1 / scale half of the time: no grid as long as that is made
-    if any(isinstance(part.event, Laplace) and part.event.scale * MOST < 1 for part in parts):
+    if any(
+        isinstance(part.event, Laplace) and part.event.scale * LARGEST_LOSS < 1 for part in parts
+    ):
         raise too_much
     whole = _compose_distributions(parts, "add_remove", step)._pmf_remove.to_dense_pmf()
     profile = _losses(whole)  # at the losses 0, 1, 2, ... steps; between them linear in e^loss
     most = step * (len(profile) - 1)
-    if most > MOST:
+    if most > LARGEST_LOSS:
         raise too_much
     at = np.exp(step * np.arange(len(profile)))
 

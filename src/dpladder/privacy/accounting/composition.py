@@ -17,7 +17,7 @@ from itertools import combinations, product
 
 from dpladder.errors import Refused
 from dpladder.privacy.accounting import booking
-from dpladder.privacy.accounting.booking import FREE, Entry
+from dpladder.privacy.accounting.booking import NO_COST, Entry
 from dpladder.privacy.accounting.events import Relation, Spend
 
 Rule = tuple[str, str]  # a split rule, and the version of the data
@@ -89,7 +89,7 @@ def compose(spends: Sequence[Spend], delta: float) -> Composition:
             within = [choice for choice in of_rule if part in choice.parts]
             figure = _worst_figure({**choices, (rule, version): within}, delta)
             figures[rule, part] = max(figures.get((rule, part), figure), figure, key=_cost)
-    worst = max(figures.values(), key=_cost, default=Figure(0.0, FREE))
+    worst = max(figures.values(), key=_cost, default=Figure(0.0, NO_COST))
     return Composition(worst.epsilon, worst.entry, figures)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import booking, gdp
-from dpladder.privacy.accounting.booking import FREE, Entry
+from dpladder.privacy.accounting.booking import NO_COST, Entry
 from dpladder.privacy.accounting.composition import Figure, compose
 from dpladder.privacy.accounting.events import Nothing, Partition, Spend
 from dpladder.privacy.accounting.rounding import round_up
@@ -135,7 +135,7 @@ def _round_up(value: float, figures: int = 3) -> float:
 def _spent_on_partition(delta: float, spends: Sequence[Spend], partition: Partition) -> Entry:
     """What the worst unit of `partition` bears from spends, by its epsilon."""
     if not spends:
-        return FREE
+        return NO_COST
     # A free spend on the partition makes its parts known to the composition.
     reader = replace(spends[0], partition=partition, event=Nothing("asks what is left"), count=1)
     parts = compose([*spends, reader], delta).parts

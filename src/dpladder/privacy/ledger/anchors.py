@@ -25,7 +25,7 @@ from dpladder.privacy.ledger.state import Anchor, State
 from dpladder.public_files import read_json
 
 FILE = "ledger.json"
-NOTHING: Mapping[str, State] = {}
+NO_STATES: Mapping[str, State] = {}
 
 
 def read(results: Path) -> list[Anchor]:
@@ -92,7 +92,7 @@ def save_anchors(
         raise unwritable_error(results, error) from None
 
 
-def check(home: Home, anchors: Iterable[Anchor], states: Mapping[str, State] = NOTHING) -> None:
+def check(home: Home, anchors: Iterable[Anchor], states: Mapping[str, State] = NO_STATES) -> None:
     """Refuse a home whose ledgers are not, or no longer, those that some results were made under.
 
     Args:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from dpladder.errors import Refused
 from dpladder.privacy.accounting import booking, gdp
-from dpladder.privacy.accounting.booking import FREE, Entry
+from dpladder.privacy.accounting.booking import NO_COST, Entry
 from dpladder.privacy.accounting.composition import Composition, compose, entry_of, largest_entry
 from dpladder.privacy.accounting.events import Job, Partition, Spend
 from dpladder.privacy.accounting.rounding import round_down, round_up, round_up_short
@@ -77,7 +77,8 @@ def check_within(charge: LedgerCharge, concrete: Iterable[Spend], job: Job) -> N
     """
     declared, actual = _entries_by_partition(charge.spends), _entries_by_partition(concrete)
     if any(
-        not entry.costs_no_more_than(declared.get(parts, FREE)) for parts, entry in actual.items()
+        not entry.costs_no_more_than(declared.get(parts, NO_COST))
+        for parts, entry in actual.items()
     ):
         raise Refused(
             f"{job_label(job)} would spend more than it reserved, or something else. Derive its "

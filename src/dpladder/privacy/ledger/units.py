@@ -19,7 +19,7 @@ from dpladder.errors import BadInput
 from dpladder.privacy.ledger.home import Home, create_once, make_folder, replace
 
 ID_BYTES = 16
-LEAST = 50  # ids in common: fewer say nothing of whose data it is
+FEWEST_SHARED_IDS = 50  # ids in common: fewer say nothing of whose data it is
 ACCIDENT = 0.01  # of the smaller set: as much may be in common by chance, as blank images are
 
 
@@ -88,10 +88,10 @@ def units_of(home: Home, lineage: str, digest: str) -> frozenset[bytes]:
 
 
 def same_data(one: Set[object], other: Set[object]) -> bool:
-    """Whether two sets have more in common than an accident explains: LEAST ids, and ACCIDENT of
+    """Whether two sets have more in common than an accident explains: FEWEST_SHARED_IDS ids, and ACCIDENT of
     the smaller set."""
     shared = len(one & other)
-    return shared >= LEAST and shared > ACCIDENT * min(len(one), len(other))
+    return shared >= FEWEST_SHARED_IDS and shared > ACCIDENT * min(len(one), len(other))
 
 
 def sharing(home: Home, lineage: str, known: Known) -> list[str]:

@@ -66,7 +66,7 @@ FINENESS = 8  # grid steps in a noise deviation, at least
 COMPARED = 2.0**38  # the same, of numbers that are compared, and do not leave
 # Totals and releases are cut off this many cells away from 0. Up to there whole numbers of cells
 # are exact in float64.
-MOST = 2.0**52
+LARGEST_CELL = 2.0**52
 RHO = 2.0**-37  # how far a cell's probability may be off, as a logarithm
 TAIL = 2.0**-49  # the probability of what that leaves out
 
@@ -128,15 +128,17 @@ def add_noise_on_grid(total: Any, noise: Any, scale: float, fineness: float = FI
         fineness: grid steps in a scale, at least.
 
     Returns:
-        Multiples of `grid(scale, fineness)`, in the shape and kind of `total`, `MOST` steps from 0
+        Multiples of `grid(scale, fineness)`, in the shape and kind of `total`, `LARGEST_CELL` steps from 0
         at most.
     """
     step = grid(scale, fineness)
     # Cutting off moves no two totals apart, and keeps an infinite one from becoming nan below.
-    cells = (total / step).clip(-MOST, MOST)
+    cells = (total / step).clip(-LARGEST_CELL, LARGEST_CELL)
     cells = cells.nan_to_num() if hasattr(cells, "nan_to_num") else np.nan_to_num(cells)
     whole = cells.round()
-    return (whole + (cells - whole + noise * (scale / step)).round()).clip(-MOST, MOST) * step
+    return (whole + (cells - whole + noise * (scale / step)).round()).clip(
+        -LARGEST_CELL, LARGEST_CELL
+    ) * step
 
 
 def slack(numbers: int) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from dpladder.privacy.statement.facts import (
 )
 from dpladder.privacy.statement.templates import fill
 
-MANY = 1_000_000  # released numbers that float64's slack is told for
+RELEASED_NUMBERS = 1_000_000  # released numbers that float64's slack is told for
 DEPLOYED = ("name", "curators", "authors", "use", "data", "region", "access")  # shown in this order
 
 
@@ -58,11 +58,11 @@ def page(statement: SealedStatement) -> str:
 
 
 def rounding_text() -> str:
-    """What float64 adds to ideal noise, for each MANY released numbers, rounded up (grid.py)."""
+    """What float64 adds to ideal noise, for each RELEASED_NUMBERS released numbers, rounded up (grid.py)."""
     # numpy, which the start of a workflow does without
     from dpladder.privacy.release.grid import slack
 
-    epsilon, delta = slack(MANY)
+    epsilon, delta = slack(RELEASED_NUMBERS)
     return (
         f"{round_up_short(epsilon, 2)} in epsilon and {round_up_short(delta, 2)} in delta for each "
         "million released numbers"

@@ -166,11 +166,12 @@ def _scale_noise(whole: Multipliers, scale: float) -> Multipliers:
 # The bound on a loss, in units of the loss of who knows nothing: every record's at zero weights,
 # log(classes) of softmax. It follows the last noised mean loss at twice its height: at its height,
 # as published, the bound could only ever fall.
-FIRST, LEAST, MOST, ROOM = 2.0, 0.1, 4.0, 2.0
+FIRST, LOW, HIGH, ROOM = 2.0, 0.1, 4.0, 2.0
 
 FACTOR = 2.0  # by which a rate changes at most
 RATES = (1e-4, 1e4)  # and where it stays
-SURE = 1.5  # noise deviations by which the losses ahead and behind must differ, or the rate stays
+# noise deviations by which the losses ahead and behind must differ, or the rate stays
+LOSS_GAP_SDS = 1.5
 
 
 @dataclass(frozen=True)
@@ -315,8 +316,8 @@ def fit_rate(
     if steering == "guarded":
         bottom = torch.where(curvature > 0, factor, math.inf)
         factor = torch.where(slope > 0, bottom, 0.0).clamp_(1.0 / FACTOR, FACTOR)
-        room, heard = ROOM, slope.abs() > SURE * deviation / ahead.square().sum().sqrt()
+        room, heard = ROOM, slope.abs() > LOSS_GAP_SDS * deviation / ahead.square().sum().sqrt()
     eta = torch.where(heard, rate.eta * factor, rate.eta).clamp_(*RATES)
     here = losses[len(losses) // 2]
-    bound = (room * here).nan_to_num_(nan=math.inf).clamp_(min=LEAST * unit, max=MOST * unit)
+    bound = (room * here).nan_to_num_(nan=math.inf).clamp_(min=LOW * unit, max=HIGH * unit)
     return Rate(eta, bound)
