@@ -109,13 +109,15 @@ LOSSES = (-1e9, 0.0, 0.5, 1.0, 7.0, 1e300, math.inf, -math.inf, math.nan)
 
 
 def clipped_losses(relation: Relation) -> Mechanism:
-    """Of a language model. Each record's loss, which may be anything, is clipped by itself."""
+    """A language model's summed losses. Each record's loss, which may be anything, is clipped by
+    itself."""
     scorer = LossScorer(lambda _, features: features[:, 0], 1.0)
     return _of_no_class(f"clipped losses {relation}", scorer, relation)
 
 
 def right_answers(relation: Relation) -> Mechanism:
-    """Of a model that finds answers. Whatever it is told of a record, that is right or wrong."""
+    """The count of right answers of a model that finds answers. Whatever it is told of a record,
+    that is right or wrong."""
     scorer = AnswerScorer(lambda _, features: features[:, 0])
     return _of_no_class(f"right answers {relation}", scorer, relation)
 

@@ -170,7 +170,7 @@ class Asking:
     curators: dict[Any, Any] = field(default_factory=dict)
 
     def mechanism(self, name: str, tight: bool = False) -> Mechanism:
-        """The same as the engine attacks it.
+        """The query as the engine attacks it.
 
         It is charged by what its queries declare, and answered by a curator. So a bound which the
         curator does not keep is seen.
@@ -366,8 +366,8 @@ def _moments(**options: Any) -> Make:
 
 
 def _network(trains: Any, looks: bool = False, **options: Any) -> Make:
-    """Of a public network above a cut: of matrices, whose records' gradients are never made, of a
-    norm, whose are, and of the head alone."""
+    """Queries of a public network above a cut: of matrices, whose records' gradients are never
+    made, of a norm, whose are, and of the head alone."""
 
     def make(cell: GridCell, constants: Constants) -> tuple[Query, ...]:
         learner = FineTune(trains=trains, init="random", augment=cell.views, **options)

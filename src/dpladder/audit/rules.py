@@ -258,7 +258,7 @@ def evaluation(scenes: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def evaluation_by_class(scenes: SceneFolder, kind: Kind) -> Mechanism:
-    """The same by the record's class."""
+    """The evaluation of a model by the record's class."""
     return _evaluation(scenes, kind, "classes")
 
 
@@ -273,7 +273,7 @@ def evaluation_of_scores(scenes: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def evaluation_of_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
-    """The same of findings."""
+    """The evaluation of a model of findings."""
     return _evaluation(scenes, kind, "auc", FINDINGS)
 
 
@@ -288,7 +288,7 @@ def evaluation_of_confidence(scenes: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def evaluation_of_confidence_in_findings(scenes: SceneFolder, kind: Kind) -> Mechanism:
-    """The same of findings."""
+    """The evaluation of a model's confidence in findings."""
     return _evaluation(scenes, kind, "calibration", FINDINGS)
 
 
@@ -305,7 +305,7 @@ def evaluation_of_several(scenes: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def further_evaluation(scenes: SceneFolder, kind: Kind) -> Mechanism:
-    """Of the test part's images, corrupted: images alone can be."""
+    """The evaluation on the test part's images, corrupted: images alone can be."""
     dim = {"name": "dim", "of": "test", "corruption": "blur", "severities": [3], "epsilon": 8.0}
     further = {
         "features": {"model": "efficientnet_lite0", "centre": "none"},
@@ -317,8 +317,8 @@ def further_evaluation(scenes: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def further_evaluation_of_a_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
-    """Of the test part's records that are of a group which was not trained on. Two labels are of
-    it, one is not."""
+    """The evaluation on records of a group which was not trained on. Two labels of the test part
+    are of it, one is not."""
     some = {"name": "dim-3", "of": "test", "groups": ["a"], "epsilon": 8.0}
     further = {"evaluate": {"epsilon": 1.0, "also": [some]}}
     grouped = {"column": "place", "names": ["a", "b"], "train": ["b"]}

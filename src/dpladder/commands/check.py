@@ -198,7 +198,7 @@ def _other_data(
 def _private_records(
     lineage: str, private_contents: frozenset[bytes], contents: frozenset[bytes]
 ) -> Iterator[str]:
-    """Of records that are declared public, what to do where the project's own lineage protects
+    """What to do about records that are declared public, where the project's own lineage protects
     them, or another one of this home."""
     if same_data(contents, private_contents):
         yield "To hold out some of the private data, use dataset.split"

@@ -84,7 +84,7 @@ class Progress:
     began: float | None = None
 
     def after(self, line: str, now: float) -> Progress:
-        """The same once Snakemake has said one more line.
+        """The progress once Snakemake has said one more line.
 
         Args:
             line: without its newline; most lines change nothing.

@@ -88,7 +88,7 @@ def _lineage_as_json(state: State) -> dict[str, Any] | None:
 
 
 def table(lineages: Mapping[str, Mapping[str, Any]], by_user: bool) -> str:
-    """The same as text: a line for each lineage, and below it a line for each entry, or for each
+    """Ledgers as text: a line for each lineage, and below it a line for each entry, or for each
     user. Every epsilon is rounded up."""
     if not lineages:
         return f"{NO_LEDGER} {open_home(create=False).path}"

@@ -119,8 +119,8 @@ def _two_users(c: Config) -> bool:
 
 
 def _classes(c: Config) -> Messages:
-    """Of the operator's own files classes must be declared: to read them off the data would reveal
-    which there are."""
+    """Refuse the operator's own files without declared classes: to read classes off the data would
+    reveal which there are."""
     classes, kind = c.dataset.classes, _kind(c)
     if classes is None and kind and kind.is_private_file:
         yield (

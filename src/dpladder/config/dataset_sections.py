@@ -160,7 +160,7 @@ class Group(Section):
 
     @property
     def grouping(self) -> Grouping:
-        """The same without which of them are trained on."""
+        """The groups, without which of them are trained on."""
         return Grouping(self.names, self.column, self.level)
 
 

@@ -31,7 +31,7 @@ OF_BUNDLED = {
 
 
 def candidates(stages: Sequence[str]) -> tuple[str, ...]:
-    """Of a network's stages, in their order, those whose outputs are kept.
+    """Those stages of a network, in their order, whose outputs are kept.
 
     Args:
         stages: all that the network has, from the input up, its own pooled output left out.

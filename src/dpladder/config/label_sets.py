@@ -28,7 +28,7 @@ BITS = 63  # of a positive whole number
 
 
 def number_of(classes: Iterable[int], count: int) -> int:
-    """Of a set of classes, out of `count`.
+    """The number that stands for a set of classes, out of `count`.
 
     Args:
         classes: numbers from 0; repeats count once. None at all give -1.
@@ -50,8 +50,8 @@ def number_of_findings(states: Sequence[int]) -> int:
 
 
 def states_by_finding(numbers: Any, count: int) -> Iterator[tuple[Any, Any]]:
-    """Of each class, which records have it, and of which records that is known; of what is below 0
-    nothing is.
+    """For each class, which records have it, and of which records that is known. Of a number below
+    0 nothing is known.
 
     Args:
         numbers: an array of labels, NumPy's or torch's.
@@ -66,7 +66,7 @@ def states_by_finding(numbers: Any, count: int) -> Iterator[tuple[Any, Any]]:
 
 
 def members_by_class(numbers: Any, count: int, most: Labels) -> Iterator[Any]:
-    """Of each class, which records are of it; a number below 0 is of none.
+    """For each class, which records are of it; a number below 0 is of none.
 
     Args:
         numbers: an array of labels, a number for each record's set.
@@ -101,8 +101,8 @@ def most_labels(count: int) -> int:
 
 
 def labels_in_turn(numbers: Any, count: int) -> Iterator[Any]:
-    """Of each record one of its classes after the other, and -1 where it has no more; what is below
-    0 has none.
+    """For each record one of its classes after the other, and -1 where it has no more; a number
+    below 0 has none.
 
     Args:
         numbers: an array of labels, a number for each record's set; NumPy's or torch's.

@@ -44,7 +44,7 @@ def _public(c: Any) -> Messages:
 
 
 def _loss_noise(c: Any) -> Messages:
-    """Of a relation for which an exact price is unknown nothing may be charged."""
+    """Refuse noise on losses under a relation for which no exact price is known."""
     if c.privacy.relation not in c.learner.exact_under:
         yield (
             f"laplace losses on Poisson samples have no known cost under {c.privacy.relation}: use "

@@ -129,8 +129,8 @@ class LearnerSection(Section):
 
     @property
     def views(self) -> int:
-        """Of each record of the training part. A record's gradients are averaged before clipping,
-        so views move no sum further and cost nothing."""
+        """The number of views of each record of the training part. A record's gradients are
+        averaged before clipping, so views move no sum further and cost nothing."""
         return 1
 
     @property
@@ -157,7 +157,7 @@ class LearnerSection(Section):
 
     @property
     def guidable(self) -> bool:
-        """Whether they could unasked."""
+        """Whether public gradients could guide it unasked."""
         return False
 
     @property
@@ -287,8 +287,8 @@ class Descending(HeadTraining):
 
     @property
     def guidable(self) -> bool:
-        """Of a linear head that starts from zero, through a softmax, also where a network then goes
-        on from it."""
+        """Whether public gradients could guide it unasked: a linear head that starts from zero,
+        through a softmax, also where a network then goes on from it."""
         heads = self.linear_head or self.starts_from_private_head
         return heads and (self.init, self.link) == ("zero", "softmax")
 

@@ -535,7 +535,7 @@ def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
 
 
 def _drop_keys(values: Mapping[str, Any], keys: Collection[KeyPath]) -> dict[str, Any]:
-    """The same values without some keys, at any depth; lists are left whole."""
+    """The values without some keys, at any depth; lists are left whole."""
     return {
         name: _drop_keys(value, {key[1:] for key in keys if key[:1] == (name,)})
         if isinstance(value, Mapping)

@@ -254,7 +254,7 @@ def _stops(surveyed: Survey, lost: Collection[int], expected: int | None) -> boo
 
 
 def _record_sizes(source: Source, largest: int) -> Iterator[Seen]:
-    """Of each row its size, or what is wrong with it, several at a time."""
+    """For each row its size, or what is wrong with it, several at a time."""
     return ordered_map(
         lambda index: size_of(source, source.read(index), largest),
         range(len(source.labels)),

@@ -54,7 +54,7 @@ class Layout:
 
     @property
     def level(self) -> int | None:
-        """Of the folders on a file's way, the one that is its group."""
+        """Which of the folders on a file's way is its group."""
         return None if self.grouping is None else self.grouping.level
 
     def name(self, role: str) -> str:
@@ -81,7 +81,7 @@ class Layout:
         return {role: name for role, name in columns.items() if name in names}
 
     def json_fields(self) -> dict[str, str]:
-        """The same for lines of JSON, which have no header: no line may say it for the others."""
+        """The fields of lines of JSON, which have no header: no line may say it for the others."""
         roles = {"label"} if self.labelled and not self.has_class_columns else set()
         roles |= {name_of(column) for column in self.columns} | {role for role, _ in self.named}
         known = {role: self.name(role) for role in ROLES if role in roles} | dict(self.named)

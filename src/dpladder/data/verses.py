@@ -33,7 +33,7 @@ def from_kjv(count: str) -> Source:
 
 
 def from_web(count: str) -> Source:
-    """The same verses of the World English Bible, from the other end of the public order."""
+    """Verses of the World English Bible, from the other end of the public order."""
     return _verses("web", count)
 
 

@@ -79,8 +79,8 @@ def centred_sample(data: Data, depths: Depths | None, length: float | None) -> M
 def best_depths(
     sample: Data, candidates: Sequence[Depths], length: float | None, classes: int
 ) -> Depths:
-    """Of the candidates the one whose public heads lose least on records that they were not fitted
-    to. The default stays unless one beats it by more than chance.
+    """The candidate whose public heads lose least on records that they were not fitted to. The
+    default stays unless one beats it by more than chance.
 
     Args:
         sample: public records, with labels.

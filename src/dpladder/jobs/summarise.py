@@ -110,7 +110,7 @@ def _range(
 
 
 def distance(learner: Learner, weights: Weights) -> float | None:
-    """Of a descent's released weights from their start: free, for its figure follows from them
+    """The distance of a descent's released weights from their start: free, for it follows from them
     alone.
 
     Args:

@@ -197,7 +197,7 @@ def _sum_of_means(query: UnitMean, data: Data, several: bool) -> Floats:
 
 
 def _shares(units: NDArray[np.uint8] | None, counted: NDArray[np.bool_]) -> Floats:
-    """Of each record that counts, one over how many of its unit's do."""
+    """For each record that counts, one over how many records of its unit do."""
     assert units is not None, "every cache has them"
     shares = np.zeros(len(counted))
     _, place, sizes = np.unique(units[counted], axis=0, return_inverse=True, return_counts=True)

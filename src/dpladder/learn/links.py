@@ -57,7 +57,7 @@ class Link:
         return math.log(m) + rest
 
     def probabilities(self, logits: Tensor, dim: int) -> Tensor:
-        """Of each class along `dim`, the public bias included."""
+        """The probability of each class along `dim`, the public bias included."""
         if self.name == "sigmoid":
             return torch.sigmoid(logits + self.bias)
         return torch.softmax(logits, dim=dim)

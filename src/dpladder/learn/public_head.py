@@ -59,7 +59,7 @@ def fit_public_head(
 
 
 def cross_validated(data: Data, classes: int) -> Floats | None:
-    """Of each labelled record, the loss of a head that was not fitted to it, at the strength that
+    """For each labelled record, the loss of a head that was not fitted to it, at the strength that
     is best for all.
 
     Args:

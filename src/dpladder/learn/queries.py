@@ -57,7 +57,7 @@ class LinearHead:
     views: int = 1
 
     def shape(self, constants: Constants) -> Shape:
-        """Of its weights: a row for each class."""
+        """The shape of its weights: a row for each class."""
         return constants.classes, constants.dimension + self.bias
 
 
@@ -78,7 +78,7 @@ class Flat:
     views: int = 1
 
     def shape(self, _: Constants) -> Shape:
-        """Of its weights: one vector."""
+        """The shape of its weights: one vector."""
         return (self.numbers,)
 
 
@@ -140,7 +140,7 @@ class Query:
         raise NotImplementedError
 
     def shape(self, constants: Constants) -> Shape:
-        """Of one draw."""
+        """The shape of one draw."""
         return ()
 
     def parts(self, constants: Constants) -> int:

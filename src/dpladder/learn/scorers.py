@@ -67,7 +67,7 @@ class Scorer:
     def shares_by_model(
         self, models: Sequence[Weights], features: NDArray[Any], labels: NDArray[np.int64]
     ) -> Iterator[NDArray[np.float64]]:
-        """The same of several models: (models, records), for some records at a time."""
+        """Shares by each of several models: (models, records), for some records at a time."""
         yield np.stack([self.shares(weights, features, labels) for weights in models])
 
     def confidences(

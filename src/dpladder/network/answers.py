@@ -81,7 +81,7 @@ def losses(logits: Tensor, rows: Tensor) -> Tensor:
 
 
 def right(logits: Tensor, rows: Tensor) -> Tensor:
-    """Of each record, 1 where the best pair of a first and a last token is one of its answers, and
+    """For each record, 1 where the best pair of a first and a last token is one of its answers, and
     else 0.
 
     A pair lies within the context and has LONGEST tokens at most, or it is no answer.
@@ -98,7 +98,7 @@ def right(logits: Tensor, rows: Tensor) -> Tensor:
 
 
 def best(logits: Tensor, rows: Tensor) -> Tensor:
-    """Of each record, the first and last token of the answer that the network gives: (records, 2).
+    """For each record, the first and last token of the answer that the network gives: (records, 2).
     Both are 0 where it gives none.
 
     Args:

@@ -230,7 +230,8 @@ def _all_rungs(request: JobRequest) -> list[Keys]:
 
 
 def _views(request: JobRequest) -> int:
-    """Of each record: several in the training part alone, and so behind all that stands on that."""
+    """The number of views of each record: several in the training part alone, and so behind all
+    that stands on that."""
     elsewhere = RULE_SPECS[request.rule].prepares and "train" not in request.parts
     return 1 if elsewhere else request.config.learner.views
 
@@ -297,8 +298,8 @@ def fingerprint(source: str) -> str:
 
 
 def _modification_times(path: Path) -> Iterator[int]:
-    """Of a file, or of a folder and all folders in it, in nanoseconds. Files inside are left out: a
-    folder's own time moves when one comes or goes."""
+    """Modification times of a file, or of a folder and all folders in it, in nanoseconds. Files
+    inside are left out: a folder's own time moves when one comes or goes."""
     if path.is_dir():
         yield from (os.stat(folder).st_mtime_ns for folder, _, _ in os.walk(path))
     elif path.is_file():
@@ -382,7 +383,7 @@ def question_of(question_id: str, rule: str, wildcards: Wildcards) -> str:
 
 
 def question(project: Project, job: Job) -> str:
-    """The same of a job of the project.
+    """The question that a job of the project asks.
 
     Args:
         project: all experiments.
@@ -435,8 +436,8 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
 
 
 def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:
-    """Of all experiments with an identical job the first in the config, whose outputs the others
-    read. It does the job, and its folder holds the outputs.
+    """The first experiment in the config with an identical job. It does the job, and its folder
+    holds the outputs, which the others read.
 
     Args:
         project: all experiments.

@@ -198,8 +198,8 @@ def _note_student(config: Config) -> Iterator[str]:
 
 
 def _guide_pull_text(config: Config) -> str:
-    """Of a training that may spend the whole total; of a head that is bought, which is guided most,
-    at what it costs."""
+    """How far public gradients pull a training that may spend the whole total, or a head that is
+    bought, which is guided most, at what it costs."""
     bought = rule_specs.head(config)
     if config.dataset.public_size is None:
         return " (dataset.public_size, how many records it has, tells how much of a step is theirs)"

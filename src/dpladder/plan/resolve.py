@@ -138,9 +138,9 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
 
 
 def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
-    """Of what ledgers remember of earlier plans, the choices whose questions were answered, for
-    each experiment that leaves the same to the plan. So a total that is added keeps what was paid
-    for. The smallest total that has one decides, and today's choice comes first.
+    """The choices of earlier plans, as ledgers have them, whose questions were answered, for each
+    experiment that leaves the same to the plan. So a total that is added keeps what was paid for.
+    The smallest total that has one decides, and today's choice comes first.
 
     Args:
         project: as the config has it, its split resolved.
@@ -368,7 +368,7 @@ def strength(config: Config, total: float | None = None) -> float:
 
 
 def _strength_text(config: Config) -> str:
-    """The same with as many digits as a person wants."""
+    """The strength with as many digits as a person wants."""
     return f"{strength(config):,.0f}" if strength(config) >= 100 else f"{strength(config):.3g}"
 
 

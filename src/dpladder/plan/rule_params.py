@@ -320,7 +320,7 @@ class PrepareDataset(LineageReads, Private):
 
 
 class PreparePublic(PrepareDataset):
-    """The same of a source that is declared public.
+    """What `prepare_public` reads of a source that is declared public.
 
     Attributes:
         matched: of a further test with a source of its own, how its labels find their class.
@@ -505,13 +505,13 @@ class EvaluateFinal(EvaluateTest):
 
 
 class EvaluateAlso(EvaluateTest):
-    """The same on a further test."""
+    """What an evaluation on a further test reads."""
 
     also: FurtherTest
 
 
 class TrainOpen(TrainingReads):
-    """The same learner without noise, on data declared public."""
+    """What a training without noise reads, on data declared public."""
 
     without_noise: Annotated[bool, key("final.without_noise")]
     measures: Annotated[Measures, key("evaluate.measures")]

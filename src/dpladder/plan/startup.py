@@ -181,8 +181,8 @@ def known_states(project: Project) -> dict[str, State]:
 
 
 def states_here(project: Project) -> dict[str, State]:
-    """The same, refused where the results here were made under another home, a later state of this
-    one, or by another project.
+    """What the ledgers hold, refused where the results here were made under another home, a later
+    state of this one, or by another project.
 
     Raises:
         Refused: the ledger is older than the results, or the results are another project's.

@@ -171,7 +171,7 @@ def plan_without_ledger(document: PlanDocument) -> PlanDocument:
 
 
 def plan_table(document: PlanDocument) -> str:
-    """The same on a terminal: what each group of like jobs costs, the totals, and whether it may
+    """The plan on a terminal: what each group of like jobs costs, the totals, and whether it may
     run.
 
     Args:

@@ -76,7 +76,7 @@ class OnPage:
 
 @dataclass(frozen=True)
 class ModelShown:
-    """Of one experiment: what there is to know, and how to use what it made.
+    """One experiment: what there is to know, and how to use what it made.
 
     Attributes:
         experiment: its name.

@@ -40,7 +40,7 @@ class Choice:
 
     @property
     def choice(self) -> dict[str, float | None]:
-        """The same four values by name; None is what the learner has not."""
+        """The four values by name; None is what the learner has not."""
         return {"eta": self.eta, "ridge": self.ridge, "alpha": self.alpha, "steps": self.steps}
 
 
@@ -220,7 +220,7 @@ class OpenCounts:
 
 @dataclass(frozen=True)
 class OpenFound:
-    """The same learner without noise, epsilon = infinity, in research. It protects nobody.
+    """A learner trained without noise, epsilon = infinity, in research. It protects nobody.
 
     Attributes:
         r: chosen on records held out of the training part.
@@ -328,8 +328,7 @@ class Summary:
         )
 
     def scored(self, otherwise: str) -> str:
-        """The same of trials. With findings they count by the Brier score, whatever the test
-        counts.
+        """What trials count. With findings that is the Brier score, whatever the test counts.
 
         Args:
             otherwise: the words for a share of correct predictions.

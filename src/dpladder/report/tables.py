@@ -1,4 +1,5 @@
-"""The same facts as tables: CSV at full precision for programs, Markdown and HTML for readers.
+"""The facts of a report as tables: CSV at full precision for programs, Markdown and HTML for
+readers.
 
 Functions ending in `_table` return columns by the names that programs read (docs/design.md, what
 others script against). `readable` turns them into headings and values for people. A column that is
@@ -357,7 +358,7 @@ def shift_table(summary: Summary) -> pd.DataFrame:
 
 
 def _lost_accuracy(there: Tested, here: Tested) -> float | None:
-    """Of accuracy, which a language model has none of."""
+    """How much accuracy is lost; a language model has none."""
     return None if here.perplexity else there.accuracy - here.accuracy
 
 
@@ -392,7 +393,8 @@ def grid_table(
 
 
 def _mean(tests: Sequence[Tested]) -> str:
-    """Of several repeats their mean and deviation; of one its own, with the spread of its test."""
+    """The mean and deviation of several repeats; of one its own figure, with the spread of its
+    test."""
     accuracies = [test.accuracy for test in tests]
     sd = stdev(accuracies) if len(accuracies) > 1 else tests[0].spread
     return f"{fmean(accuracies):.1%}" + (f" ± {sd:.1%}" if sd else "")

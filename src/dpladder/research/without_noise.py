@@ -1,4 +1,4 @@
-"""The same learner without noise, on public data: what a search could reach if privacy cost
+"""A learner trained without noise on public data: what a search could reach if privacy cost
 nothing."""
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Setting:
         return Space(self.search, self.learner, self.constants)
 
     def space_of(self, **changed: str) -> Space:
-        """The same with some keys of the search changed."""
+        """The space with some keys of the search changed."""
         return replace(self.space, search=self.search.model_copy(update=changed))
 
     @property

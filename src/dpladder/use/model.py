@@ -427,7 +427,7 @@ def _placeholder_user(source: Source, index: int) -> str:
 def _mean_by_user(
     rows: NDArray[Any], problems: Sequence[str | None], owners: Sequence[Sequence[int]]
 ) -> tuple[NDArray[Any], list[str | None]]:
-    """Of each user the mean of the records that can be read, at the precision they are kept at."""
+    """For each user the mean of the records that can be read, at the precision they are kept at."""
     readable = [[one for one in places if problems[one] is None] or places[:1] for places in owners]
     means = [rows[places].mean(axis=0, dtype=np.float64) for places in readable]
     pooled = np.array(means).reshape(len(owners), *rows.shape[1:]).astype(rows.dtype)

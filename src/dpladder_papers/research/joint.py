@@ -114,7 +114,7 @@ class Joint:
         return SearchOutcome(last.r, final, answer.weights)
 
     def _mus(self, setting: Setting) -> tuple[float, float]:
-        """Of a trial with its score, and of the final training."""
+        """The mu of a trial with its score, and of the final training."""
         if not self.number:
             return 0.0, setting.mu
         trial = setting.mu * math.sqrt(self.part / self.number)

@@ -369,7 +369,8 @@ def _epsilon_of_sample(
     delta: float,
     chance: float,
 ) -> Finding:
-    """The same of noise on one Poisson sample, by the likelihood ratio, the best test there is.
+    """Bound epsilon of noise on one Poisson sample from below, by the likelihood ratio, the best
+    test there is.
 
     Let N(place) be the declared noise around a place. A neighbour releases from p = (1 - q) N(out)
     + q N(in): its last unit is out of the sample, or in it. Noise that is no such noise fails the

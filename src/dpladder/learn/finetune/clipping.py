@@ -143,7 +143,7 @@ def summed_losses(
 
 
 def _losses(tuned: Tuned, records: Records, weights: Tensor, rows: Sequence[Rows]) -> Tensor:
-    """Of all records, each the mean over its views."""
+    """The losses of all records, each the mean over its views."""
     tuned.set_difference(weights.float())
     chunks = [weights.new_empty(0)]
     for chunk in rows:

@@ -70,7 +70,7 @@ class Product:
         return positions + (2 * positions + COPIES) * share <= PASSES
 
     def as_matrices(self) -> SummedGradients:
-        """The same as gradients, in the order of `sums`. A record's terms may overflow: then it
+        """The sums as gradients, in the order of `sums`. A record's terms may overflow: then it
         counts as nothing."""
         a, g = self.inputs, self.gradients
         matrices = a.mT @ g if self.turned else g.mT @ a

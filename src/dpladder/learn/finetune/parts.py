@@ -116,8 +116,8 @@ class Adapted(nn.Module):
 
 
 def _thin(base: Any, rank: int) -> nn.Linear | nn.Conv2d:
-    """The same layer with so few outputs: a convolution keeps its own kind, kernel, stride and
-    padding."""
+    """A layer like `base` with only `rank` outputs: a convolution keeps its own kind, kernel,
+    stride and padding."""
     if is_turned(base):
         base = nn.Linear(len(base.weight), rank)
     thin: Any = copy.deepcopy(base)

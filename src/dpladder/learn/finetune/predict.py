@@ -87,15 +87,16 @@ def seen_by_head(learner: Tuning, constants: Constants) -> SeenByHead:
 
 
 def _seen_by_head(learner: Tuning, constants: Constants, features: Any) -> NDArray[np.float64]:
-    """Of a classifier, what the public network makes of activations at the cut."""
+    """What a classifier's public network makes of activations at the cut."""
     tuned = tuned_model(learner, constants).copy_to(CPU, torch.float64)
     assert isinstance(tuned.module, AboveCut), "a language model has no head of its own"
     return np.concatenate([*forward_batches(tuned.module.seen_by_head, features, ROWS)])
 
 
 def scorer(learner: Tuning, constants: Constants) -> Scorer | None:
-    """Of a language model, by how wrong it is about each record: knowing nothing costs the log of
-    how many words there are. Of one that finds answers, by whether it is right."""
+    """The scorer of a language model, by how wrong it is about each record: knowing nothing costs
+    the log of how many words there are. That of a model which finds answers, by whether it is
+    right."""
     network = constants.network
     outputs = partial(_model_outputs, learner, constants, size=MOST_LOSSES)
     if network is not None and network.speaks:
@@ -107,8 +108,7 @@ def scorer(learner: Tuning, constants: Constants) -> Scorer | None:
 def best_answers(
     learner: Tuning, constants: Constants, weights: Weights, features: Any
 ) -> NDArray[np.int64]:
-    """Of each question with its context, the answer's first and last token; 0 where it has
-    none."""
+    """For each question with its context, the answer's first and last token; 0 where it has none."""
     say = attrgetter("best_answers")
     answers = _model_outputs(
         learner, constants, weights, features, size=MOST_LOSSES, width=(2,), says=say

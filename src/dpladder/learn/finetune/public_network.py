@@ -115,7 +115,7 @@ def _evaluate_model(model: Tuned, data: Data) -> tuple[float, float]:
 
 
 def _losses(model: Tuned, data: Data, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-    """Of some records each loss, and whether it is right."""
+    """For some records each loss, and whether it is right."""
     device = model.base.device
     x = torch.from_numpy(np.asarray(data.features[rows], np.float32)).to(device)
     labels = torch.from_numpy(data.labels[rows]).to(device)

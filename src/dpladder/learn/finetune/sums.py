@@ -52,7 +52,7 @@ class Seen:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the array: (records, width) or (records, views, width)."""
+        """The array's shape: (records, width) or (records, views, width)."""
         return (*self.stored.shape[:-1], self.width)
 
     @property

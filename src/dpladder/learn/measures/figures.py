@@ -218,13 +218,13 @@ def overconfidence(counts: Counts, sd: float) -> NoisedFigure | None:
 
 
 def _differences(bins: int) -> Counts:
-    """Of each cell (bin, right or wrong, lower or upper edge), confidence less what is right."""
+    """For each cell (bin, right or wrong, lower or upper edge), confidence less what is right."""
     edge = np.stack([np.arange(bins), np.arange(1, bins + 1)], axis=1) / bins
     return np.stack([edge - 1.0, edge], axis=1)
 
 
 def _gap_of_bins(counts: Counts, sd: float) -> tuple[Counts, Counts]:
-    """Of each bin, the sum of confidence less what is right, and the deviation of its noise."""
+    """For each bin, the sum of confidence less what is right, and the deviation of its noise."""
     each = _differences(len(counts))
     return (counts * each).sum(axis=(1, 2)), sd * np.linalg.norm(each, axis=(1, 2))
 

@@ -88,7 +88,7 @@ class CellTable:
     draw: ClassVar[str]
 
     def shape(self, model: MeasuredModel) -> Shape:
-        """Of the table of counts, by public facts alone."""
+        """The shape of the table of counts, by public facts alone."""
         raise NotImplementedError
 
     def blocks(self, model: MeasuredModel) -> int:
@@ -217,7 +217,7 @@ class ByGroup(CellTable):
 
 
 class ByFinding(CellTable):
-    """Of each class, how many records lack it and have it, and of how many that is told right and
+    """For each class, how many records lack it and have it, and of how many that is told right and
     wrong: (classes, 2, 2).
 
     A class is told present where its logit is above zero. A record is in one count of each class,
@@ -341,7 +341,7 @@ def perplexity_of_share(share: float, sd: float, most: float) -> Perplexity:
 
 
 class Answers(CellTable):
-    """Of each class, how many of its records are taken for each class: (classes, classes)."""
+    """For each class, how many of its records are taken for each class: (classes, classes)."""
 
     holds, draw = "answers", "cells"
 
@@ -362,7 +362,7 @@ class Answers(CellTable):
 
 
 class Scores(CellTable):
-    """Of each of two classes, how many records' scores lie in each bin: (2, bins).
+    """For each of two classes, how many records' scores lie in each bin: (2, bins).
 
     The score is how far the second logit is above the first. Bins are public: they follow from the
     released weights.
@@ -385,8 +385,8 @@ class Scores(CellTable):
 
 
 class ScoresByFinding(CellTable):
-    """Of each class, how many logits of records that lack it and have it lie in each bin: (classes,
-    2, bins)."""
+    """For each class, how many logits of records that lack it and have it lie in each bin:
+    (classes, 2, bins)."""
 
     holds, draw = "scores_by_finding", "scores"
 
@@ -437,8 +437,7 @@ def edges(weights: Weights, constants: Constants, logits_of: Logits | None) -> N
 def edges_of_each(
     weights: Weights, constants: Constants, scorer: FindingScorer
 ) -> NDArray[np.float64]:
-    """Of each class, bins of its logit, which widen from where training started: (classes,
-    edges)."""
+    """For each class, bins of its logit, which widen from where training started: (classes, edges)."""
     bias = sigmoid_bias(constants.classes)
     logits = scorer.of(weights, _probes(constants)) - bias
     return np.stack([_bins(scores) for scores in logits.T]) + bias

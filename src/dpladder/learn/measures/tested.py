@@ -69,7 +69,7 @@ class ClassTested:
 
     @property
     def spread(self) -> float | None:
-        """Of the accuracy, over noise and sampling."""
+        """The accuracy's standard deviation, over noise and sampling."""
         if self.accuracy is None or self.accuracy_sd is None:
             return None
         return sampling_spread(self.accuracy, self.accuracy_sd, self.correct + self.wrong)
@@ -125,7 +125,7 @@ class FindingTested:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Of each class, a row: how many of its records were taken for each class, noised."""
+    """For each class a row: how many of its records were taken for each class, noised."""
 
     cells: list[list[float]]
     sd: float
@@ -155,7 +155,7 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class Perplexity:
-    """Of a language model: how many words it wavers between, on average.
+    """How many words a language model wavers between, on average.
 
     Attributes:
         value: the exponential of `loss`.
@@ -210,7 +210,7 @@ class Tested:
 
     @property
     def spread(self) -> float:
-        """Of the accuracy, over noise and sampling."""
+        """The accuracy's standard deviation, over noise and sampling."""
         return sampling_spread(self.accuracy, self.accuracy_sd, self.total)
 
     @property

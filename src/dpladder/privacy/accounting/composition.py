@@ -139,7 +139,7 @@ class _Choice:
 
 
 def _choices(spends: Sequence[Spend], relation: Relation) -> dict[Rule, list[_Choice]]:
-    """Of each split rule and version of the data, all that a unit may bear of it."""
+    """For each split rule and version of the data, all that a unit may bear of it."""
     touched = 2 if relation == "replace_one" else 1
     by_rule: dict[Rule, list[Spend]] = {}
     for spend in spends:

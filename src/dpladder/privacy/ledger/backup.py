@@ -109,7 +109,7 @@ def _files(home: Home) -> Iterator[tuple[str, bytes]]:
 
 
 def _is_known_release(place: Path, known: Mapping[str, bytes]) -> bool:
-    """Of a release, whether the entries of its lineage name the question that it answers."""
+    """Whether the entries of a release's lineage name the question that it answers."""
     room, *rest = place.parts
     return room != "releases" or (len(rest) > 1 and rest[1].encode() in known.get(rest[0], b""))
 
@@ -214,7 +214,7 @@ class _Sealing:
 
 
 class _Opening:
-    """The same to read from."""
+    """A backup to read from."""
 
     def __init__(self, file: IO[bytes], key: AESGCM, path: Path) -> None:
         self._file, self._key, self._path, self._number = file, key, path, 0

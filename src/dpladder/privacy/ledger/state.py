@@ -220,7 +220,7 @@ class State:
         }
 
     def as_under(self, terms: Terms) -> State:
-        """The same, as a run under these terms finds it: where it corrects them, without what was
+        """The state as a run under these terms finds it: where it corrects them, without what was
         reserved under others."""
         stands = self.binding is not None or terms == self.terms
         return self if stands else replace(self, items={}, tokens={})

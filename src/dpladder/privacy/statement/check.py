@@ -389,7 +389,7 @@ def _check_dataset(
 
 
 def _check_totals(lineage: str, dataset: Stated) -> Iterator[str]:
-    """Of the whole lineage, and of whichever model is chosen."""
+    """Problems of what a statement says of the whole lineage, and of whichever model is chosen."""
     where = f"privacy.json: dataset {lineage}"
     lines = dataset.spends
     outside = dataset.outside_this_dag.spends

@@ -37,7 +37,7 @@ class NamedJob:
 
     @property
     def job(self) -> Job:
-        """The same as the ledger and messages name it."""
+        """The job as the ledger and messages name it."""
         return Job(self.experiment, self.rule, tuple(sorted(self.wildcards.items())))
 
     @property
@@ -258,7 +258,7 @@ class Outside(Cost):
 
 @dataclass(frozen=True)
 class Costs(Cost):
-    """Of all spends of this DAG on a lineage, and of those that read each part.
+    """What all spends of this DAG on a lineage cost, and those that read each part.
 
     Attributes:
         accountant: `exact` where all was Gaussian, so that mu says everything; else `booked`, a

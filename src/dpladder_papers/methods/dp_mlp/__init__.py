@@ -1,4 +1,4 @@
-"""The same descent with one hidden layer."""
+"""Private descent with one hidden layer."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def as_adam(learner: OneStep) -> Adam:
 
 
 def hyper_of_one_step(learner: OneStep, hyper: Hyper) -> Hyper:
-    """The same mu, with one step at this learner's rate."""
+    """Hyperparameters of the same mu, with one step at this learner's rate."""
     return Hyper(learner.eta, 1, hyper.mu)
 
 
