@@ -105,7 +105,7 @@ def learner_variants(name: str) -> Iterator[tuple[Any, Constants]]:
 
 
 def data_sets(learner: Any, constants: Constants) -> Iterator[Data]:
-    """Made-up data of two, of no, of ten and of some sixty units, of every kind that tempts a clip."""
+    """Made-up data of two, no, ten and some sixty units, of every kind that tempts a clip."""
     base, units = (ZERO_RECORD, ZERO_RECORD), canaries_of(constants.labels)
     crowd = tuple(units[place % len(units)] for place in range(61))
     for some in (base, (), (*base, *units), crowd):

@@ -56,8 +56,8 @@ def log(results: Sequence[Path], experiment: str) -> None:
 
 
 def _log_run(row: dict[str, Any], statement: dict[str, Any]) -> None:
-    """Figures become MLflow's metrics, words and delta its parameters. Two tags name the statement and the
-    mode."""
+    """Log figures as MLflow's metrics, words and delta as its parameters. Two tags name the
+    statement and the mode."""
     import mlflow
     import pandas as pd
 

@@ -166,7 +166,7 @@ def record_columns(columns: Mapping[str, Column], path: Path, rows: int) -> dict
 
 
 def _labels(columns: Mapping[str, Column]) -> Column:
-    """For each record its value in each column that holds one class; nothing without such columns."""
+    """Each record's value in each column that holds one class; nothing without such columns."""
     return [
         *zip(
             *(column for role, column in columns.items() if role.startswith(OF_CLASS)), strict=True

@@ -54,9 +54,9 @@ Mechanism = Any  # a DpEvent, an Opacus accountant, its history, or a sequence o
 
 KNOWN = (
     "Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace, ExponentialMechanism, PermuteAndFlip, "
-    "EpsilonDelta, MixtureOfGaussians (add_remove), RandomizedResponse (replace_one), ZC, Composed, "
-    "SelfComposed, RepeatAndSelect of Gaussians, PoissonSampled of Gaussians or of one Laplace, "
-    "NoOp"
+    "EpsilonDelta, MixtureOfGaussians (add_remove), RandomizedResponse (replace_one), ZC, "
+    "Composed, SelfComposed, RepeatAndSelect of Gaussians, PoissonSampled of Gaussians or of one "
+    "Laplace, NoOp"
 )
 # Gaussian only up to a small probability: booked at a delta0, each kind with its like.
 TOGETHER = (Sampled, ZCdp, ApproximateDp | DiscreteGaussian | MixtureOfGaussians)

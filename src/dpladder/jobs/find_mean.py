@@ -88,7 +88,8 @@ def best_depths(
         length: that features are scaled to; None as they are.
         classes: of labels.
 
-    "More than chance" is STANDARD_ERRORS_AHEAD standard errors of the mean difference in loss, record by record.
+    "More than chance" is STANDARD_ERRORS_AHEAD standard errors of the mean difference in loss,
+    record by record.
 
     Returns:
         One of the candidates; the first where the sample cannot be cross-validated at all.

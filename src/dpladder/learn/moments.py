@@ -417,7 +417,7 @@ def to_matrix(coordinates: Tensor) -> Tensor:
 
 
 def _lengths(row: Tensor, column: Tensor) -> Tensor:
-    """Lengths of the basis before it is made orthonormal: an entry off the diagonal stands twice."""
+    """Lengths of the basis before it is orthonormal: an entry off the diagonal stands twice."""
     return (1.0 + (row != column).double()).sqrt()
 
 

@@ -561,7 +561,7 @@ def _methods(rule_reads: Any, rule: str) -> tuple[str, ...]:
 
 
 def _guide(rule_reads: Any, rule: str) -> str | None:
-    """The mechanism of public gradients, where they guide the training or the head that is bought."""
+    """The mechanism of public gradients, where they guide a training or a head that is bought."""
     spec = RULE_SPECS[rule]
     descends = spec.trains or issubclass(spec.reads, rule_params.EstimateHead)
     learner = getattr(

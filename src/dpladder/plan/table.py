@@ -153,8 +153,8 @@ def totals_exceeded(plan: Plan) -> list[str]:
     costs = [(artifact, artifact_cost(plan, artifact).epsilon) for artifact in plan.artifacts]
     return [
         f"{a.experiment} would cost epsilon = {round_up(epsilon)}, above its total of "
-        f"{round_up_short(a.target)}: raise the total to that, or lower what the config prices itself "
-        "(final.budget, evaluate.epsilon)"
+        f"{round_up_short(a.target)}: raise the total to that, or lower what the config prices "
+        "itself (final.budget, evaluate.epsilon)"
         for a, epsilon in costs
         if epsilon > a.target
     ]

@@ -62,7 +62,8 @@ def results(summaries: Sequence[Summary]) -> Sequence[Fact]:
         summaries: of all experiments. Those without a final model are left out.
 
     Returns:
-        Pairs of a figure and what it is; none where more than `MOST_HEADLINES` experiments have one.
+        Pairs of a figure and what it is; none where more than `MOST_HEADLINES` experiments have
+        one.
     """
     trained = [one for one in summaries if one.targets]
     return [_result(one) for one in trained] if len(trained) <= MOST_HEADLINES else []

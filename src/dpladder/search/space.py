@@ -3,8 +3,8 @@ steps).
 
 The unit of the search is kappa, the sd of the noise that a training puts into a logit. The best
 kappa hardly depends on the number of records, epsilon or the data, where the best r moves over four
-decades. What kappa is of an r is the learner's to say (`METHOD.logit_noise`). With `unit: r` a place
-is r itself, as in the paper.
+decades. What kappa is of an r is the learner's to say (`METHOD.logit_noise`). With `unit: r` a
+place is r itself, as in the paper.
 """
 
 from __future__ import annotations

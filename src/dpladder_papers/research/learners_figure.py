@@ -58,8 +58,8 @@ def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
 def verdict(rows: Sequence[Document], epsilon: float) -> str:
     """Who beats DP-GD at a total, and whom it beats, beyond chance.
 
-    A difference counts where it is above ERROR_BAR_SDS standard errors of a difference of two means:
-    sqrt(sd1^2 / n1 + sd2^2 / n2).
+    A difference counts where it is above ERROR_BAR_SDS standard errors of a difference of two
+    means: sqrt(sd1^2 / n1 + sd2^2 / n2).
 
     Args:
         rows: of all learners and totals, with several repeats each.

@@ -108,7 +108,7 @@ def scorer(learner: Tuning, constants: Constants) -> Scorer | None:
 def best_answers(
     learner: Tuning, constants: Constants, weights: Weights, features: Any
 ) -> NDArray[np.int64]:
-    """For each question with its context, the answer's first and last token; 0 where it has none."""
+    """The answer's first and last token to each question in its context; 0 where it has none."""
     say = attrgetter("best_answers")
     answers = _model_outputs(
         learner, constants, weights, features, size=MOST_LOSSES, width=(2,), says=say

@@ -437,7 +437,7 @@ def edges(weights: Weights, constants: Constants, logits_of: Logits | None) -> N
 def edges_of_each(
     weights: Weights, constants: Constants, scorer: FindingScorer
 ) -> NDArray[np.float64]:
-    """For each class, bins of its logit, which widen from where training started: (classes, edges)."""
+    """Bins of each class's logit, which widen from where training started: (classes, edges)."""
     bias = sigmoid_bias(constants.classes)
     logits = scorer.of(weights, _probes(constants)) - bias
     return np.stack([_bins(scores) for scores in logits.T]) + bias

@@ -88,8 +88,8 @@ def units_of(home: Home, lineage: str, digest: str) -> frozenset[bytes]:
 
 
 def same_data(one: Set[object], other: Set[object]) -> bool:
-    """Whether two sets have more in common than an accident explains: FEWEST_SHARED_IDS ids, and ACCIDENT of
-    the smaller set."""
+    """Whether two sets have more in common than an accident explains: FEWEST_SHARED_IDS ids, and
+    ACCIDENT of the smaller set."""
     shared = len(one & other)
     return shared >= FEWEST_SHARED_IDS and shared > ACCIDENT * min(len(one), len(other))
 

@@ -128,8 +128,8 @@ def add_noise_on_grid(total: Any, noise: Any, scale: float, fineness: float = FI
         fineness: grid steps in a scale, at least.
 
     Returns:
-        Multiples of `grid(scale, fineness)`, in the shape and kind of `total`, `LARGEST_CELL` steps from 0
-        at most.
+        Multiples of `grid(scale, fineness)`, in the shape and kind of `total`, at most
+        `LARGEST_CELL` steps from 0.
     """
     step = grid(scale, fineness)
     # Cutting off moves no two totals apart, and keeps an infinite one from becoming nan below.

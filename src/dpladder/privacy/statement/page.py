@@ -58,7 +58,7 @@ def page(statement: SealedStatement) -> str:
 
 
 def rounding_text() -> str:
-    """What float64 adds to ideal noise, for each RELEASED_NUMBERS released numbers, rounded up (grid.py)."""
+    """What float64 adds to ideal noise for RELEASED_NUMBERS numbers, rounded up (grid.py)."""
     # numpy, which the start of a workflow does without
     from dpladder.privacy.release.grid import slack
 
