@@ -68,6 +68,20 @@ def test_a_page_begins_with_its_answer(page: Path) -> None:
     assert not first.startswith(("|", "#", "-", "!", ">", ":", "```")), first[:40]
 
 
+def test_code_cites_lines_of_the_contract_by_names_that_they_have() -> None:
+    names = re.findall(r"^\d+\. `([a-z-]+)`", (DOCS / "design.md").read_text("utf-8"), re.M)
+    cited = {
+        name
+        for path in (ROOT / "src").rglob("*.py")
+        for found in re.findall(
+            r"\bcontract: ([a-z, -]+)", re.sub(r"\s+(# )?", " ", path.read_text("utf-8"))
+        )
+        for name in found.split(", ")
+    }
+    assert len(cited) > 10
+    assert cited <= {*names}
+
+
 # --- messages -------------------------------------------------------------------------------------
 
 

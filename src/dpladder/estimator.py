@@ -248,7 +248,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Tune and train on the records X with their labels y.
 
         It is free where the same parameters were fitted before, and the model is then the old one,
-        whatever X holds (contract 7). A warning says so where the records are others.
+        whatever X holds (contract: write-ahead). A warning says so where the records are others.
 
         Args:
             X: A matrix, a DataFrame of pandas or polars, a sparse matrix, or 8-bit images. Images
@@ -389,7 +389,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.statement_ = MarkdownPage(page(stated))
         privacy = self.model_.privacy
         assert privacy is not None, "fit writes the statement"
-        # with all that may have steered the model, not its own price alone (contract 15)
+        # with all that may have steered the model, not its own price alone (contract:
+        # all-that-steered)
         self.epsilon_ = float(round_up(privacy.price.stated.epsilon))
 
     def _weights_file(self) -> Path:
@@ -433,7 +434,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _config(self, X: Any) -> bytes:
         """The project's config as YAML, of parameters and of what X is, never of what it holds."""
-        # scikit-learn would read both off y, and so reveal them (contract 12)
+        # scikit-learn would read both off y, and so reveal them (contract: public-sizes)
         missing = [name for name in ("nominal_size", "classes") if getattr(self, name) is None]
         if missing:
             raise BadInput(
@@ -641,7 +642,7 @@ def _rows_as_bytes(columns: Mapping[str, Sequence[Cell]]) -> bytes:
     """The records of a DataFrame as a source, a row each."""
     rows = [[*row] for row in zip(*columns.values(), strict=True)]
     content = frame_as_bytes([*columns], rows)
-    # a cell that became a record of its own would be charged as none (contract 14)
+    # a cell that became a record of its own would be charged as none (contract: unbreakable)
     assert frame_in(content) == ([*columns], rows), "rows read are rows written"
     return content
 

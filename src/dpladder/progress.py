@@ -22,8 +22,8 @@ def progress(
     """A function to call with the number of units just done. It does nothing where there is no
     terminal, nor for work that ends within `after` seconds.
 
-    How many records there are is private (contract 1). So the bar goes to the terminal itself, is
-    wiped at its end, and is never written where stderr is sent.
+    How many records there are is private (contract: no-tell). So the bar goes to the terminal
+    itself, is wiped at its end, and is never written where stderr is sent.
 
     Args:
         title: what is done, before the bar.

@@ -1,6 +1,6 @@
 """How many records there are decides nothing: with what the meter puts out pinned, data of other
-sizes, labels and lengths is asked the same, and the same is released (docs/design.md, lines 1 and
-12)."""
+sizes, labels and lengths is asked the same, and the same is released (contract: no-tell,
+public-sizes)."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ class Rule:
         """The rule's one question about these units, whose charge must be what its noise costs.
 
         Raises:
-            Refused: noise and charge do not match (contract 3).
+            Refused: noise and charge do not match (contract: one-door).
         """
         if units not in self._releases:
             module = module_of_rule(self.rule)

@@ -3,7 +3,7 @@ private folder alone, what it saw in each file and what is asked for; its exit c
 nothing.
 
 Nothing here is noised or charged. Counts go to the operator's terminal alone, and nobody else may
-see what is printed (docs/design.md, line 1). Whether a source can be opened at all stops a run as
+see what is printed (contract: no-tell). Whether a source can be opened at all stops a run as
 well, so that much an exit code may tell.
 """
 
@@ -174,7 +174,7 @@ def _other_data(
     """Where this is not the data that its lineage and its version were.
 
     Units are compared by keyed ids with those that home noted at the version's first COMMIT. A
-    shared lineage is found by contents and numbered users (docs/design.md, line 9).
+    shared lineage is found by contents and numbered users (contract: disjoint-parts).
     """
     home = open_home()
     state = ledgers.load(Ledger(home, dataset.lineage))

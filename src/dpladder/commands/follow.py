@@ -1,7 +1,7 @@
 """A run in one line: jobs done and seconds left. Snakemake's own words go to a file.
 
 A run may take days, and a terminal may close. So Snakemake writes to a file of its own, and this
-process only reads along. Nothing of what Snakemake says is private (docs/design.md, line 1).
+process only reads along. Nothing of what Snakemake says is private (contract: no-tell).
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def verify_statement(results: Path) -> bool:
     """Print what a finished run's statement gets wrong.
 
     With a ledger of one of its lineages in home, the seal and the ledger are checked too. Elsewhere
-    the statement is compared with records and files alone (docs/design.md, line 20).
+    the statement is compared with records and files alone (contract: signed-bytes).
 
     Args:
         results: a results folder.

@@ -1,6 +1,6 @@
 """`dpladder plan`: what a config would spend, before anything is read.
 
-Config and ledgers are all that is read (docs/design.md, line 8), so it may be run anywhere that
+Config and ledgers are all that is read (contract: refuse-first), so it may be run anywhere that
 home is. Nothing is reserved and nothing written.
 """
 

@@ -152,7 +152,7 @@ def _lifetime(c: Config) -> Messages:
 
 def _without_noise(c: Config) -> Messages:
     """A training without noise is free of charge only on data that nobody needs protection in
-    (contract 19)."""
+    (contract: research)."""
     if not c.final.without_noise:
         return
     if c.mode != "research":
@@ -320,7 +320,7 @@ def _select_part(c: Config) -> Messages:
 
 def _path(name: str, c: Config) -> Messages:
     """The private folder and results must not lie in each other: what is public is shared as a
-    whole (contract 1)."""
+    whole (contract: no-tell)."""
     path = getattr(c.paths, name)
     if path is None:
         return

@@ -1,7 +1,8 @@
 """Rules between the keys of the data, and of what is measured on it.
 
 Shares, counts and names of classes are compared with each other as the operator declared them. No
-rule reads a record: what depends on records could stop a run for a private reason (contract 8).
+rule reads a record: what depends on records could stop a run for a private reason (contract:
+refuse-first).
 """
 
 from __future__ import annotations

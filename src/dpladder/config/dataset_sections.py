@@ -327,8 +327,8 @@ class Dataset(Section):
 
     @property
     def stops(self) -> Stops:
-        """Which data stops a run, by noised counts alone (contract 8): none where nothing is
-        counted, and none for being lopsided where that was declared."""
+        """Which data stops a run, by noised counts alone (contract: refuse-first): none where
+        nothing is counted, and none for being lopsided where that was declared."""
         if self.census is None:
             return "nothing"
         return "lost" if self.lopsided else "lost or lopsided"

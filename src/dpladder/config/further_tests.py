@@ -117,7 +117,7 @@ def _corruption(c: Config, also: Also) -> Messages:
 
 def _epsilon(c: Config, also: Also) -> Messages:
     """Counts of private records have a price that the config must name; counts of public ones have
-    none (contract 16)."""
+    none (contract: charged-tests)."""
     private = also.of == "test" and not c.exact_test
     if private and also.epsilon is None:
         yield (

@@ -188,7 +188,7 @@ class LearnerSection(Section):
     @property
     def exact_under(self) -> tuple[str, ...]:
         """The relations under which the cost of its noise is known. Under another one a config is
-        refused (contract 8)."""
+        refused (contract: refuse-first)."""
         return "add_remove", "replace_one"
 
     @property

@@ -28,7 +28,7 @@ def methods_of_packages(
     cannot be used is left out with a warning, and stands in nobody's way.
 
     The price of another distribution's method rests on its authors' word, and statements say so
-    (contract 3).
+    (contract: one-door).
 
     Args:
         group: of entry points.

@@ -54,7 +54,7 @@ def _private_search(c: Any) -> Messages:
         )
     if c.final.budget != "remaining":
         yield "it spends the whole total; leave final.budget out"
-    # a price is charged only where a theorem proves it (contract 10)
+    # a price is charged only where a theorem proves it (contract: one-filter)
     if c.privacy.relation not in c.hpo.exact_under:
         yield f"its bound holds under privacy.relation: {', '.join(c.hpo.exact_under)} alone"
     if not c.exact_test and (c.dataset.split.rule, c.privacy.relation) != apart:

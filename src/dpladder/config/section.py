@@ -132,7 +132,8 @@ def values_of(section: BaseModel) -> dict[str, Any]:
     """A section as plain JSON values, without keys at their neutral values.
 
     A question is known by these values (plan/job_identity.py). A new key at its neutral value
-    leaves every old question as it was. So what was released for it is restored (contract 7).
+    leaves every old question as it was. So what was released for it is restored (contract:
+    write-ahead).
     """
     fields = type(section).model_fields
     return {

@@ -140,7 +140,7 @@ def name_of(attrs: Attrs, key: bytes) -> str:
     whatever build or device makes them.
 
     What is found of a public sample is known by it. A query about private records names
-    `map_of_cache` instead, in which no record has a part (contract 7).
+    `map_of_cache` instead, in which no record has a part (contract: write-ahead).
     """
     return _cache_name(attrs, MADE_BY, key)
 

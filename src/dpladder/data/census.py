@@ -1,8 +1,8 @@
 """What a source holds, counted for its owner's eyes.
 
 Counts are private: they go to the operator's terminal when asked for, or into the private folder.
-Nothing of them may reach a log, a result or an exit code (contract 1); a run counts under noise
-instead (jobs/count_units.py).
+Nothing of them may reach a log, a result or an exit code (contract: no-tell); a run counts under
+noise instead (jobs/count_units.py).
 """
 
 from __future__ import annotations

@@ -117,8 +117,9 @@ def extract(
     """Write the cache of one shard to `output`, or point it at the whole part's cache where the
     root has that already.
 
-    Guarantee: a record's row follows from that record and public facts alone (contract 13). What
-    cannot be read, or is not finite, is a row of zeros under the label -1 (contract 14).
+    Guarantee: a record's row follows from that record and public facts alone (contract:
+    per-record). What cannot be read, or is not finite, is a row of zeros under the label -1
+    (contract: unbreakable).
 
     Args:
         manifest: which record is which.

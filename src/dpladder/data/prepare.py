@@ -259,7 +259,7 @@ def survey(
     """Read a dataset, or its source declared public for the part `public`, all of it in that part.
 
     Every row is read once and no row decides about another unit's. So one unit more or less changes
-    one unit's rows in one part (contract 9 and 14).
+    one unit's rows in one part (contract: disjoint-parts, unbreakable).
 
     Args:
         dataset: the config's section.

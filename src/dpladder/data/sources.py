@@ -150,7 +150,7 @@ def record_columns(columns: Mapping[str, Column], path: Path, rows: int) -> dict
 
     Raises:
         BadInput: a column has another length. That stops the run, private data or not: the file
-            contradicts itself (contract 8).
+            contradicts itself (contract: refuse-first).
     """
     if any(len(column) != rows for column in columns.values()):
         raise BadInput(

@@ -4,7 +4,7 @@ Three rules hold here. A row is what the table's writer wrote as one, so no cell
 row. A row that cannot be read is one bad record, and does not move what other rows are read as.
 What decides about all rows, such as columns, types and the delimiter, stands in the header, the
 schema or the config, never in a row. Otherwise one person's row could change other people's records
-(contract 14).
+(contract: unbreakable).
 """
 
 from __future__ import annotations

@@ -175,7 +175,8 @@ class Charge:
     def step(self, noise_multiplier: float, sample_rate: float) -> None:
         """Take one reserved step of DP-SGD.
 
-        It draws nothing: the caller's engine does, and that is its author's word (contract 3).
+        It draws nothing: the caller's engine does, and that is its author's word (contract:
+        one-door).
 
         Args:
             noise_multiplier: noise over the clipping norm.

@@ -2,7 +2,7 @@
 what the config means. Private records are counted under noise (count_units.py).
 
 Exact counts are allowed here because the records are public by the config's word. A refusal tells
-nothing that is protected (docs/design.md, lines 1 and 8).
+nothing that is protected (contract: no-tell, refuse-first).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The statement of the whole DAG, from every rule's record and the ledger.
 
 It runs after all private jobs, and opens no private file. Records, ledgers and plan must tell one
-story, so a record that was edited cannot lower a price (docs/design.md, lines 15 and 21).
+story, so a record that was edited cannot lower a price (contract: all-that-steered, signed-bytes).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def count_units(task: Task[CountUnits]) -> None:
     exit code tells no more than they do.
 
     The check comes after the release on purpose. Run again, the counts are restored, free, and the
-    run stops at the same place (docs/design.md, line 8).
+    run stops at the same place (contract: refuse-first).
 
     Raises:
         Refused: the noised counts are on the wrong side of a line (data/stops.py).

@@ -3,7 +3,7 @@ data declared public. The figures that follow from them are free (jobs/summarise
 
 A test part has a budget of its own, charged to the people whose records are counted. Where the test
 part is hashed and neighbours differ by one record, it composes in parallel with the training
-(docs/design.md, lines 9 and 16).
+(contract: disjoint-parts, charged-tests).
 """
 
 from __future__ import annotations

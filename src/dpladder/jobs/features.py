@@ -3,7 +3,7 @@ seen.py.
 
 A cache says of itself which network made it, how wide its rows are and which units it holds. That
 is read before COMMIT, and queries name the public map of it alone. Rows are used after COMMIT
-(docs/design.md, lines 7 and 13).
+(contract: write-ahead, per-record).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where the private files of a job lie: home, and the folders that its params name.
 
-Paths follow from public config alone, so a path in a log tells nothing (docs/design.md, line 1).
+Paths follow from public config alone, so a path in a log tells nothing (contract: no-tell).
 """
 
 from __future__ import annotations

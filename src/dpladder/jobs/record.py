@@ -2,7 +2,7 @@
 nothing.
 
 The statement is composed from these records and the ledger. The statement names each record by its
-digest (docs/design.md, line 20).
+digest (contract: signed-bytes).
 """
 
 from __future__ import annotations

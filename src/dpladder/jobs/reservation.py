@@ -2,7 +2,7 @@
 
 Only the head node reserves, when it knows the whole run. A job that finds nothing reserved stops,
 and never reserves for itself: so a run that does not fit its limits spends nothing at all
-(docs/design.md, lines 7 and 8).
+(contract: write-ahead, refuse-first).
 """
 
 from __future__ import annotations

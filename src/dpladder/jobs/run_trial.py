@@ -5,8 +5,9 @@ A rung's trials share one process, one pass over the features and the start of t
 of the ledger's own all the same. Where trials solve sums that were released before, a score is all
 that a trial pays for.
 
-Weights and scores are both released, for the choice of r may look at either (docs/design.md, line
-2). So a killed rung goes on with the trials that are missing, and finished ones are restored.
+Weights and scores are both released, for the choice of r may look at either (contract:
+charged-selection). So a killed rung goes on with the trials that are missing, and finished ones are
+restored.
 """
 
 from __future__ import annotations

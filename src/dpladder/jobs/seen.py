@@ -2,7 +2,7 @@
 told beside them.
 
 A map is public or was released, so applying it is free: centring by a mean, scaling to a length,
-choosing depths. It works row by row, for sensitivities count on that (docs/design.md, line 13).
+choosing depths. It works row by row, for sensitivities count on that (contract: per-record).
 """
 
 from __future__ import annotations

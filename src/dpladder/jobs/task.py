@@ -168,7 +168,7 @@ def _details(task: Task[Any], log: Path) -> Path:
 @contextlib.contextmanager
 def _noting_cost(task: Task[Any], details: Path) -> Iterator[None]:
     """Keep a private job's time and memory for the operator, in the private folder alone: they hang
-    on the records (contract 1). What opens no private file has a benchmark of Snakemake's.
+    on the records (contract: no-tell). What opens no private file has a benchmark of Snakemake's.
 
     A line that cannot be written is left out: it is worth no failed job.
     """
@@ -203,7 +203,7 @@ def _redirect(path: Path) -> None:
 
 def _reason(error: BaseException, task: Task[Any], log: Path) -> str:
     """What may be told of an error that nobody foresaw. Which one a private job met may hang on
-    what it read, so its log does not name the kind (contract 1)."""
+    what it read, so its log does not name the kind (contract: no-tell)."""
     if trouble := full_disk(error):
         return (
             f"a disk cannot be written: {trouble}. {TWICE}: free space, or mount it for writing, "

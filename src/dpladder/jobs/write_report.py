@@ -1,7 +1,7 @@
 """The report: every figure and table, and the page that shows them, from released files alone.
 
 It runs after the statement, so it is the last to write. Its own record, sealed, says which files
-were made and of which statement (docs/design.md, line 20).
+were made and of which statement (contract: signed-bytes).
 """
 
 from __future__ import annotations

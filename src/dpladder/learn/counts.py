@@ -36,7 +36,7 @@ cells) both. A cell below 0 is none."""
 def ask(question: QueryCall, data: Data, constants: Constants, meter: Meter) -> Floats:
     """The noised answer to one question of these kinds, on the public grid.
 
-    Guarantee: that of the query's draw, which the meter must declare (contract 3).
+    Guarantee: that of the query's draw, which the meter must declare (contract: one-door).
 
     Args:
         question: a declared query with its public arguments.

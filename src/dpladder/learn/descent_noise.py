@@ -134,7 +134,7 @@ def random_walk_deviation(learner: Descending, steps: int) -> float:
 
 def batch_size(learner: Descending, constants: Constants) -> float:
     """What a sum is divided by: the units expected in it, from public figures alone
-    (docs/design.md, line 12)."""
+    (contract: public-sizes)."""
     return constants.n0 * learner.sampling_rate
 
 

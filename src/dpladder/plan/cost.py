@@ -125,7 +125,7 @@ def needed_share(config: Config) -> float:
 def partition(config: Config, *parts: str) -> Partition:
     """A unit's hashed part holds for a version of the data. Parts as given may change with an edit,
     so a unit may have been in two of them. Each is a rule of its own, and what reads them adds
-    (docs/design.md, line 9).
+    (contract: disjoint-parts).
 
     Args:
         config: whose split rule and version of the data count.
@@ -344,7 +344,7 @@ def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: boo
         before: All spends that the total covers so far.
         priced: Whether the model's price is among them: then the count gets what is left. If not,
             it gets as much as the final training where the parts compose in parallel. The test part
-            still never bears more than the training part (docs/design.md, line 9). Elsewhere the
+            still never bears more than the training part (contract: disjoint-parts). Elsewhere the
             count gets a share.
     """
     if config.evaluate.epsilon is not None:

@@ -2,10 +2,10 @@
 
 Rungs, trials and targets have fixed budgets, so the plan needs no data. A trial's step count may
 still depend on an earlier release; its budget may not (Gaussian budgets are a filter:
-docs/design.md, line 10). What the ledger already holds is taken as it was paid, never priced again.
+contract: one-filter). What the ledger already holds is taken as it was paid, never priced again.
 
 A plan is a function of the config and of the ledgers' state: two machines with equal ones make
-equal plans. It is made at every parse and again before a run reserves (docs/design.md, line 8).
+equal plans. It is made at every parse and again before a run reserves (contract: refuse-first).
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ def artifact_cost(plan: Plan, artifact: Artifact) -> Composition:
     in its stated figure.
 
     Returns:
-        Its price at the lineage's delta. `privacy.epsilon` bounds this figure (docs/design.md, line
-        15).
+        Its price at the lineage's delta. `privacy.epsilon` bounds this figure (contract:
+        all-that-steered).
     """
     return compose(plan.spends_of(artifact.jobs), artifact.delta)
 

@@ -1,7 +1,7 @@
 """Releases that are kept, and what is asked anew.
 
 A question that the ledger has an answer to is restored, free, whoever asked it and whatever code
-answered (docs/design.md, line 7). What `respend` names is asked anew instead, and pays.
+answered (contract: write-ahead). What `respend` names is asked anew instead, and pays.
 """
 
 from __future__ import annotations

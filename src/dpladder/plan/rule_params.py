@@ -199,7 +199,7 @@ class LineageReads(Reads):
 class NetworkReads(Reads):
     """The public map from a record to its features.
 
-    One record at a time: nothing here depends on other records (docs/design.md, line 13).
+    One record at a time: nothing here depends on other records (contract: per-record).
     """
 
     model: Annotated[str, key("features.model")]

@@ -162,7 +162,7 @@ def nominal_size(config: Config, part: str) -> int:
     """How many units a part has by declaration. It is n0 for the training part, and for validation
     and test in proportion to the split. All others have 1, for nobody declares their size.
 
-    Sums are divided by declared sizes alone (docs/design.md, line 12). A part that is declared too
+    Sums are divided by declared sizes alone (contract: public-sizes). A part that is declared too
     large or too small makes figures wrong, but breaks no guarantee.
     """
     dataset = config.dataset

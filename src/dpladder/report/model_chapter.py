@@ -116,7 +116,7 @@ def warnings(summary: Summary) -> Iterator[str]:
     """A model that is no better than what needs no model, or surer than it is right, in words.
 
     They follow from noised counts and what the config declares, so they are post-processing
-    (contract 1).
+    (contract: no-tell).
 
     Args:
         summary: the experiment's, whose `warnings` these become (jobs/summarise.py).

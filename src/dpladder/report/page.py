@@ -133,7 +133,7 @@ def write_page(
     page = {
         "title": ", ".join(statement.datasets) + ": tuned and trained with differential privacy",
         "release": statement.mode == "release",
-        # the limit that was declared comes before any result (contract 17)
+        # the limit that was declared comes before any result (contract: lifetime-first)
         "guarantees": [lineage.guarantee for lineage in lineages],
         "results": results(summaries),
         "costs": [

@@ -51,7 +51,7 @@ def canvas(path: Path, height: float = 4.4, width: float = 7.6) -> Iterator[Figu
     """A figure, in inches, that is written to `path` as SVG when the block ends.
 
     The same input gives the same bytes: no date, no program's name, no random ids. The report's
-    record seals them (contract 21).
+    record seals them (contract: signed-bytes).
 
     Args:
         path: where the SVG goes. If the block raises, nothing is written.

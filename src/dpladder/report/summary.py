@@ -2,7 +2,7 @@
 JSON schema follows from them.
 
 Others script against it, so a field keeps its name and meaning (docs/design.md, what others script
-against). Everything in it follows from releases, the config and the statement (contract 1).
+against). Everything in it follows from releases, the config and the statement (contract: no-tell).
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class FinalFound(Choice):
 class OpenCounts:
     """open/metrics.json: what a training without noise releases, as `OpenFound` has it.
 
-    Its data is declared public, so its counts are exact and cost nothing (contract 19).
+    Its data is declared public, so its counts are exact and cost nothing (contract: research).
     """
 
     r: float | None

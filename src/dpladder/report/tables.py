@@ -4,7 +4,7 @@ readers.
 Functions ending in `_table` return columns by the names that programs read (docs/design.md, what
 others script against). `readable` turns them into headings and values for people. A column that is
 empty in all rows is kept in CSV and left out for readers. Everything here follows from releases, so
-a table costs nothing (contract 1).
+a table costs nothing (contract: no-tell).
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ def summary_table(summary: Summary) -> pd.DataFrame:
             infinity.
 
     Returns:
-        `epsilon` is what the model is stated at, with all that may have steered it (contract 15).
-        `own_epsilon` is its own price with its search. Columns of figures that nobody bought are
-        empty.
+        `epsilon` is what the model is stated at, with all that may have steered it (contract:
+        all-that-steered). `own_epsilon` is its own price with its search. Columns of figures that
+        nobody bought are empty.
     """
     return pd.DataFrame(
         [

@@ -469,7 +469,7 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
     Raises:
         BadInput: the file holds no final model, or weights that are no numbers, or says of itself
             what no run writes; or the network's folder or checkpoint is not named.
-        Refused: a statement beside it is about other bytes (contract 21).
+        Refused: a statement beside it is about other bytes (contract: signed-bytes).
     """
     file = Path(path)
     weights, mean, facts = files.load_with_mean(file)

@@ -144,7 +144,7 @@ def test_nested_events_cost_what_their_pieces_cost() -> None:
     )
 
 
-# Partitions (docs/design.md, line 9).
+# Partitions (contract: disjoint-parts).
 
 
 def on(version: str, *spends: Spend) -> list[Spend]:

@@ -70,7 +70,7 @@ def compose(spends: Sequence[Spend], delta: float) -> Composition:
     """What spends on one lineage cost together, whatever was spent because of what.
 
     Parts that are disjoint compose in parallel under add_remove; other split rules, other versions
-    and replace_one add (docs/design.md, line 9).
+    and replace_one add (contract: disjoint-parts).
 
     Args:
         spends: of one lineage, in any order.

@@ -343,7 +343,7 @@ def _model_of(
     promise: Promise, lines: Lines, beside: Lines, delta: float, limited: bool
 ) -> StatedModel:
     """One final model: its price, and beside it what was released earlier from the same people, as
-    contract line 15 wants both.
+    the contract wants both (all-that-steered).
 
     Under a budget the price may not exceed its total. A plan that held makes that impossible, so
     this is a second look and not the gate.

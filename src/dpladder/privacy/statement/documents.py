@@ -217,7 +217,7 @@ class StatedSpend(NamedJob):
 
 @dataclass(frozen=True)
 class StatedModel(Cost):
-    """A final model with its two figures (docs/design.md, line 15). `epsilon` and `mu` are its
+    """A final model with its two figures (contract: all-that-steered). `epsilon` and `mu` are its
     price, which its total bounds.
 
     Attributes:

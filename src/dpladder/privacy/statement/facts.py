@@ -51,7 +51,7 @@ class LineageFacts:
 
     @property
     def bound(self) -> Cost | None:
-        """The figure that is guaranteed for one unit (docs/design.md, line 17).
+        """The figure that is guaranteed for one unit (contract: lifetime-first).
 
         It is the limit, where one was declared: later runs are held to it, too. Else it is what was
         spent so far, where nothing was planned after the first release. Else it is None. For

@@ -1,7 +1,7 @@
 """The statement as one page, in words: what a privacy officer reads and signs.
 
 It follows from the statement's JSON byte for byte: no clock, no ledger and no config is read here.
-So `dpladder verify` can hold the one against the other (docs/design.md, line 20).
+So `dpladder verify` can hold the one against the other (contract: signed-bytes).
 """
 
 from __future__ import annotations
