@@ -65,7 +65,7 @@ class LearnerMethod(Method):
     train: Function
     logit_noise: Function | None = None
     weights: str = "dpladder.learn.layers"
-    prior: Mapping[bool, tuple[float, float]] = field(default_factory=dict)
+    prior: Mapping[bool, tuple[float, float]] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from counted import right_of
-from papers.test_contest import SEARCH, arena
+from literature.test_contest import SEARCH, arena
 
 from dpladder.errors import Refused
 from dpladder.learn import descent_noise, interface
