@@ -54,6 +54,18 @@ def test_no_line_of_code_is_wider_than_a_hundred_characters() -> None:
     assert not wide
 
 
+def test_the_catalogue_of_workflows_can_draw_the_rules(tmp_path: Path) -> None:
+    """By the command that .test/README.md gives, on the machine of the catalogue, which has no
+    home."""
+    [command] = re.findall(r"^    (.+)$", (ROOT / ".test/README.md").read_text("utf-8"), re.M)
+    words = [str(tmp_path) if word == ".test" else word for word in command.split()]
+    drawn = run(sys.executable, "-m", *words, cwd=ROOT, DPLADDER_HOME=str(tmp_path / "home"))
+    assert drawn.returncode == 0, drawn.stderr
+    assert drawn.stdout.startswith("digraph")
+    assert 'label = "compose_privacy"' in drawn.stdout
+    assert not (tmp_path / "home").exists()
+
+
 # --- the lock -------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from pathlib import Path
 
@@ -22,7 +21,7 @@ EXAMPLES = sorted((ROOT / "config" / "examples").glob("*.yaml"))
 
 @pytest.fixture(name="schema", scope="module")
 def _schema():
-    return json.loads((ROOT / "workflow" / "schemas" / "config.schema.json").read_text("utf-8"))
+    return yaml.safe_load((ROOT / "workflow" / "schemas" / "config.schema.yaml").read_text("utf-8"))
 
 
 @pytest.fixture(name="sources")

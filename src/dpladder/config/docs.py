@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections import Counter
@@ -15,6 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+import yaml
 from pydantic import BaseModel, WithJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -59,17 +59,18 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def generated_files() -> dict[str, str]:
     """The text of each generated file, by its path in the repository."""
     return {
-        "workflow/schemas/config.schema.json": schema(),
+        "workflow/schemas/config.schema.yaml": schema(),
         "config/README.md": reference(),
     }
 
 
 def schema() -> str:
-    """The config's JSON schema, by which editors complete keys and underline wrong ones.
+    """The config's JSON schema, by which editors complete keys and underline wrong ones, and of
+    which the catalogue of Snakemake's workflows makes its table of parameters.
 
     Returns:
-        JSON as text. What YAML alone has, experiments and grids, is added by hand: they are no keys
-        of one experiment.
+        YAML, as the catalogue reads it. What configs alone have, experiments and grids, is added by
+        hand: they are no keys of one experiment.
     """
     document = Config.model_json_schema()
     for section in (
@@ -92,7 +93,8 @@ def schema() -> str:
             "additionalProperties": {"type": ["object", "null"]},
         },
     }
-    return json.dumps({"$schema": DIALECT, **document}, indent=2) + "\n"
+    document = {"$schema": DIALECT, **document}
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
 
 
 # --- the key reference ----------------------------------------------------------------------------
