@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from counted import counts_of
 from PIL import Image
 from statements import Finished
@@ -317,6 +319,40 @@ def test_the_card_tells_of_each_class_what_was_paid_for(tmp_path: Path) -> None:
     assert "| dog | hidden by noise | hidden by noise |" in told
     assert "AUC: 0.500, standard deviation of its noise" in told
     assert "Balanced" not in told
+
+
+def test_scores_are_written_as_the_hubs_site_reads_them(tmp_path: Path) -> None:
+    from huggingface_hub import ModelCard, parse_eval_result_entries
+
+    source = Source("features", bytes, (), width=6)
+    file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
+    counts, bins = np.array([[30.0, 10.0], [30.0, 10.0]]), np.outer([1.0, 1.0], np.full(16, 9.0))
+    found = counts_of(("cat", "dog"), by_class=(counts, 2.0), scores=(bins, 2.0))
+    (tmp_path / "metrics.json").write_text(json.dumps(asdict(found)))
+    assert main(["export", str(file), str(tmp_path / "out"), "--to", "huggingface"]) == 0
+    entries = {
+        path.stem: parse_eval_result_entries(yaml.safe_load(path.read_text("utf-8")))
+        for path in (tmp_path / "out/.eval_results").iterdir()
+    }
+    assert {"accuracy", "auc"} <= {*entries}
+    [accuracy] = entries["accuracy"]
+    lineage = CONFIG["dataset.lineage"]
+    assert (accuracy.dataset_id, accuracy.task_id) == (lineage, "accuracy")
+    assert accuracy.value == 0.75
+    assert re.fullmatch(
+        r"± 0\.\d{3}, one standard deviation over noise and sampling", accuracy.notes
+    )
+    assert "one standard deviation of its noise" in entries["auc"][0].notes
+    header = ModelCard.load(tmp_path / "out/README.md").data
+    assert header.license == "unknown"
+    assert sorted(header.metrics) == sorted(entries)
+
+
+def test_a_model_that_was_not_tested_has_no_scores_for_the_hub(tmp_path: Path) -> None:
+    source = Source("features", bytes, (), width=6)
+    file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
+    assert main(["export", str(file), str(tmp_path / "out"), "--to", "huggingface"]) == 0
+    assert not (tmp_path / "out/.eval_results").exists()
 
 
 def test_the_card_warns_where_naming_the_largest_class_does_as_well(tmp_path: Path) -> None:

@@ -10,11 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from dpladder.config.evaluate_sections import score_name
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS
+from dpladder.learn.measures.tested import Tested
 from dpladder.network.facts import INPUT
-from dpladder.privacy.accounting.rounding import markdown_cell
+from dpladder.privacy.accounting.rounding import markdown_cell, round_nearest
 from dpladder.privacy.statement.templates import fill
 from dpladder.report.model_chapter import baseline_as_good, largest
 from dpladder.report.summary import read_test
@@ -44,6 +47,7 @@ def card(model: Model, with_header: bool) -> str:
         "model": model,
         "privacy": model.privacy,
         "header": with_header,
+        "metrics": [*score_files(model)],
         "task": SPEAKING if model.speaks else TASKS[features.takes],
         "lineage": config["dataset.lineage"],
         "hub_name": _hub_name(model),
@@ -85,6 +89,46 @@ def _public_network(model: Model) -> str:
     if name.startswith(HUGGING_FACE) and _hub_name(model) is None:
         return Path(name.removeprefix(HUGGING_FACE)).name
     return Path(name.removeprefix(FOLDER)).name if name.startswith(FOLDER) else name
+
+
+def score_files(model: Model) -> dict[str, str]:
+    """Each score that evaluate released as Hugging Face's site reads it: a YAML file in
+    `.eval_results`, whose notes have its deviation. The data set is the lineage by its name.
+
+    Returns:
+        Texts by the name of the score; none where the model was not tested.
+    """
+    facts = _scores(model)
+    tested: Tested | None = facts["tested"]
+    if tested is None:
+        return {}
+    if tested.perplexity:
+        low, high = (round_nearest(one) for one in (tested.perplexity.low, tested.perplexity.high))
+        scores = {"perplexity": (tested.perplexity.value, f"between {low} and {high} by its noise")}
+    else:
+        spread = f"± {round_nearest(tested.spread)}, one standard deviation over "
+        name = "one_less_brier" if tested.brier else "accuracy"
+        scores = {name: (tested.accuracy, spread + tested.spread_is_over)}
+    for figure in FIGURES:
+        if (measured := tested.figures.get(figure.name)) is not None:
+            noise = round_nearest(measured.sd) if measured.sd else ""
+            notes = f"± {noise}, one standard deviation of its noise" if noise else ""
+            scores[figure.name] = (measured.value, notes)
+    lineage = model.facts["config"]["dataset.lineage"]
+    return {
+        name: yaml.safe_dump(
+            [
+                {
+                    "dataset": {"id": lineage, "task_id": name},
+                    "value": float(round_nearest(value)),
+                    **({"notes": notes} if notes else {}),
+                }
+            ],
+            sort_keys=False,
+            allow_unicode=True,
+        )
+        for name, (value, notes) in scores.items()
+    }
 
 
 def _scores(model: Model) -> dict[str, Any]:

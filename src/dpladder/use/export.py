@@ -22,7 +22,7 @@ from dpladder.network.language import pad_tokens, transformers_tokenizer
 from dpladder.network.public import BUNDLED, model_of, remote_config
 from dpladder.privacy import arrays
 from dpladder.use import graph, raw_rows, standalone
-from dpladder.use.card import card
+from dpladder.use.card import card, score_files
 from dpladder.use.generate import load_language_model
 from dpladder.use.model import Model
 
@@ -61,6 +61,10 @@ def export(model: Model, folder: Path, form: Form) -> None:
         raise BadInput(f"{folder} is there already. Name a new folder.")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "README.md").write_text(card(model, form == "huggingface"), "utf-8")
+    if form == "huggingface" and (scores := score_files(model)):
+        (folder / ".eval_results").mkdir()
+        for name, text in scores.items():
+            (folder / ".eval_results" / f"{name}.yaml").write_text(text, "utf-8")
     (_write_language_model if model.speaks else _write_classifier)(model, folder, form)
     for written in folder.rglob("*.safetensors"):  # which safetensors closes to others
         shutil.copymode(folder / "README.md", written)
