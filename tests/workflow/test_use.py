@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from counted import right_of
-from support import Workspace
+from support import Workspace, in_new_python, mixture
 
 import dpladder
 from dpladder.cli import main
@@ -25,6 +28,14 @@ from dpladder.privacy.statement.facts import LineageFacts
 pytestmark = pytest.mark.ci
 
 FINAL = Path("results/main/final/1/weights.safetensors")
+SERVED = """
+import io, json, sys
+sys.modules["dpladder"] = None
+import mlflow, pandas
+rows = pandas.read_json(io.StringIO(sys.argv[2]), orient="split", precise_float=True)
+print(json.dumps(mlflow.pyfunc.load_model(sys.argv[1]).predict(rows).to_numpy().tolist()))
+"""
+"""MLflow's own loader, where dpladder cannot be imported."""
 
 
 def test_a_finished_model_predicts_what_evaluate_counts_and_knows_its_guarantee(
@@ -83,6 +94,23 @@ def test_mlflow_holds_each_final_model_with_its_statement(
     assert known.data.tags["dpladder.statement"] == statement["id"]
     kept = {file.path for file in client.list_artifacts(known.info.run_id)}
     assert kept >= {"privacy.json", "report.html", "summary.json", "weights.safetensors"}
+
+    import mlflow
+
+    found = "metrics.epsilon < 1.01 AND params.lineage = 'tiny'"
+    [model] = mlflow.search_logged_models([known.info.experiment_id], found, output_format="list")
+    assert {one.key: one.value for one in model.metrics} == pytest.approx(known.data.metrics)
+    assert model.params["unit"] == "record"
+    rows = pd.DataFrame(mixture(20, seed=5)["features"])
+    served = in_new_python(SERVED, model.model_uri, rows.to_json(orient="split"))
+    wanted = dpladder.load(FINAL).predict(rows.to_numpy()).probabilities
+    assert np.allclose(json.loads(served), wanted, atol=1e-3)
+    rows.to_csv("new.csv", index=False)
+    command = ["models", "predict", "-m", model.model_uri, "-i", "new.csv", "-t", "csv"]
+    command += ["-o", "told.json", "--env-manager", "local"]
+    subprocess.run([sys.executable, "-m", "mlflow", *command], check=True, timeout=300)
+    told = pd.DataFrame(json.loads(Path("told.json").read_text())["predictions"])
+    assert np.allclose(told.to_numpy(), wanted, atol=1e-3)
 
     Path("results/privacy.json").write_text(json.dumps(statement | {"delta": 1e-9}))
     assert main(["mlflow", "results"]) == 1

@@ -1,5 +1,5 @@
-"""`dpladder mlflow`: final models as runs of an MLflow experiment, from public files alone and each
-with its statement.
+"""`dpladder mlflow`: final models as runs of an MLflow experiment, from public files alone, each
+with its statement, and classifiers as logged models that MLflow finds by their figures and serves.
 
 The network may be reached here, where MLflow's settings say so. Only files that the run published
 are sent.
@@ -8,6 +8,7 @@ are sent.
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,14 @@ from dpladder.config.extras import require_package
 from dpladder.errors import BadInput
 from dpladder.plan.rule_specs import target_name
 from dpladder.privacy.accounting.rounding import round_up_short
+
+SERVED = Path(__file__).parents[1] / "use" / "mlflow_model.py"
+PACKAGES = {
+    "features": ("torch", "safetensors"),
+    "images": ("torch", "timm", "safetensors", "Pillow"),
+    "texts": ("torch", "transformers", "safetensors"),
+}
+"""What an exported folder imports, by what the model takes."""
 
 
 def log(results: Sequence[Path], experiment: str) -> None:
@@ -47,26 +56,66 @@ def log(results: Sequence[Path], experiment: str) -> None:
             with mlflow.start_run(
                 run_name=f"{row['experiment']} at epsilon {round_up_short(row['total_epsilon'])}"
             ):
-                _log_run(row, statements[folder])
-                for path in _files(folder, row):
-                    mlflow.log_artifact(str(path))
+                _log_run(folder, row, statements[folder])
     except MlflowException as error:
         raise BadInput(f"MLflow refused: {error}") from None
     print(f"MLflow's experiment {experiment}: one run for each final model, {len(rows)} in all")
 
 
-def _log_run(row: dict[str, Any], statement: dict[str, Any]) -> None:
-    """Log figures as MLflow's metrics, words and delta as its parameters. Two tags name the
-    statement and the mode."""
+def _log_run(folder: Path, row: dict[str, Any], statement: dict[str, Any]) -> None:
+    """Log figures as MLflow's metrics, words and delta as its parameters, of the run and of its
+    model. Two tags name the statement and the mode."""
     import mlflow
     import pandas as pd
 
     # MLflow takes no empty value: NaN stands where a row lacks what another one has.
     known = {name: value for name, value in row.items() if not pd.isna(value)}
-    metrics = {name for name, value in known.items() if not isinstance(value, str)} - {"delta"}
-    mlflow.log_metrics({name: float(known[name]) for name in metrics})
-    mlflow.log_params({name: value for name, value in known.items() if name not in metrics})
-    mlflow.set_tags({"dpladder.statement": statement["id"], "dpladder.mode": statement["mode"]})
+    words = {name for name, value in known.items() if isinstance(value, str)} | {"delta"}
+    metrics = {name: float(value) for name, value in known.items() if name not in words}
+    params = {name: str(known[name]) for name in sorted(words & known.keys())}
+    tags = {"dpladder.statement": statement["id"], "dpladder.mode": statement["mode"]}
+    mlflow.log_metrics(metrics)
+    mlflow.log_params(params)
+    mlflow.set_tags(tags)
+    files = _files(folder, row)
+    for path in files:
+        mlflow.log_artifact(str(path))
+    if (model_id := _log_model(files[-1], params, tags)) is not None:
+        mlflow.log_metrics(metrics, model_id=model_id)
+
+
+def _log_model(weights: Path, params: dict[str, str], tags: dict[str, str]) -> str | None:
+    """Log a classifier as what export writes, which MLflow loads without dpladder.
+
+    Args:
+        weights: of the model.
+        params, tags: by which it is found.
+
+    Returns:
+        MLflow's id; None where the weights are away, or the model is no classifier.
+    """
+    if weights.suffix != ".safetensors":
+        return None
+    from mlflow import pyfunc
+
+    from dpladder.use.export import export
+    from dpladder.use.model import load
+
+    model = load(weights)
+    if model.speaks or model.answers:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        exported = Path(folder) / "exported"
+        export(model, exported, "torch")
+        logged = pyfunc.log_model(
+            name=f"{params['experiment']}-{weights.parent.name}".replace(".", "_"),
+            python_model=str(SERVED),
+            artifacts={"exported": str(exported)},
+            pip_requirements=["mlflow>=3", "pandas", *PACKAGES[model.features.takes]],
+            params=params,
+            tags=tags,
+        )
+    return str(logged.model_id)
 
 
 def _files(folder: Path, row: dict[str, Any]) -> list[Path]:
