@@ -125,8 +125,8 @@ def unit_keys(config: Config) -> dict[str, object]:
 
 def _delta(c: Config) -> Messages:
     """A delta of 1/n permits a mechanism that publishes one random record whole (Dwork & Roth 2014,
-    section 2.3). The nominal size stands for n, for the data's own size is private (contract
-    12)."""
+    section 2.3). The nominal size stands for n, for the data's own size is private (contract:
+    public-sizes)."""
     limit = 1 / c.dataset.nominal_size
     if c.privacy.delta >= limit:
         yield (

@@ -32,8 +32,8 @@ from dpladder.network.public import digest, model_of
 def encoder(features: Features, source: Source, threads: int) -> Encoder:
     """What makes features of one record after the other.
 
-    Guarantee: a map of each record by itself, in evaluation mode and at one batch shape (contract
-    13). It is tried on public noise, on this machine, before a record is read.
+    Guarantee: a map of each record by itself, in evaluation mode and at one batch shape (contract:
+    per-record). It is tried on public noise, on this machine, before a record is read.
 
     Args:
         features: the network, its weights, and the layer that stays frozen.

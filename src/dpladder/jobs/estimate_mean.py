@@ -46,8 +46,8 @@ def release_of(task: Task[EstimateMean]) -> Release:
         data = replace(data, features=Mapped(unaugmented(data.features), seen))
         total = counts.ask(mean.at(), data, constants, meter)
         arrays = {
-            # Sums are divided by the declared size, never by the number of records (docs/design.md,
-            # line 12).
+            # Sums are divided by the declared size, never by the number of records (contract:
+            # public-sizes).
             "mean": total / constants.n0,
             "noise": np.array([mean.scale(constants) / constants.n0]),
         }

@@ -16,8 +16,8 @@ def extract_features(task: Task[ExtractFeatures]) -> None:
     stopped.
 
     What is found in the cache root is not computed again, whichever experiment put it there. A
-    record that cannot be encoded gets a row all the same, which counts as nothing (docs/design.md,
-    line 14).
+    record that cannot be encoded gets a row all the same, which counts as nothing (contract:
+    unbreakable).
     """
     part = task.wildcards["part"]
     shard, shards = int(task.wildcards["shard"]), int(task.wildcards["shards"])

@@ -9,8 +9,8 @@ Three notions of "the same job" stand here:
 - **question_id** and **question**: what the ledger charges for. Another one is paid for.
 - **owner**: which experiment's folder holds outputs that several experiments share.
 
-Whatever enters one of them is public, for each is written where everybody may look (docs/design.md,
-lines 1 and 7).
+Whatever enters one of them is public, for each is written where everybody may look (contract:
+no-tell, write-ahead).
 """
 
 from __future__ import annotations

@@ -101,8 +101,8 @@ def is_public(config: Config, part: str) -> bool:
 def counts_exactly(config: Config, part: str) -> bool:
     """Whether counts on a part need no noise, and cost nothing.
 
-    That is the operator's declaration; a private test part is noised and charged (docs/design.md,
-    line 16).
+    That is the operator's declaration; a private test part is noised and charged (contract:
+    charged-tests).
     """
     own_test = records_of(config, part) == "test" and config.exact_test
     return own_test or is_public(config, part)

@@ -68,9 +68,9 @@ class LineageFacts:
 
     @property
     def guarantee(self) -> str:
-        """What is guaranteed, in one sentence. The lifetime limit comes first (docs/design.md,
-        line 17). What was spent so far is called a guarantee only where all of it was planned
-        before its first release."""
+        """What is guaranteed, in one sentence. The lifetime limit comes first (contract:
+        lifetime-first). What was spent so far is called a guarantee only where all of it was
+        planned before its first release."""
         stated = self.stated
         delta, spent = round_up_short(stated.delta), round_up(stated.lifetime_spent)
         if self.statement.mode == "research":
