@@ -113,6 +113,14 @@ def project(cluster, tmp_path_factory) -> Iterator[Workspace]:
         yield replace(made, options=ON_SLURM, patience=PATIENCE)
 
 
+@pytest.fixture(autouse=True)
+def _in_project(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has a user of its own (tests/conftest.py). Those of the shared project are in its
+    folder and home all the same, as what the module's fixtures did was."""
+    if "project" in request.fixturenames:
+        enter(request.getfixturevalue("project"), monkeypatch)
+
+
 def score(trial: int) -> str:
     return f"results/main/rungs/0/trials/{trial}/score.json"
 
