@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
+import yaml
 from support import DEMO
 
 from dpladder.config.docs import reference, schema
@@ -97,7 +97,7 @@ def test_the_reference_says_what_several_learners_have_once_and_who_has_it() -> 
 def test_the_schema_tells_learners_apart() -> None:
     """An editor checks against it: a section without a name is the default learner's, and no
     other's."""
-    document = json.loads(schema())
+    document = yaml.safe_load(schema())
     required = {
         name_of(s): "name" in document["$defs"][s.__name__].get("required", []) for s in SECTIONS
     }

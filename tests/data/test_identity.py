@@ -136,9 +136,8 @@ def test_what_a_row_lacks_decides_nothing_about_others(
     whole = known_as(rows)
     rows[lost] = rows[lost].astype(float)
     rows.loc[COUNT - 1, lost] = np.nan
-    assert [whole[row] for row in range(COUNT - 1)] == [
-        known_as(rows)[row] for row in range(COUNT - 1)
-    ]
+    without = known_as(rows)
+    assert [whole[row] for row in range(COUNT - 1)] == [without[row] for row in range(COUNT - 1)]
 
 
 def test_a_missing_number_is_known_alike_however_it_is_stored(tmp_path: Path) -> None:

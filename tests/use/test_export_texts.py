@@ -266,7 +266,9 @@ def test_a_language_model_is_a_folder_of_transformers_that_says_the_same_to_the_
             )
 
     told = (place / "README.md").read_text()
-    assert told.startswith("---\npipeline_tag: text-generation\nlibrary_name: transformers\ntags")
+    assert told.startswith(
+        "---\npipeline_tag: text-generation\nlibrary_name: transformers\nlicense"
+    )
     assert "A differentially private language model: letters" in told
     assert "each user of the training data" in told
     assert "post-processing, free" in told

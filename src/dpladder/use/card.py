@@ -47,7 +47,7 @@ def card(model: Model, with_header: bool) -> str:
         "model": model,
         "privacy": model.privacy,
         "header": with_header,
-        "metrics": [*score_files(model)],
+        "metrics": ", ".join(score_files(model)),
         "task": SPEAKING if model.speaks else TASKS[features.takes],
         "lineage": config["dataset.lineage"],
         "hub_name": _hub_name(model),
