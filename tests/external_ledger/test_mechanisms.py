@@ -15,7 +15,7 @@ from opacus.accountants import PRVAccountant, RDPAccountant
 
 from dpladder.errors import BadInput, Refused
 from dpladder.external_ledger.mechanisms import Steps, events_of, steps_of
-from dpladder.privacy.accounting import booking
+from dpladder.privacy.accounting import booking, gdp
 
 DELTA = 1e-5
 DELTA0 = booking.delta0_of(DELTA, booking.TRIAL)
@@ -182,6 +182,14 @@ def test_a_discrete_gaussian_moves_twice_as_far_where_units_are_replaced():
 def test_a_pure_mechanism_costs_its_epsilon_where_losses_are_set_aside(event, epsilon):
     assert charged(event, loss=1.0) == pytest.approx(epsilon, abs=1e-12)
     assert charged(event, loss=0.9 * epsilon) > 1.1 * epsilon
+
+
+def test_strong_pure_mechanisms_have_the_price_of_each_by_itself():
+    """No Gaussian dominates them together at so small a delta0."""
+    one = dp_event.DiscreteLaplaceDpEvent(50.0, 1)
+    (event,) = events_of(dp_event.SelfComposedDpEvent(one, 3), "add_remove", DELTA0, DELTA)
+    found = booking.price(event, "add_remove")
+    assert found.mu == pytest.approx(math.sqrt(3) * gdp.mu_of_pure(50.0), rel=1e-6)
 
 
 def test_many_weak_pure_mechanisms_are_one_gaussian_though_losses_are_set_aside():

@@ -23,6 +23,7 @@ from use.test_model import saved
 
 import dpladder
 from dpladder.cli import main
+from dpladder.commands import mlflow
 from dpladder.config.features_sections import Features
 from dpladder.config.section import from_document
 from dpladder.data.backbones import encoder
@@ -157,7 +158,9 @@ def test_an_exported_model_of_a_table_prepares_raw_rows_by_name(tmp_path: Path) 
 
 
 @pytest.mark.ci
-def test_a_network_of_a_folder_is_exported_with_its_own_preprocessing(tmp_path: Path) -> None:
+def test_a_network_of_a_folder_is_exported_with_its_own_preprocessing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = saved(tmp_path / "network", mean=[0.1, 0.2, 0.3])
     head = RANDOM.normal(size=(2, 193)).astype(np.float32) / 30
     features = Features(model=f"local-dir:{folder}", weights="pretrained", image_size=48)
@@ -168,6 +171,9 @@ def test_a_network_of_a_folder_is_exported_with_its_own_preprocessing(tmp_path: 
     assert main(["export", str(file), str(tmp_path / "out")]) == 0
     assert str(tmp_path) not in (tmp_path / "out" / "README.md").read_text()
     folder.rename(tmp_path / "moved")
+    capsys.readouterr()
+    assert mlflow._log_model(file, {}, {}) is None
+    assert "logged as a file, and not as a model to serve" in capsys.readouterr().out
     [row] = alone(tmp_path / "out", f"c.classify([{str(image)!r}])")
     assert [row["cat"], row["dog"]] == pytest.approx(wanted[0], abs=1e-3)
 

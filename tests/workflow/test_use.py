@@ -88,6 +88,7 @@ def test_mlflow_holds_each_final_model_with_its_statement(
     (known,) = client.search_runs([client.get_experiment_by_name("tiny").experiment_id])
     statement = json.loads(Path("results/privacy.json").read_text())
     assert known.data.metrics["epsilon"] == pytest.approx(1.0, abs=1e-3)
+    assert len(client.get_metric_history(known.info.run_id, "epsilon")) == 1
     assert known.data.metrics["own_epsilon"] == pytest.approx(1.0, abs=1e-3)
     assert known.data.params["lineage"] == "tiny"
     assert float(known.data.params["delta"]) == statement["delta"]

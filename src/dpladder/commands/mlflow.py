@@ -2,7 +2,7 @@
 with its statement, and classifiers as logged models that MLflow finds by their figures and serves.
 
 The network may be reached here, where MLflow's settings say so. Only files that the run published
-are sent.
+are sent, and what `dpladder export` makes of them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,6 @@ from dpladder.plan.rule_specs import target_name
 from dpladder.privacy.accounting.rounding import round_up_short
 
 SERVED = Path(__file__).parents[1] / "use" / "mlflow_model.py"
-PACKAGES = {
-    "features": ("torch", "safetensors"),
-    "images": ("torch", "timm", "safetensors", "Pillow"),
-    "texts": ("torch", "transformers", "safetensors"),
-}
-"""What an exported folder imports, by what the model takes."""
 
 
 def log(results: Sequence[Path], experiment: str) -> None:
@@ -74,14 +68,12 @@ def _log_run(folder: Path, row: dict[str, Any], statement: dict[str, Any]) -> No
     metrics = {name: float(value) for name, value in known.items() if name not in words}
     params = {name: str(known[name]) for name in sorted(words & known.keys())}
     tags = {"dpladder.statement": statement["id"], "dpladder.mode": statement["mode"]}
-    mlflow.log_metrics(metrics)
     mlflow.log_params(params)
     mlflow.set_tags(tags)
-    files = _files(folder, row)
-    for path in files:
+    for path in _files(folder, row):
         mlflow.log_artifact(str(path))
-    if (model_id := _log_model(files[-1], params, tags)) is not None:
-        mlflow.log_metrics(metrics, model_id=model_id)
+    model_id = _log_model(_weights(folder, row), params, tags)
+    mlflow.log_metrics(metrics, model_id=model_id)  # of the run, and of its model if it has one
 
 
 def _log_model(weights: Path, params: dict[str, str], tags: dict[str, str]) -> str | None:
@@ -92,40 +84,51 @@ def _log_model(weights: Path, params: dict[str, str], tags: dict[str, str]) -> s
         params, tags: by which it is found.
 
     Returns:
-        MLflow's id; None where the weights are away, or the model is no classifier.
+        MLflow's id; None where the model is away, is no classifier, or cannot be exported here,
+        which is said.
     """
-    if weights.suffix != ".safetensors":
-        return None
     from mlflow import pyfunc
 
+    from dpladder.use.card import NEEDS
     from dpladder.use.export import export
     from dpladder.use.model import load
 
-    model = load(weights)
-    if model.speaks or model.answers:
+    if not weights.is_file():
         return None
     with tempfile.TemporaryDirectory() as folder:
         exported = Path(folder) / "exported"
-        export(model, exported, "torch")
+        try:
+            model = load(weights)
+            if model.speaks or model.answers:
+                return None
+            export(model, exported, "torch")
+        except BadInput as error:  # its network is elsewhere
+            print(f"{weights} is logged as a file, and not as a model to serve: {error}")
+            return None
+        _, packages = NEEDS[model.features.takes]
         logged = pyfunc.log_model(
             name=f"{params['experiment']}-{weights.parent.name}".replace(".", "_"),
             python_model=str(SERVED),
             artifacts={"exported": str(exported)},
-            pip_requirements=["mlflow>=3", "pandas", *PACKAGES[model.features.takes]],
+            pip_requirements=["mlflow>=3", "pandas", *packages],
             params=params,
             tags=tags,
         )
     return str(logged.model_id)
 
 
+def _weights(folder: Path, row: dict[str, Any]) -> Path:
+    """The file of a final model."""
+    final = folder / str(row["experiment"]) / "final" / target_name(row["total_epsilon"])
+    return final / "weights.safetensors"
+
+
 def _files(folder: Path, row: dict[str, Any]) -> list[Path]:
     """What is shown beside the figures: the statement, the page, the summary, and the model."""
-    experiment = folder / str(row["experiment"])
-    final = experiment / "final" / target_name(row["total_epsilon"])
     files = (
         folder / "privacy.json",
         folder / "report.html",
-        experiment / "summary.json",
-        final / "weights.safetensors",
+        folder / str(row["experiment"]) / "summary.json",
+        _weights(folder, row),
     )
     return [path for path in files if path.is_file()]

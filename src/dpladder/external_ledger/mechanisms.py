@@ -12,9 +12,9 @@ adds. They are for the lineage's own relation, and nothing about them is halved.
 where records are added or removed gives 4 rho under replace_one. Two such steps lie between its
 neighbours, and over k steps a rho becomes k^2 rho (Bun & Steinke 2016, on groups).
 
-Pure mechanisms are charged the cheapest of three ways: each as the Gaussian that dominates it, all
-of one spend together as one Gaussian, or, where the lineage sets losses aside, by the sum of their
-epsilons.
+Pure mechanisms are charged the cheapest of three ways: each as the Gaussian that dominates it, weak
+ones of one spend together as one Gaussian, or, where the lineage sets losses aside, by the sum of
+their epsilons.
 
 dp_accounting's events are known by the names of their kinds: a version that has more of them than
 another needs no other code here.
@@ -58,6 +58,9 @@ KNOWN = (
     "Composed, SelfComposed, RepeatAndSelect of Gaussians, PoissonSampled of Gaussians or of one "
     "Laplace, NoOp"
 )
+# Epsilon up to which pure mechanisms are composed by their losses. Of stronger ones little is to be
+# gained, their grid of losses is long, and no Gaussian may dominate them all at a small delta0.
+WEAK = 1.0
 # Gaussian only up to a small probability: booked at a delta0, each kind with its like.
 TOGETHER = (Sampled, ZCdp, ApproximateDp | DiscreteGaussian | MixtureOfGaussians)
 
@@ -137,9 +140,10 @@ def _cheapest_of_pure(
     if not parts:
         return ()
     ways: list[Event] = [Composed(parts)]
-    if delta0 and sum(part.count for part in parts) > 1:
+    losses = [_epsilon_of_pure(part.event) for part in parts]
+    if delta0 and max(losses) <= WEAK and sum(part.count for part in parts) > 1:
         ways.append(Booked(parts, delta0))
-    together = math.fsum(_epsilon_of_pure(part.event) * part.count for part in parts)
+    together = math.fsum(one * part.count for one, part in zip(losses, parts, strict=True))
     if together <= loss:
         ways.append(PureLoss(together))
     return (min(ways, key=lambda way: booking.epsilon(booking.price(way, relation), delta)),)

@@ -639,9 +639,7 @@ class RuleSpec:
     @property
     def trains(self) -> bool:
         """Whether its learner's own code is behind it: training, or telling what weights are
-        worth.
-
-        """
+        worth."""
         return issubclass(self.reads, TrainingReads | EvaluateTest)
 
     @property

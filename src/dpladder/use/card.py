@@ -32,22 +32,23 @@ TASKS = {
 SPEAKING = "text-generation"
 # an example of input, in Python, and the packages that an exported folder imports
 NEEDS = {
-    "features": ("[[0.5, 1.25]]", "torch and safetensors"),
-    "images": ('["picture.jpg"]', "torch, timm, safetensors and Pillow"),
-    "texts": ('["a text"]', "torch, transformers and safetensors"),
+    "features": ("[[0.5, 1.25]]", ("torch", "safetensors", "numpy")),
+    "images": ('["picture.jpg"]', ("torch", "timm", "safetensors", "numpy", "Pillow")),
+    "texts": ('["a text"]', ("torch", "transformers", "safetensors", "numpy")),
 }
 
 
 def card(model: Model, with_header: bool) -> str:
     """Markdown. What others say passes through `markdown_cell`, here or in the template."""
     config, features, depths = model.facts["config"], model.features, model.map.depths
-    example, needs = NEEDS.get(features.takes, ("", ""))
+    example, needs = NEEDS.get(features.takes, ("", ()))
+    scores = _scores(model)
     several_depths = not model.speaks and depths is not None and depths.names != (LAST,)
     facts = {
         "model": model,
         "privacy": model.privacy,
         "header": with_header,
-        "metrics": ", ".join(score_files(model)),
+        "metrics": ", ".join(_values_and_notes(scores)),
         "task": SPEAKING if model.speaks else TASKS[features.takes],
         "lineage": config["dataset.lineage"],
         "hub_name": _hub_name(model),
@@ -59,7 +60,7 @@ def card(model: Model, with_header: bool) -> str:
         "class_names": ", ".join(map(markdown_cell, model.classes)),
         "classes_of_record": config.get("dataset.labels", 1),
         "example": example,
-        "needs": needs,
+        "needs": ", ".join(needs),
         "unit": config["dataset.unit"].get("called") or config["dataset.unit"]["by"],
         "relation": config["privacy.relation"],
         "delta": config["privacy.delta"],
@@ -67,7 +68,7 @@ def card(model: Model, with_header: bool) -> str:
         "steps": model.facts.get("steps"),
         "free_writing": FREE_TO_PUBLISH,
     }
-    return fill("use/card.md.jinja", facts | _scores(model))
+    return fill("use/card.md.jinja", facts | scores)
 
 
 def _hub_name(model: Model) -> str | None:
@@ -98,36 +99,41 @@ def score_files(model: Model) -> dict[str, str]:
     Returns:
         Texts by the name of the score; none where the model was not tested.
     """
-    facts = _scores(model)
-    tested: Tested | None = facts["tested"]
-    if tested is None:
-        return {}
-    if tested.perplexity:
-        low, high = (round_nearest(one) for one in (tested.perplexity.low, tested.perplexity.high))
-        scores = {"perplexity": (tested.perplexity.value, f"between {low} and {high} by its noise")}
-    else:
-        spread = f"± {round_nearest(tested.spread)}, one standard deviation over "
-        name = "one_less_brier" if tested.brier else "accuracy"
-        scores = {name: (tested.accuracy, spread + tested.spread_is_over)}
-    for figure in FIGURES:
-        if (measured := tested.figures.get(figure.name)) is not None:
-            noise = round_nearest(measured.sd) if measured.sd else ""
-            notes = f"± {noise}, one standard deviation of its noise" if noise else ""
-            scores[figure.name] = (measured.value, notes)
     lineage = model.facts["config"]["dataset.lineage"]
     return {
         name: yaml.safe_dump(
-            [
-                {
-                    "dataset": {"id": lineage, "task_id": name},
-                    "value": float(round_nearest(value)),
-                    **({"notes": notes} if notes else {}),
-                }
-            ],
+            [{"dataset": {"id": lineage, "task_id": name}, "value": value} | notes],
             sort_keys=False,
             allow_unicode=True,
         )
-        for name, (value, notes) in scores.items()
+        for name, (value, notes) in _values_and_notes(_scores(model)).items()
+    }
+
+
+def _values_and_notes(scores: dict[str, Any]) -> dict[str, tuple[float, dict[str, str]]]:
+    """Each score of a test by its name in files, rounded as the card shows it, and its deviation in
+    words, where it has one."""
+    tested: Tested | None = scores["tested"]
+    if tested is None:
+        return {}
+    values, notes = {}, {}
+    if tested.perplexity:
+        values["perplexity"] = tested.perplexity.value
+        low, high = (round_nearest(one) for one in (tested.perplexity.low, tested.perplexity.high))
+        notes["perplexity"] = f"between {low} and {high} by its noise"
+    else:
+        name = "one_minus_brier" if tested.brier else "accuracy"
+        values[name] = tested.accuracy
+        spread = round_nearest(tested.spread)
+        notes[name] = f"± {spread}, one standard deviation over {tested.spread_is_over}"
+    for name, measured in tested.figures.items():
+        if measured is not None:
+            values[name] = measured.value
+            if measured.sd:
+                notes[name] = f"± {round_nearest(measured.sd)}, one standard deviation of its noise"
+    return {
+        name: (float(round_nearest(value)), {"notes": notes[name]} if name in notes else {})
+        for name, value in values.items()
     }
 
 

@@ -1,5 +1,5 @@
-"""A differentially private classifier by itself: torch and safetensors are all that it needs, with
-timm and Pillow for images, or transformers for texts.
+"""A differentially private classifier by itself: torch, numpy and safetensors are all that it
+needs, with timm and Pillow for images, or transformers for texts.
 
     import model
     classifier = model.load(".")

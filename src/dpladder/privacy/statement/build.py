@@ -103,8 +103,7 @@ def build_own(
 ) -> Statement:
     """The statement of the mechanisms of the user's own on one lineage (external_ledger/): no plan
     stands behind them, and no model. Without a plan every later spend may follow from an earlier
-    release. So without a limit there is rarely a guarantee
-    (`LineageFacts.bound`).
+    release. So without a limit there is rarely a guarantee (`LineageFacts.bound`).
 
     Args:
         state: what the lineage's ledger holds; it is opened.
