@@ -16,6 +16,7 @@ from dpladder import cli
 from dpladder.config.load import overlay, resolve
 from dpladder.config.section import from_document
 from dpladder.learn.weights import save
+from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document
 from dpladder.privacy.accounting.events import Job
@@ -39,8 +40,9 @@ class Finished:
         self.folder, self.results = folder, folder / "results"
         self.places: dict[Job, int] = {}  # of the jobs' records
         self.home = open_home(folder / "home")
-        self.plan = make_plan(resolve(overlay(PRICED, changes)), {})
-        self.document = plan_document(self.plan, {}, resolve(overlay(PRICED, changes)))
+        dag = build_dag(resolve(overlay(PRICED, changes)))
+        self.plan = make_plan(dag, {})
+        self.document = plan_document(self.plan, {}, dag)
         self.ledgers = {
             name: open_ledger(self.home, terms) for name, terms in self.plan.terms.items()
         }
@@ -76,9 +78,9 @@ class Finished:
     def run_again(self, changes: dict[str, Any]) -> None:
         """A config edited when results are out."""
         states = {"mnist5k": load(self.ledger)}
-        project = resolve(overlay(PRICED, changes))
-        self.plan = make_plan(project, states)
-        self.document = plan_document(self.plan, states, project)
+        dag = build_dag(resolve(overlay(PRICED, changes)))
+        self.plan = make_plan(dag, states)
+        self.document = plan_document(self.plan, states, dag)
         self.finish()
 
     def write(self, path: str, document: Any) -> None:

@@ -18,9 +18,12 @@ import pytest
 import yaml
 
 from dpladder.audit.engine.findings import Report
+from dpladder.config import Project
 from dpladder.config.load import load, overlay
-from dpladder.plan import rule_specs
+from dpladder.plan.dag import build_dag
+from dpladder.plan.node import Node
 from dpladder.plan.resolve import resolve_defaults
+from dpladder.plan.rules import rung_of
 from dpladder.plan.startup import known_states
 from dpladder.privacy.accounting.draws import Draw, Shape, gaussian
 from dpladder.privacy.accounting.events import (
@@ -349,7 +352,7 @@ def answer_of(question: Any, data: Any, constants: Any) -> Any:
 
 def as_the_ledger_knows(job: Any) -> Iterator[tuple[str, dict[str, str]]]:
     """A rung's job as its trials; any other as itself."""
-    rung = rule_specs.rung_of(job.rule.name)
+    rung = rung_of(job.rule.name)
     if rung is None:
         yield job.rule.name, dict(job.wildcards.items())
         return
@@ -364,3 +367,10 @@ def devices():
 
     without = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
     return ["cpu", pytest.param("cuda", marks=without)]
+
+
+def node_of(project: Project, rule: str, **wildcards: str) -> Node:
+    """A job of a project, main's unless an experiment is among its wildcards."""
+    node = build_dag(project).find(rule, wildcards)
+    assert node is not None
+    return node

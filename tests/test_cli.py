@@ -14,6 +14,7 @@ from dpladder import cli
 from dpladder.commands import project
 from dpladder.config.docs import described_keys
 from dpladder.config.load import load
+from dpladder.plan.dag import build_dag
 from dpladder.plan.mechanisms import METHODS
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
@@ -138,7 +139,7 @@ def test_an_error_of_dpladders_own_keeps_its_traceback(monkeypatch: pytest.Monke
 def test_the_ledger_lists_every_entry_with_its_state(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = make_plan(resolve_defaults(load([DEMO])), {})
+    plan = make_plan(build_dag(resolve_defaults(load([DEMO]))), {})
     reserve(open_ledger(open_home(), plan.terms["mnist5k"]), plan.items.values())
     assert cli.main(["ledger", "show", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)["mnist5k"]
@@ -151,7 +152,7 @@ def test_the_ledger_lists_every_entry_with_its_state(
 def test_an_edited_ledger_exits_1_and_names_the_entry(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = make_plan(resolve_defaults(load([DEMO])), {})
+    plan = make_plan(build_dag(resolve_defaults(load([DEMO]))), {})
     ledger = open_ledger(open_home(), plan.terms["mnist5k"])
     reserve(ledger, plan.items.values())
     assert cli.main(["ledger", "verify"]) == 0

@@ -73,7 +73,7 @@ NEVER = dict.fromkeys([*BASIS, "plan", f"{PAPERS}.rules"], TRAINING) | {
 AT_PARSE = [
     "config",
     "errors",
-    "plan.job_identity",
+    "plan.dag",
     "plan.package",
     "plan.cost",
     "plan.plan",

@@ -54,7 +54,7 @@ from dpladder.data.equal_rows import too_many_equal
 from dpladder.data.layout import ROLES
 from dpladder.data.tables import frame_as_bytes, frame_in
 from dpladder.errors import BadInput, Refused
-from dpladder.plan.rule_specs import target_name
+from dpladder.plan.follows import target_name
 from dpladder.plan.startup import open_resolved
 from dpladder.privacy.accounting.rounding import round_up
 from dpladder.privacy.statement.check import parse_statement, read_statement

@@ -3,14 +3,62 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from dpladder.config import Config, Project
+from dpladder.config import Config
 from dpladder.config.learners import Learner
 from dpladder.config.load import BASE
 from dpladder.config.search_sections import Ladder
 from dpladder.config.sweep_sections import Fit, Sweep
-from dpladder.plan.rule_params import Reads, RuleSpec, SeenReads, TrainingReads, Wildcards
+from dpladder.plan.follows import effective_values
+from dpladder.plan.inputs import FEATURES, MEAN
+from dpladder.plan.node import Node, Reads, RuleSpec, Wildcards, fact
+from dpladder.plan.reads import SeenReads, TrainingReads
+
+
+def _contestants(node: Node) -> list[dict[str, Any]]:
+    """One document for each experiment with models, repeats left out."""
+    project = node.project
+    return [
+        {
+            "experiment": name,
+            "learner": effective_values(config)["learner"],
+            # rungs that the plan chose are chosen anew for each total
+            "sweep": effective_values(config)["sweep"]
+            | ({"rungs": None} if name in project.choices else {}),
+            "fit": effective_values(config)["fit"],
+            "epsilon": config.privacy.epsilon,
+            "comparable": _features_of(node, name) == _features_of(node, BASE)
+            and config.features.until is None
+            and config.features.mean is None
+            and not config.learner.purchases
+            and config.learner.uses_public_gradient <= project.main.learner.uses_public_gradient
+            and isinstance(config.hpo, Ladder),
+        }
+        for name, config in project.experiments.items()
+        if name in project.repeats
+    ]
+
+
+def _features_of(node: Node, experiment: str) -> list[Node]:
+    """The job that joins an experiment's training features: equal ones are one job."""
+    return node.dag.jobs(experiment, "merge_features", part="train")
+
+
+def _repeats(node: Node) -> int:
+    return 1 + len(node.project.repeats[BASE])
+
+
+def _totals(node: Node) -> list[float]:
+    return sorted({*node.config.totals, node.config.privacy.epsilon})
+
+
+def _ablated(node: Node) -> float:
+    return node.config.privacy.epsilon
+
+
+def _searches(node: Node) -> list[str]:
+    return [*node.config.research.searches]
 
 
 class Contestant(Reads):
@@ -28,8 +76,8 @@ class Contestant(Reads):
 class CompareLearners(SeenReads):
     """Research: each experiment's learner with a ladder of its own, repeated."""
 
-    contestants: tuple[Contestant, ...]
-    repeats: int
+    contestants: Annotated[tuple[Contestant, ...], fact(_contestants)]
+    repeats: Annotated[int, fact(_repeats)]
 
 
 class CompareHpo(TrainingReads):
@@ -42,10 +90,10 @@ class CompareHpo(TrainingReads):
         repeats: of each search.
     """
 
-    totals: tuple[float, ...]
-    ablated: float
-    searches: tuple[str, ...]
-    repeats: int
+    totals: Annotated[tuple[float, ...], fact(_totals)]
+    ablated: Annotated[float, fact(_ablated)]
+    searches: Annotated[tuple[str, ...], fact(_searches)]
+    repeats: Annotated[int, fact(_repeats)]
 
 
 def _train_and_test_parts(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
@@ -53,66 +101,23 @@ def _train_and_test_parts(config: Config, wildcards: Wildcards) -> tuple[str, ..
     return ("train", "test", *(["sample"] if config.learner.uses_public_gradient else []))
 
 
-def _repeats(project: Project, experiment: str) -> int:
-    return 1 + len(project.repeats[BASE])
-
-
-def _totals(project: Project, experiment: str) -> list[float]:
-    config = project.experiments[experiment]
-    return sorted({*config.totals, config.privacy.epsilon})
-
-
-def _contestants(project: Project, experiment: str) -> list[dict[str, Any]]:
-    """One document for each experiment with models, repeats left out."""
-    # the table of rules imports this module
-    from dpladder.plan.job_identity import effective_values, identity, sources_behind
-
-    def basis(config: Config) -> tuple[object, ...]:
-        """What two experiments must have in common to be compared on one set of features."""
-        merged = config, "merge_features", {"part": "train"}
-        return identity(*merged), sources_behind(*merged)
-
-    return [
-        {
-            "experiment": name,
-            "learner": effective_values(config)["learner"],
-            # rungs that the plan chose are chosen anew for each total
-            "sweep": effective_values(config)["sweep"]
-            | ({"rungs": None} if name in project.choices else {}),
-            "fit": effective_values(config)["fit"],
-            "epsilon": config.privacy.epsilon,
-            "comparable": basis(config) == basis(project.main)
-            and config.features.until is None
-            and config.features.mean is None
-            and not config.learner.purchases
-            and config.learner.uses_public_gradient <= project.main.learner.uses_public_gradient
-            and isinstance(config.hpo, Ladder),
-        }
-        for name, config in project.experiments.items()
-        if name in project.repeats
-    ]
-
-
 RULES = {
     "compare_learners": RuleSpec(
         CompareLearners,
-        ("merge_features",),
+        {**FEATURES, **MEAN},
         _train_and_test_parts,
+        per=None,
+        stated=False,
         module="dpladder_papers.jobs.compare_learners",
-        facts={"contestants": _contestants, "repeats": _repeats},
         figures={"results/comparison/learners.svg": "dpladder_papers"},
     ),
     "compare_hpo": RuleSpec(
         CompareHpo,
-        ("merge_features",),
+        {**FEATURES, **MEAN},
         _train_and_test_parts,
+        per=None,
+        stated=False,
         module="dpladder_papers.jobs.compare_hpo",
-        facts={
-            "totals": _totals,
-            "ablated": lambda project, name: project.experiments[name].privacy.epsilon,
-            "searches": lambda project, name: [*project.experiments[name].research.searches],
-            "repeats": _repeats,
-        },
         figures={
             "results/comparison/hpo.svg": "dpladder_papers",
             "results/comparison/ablations.svg": "dpladder_papers",

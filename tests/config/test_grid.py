@@ -9,7 +9,7 @@ from typing import Any
 from support import TINY
 
 from dpladder.config.load import overlay, resolve
-from dpladder.plan import rule_specs
+from dpladder.plan import follows
 from dpladder.report.summary import Tested
 from dpladder.report.tables import grid_table
 
@@ -57,7 +57,7 @@ def test_a_grid_alone_completes_a_base_that_is_none_without_it() -> None:
 def test_repeats_are_of_their_cell() -> None:
     public = overlay(grid(), {"mode": "research", "research": {"repeats": 2}})
     project = resolve(overlay(public, {"dataset": {"declared_public": True}}))
-    cells = rule_specs.cells(project)
+    cells = follows.cells(project)
     assert len(cells) == 12
     assert cells["main-2"] == cells["main"]
 
@@ -67,13 +67,13 @@ def test_without_a_grid_repeats_are_of_their_experiment() -> None:
     images = overlay(DIGITS, {"features": {"model": "efficientnet_lite0"}})
     repeated = overlay(images, public | {"research": {"repeats": 2}})
     two = overlay(repeated, {"experiments": {"other": {"fit": {"using": "best"}}}})
-    assert rule_specs.cells(resolve(two)) == {
+    assert follows.cells(resolve(two)) == {
         "main": {"experiment": "main"},
         "main-2": {"experiment": "main"},
         "other": {"experiment": "other"},
         "other-2": {"experiment": "other"},
     }
-    assert rule_specs.cells(resolve(images)) == {}
+    assert follows.cells(resolve(images)) == {}
 
 
 def test_the_table_has_a_row_for_each_cell_and_the_mean_of_its_repeats() -> None:

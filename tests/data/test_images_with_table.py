@@ -18,7 +18,7 @@ from dpladder.data.census import check_every_record, report
 from dpladder.data.datasets import open_source
 from dpladder.data.prepare import Survey, survey
 from dpladder.errors import BadInput
-from dpladder.plan.job_identity import fingerprint
+from dpladder.plan.follows import fingerprint
 
 CLASSES = ["Edema", "Mass"]
 

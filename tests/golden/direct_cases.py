@@ -31,8 +31,9 @@ from dpladder.learn.descent import adam
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.methods.dp_gd import Descent
 from dpladder.methods.dp_ls import LeastSquares
-from dpladder.plan import job_identity, rule_specs
+from dpladder.plan.dag import build_dag
 from dpladder.plan.resolve import resolve_defaults
+from dpladder.plan.rules import code_of
 from dpladder.privacy.accounting import gdp
 from dpladder.search import fit
 from dpladder.search.prior import Belief
@@ -196,12 +197,14 @@ def _task(
 ) -> Task[Any]:
     named = {"experiment": "main", **wildcards}
     outputs = {"best": output, "fit": output, "privacy": output.with_suffix(".privacy")}
-    cfg = job_identity.params(project, rule, named) | dict(further or {})
+    node = build_dag(project).find(rule, named)
+    assert node is not None
+    cfg = node.params | dict(further or {})
     return Task(
         rule,
         named,
         cfg,
-        rule_specs.code_of(rule),
+        code_of(rule),
         dict(inputs),
         outputs,
         Resources(),

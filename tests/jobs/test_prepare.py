@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import Workspace, enter, mixture, noise_for
+from support import Workspace, enter, mixture, node_of, noise_for
 
 from dpladder.cli import main
 from dpladder.config.load import load
@@ -18,7 +18,8 @@ from dpladder.errors import BadInput
 from dpladder.jobs.prepare_dataset import keys_of, prepare_dataset
 from dpladder.jobs.prepare_public import prepare_public
 from dpladder.jobs.task import Task
-from dpladder.plan import cost, job_identity
+from dpladder.plan import cost
+from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
 from dpladder.plan.startup import Parsed, known_states, reserve
 from dpladder.privacy.accounting.events import Gaussian, Job, Spend
@@ -48,13 +49,14 @@ def prepare(workspace: Workspace, *changes: dict[str, Any]) -> list[dict[str, An
     workspace.configure(*changes)
     project = load(["config.yaml"])
     states = known_states(project)
-    reserve(Parsed(project, make_plan(project, states), {}), [], "local")
+    dag = build_dag(project)
+    reserve(Parsed(dag, make_plan(dag, states), {}), [], "local")
     rules: dict[str, tuple[Any, dict[str, str]]] = {"prepare_dataset": (prepare_dataset, {})}
     if project.main.dataset.public_test is not None:
         rules["prepare_public"] = (prepare_public, {"part": "test"})
     seen = []
     for rule, (work, wildcards) in rules.items():
-        cfg = job_identity.params(project, rule, {"experiment": "main", **wildcards})
+        cfg = node_of(project, rule, **wildcards).params
         output = {"privacy": Path(f"{rule}.json")}
         work(
             Task(

@@ -13,7 +13,7 @@ from dpladder.errors import Refused
 from dpladder.jobs.release import release_once
 from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.train_final import release_of
-from dpladder.plan import package, rule_specs
+from dpladder.plan import follows, package
 from dpladder.privacy.ledger import anchors, book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.state import Item
@@ -40,7 +40,7 @@ def test_a_job_that_spends_runs_only_the_code_that_was_planned(
         state = book.load(Ledger(scene.home, LINEAGE))
         assert {held.status for held in state.items.values()} == {"RESERVED"}
         release_once(release_of(task))
-        assert anchors.read(Path(rule_specs.RESULTS)) == [book.head(Ledger(scene.home, LINEAGE))]
+        assert anchors.read(Path(follows.RESULTS)) == [book.head(Ledger(scene.home, LINEAGE))]
 
 
 def test_a_reservation_for_other_code_is_made_anew(made: SceneFolder) -> None:
@@ -69,7 +69,7 @@ def test_a_reservation_that_another_run_gave_back_is_told_as_that(made: SceneFol
 def test_a_job_in_a_home_put_back_in_time_spends_nothing(made: SceneFolder) -> None:
     scene = made.scene()
     task = scene.task("train_final", {"target": f"{scene.project.main.privacy.epsilon:g}"}, UNITS)
-    results, ledger = Path(rule_specs.RESULTS), Ledger(scene.home, LINEAGE)
+    results, ledger = Path(follows.RESULTS), Ledger(scene.home, LINEAGE)
     with job_environment(scene.folder, scene.home):
         at = book.head(ledger)
         anchors.save_anchors(results, [replace(at, lineage="another", seq=9)])

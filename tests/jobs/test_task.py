@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from dpladder.config.model import Resources
 from dpladder.jobs.run import module_of_rule
 from dpladder.jobs.task import COSTS, Task
-from dpladder.plan import package, rule_specs
+from dpladder.plan import package
+from dpladder.plan.rules import RULES
 
 CANARY = "canary-4711"
 SCRIPT = """
@@ -205,12 +206,12 @@ def test_every_failure_has_the_same_exit_code(tmp_path: Path) -> None:
     } == {1}
 
 
-@pytest.mark.parametrize("rule", rule_specs.RULE_SPECS)
+@pytest.mark.parametrize("rule", RULES)
 def test_a_rules_function_names_its_class_or_one_that_it_extends(rule: str) -> None:
     module = module_of_rule(rule)
     function = getattr(module, module.__name__.rpartition(".")[2], None) or module.release_of
     [named] = get_args(get_type_hints(function)["task"])
-    assert issubclass(rule_specs.RULE_SPECS[rule].reads, named)
+    assert issubclass(RULES[rule].reads, named)
 
 
 def test_a_key_that_a_rule_does_not_read_is_no_part_of_what_it_is_given() -> None:

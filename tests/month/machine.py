@@ -23,7 +23,8 @@ from month.driver import Ended, ask, configure, in_process, killed_in_process, v
 from month.plain import Charge
 from month.project import DELTA, LINEAGE, Data, Experiment, Key, Wish, questions
 
-from dpladder.plan import package, rule_specs
+from dpladder.plan import package
+from dpladder.plan.rules import RULES
 
 RUNGS = (
     (),
@@ -57,7 +58,7 @@ LOST = (
 )
 CHANGED = re.compile(
     r"unless its folder \.snakemake was lost; then: dpladder run --forcerun "
-    rf"((?:(?:{'|'.join(rule_specs.RULE_SPECS)})\b ?)+)"
+    rf"((?:(?:{'|'.join(RULES)})\b ?)+)"
 )
 # these advise to pay, and dpladder plan says how much
 PAYING = ("respend", "targets")
@@ -334,7 +335,7 @@ class Month(RuleBasedStateMachine):
 
     def something_new(self) -> bool:
         """Whether a question has no answer, under whichever name."""
-        return bool(self.wish.respend) or not self.asked() <= self.answered.keys()
+        return bool(self.wish.respend) or not self.asking_jobs() <= self.answered.keys()
 
     def ways(self, refused: str) -> Iterator[tuple[str, Way]]:
         """What a refusal says to do next, as something to do."""
@@ -440,7 +441,7 @@ class Month(RuleBasedStateMachine):
     def charges(self) -> dict[str, Charge]:
         return plain.charges(self.home, LINEAGE)
 
-    def asked(self) -> set[Key]:
+    def asking_jobs(self) -> set[Key]:
         """All that is asked now, of the data as it is."""
         return {
             key
@@ -450,7 +451,7 @@ class Month(RuleBasedStateMachine):
 
     def check(self) -> None:
         charged = self.charges()
-        asked = self.asked()
+        asked = self.asking_jobs()
         assert asked <= self.answered.keys(), f"answered by nothing: {asked - self.answered.keys()}"
         contents = asked
         left = [
@@ -480,7 +481,7 @@ class Month(RuleBasedStateMachine):
         ]
         paid = [one for one in charged.values() if one.status != "RESERVED"]
         agrees(stated["lifetime_spent"], [*charged.values()], "of its life")
-        contents = self.asked()
+        contents = self.asking_jobs()
         inside = [one for one in charged.values() if self.contents[one.question] in contents]
         agrees(stated["epsilon"], inside, "of this DAG")
         if self.wish.mode == "release":

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support import node_of
 
 from dpladder.config.load import resolve
 from dpladder.config.sources import SOURCES
-from dpladder.plan import job_identity
 from dpladder.plan.about import _data, about
 
 BASE = {
@@ -76,9 +76,9 @@ def test_of_a_grid_the_first_cell_is_told_and_a_table_compares_the_others():
 def test_contests_are_told_of_once_somebody_asked_for_them(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     project = resolve(BASE)
-    assert job_identity.params(project, "write_report", {})["contests"] == {}
+    assert node_of(project, "write_report").params["contests"] == {}
     drawing = Path("results/comparison/hpo.svg")
     drawing.parent.mkdir(parents=True)
     drawing.touch()
     contests = {str(drawing): "dpladder_papers"}
-    assert job_identity.params(project, "write_report", {})["contests"] == contests
+    assert node_of(project, "write_report").params["contests"] == contests

@@ -19,8 +19,9 @@ from workflow.test_formats import unpacked
 from dpladder.cli import main
 from dpladder.errors import Refused
 from dpladder.plan import startup
+from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
-from dpladder.plan.reuse import questions_to_repeat, with_answers
+from dpladder.plan.reuse import questions_to_repeat, under_terms
 from dpladder.plan.startup import Parsed, known_states, open_resolved, reserve
 from dpladder.plan.table import plan_document
 from dpladder.privacy.accounting.events import Gaussian, Job
@@ -62,13 +63,12 @@ def merged(values: Mapping[str, Any], change: Changes) -> dict[str, Any]:
 def charged() -> Counter[str]:
     """What a run would newly charge."""
     project = open_resolved(["config.yaml"])
-    states = known_states(project)
-    project, states = with_answers(project, states)
-    plan = make_plan(project, states)
+    dag, states = build_dag(project), under_terms(project, known_states(project))
+    plan = make_plan(dag, states)
     found: Counter[str] = Counter()
     for lineage, terms in plan.terms.items():
         items = plan.items_of(lineage)
-        new, _ = book.admit(terms, states[lineage], items, questions_to_repeat(project, items))
+        new, _ = book.admit(terms, states[lineage], items, questions_to_repeat(dag, items))
         found.update(item.job.rule for item in new)
     return found
 
@@ -259,10 +259,9 @@ def test_a_respend_without_a_price_stands_open_and_the_plan_says_so(
 
 def parsed() -> Parsed:
     project = open_resolved(["config.yaml"])
-    states = known_states(project)
-    project, states = with_answers(project, states)
-    plan = make_plan(project, states)
-    return Parsed(project, plan, plan_document(plan, states, project))
+    dag, states = build_dag(project), under_terms(project, known_states(project))
+    plan = make_plan(dag, states)
+    return Parsed(dag, plan, plan_document(plan, states, dag))
 
 
 def due_of(parsed: Parsed) -> list[tuple[str, dict[str, str]]]:

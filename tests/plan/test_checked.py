@@ -14,6 +14,7 @@ import pytest
 from dpladder.commands.check import check
 from dpladder.config.load import resolve
 from dpladder.plan.checked import mark_of, unchecked_sources
+from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
 from dpladder.plan.startup import is_terminal, known_states, open_resolved, remind_of_check
 
@@ -67,7 +68,7 @@ def test_a_run_says_so_before_anything_is_spent(
 ) -> None:
     project = open_resolved([Path("config.yaml")])
     states = known_states(project)
-    remind_of_check(make_plan(project, states), states, project)
+    remind_of_check(make_plan(build_dag(project), states), states, project)
     assert "never looked at this source" in capsys.readouterr().err
 
 

@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
+from support import node_of
 
+from dpladder.config import Project
 from dpladder.config.learners import SECTIONS
 from dpladder.config.load import load
 from dpladder.config.method import name_of
 from dpladder.config.section import NeutralAt, Section, values_of
 from dpladder.methods.dp_gd import Descent
-from dpladder.plan import job_identity, rule_specs
-from dpladder.plan.plan import jobs_with_configs
+from dpladder.plan import follows
+from dpladder.plan.dag import build_dag
+from dpladder.plan.inputs import outputs
+from dpladder.plan.plan import charged_jobs
 from dpladder.plan.resolve import resolve_defaults
+from dpladder.plan.rules import RULES
 
 ROOT = Path(__file__).parents[2]
 FIXED = Path(__file__).with_name("identities.json")
@@ -43,16 +48,9 @@ def identities(path: Path, overrides: dict[str, Any] | None = None) -> dict[str,
     """By experiment and rule, a digest of the questions of its jobs."""
     project = resolve_defaults(load([path], overrides))
     found: dict[str, list[str]] = {}
-    for job, config in jobs_with_configs(project).items():
-        wildcards = dict(job.wildcards)
-        found.setdefault(f"{job.experiment} {job.rule}", []).append(
-            job_identity.question_of(
-                job_identity.question_id(config, job.rule, wildcards), job.rule, wildcards
-            )
-        )
-    return {
-        name: job_identity.digest(sorted(statics))[:12] for name, statics in sorted(found.items())
-    }
+    for node in charged_jobs(build_dag(project)):
+        found.setdefault(f"{node.experiment} {node.rule}", []).append(node.question)
+    return {name: follows.digest(sorted(statics))[:12] for name, statics in sorted(found.items())}
 
 
 @pytest.mark.usefixtures("sources")
@@ -106,33 +104,22 @@ def test_a_key_added_at_its_neutral_value_changes_no_question() -> None:
         config.model_copy(update={"learner": Longer(**given, warm=warm)}) for warm in (0.0, 0.5)
     )
     known_by = [
-        job_identity.question_id(one, "run_trial", trial) for one in (config, longer, asking)
+        node_of(Project({"main": one}), "run_trial", **trial).question_id
+        for one in (config, longer, asking)
     ]
     assert known_by[0] == known_by[1] != known_by[2]
 
 
-def test_a_rule_that_asks_nothing_comes_and_goes_unnoticed(monkeypatch) -> None:
+def test_a_rule_that_asks_nothing_comes_and_goes_unnoticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """One that is always there, between two others."""
     before = identities(EXAMPLES[0])
-    rung = rule_specs.RULE_SPECS["select_rung"]
-    between = replace(rung, after=("select_rung",))
-    fit = replace(rule_specs.RULE_SPECS["fit_radius"], after=("look_at_rung",))
-    with monkeypatch.context() as patch:
-        patch.setitem(rule_specs.RULE_SPECS, "look_at_rung", between)
-        patch.setitem(rule_specs.RULE_SPECS, "fit_radius", fit)
-        forget()
-        assert "look_at_rung" in rule_specs.ancestry(
-            resolve_defaults(load([EXAMPLES[0]])).main, "train_final"
-        )
-        assert identities(EXAMPLES[0]) == before
-    forget()
-
-
-def forget() -> None:
-    for remembered in (
-        rule_specs._ancestry,
-        job_identity._question_id,
-        job_identity._content,
-        job_identity.effective_values,
-    ):
-        remembered.cache_clear()
+    rung, fit = RULES["select_rung"], RULES["fit_radius"]
+    between = replace(rung, inputs={"best": outputs("best", "select_rung")})
+    further = {"rungs": outputs("best", "look_at_rung", several=True)}
+    monkeypatch.setitem(RULES, "look_at_rung", between)
+    monkeypatch.setitem(RULES, "fit_radius", replace(fit, inputs=further))
+    final = node_of(resolve_defaults(load([EXAMPLES[0]])), "train_final", target="1")
+    assert "look_at_rung" in {node.rule for node in final.inputs["fit"][0].inputs["rungs"]}
+    assert identities(EXAMPLES[0]) == before

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dpladder.config.load import overlay, resolve
+from dpladder.plan.dag import build_dag
 from dpladder.plan.notes import notes
 from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document, plan_table
@@ -156,7 +157,9 @@ def test_totals_above_the_total_are_told() -> None:
 
 def test_the_plan_says_it() -> None:
     project = resolve(SMALL)
-    assert "note: main: rung 1" in plan_table(plan_document(make_plan(project, {}), {}, project))
+    assert "note: main: rung 1" in plan_table(
+        plan_document(make_plan(build_dag(project), {}), {}, build_dag(project))
+    )
 
 
 def test_a_part_that_is_set_aside_and_read_by_nobody_is_told() -> None:

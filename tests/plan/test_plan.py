@@ -11,16 +11,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import DEMO, commit
+from support import DEMO, commit, node_of
 
 from dpladder.config import Project, searches
 from dpladder.config.load import overlay, resolve
 from dpladder.errors import BadInput, Refused
-from dpladder.plan import job_identity, rule_specs
+from dpladder.plan import follows
 from dpladder.plan.cost import trial_budget
+from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import Plan, artifact_cost, make_plan
 from dpladder.plan.resolve import resolve_defaults
-from dpladder.plan.reuse import questions_to_repeat, with_answers
+from dpladder.plan.reuse import questions_to_repeat, under_terms
+from dpladder.plan.rules import RULES
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
@@ -49,11 +51,11 @@ def project(**changes: Any) -> Project:
 
 
 def plan(**changes: Any) -> Plan:
-    return make_plan(project(**changes), NOTHING)
+    return make_plan(build_dag(project(**changes)), NOTHING)
 
 
 def document_of(**changes: Any) -> PlanDocument:
-    return plan_document(plan(**changes), NOTHING, project(**changes))
+    return plan_document(plan(**changes), NOTHING, build_dag(project(**changes)))
 
 
 def assert_spends_its_totals(made: Plan) -> None:
@@ -253,10 +255,9 @@ def test_the_plan_says_what_counting_units_buys() -> None:
 def test_a_part_is_public_by_a_source_of_its_own_alone(tmp_path: Any) -> None:
     """Of other parts those units count that were there when the version was first asked."""
     (tmp_path / "test.npz").touch()
-    wildcards = {"experiment": "main", "target": "1"}
     for source, public in ((None, []), (f"npz:{tmp_path}/test.npz", ["test"])):
         found = project(dataset={"public_test": source})
-        assert job_identity.params(found, "evaluate", wildcards)["public_parts"] == public
+        assert node_of(found, "evaluate", target="1").params["public_parts"] == public
 
 
 RESEARCH: dict[str, Any] = {"mode": "research", "dataset": {"declared_public": True}}
@@ -285,11 +286,11 @@ def test_what_is_found_for_nothing_is_found_in_public_sources(tmp_path: Any, rul
     public = dict.fromkeys(("public_sample", "public_unlabelled"), f"npz:{tmp_path / 's.npz'}")
     changes: dict[str, Any] = {"learner": {"init": "public"}, "features": {"centre": "public"}}
     config = project(dataset=public, **changes).main
-    spec = rule_specs.RULE_SPECS[rule]
+    spec = RULES[rule]
     assert spec.when(config)
     parts = spec.parts(config, {})
     assert parts
-    assert all(rule_specs.is_public(config, part) for part in parts)
+    assert all(follows.is_public(config, part) for part in parts)
     assert rule not in {job.rule for job in plan(dataset=public, **changes).items}
 
 
@@ -305,11 +306,11 @@ def test_a_job_opens_the_private_parts_that_it_pays_for_and_no_others() -> None:
     found, made = project(experiments={"other": OTHER}), plan(experiments={"other": OTHER})
     for job, item in made.items.items():
         config = found.experiments[job.experiment]
-        opened = rule_specs.RULE_SPECS[job.rule].parts(config, dict(job.wildcards))
+        opened = RULES[job.rule].parts(config, dict(job.wildcards))
         private = {
-            rule_specs.records_of(config, part)
+            follows.records_of(config, part)
             for part in opened
-            if not rule_specs.is_public(config, part)
+            if not follows.is_public(config, part)
         }
         assert private == {part for spend in item.spends for part in spend.partition.parts}
 
@@ -388,12 +389,12 @@ def test_without_a_ladder_the_final_training_gets_the_whole_total() -> None:
     bare = config.model_copy(
         update={"learner": OneStep(), "sweep": config.sweep.model_copy(update={"rungs": ()})}
     )
-    made = make_plan(Project({"main": bare}), NOTHING)
+    made = make_plan(build_dag(Project({"main": bare})), NOTHING)
     assert [job.rule for job in made.items] == ["train_final", "evaluate"]
     ((weights,),) = spends_of_rule(made, "train_final").values()
     assert epsilon_of(weights) == pytest.approx(1.0, rel=1e-6)
     other = bare.model_copy(update={"fit": bare.fit.model_copy(update={"degree": 2})})
-    again = make_plan(Project({"main": other}), NOTHING)
+    again = make_plan(build_dag(Project({"main": other})), NOTHING)
     assert again.items == made.items  # a fit that is not there changes nothing
 
 
@@ -437,12 +438,14 @@ def test_a_fourth_trial_leaves_the_first_three_as_they_are() -> None:
 def test_finished_jobs_keep_what_they_cost_and_changed_ones_are_asked_anew(tmp_path: Any) -> None:
     first = plan()
     state = spent_in_full(first, tmp_path)
-    again = make_plan(project(), {"mnist5k": state})
+    again = make_plan(build_dag(project()), {"mnist5k": state})
     assert {job: item.spends for job, item in again.items.items()} == {
         job: item.spends for job, item in first.items.items()
     }
 
-    edited = make_plan(project(sweep={"search": {"eta": [0.02, 5.0]}}), {"mnist5k": state})
+    edited = make_plan(
+        build_dag(project(sweep={"search": {"eta": [0.02, 5.0]}})), {"mnist5k": state}
+    )
     assert_spends_its_totals(edited)
     asked = {item.question for item in first.items.values()}
     assert asked.isdisjoint(item.question for item in edited.items.values())
@@ -465,7 +468,7 @@ SEARCHING = {
 def test_research_has_no_budget_that_edits_could_use_up(tmp_path: Any) -> None:
     public = overlay(RESEARCH, {"privacy": {"lifetime": None}})
     state = spent_in_full(plan(**public), tmp_path)
-    asked = project(**overlay(public, {"sweep": {"search": {"eta": [0.02, 5.0]}}}))
+    asked = build_dag(project(**overlay(public, {"sweep": {"search": {"eta": [0.02, 5.0]}}})))
     made = make_plan(asked, {"mnist5k": state})
     assert_spends_its_totals(made)
     items = [*made.items.values()]
@@ -493,8 +496,9 @@ def test_what_is_paid_for_costs_nobody_anything_under_any_name(
         ({"other": own, "old": CENTRED | MU_AXIS}, set()),
         ({"new": dearer, "old": own}, {("new", "train_final"), ("new", "evaluate")}),
     ):
-        found, named = with_answers(project(**ROOM, experiments=experiments), states)
-        made = make_plan(found, named)
+        found = project(**ROOM, experiments=experiments)
+        named = under_terms(found, states)
+        made = make_plan(build_dag(found), named)
         admitted, _ = admit(made.terms["mnist5k"], named["mnist5k"], [*made.items.values()])
         assert {(item.job.experiment, item.job.rule) for item in admitted} == new
         assert_spends_its_totals(made)
@@ -524,11 +528,19 @@ def test_what_stands_on_other_views_is_shared_by_nobody() -> None:
         "experiments": {"more": {"learner": {"augment": 4}}},
     }
     found = project(**viewed)
-    jobs = (("merge_features", {"part": "train"}), ("estimate_mean", {}))
-    assert [job_identity.owner(found, "more", *job) for job in jobs] == ["more", "more"]
-    assert job_identity.owner(found, "more", "merge_features", {"part": "test"}) == "main"
+    jobs: tuple[tuple[str, dict[str, str]], ...] = (
+        ("merge_features", {"part": "train"}),
+        ("estimate_mean", {}),
+    )
+    assert [owner(found, *job) for job in jobs] == ["more", "more"]
+    assert owner(found, "merge_features", {"part": "test"}) == "main"
     same = project(**overlay(viewed, {"features": {"mirror": True}, "learner": {"augment": 4}}))
-    assert [job_identity.owner(same, "more", *job) for job in jobs] == ["main", "main"]
+    assert [owner(same, *job) for job in jobs] == ["main", "main"]
+
+
+def owner(found: Project, rule: str, wildcards: dict[str, str]) -> str:
+    """Whose folder holds a job's outputs that experiment more asks for."""
+    return node_of(found, rule, experiment="more", **wildcards).experiment
 
 
 def test_how_documents_are_cut_tells_manifests_apart_where_they_are() -> None:
@@ -548,7 +560,7 @@ def test_how_documents_are_cut_tells_manifests_apart_where_they_are() -> None:
             "privacy": {"epsilon": 1.0, "delta": 1e-5},
             "sweep": {"rungs": []},
         }
-        asked = job_identity.params(project(**told), "prepare_dataset", {})
+        asked = node_of(project(**told), "prepare_dataset").params
         assert (asked["spans"] is None) == (not dataset)
         return {*asked["places"]["manifests"].values()}
 
@@ -593,7 +605,9 @@ def test_a_plan_half_done_costs_in_the_end_what_it_did_at_first(tmp_path: Any) -
     ):
         commit(ledger, held.token, held.token, held.spends)
     states = {"mnist5k": load(ledger)}
-    document = plan_document(make_plan(project(**given), states), states, project(**given))
+    document = plan_document(
+        make_plan(build_dag(project(**given)), states), states, build_dag(project(**given))
+    )
     assert document.feasible
     assert document.lifetimes["mnist5k"].epsilon_after == pytest.approx(1.0, abs=1e-5)
 
@@ -628,9 +642,7 @@ def test_a_score_on_public_records_has_no_share_to_change(tmp_path: Any) -> None
     public = {"dataset": {"public_validation": f"npz:{tmp_path / 'v.npz'}"}}
     trial = {"rung": "0", "trial": "0"}
     first, other = (
-        job_identity.question_id(
-            project(**public, sweep={"select": select}).main, "run_trial", trial
-        )
+        node_of(project(**public, sweep={"select": select}), "run_trial", **trial).question_id
         for select in ({"by": "public"}, {"by": "public", "share": 0.2, "part": "validation"})
     )
     assert first == other

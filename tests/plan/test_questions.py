@@ -3,6 +3,7 @@ restored, and could not be asked anew either."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from support import TINY
 from dpladder.config import Project
 from dpladder.config.load import overlay, resolve
 from dpladder.errors import BadInput
-from dpladder.plan import job_identity, rule_specs
+from dpladder.plan import follows, node, reads
+from dpladder.plan.dag import build_dag
+from dpladder.plan.node import Node, what_counts
 from dpladder.plan.resolve import resolve_defaults
-from dpladder.plan.rule_params import public_params
 
 SAMPLE = {"dataset": {"public_sample": "npz:public.npz"}}
 MEAN = {"features": {"mean": {"epsilon": 0.1}}}
@@ -69,14 +71,10 @@ def single_edits(values: dict[str, Any], within: tuple[str, ...] = ()) -> Iterat
 
 def asked(project: Project) -> dict[tuple[str, str], tuple[str, dict[str, Any]]]:
     """The question and the query's params of each job behind a statement, by rule and wildcards."""
-    found = {}
-    for job, question in job_identity.questions(project, "main"):
-        if rule_specs.RULE_SPECS[job.rule].per is None:  # a contest on public data, never charged
-            continue
-        wildcards = {"experiment": "main", **dict(job.wildcards)}
-        params = public_params(job_identity.params(project, job.rule, wildcards))
-        found[job.rule, repr(job.wildcards)] = question, params
-    return found
+    return {
+        (job.rule, repr(job.job.wildcards)): (job.question, what_counts(job.row.reads, job.params))
+        for job in build_dag(project).asking_jobs("main")
+    }
 
 
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES.keys())
@@ -84,7 +82,7 @@ def test_what_changes_a_query_changes_its_question(base: dict[str, Any]) -> None
     values = overlay(TINY, base)
     config = resolve(values)
     before, compared = asked(resolve_defaults(config)), 0
-    for change in [*EDITS, *single_edits(job_identity.effective_values(config.main))]:
+    for change in [*EDITS, *single_edits(follows.effective_values(config.main))]:
         try:
             after = asked(resolve_defaults(resolve(overlay(values, change))))
         except BadInput:  # a value that this config cannot have
@@ -107,9 +105,13 @@ def test_public_records_that_guide_steps_later_leave_finished_releases_as_they_a
 def test_a_fact_of_a_job_is_part_of_its_question(monkeypatch: pytest.MonkeyPatch) -> None:
     project = resolve_defaults(resolve(TINY))
     before = asked(project)
-    monkeypatch.setitem(job_identity.FACTS, "public_parts", lambda request: ["another"])
-    job_identity._question_id.cache_clear()
+    another = dataclasses.replace(node.facts_of(reads.Private)["public_parts"], of=another_part)
+    facts_of = node.facts_of
+    monkeypatch.setattr(node, "facts_of", lambda kind: {**facts_of(kind), "public_parts": another})
     assert not {question for question, _ in before.values()} & {
         question for question, _ in asked(project).values()
     }
-    job_identity._question_id.cache_clear()
+
+
+def another_part(job: Node) -> list[str]:
+    return ["another"]

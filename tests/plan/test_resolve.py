@@ -9,12 +9,14 @@ from unittest.mock import ANY
 import numpy as np
 import pytest
 import yaml
-from support import commit
+from support import commit, node_of
 
 from dpladder.config.load import overlay
-from dpladder.plan import job_identity, mechanisms, rule_specs
+from dpladder.plan import mechanisms
+from dpladder.plan.dag import build_dag
 from dpladder.plan.edits import plan_note
 from dpladder.plan.plan import make_plan
+from dpladder.plan.rules import RULES, jobs
 from dpladder.plan.startup import known_states, open_resolved
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
@@ -74,18 +76,15 @@ def test_a_sample_guides_a_head_that_is_bought_and_the_network_above_it(
     bought = "head" in learner
     guides = {"find_start": expected, "estimate_head": bought, "train_final": True}
     for rule, there in guides.items():
-        assert bool(rule_specs.jobs(found.main, rule)) is there
-        parts = rule_specs.RULE_SPECS[rule].parts(found.main, {})
+        assert bool(jobs(found.main, rule)) is there
+        parts = RULES[rule].parts(found.main, {})
         assert not there or ("sample" in parts) is expected
     if bought and expected:
-        known = rule_specs.mechanisms_behind(found.main, "estimate_head")
+        known = node_of(found, "estimate_head").mechanisms_behind
         assert mechanisms.GUIDE in known
         plain = asked(CUT, {"learner": learner | {"public": "none"}})
-        assert mechanisms.GUIDE not in rule_specs.mechanisms_behind(plain.main, "estimate_head")
-        told = [
-            job_identity.params(one, "estimate_head", {"experiment": "main"})
-            for one in (found, plain)
-        ]
+        assert mechanisms.GUIDE not in node_of(plain, "estimate_head").mechanisms_behind
+        told = [node_of(one, "estimate_head").params for one in (found, plain)]
         assert [one.get("learner.public") for one in told] == ["gradient", "none"]
         assert told[0]["question_id"] != told[1]["question_id"]
 
@@ -122,7 +121,7 @@ def test_a_sample_whose_labels_are_other_classes_guides_nothing() -> None:
 
 
 def known_by(project: Any) -> str:
-    return job_identity.question_id(project.main, "train_final", FINAL)
+    return node_of(project, "train_final", **FINAL).question_id
 
 
 def test_what_is_left_to_the_plan_is_the_question_that_it_comes_to() -> None:
@@ -134,13 +133,14 @@ def test_what_is_left_to_the_plan_is_the_question_that_it_comes_to() -> None:
 
 def release(project: Any, *rules: str) -> None:
     """What rules of the project release, the final model if none is named, paid for and done."""
-    made = make_plan(project, known_states(project))
+    dag = build_dag(project)
+    made = make_plan(dag, known_states(project))
     asked = [one for one in made.items.values() if one.job.rule in (rules or ("train_final",))]
     for lineage, terms in made.terms.items():
         ledger = book.open_ledger(open_home(), terms)
         for item in asked:
             if project.experiments[item.job.experiment].dataset.lineage == lineage:
-                (held,) = book.reserve(ledger, [item], plan=plan_note(project, lineage))
+                (held,) = book.reserve(ledger, [item], plan=plan_note(dag, lineage))
                 commit(ledger, held.token, held.token * 2, held.spends)
 
 
@@ -156,8 +156,8 @@ def test_what_the_plan_chose_and_was_paid_for_is_remembered(changes: dict[str, A
 def test_a_choice_that_nobody_paid_for_is_made_anew() -> None:
     """The same one is kept once something was answered under it."""
     today = asked()
-    ((lineage, terms),) = make_plan(today, {}).terms.items()
-    note = plan_note(today, lineage)["main"]
+    ((lineage, terms),) = make_plan(build_dag(today), {}).terms.items()
+    note = plan_note(build_dag(today), lineage)["main"]
     unguided = {**note, "chosen": note["chosen"] | {"public": "none"}}
     book.reserve(book.open_ledger(open_home(), terms), [], plan={"main": unguided})
     assert asked().main.learner.uses_public_gradient
@@ -176,8 +176,8 @@ def test_a_sample_that_takes_a_guides_place_and_has_other_classes_guides_nothing
 
 
 def test_what_guides_a_descent_is_a_mechanism_behind_it() -> None:
-    for config, guided in ((asked(public("none")).main, False), (asked().main, True)):
-        names = rule_specs.mechanisms_behind(config, "train_final")
+    for project, guided in ((asked(public("none")), False), (asked(), True)):
+        names = node_of(project, "train_final", **FINAL).mechanisms_behind
         assert (mechanisms.GUIDE in names) == guided
 
 

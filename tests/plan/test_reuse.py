@@ -17,9 +17,10 @@ from dpladder.config.load import load
 from dpladder.config.model import Resources
 from dpladder.jobs import compose_privacy as job
 from dpladder.jobs.task import Task, write_json
+from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
-from dpladder.plan.reuse import with_answers
+from dpladder.plan.reuse import under_terms
 from dpladder.plan.startup import known_states
 from dpladder.plan.table import plan_document, plan_without_ledger
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
@@ -40,9 +41,8 @@ def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 def stated() -> tuple[str, str]:
     """The statement's page composed anew, and the card of the model."""
     project = resolve_defaults(load(["config.yaml"]))
-    states = known_states(project)
-    project, states = with_answers(project, states)
-    document = plan_without_ledger(plan_document(make_plan(project, states), states, project))
+    dag, states = build_dag(project), under_terms(project, known_states(project))
+    document = plan_without_ledger(plan_document(make_plan(dag, states), states, dag))
     records = json.loads(Path("results/privacy.json").read_text())["records"]
     # made from the statement before, and the last job of a run makes them anew
     made_last = ("report.*", "**/summary.*", "**/figures/*", "**/tables/*")

@@ -4,7 +4,6 @@ class does not have."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,10 @@ from support import TINY
 
 from dpladder.config.load import overlay, resolve
 from dpladder.config.section import from_document
-from dpladder.plan import job_identity, rule_params, rule_specs
+from dpladder.plan.dag import build_dag
+from dpladder.plan.node import FROM_PLAN, Reads, facts_of
 from dpladder.plan.resolve import resolve_defaults
+from dpladder.plan.rules import RULES
 
 PUBLIC = "npz:public.npz"
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -92,34 +93,15 @@ CONFIGS: dict[str, dict[str, Any]] = {
 NEUTRAL = {
     "dataset.version": None,
 }  # left out of params at these values
-BY_THE_PLAN = {"mu"}  # of a fit: what the final training stands on (plan/startup.py)
 
 
 def given(change: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every rule of a project, and what Snakemake is told for one of its jobs."""
-    project = resolve_defaults(resolve(overlay(TINY, change)))
-    every = {"rung": "1", "trial": "0", "target": "1"}
-    for (experiment, config), part in product(project.experiments.items(), PARTS):
-        for rule, spec in rule_specs.RULE_SPECS.items():
-            values = every | {
-                "experiment": experiment,
-                "part": part,
-                "test": part.removeprefix("also-"),
-            }
-            wildcards = {name: values[name] for name in ("experiment", *WILDCARDS.get(rule, ()))}
-            if issubclass(spec.reads, rule_params.Reads) and rule_specs.has_job(
-                config, rule, wildcards
-            ):
-                yield rule, job_identity.params(project, rule, wildcards)
-
-
-PARTS = ("test", "also-shifted", "also-dim-3")
-WILDCARDS = {
-    **dict.fromkeys(("prepare_public", "extract_features", "merge_features"), ("part",)),
-    **dict.fromkeys(("run_trial", "select_rung"), ("rung", "trial")),
-    **dict.fromkeys(("fit_radius", "train_final", "private_search", "evaluate"), ("target",)),
-    "evaluate_also": ("target", "test"),
-}
+    """Every rule of a project, and what Snakemake is told for each of its jobs."""
+    dag = build_dag(resolve_defaults(resolve(overlay(TINY, change))))
+    for experiment in dag.project.experiments:
+        for rule, row in RULES.items():
+            if issubclass(row.reads, Reads):
+                yield from ((rule, node.params) for node in dag.jobs(experiment, rule))
 
 
 @pytest.mark.few(5)
@@ -136,8 +118,9 @@ def test_what_a_job_gets_back_is_what_snakemake_was_given(
         Path(source).touch()
     Path("images").mkdir()
     for rule, params in given(change):
-        kind = rule_specs.RULE_SPECS[rule].reads
-        whole = params | dict.fromkeys(BY_THE_PLAN & {*rule_params.facts_of(kind)}, 1.0)
+        kind = RULES[rule].reads
+        planned = [name for name, mark in facts_of(kind).items() if mark is FROM_PLAN]
+        whole = params | dict.fromkeys(planned, 1.0)
         back = TypeAdapter(kind).dump_python(from_document(kind, whole), mode="json", by_alias=True)
         if "dataset.unit" in back:
             assert back["dataset.unit"].pop("called") is None

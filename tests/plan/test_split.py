@@ -10,6 +10,7 @@ import pytest
 from workflow.test_formats import reconfigure, unpacked
 
 from dpladder.config.load import overlay, resolve
+from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.startup import known_states, load_past_choices, open_resolved
@@ -39,7 +40,7 @@ PLAIN: dict[str, Any] = {
 def test_all_units_of_a_new_lineage_train_where_nobody_asks_for_a_private_test(
     changes: dict[str, Any], rule: str
 ) -> None:
-    made = make_plan(resolve_defaults(resolve(overlay(PLAIN, changes))), {})
+    made = make_plan(build_dag(resolve_defaults(resolve(overlay(PLAIN, changes)))), {})
     assert made.terms["small"].split_rule.startswith(rule)
 
 
@@ -50,14 +51,14 @@ def test_a_lineage_keeps_the_split_that_it_was_opened_under(
     reconfigure(finished, "dataset", **SHOWN["dataset"])
     project = open_resolved(["config.yaml"])
     assert project.main.dataset.split.test == 0.2
-    make_plan(project, known_states(project))  # refuses other terms
+    make_plan(build_dag(project), known_states(project))  # refuses other terms
 
 
 def test_a_lineage_that_was_opened_without_a_test_part_stays_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
-    whole = make_plan(resolve_defaults(resolve(overlay(PLAIN, SHOWN))), {})
+    whole = make_plan(build_dag(resolve_defaults(resolve(overlay(PLAIN, SHOWN)))), {})
     open_ledger(open_home(), whole.terms["small"])
     project, _ = load_past_choices(resolve(overlay(PLAIN, SHOWN)))
     assert project.main.dataset.split.test == 0.0
@@ -76,7 +77,7 @@ def test_a_lineage_that_was_opened_without_a_test_part_stays_so(
 )
 def test_the_plan_says_how_many_are_kept_for_what(changes: dict[str, Any], told: str) -> None:
     project = resolve_defaults(resolve(overlay(PLAIN, changes)))
-    table = plan_table(plan_document(make_plan(project, {}), {}, project))
+    table = plan_table(plan_document(make_plan(build_dag(project), {}), {}, build_dag(project)))
     assert told + "\n" in table
 
 
@@ -84,6 +85,6 @@ def test_parts_as_given_add_and_nothing_is_said_of_how_many_train() -> None:
     given = {"dataset": {"split": {"rule": "given"}}, "final": {"targets": [1.0]}}
     for changes, parallel in (({}, True), (given, False)):
         project = resolve_defaults(resolve(overlay(PLAIN, changes)))
-        table = plan_table(plan_document(make_plan(project, {}), {}, project))
+        table = plan_table(plan_document(make_plan(build_dag(project), {}), {}, build_dag(project)))
         assert ("in parallel" in table) == parallel
         assert ("by declaration" in table) == parallel

@@ -16,10 +16,11 @@ import pytest
 from PIL import Image
 from support import ROOT, Workspace, as_the_ledger_knows, enter, opened_workflow
 
-from dpladder.plan import job_identity
 from dpladder.plan import package as packages
+from dpladder.plan.dag import build_dag
+from dpladder.plan.node import label
 from dpladder.plan.plan import make_plan
-from dpladder.plan.reuse import questions_to_repeat, with_answers
+from dpladder.plan.reuse import questions_to_repeat, under_terms
 from dpladder.plan.startup import known_states, open_resolved
 from dpladder.privacy.ledger import book as ledgers
 
@@ -81,8 +82,7 @@ def walk(parse) -> Callable[..., Walk]:
         _, found = parse(*targets)
         jobs = [job for one in found for job in as_the_ledger_knows(one)]
         named = {
-            job_identity.job(wildcards.get("experiment", "-"), rule, wildcards)
-            for rule, wildcards in jobs
+            label(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in jobs
         }
         return Walk(Counter(rule for rule, _ in jobs), charges(named))
 
@@ -105,12 +105,12 @@ def charges(jobs: set[Any]) -> Counter[str]:
     """What the ledgers would charge for these jobs, as the reservation at the start of a run
     computes it."""
     project = open_resolved(["config.yaml"])
-    project, states = with_answers(project, known_states(project))
-    plan = make_plan(project, states)
+    dag, states = build_dag(project), under_terms(project, known_states(project))
+    plan = make_plan(dag, states)
     charged: Counter[str] = Counter()
     for lineage, terms in plan.terms.items():
         items = [item for item in plan.items_of(lineage) if item.job in jobs]
-        new, _ = ledgers.admit(terms, states[lineage], items, questions_to_repeat(project, items))
+        new, _ = ledgers.admit(terms, states[lineage], items, questions_to_repeat(dag, items))
         charged.update(item.job.rule for item in new)
     return charged
 

@@ -16,9 +16,9 @@ from workflow.test_formats import reconfigure, unpacked
 
 from dpladder.cli import main
 from dpladder.errors import BadInput
-from dpladder.plan import job_identity
+from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
-from dpladder.plan.reuse import with_answers
+from dpladder.plan.reuse import asked_anew, under_terms
 from dpladder.plan.startup import known_states, open_resolved
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
@@ -67,12 +67,12 @@ def test_respend_that_names_nothing_is_refused_with_what_it_may_name(finished):
 def test_an_experiment_says_for_itself_what_may_be_paid_again(finished):
     finished.configure({"experiments": {"one": {"respend": True}, "two": {"respend": ["dp_gd"]}}})
     project = open_resolved(["config.yaml"])
-    project, _ = with_answers(project, known_states(project))
+    dag = build_dag(project)
     renewed = {
-        (job.experiment, job.rule)
+        (name, node.rule)
         for name in project.experiments
-        for job, question in job_identity.questions(project, name)
-        if question in project.anew
+        for node in dag.asking_jobs(name)
+        if node.question in asked_anew(dag)
     }
     # main's are theirs too: a question has no name
     assert {name for name, rule in renewed if rule == "train_final"} == {"main", "one", "two"}
@@ -118,8 +118,7 @@ def test_terms_under_which_nothing_was_committed_are_corrected(project, parse):
     for change in ({}, *OTHER_TERMS.values()):
         project.configure(change)
         found = open_resolved(["config.yaml"])
-        found, states = with_answers(found, known_states(found))
-        plan = make_plan(found, states)
+        plan = make_plan(build_dag(found), under_terms(found, known_states(found)))
         ledger = book.open_ledger(open_home(), plan.terms["tiny"])
         assert ledger.state.terms == plan.terms["tiny"]
         assert not ledger.state.charged_spends(), (

@@ -13,7 +13,7 @@ import yaml
 from support import ROOT, Workspace, enter
 
 from dpladder.cli import main
-from dpladder.plan import rule_specs
+from dpladder.plan.rules import RULES
 from dpladder.report.summary import read_summary
 
 NAMES = sorted(
@@ -48,11 +48,7 @@ def reconfigure(workspace: Workspace, section: str, **keys: object) -> None:
 @pytest.mark.few(2)
 def test_nothing_private_is_due_in_an_old_project_and_nothing_is_charged(old, walk):
     found = walk()
-    assert not [
-        rule
-        for rule in found.due
-        if rule in rule_specs.RULE_SPECS and rule_specs.is_mechanism(rule)
-    ]
+    assert not [rule for rule in found.due if rule in RULES and RULES[rule].is_mechanism]
     assert found.charged == Counter()
 
 

@@ -12,13 +12,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from support import node_of
 
 from dpladder.cli import main
 from dpladder.config.load import load
 from dpladder.errors import Refused
 from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task
-from dpladder.plan import job_identity
+from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.startup import Parsed, known_states, reserve
@@ -158,9 +159,10 @@ def test_both_anchors_are_verified(finished, capsys) -> None:
 def reserve_all(workspace) -> None:
     """What a run does before its first job."""
     project = resolve_defaults(load([workspace.folder / "config.yaml"]))
-    plan = make_plan(project, known_states(project))
+    dag = build_dag(project)
+    plan = make_plan(dag, known_states(project))
     reserve(
-        Parsed(project, plan, {}),
+        Parsed(dag, plan, {}),
         [(job.rule, {"experiment": job.experiment, **dict(job.wildcards)}) for job in plan.items],
         "local",
     )
@@ -179,7 +181,7 @@ def test_a_job_on_a_node_with_an_older_copy_of_the_home_is_refused(project) -> N
     reserve_all(project)
     stood = head(Ledger(open_home(), "tiny"))
     wildcards = {"experiment": "main", "target": "1"}
-    cfg = job_identity.params(resolve_defaults(load(["config.yaml"])), "evaluate", wildcards)
+    cfg = node_of(resolve_defaults(load(["config.yaml"])), "evaluate", **wildcards).params
     job = partial(Task, "evaluate", wildcards, cfg, code="", input={}, output={}, resources=None)
     assert find_reservation(job()).mu("test score") > 0
     anchors.save_anchors(Path("results"), [dataclasses.replace(stood, seq=stood.seq + 1)])

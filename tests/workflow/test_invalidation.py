@@ -18,6 +18,7 @@ import pytest
 from support import as_the_ledger_knows, commit
 
 from dpladder.config.load import load
+from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.startup import known_states
@@ -267,7 +268,7 @@ def pay_for(workspace, experiment: str) -> None:
     """What an experiment's own jobs leave in the ledger, without running them."""
     workspace.configure({"experiments": {experiment: RIDGE}})
     plan = make_plan(
-        resolve_defaults(load(["config.yaml"])),
+        build_dag(resolve_defaults(load(["config.yaml"]))),
         known_states(resolve_defaults(load(["config.yaml"]))),
     )
     ledger = Ledger(open_home(), "tiny")

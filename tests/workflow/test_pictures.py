@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support import Workspace
+from support import Workspace, node_of
 
 from dpladder import report
 from dpladder.config.load import load
@@ -16,7 +16,6 @@ from dpladder.config.model import Resources
 from dpladder.jobs import write_report as job
 from dpladder.jobs.task import Task
 from dpladder.plan import pictures
-from dpladder.plan.job_identity import params
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.startup import print_failed_jobs
 from dpladder.report import ladder_figure
@@ -27,7 +26,7 @@ LADDER, SCORES = "results/main/figures/ladder.svg", "results/main/figures/scores
 
 
 def written(finished: Workspace) -> None:
-    cfg = params(resolve_defaults(load(["config.yaml"])), "write_report", {})
+    cfg = node_of(resolve_defaults(load(["config.yaml"])), "write_report").params
     page, record = Path("results/report.html"), Path("results/report.privacy.json")
     inputs = {
         "statement": "results/privacy.json",

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from support import ROOT
 
-from dpladder.plan import rule_specs
+from dpladder.plan.rules import RULES, rung_of
 
 
 def profile(name: str) -> dict[str, Any]:
@@ -31,18 +31,14 @@ def test_groups_are_made_of_rules_that_leave_the_machine(project, parse):
 
 def test_a_rule_goes_to_the_cluster_exactly_if_it_reads_private_data(project, parse):
     named, local = rules_of(parse)
-    assert named - local == {
-        rule
-        for rule in named
-        if rule in rule_specs.RULE_SPECS and rule_specs.RULE_SPECS[rule].private
-    }
+    assert named - local == {rule for rule in named if rule in RULES and RULES[rule].private}
 
 
 def rules_of(parse) -> tuple[set[str], set[str]]:
     """The rules that do something, and those that are never submitted."""
     rules, _ = parse()
     named = {rule.name for rule in rules if not rule.norun}
-    return {"run_trial" if rule_specs.rung_of(name) else name for name in named}, set(
+    return {"run_trial" if rung_of(name) else name for name in named}, set(
         rules[0].workflow._localrules
     )
 

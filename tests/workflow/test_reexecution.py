@@ -20,6 +20,7 @@ from support import Workspace, enter
 
 from dpladder.cli import main
 from dpladder.config.load import load
+from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.plan.startup import Parsed, conclude, known_states
@@ -66,7 +67,8 @@ def test_a_second_clone_restores_every_release_for_nothing(finished, monkeypatch
 def last_words(capfd) -> list[str]:
     """What a run of the finished project would end on."""
     project = resolve_defaults(load(["config.yaml"]))
-    conclude(Parsed(project, make_plan(project, known_states(project)), {}))
+    dag = build_dag(project)
+    conclude(Parsed(dag, make_plan(dag, known_states(project)), {}))
     return capfd.readouterr().err.splitlines()
 
 
@@ -100,7 +102,7 @@ def test_the_closing_line_calls_a_score_what_the_report_calls_it(finished, capfd
 def test_the_closing_line_reads_the_ledger_and_not_an_older_statement(finished, capfd):
     finished.configure({"experiments": {"more": {"learner": {"momentum": 0.5}}}})
     project = resolve_defaults(load(["config.yaml"]))
-    plan = make_plan(project, known_states(project))
+    plan = make_plan(build_dag(project), known_states(project))
     more = [item for item in plan.items.values() if item.job.experiment == "more"]
     ledgers.reserve(ledgers.Ledger(open_home(), "tiny"), more)
     line, note = last_words(capfd)

@@ -4,8 +4,7 @@
 
 use rule prepare_dataset as compare_learners with:
     input:
-        features=features_of("compare_learners"),
-        mean=mean_of,
+        **inputs("compare_learners"),
     output:
         figure=report(
             "results/comparison/learners.svg",
@@ -23,8 +22,7 @@ use rule prepare_dataset as compare_learners with:
 
 use rule prepare_dataset as compare_hpo with:
     input:
-        features=features_of("compare_hpo"),
-        mean=mean_of,
+        **inputs("compare_hpo"),
     output:
         hpo_figure=report(
             "results/comparison/hpo.svg",

@@ -1,17 +1,20 @@
 # Everything the rules share: the parsed project, and the functions that turn wildcards into inputs,
-# params, resources. Experiments whose keys are the same share one job, so inputs name the
-# experiment that owns it.
+# params, resources. What a rule reads of other jobs stands in its row (plan/rules.py). Experiments
+# whose keys are the same share one job, so inputs name the experiment that owns it.
 
 from dataclasses import dataclass
 
+from snakemake.exceptions import WorkflowError
+
 from dpladder.config.load import BASE
-from dpladder.plan import job_identity, package, rule_specs
+from dpladder.plan import package
 from dpladder.plan.outer import inner_rule_name
 from dpladder.plan.pictures import pictures_of
+from dpladder.plan.rules import RULES, code_of, has_rule, rung_rule
 from dpladder.plan.startup import conclude, logs, open_project, reserve, print_failed_jobs
 
 PARSED = open_project(workflow, config)
-PROJECT = PARSED.project
+PROJECT, NODES = PARSED.project, PARSED.dag
 WRITTEN = {}  # what the logs held when the run began
 PICTURES = [picture for picture in pictures_of(PROJECT) if picture.path]
 
@@ -30,11 +33,7 @@ wildcard_constraints:
 # Seconds of work on released files: not worth a place in a cluster's queue. (`localrules:` takes
 # literal names alone.)
 workflow.localrules(
-    *(
-        workflow.modifier.modify_rulename(name)
-        for name, spec in rule_specs.RULE_SPECS.items()
-        if not spec.private
-    )
+    *(workflow.modifier.modify_rulename(name) for name, row in RULES.items() if not row.private)
 )
 
 
@@ -45,53 +44,36 @@ def config_of(wildcards):
 # --- one join: who makes what a job reads ---
 
 
+def node_of(rule, wildcards):
+    node = NODES.find(rule, wildcards)
+    if node is None:
+        words = ", ".join(f"{name} {value}" for name, value in wildcards.items())
+        raise WorkflowError(f"the config asks for no {rule} of {words}; see: dpladder plan")
+    return node
+
+
 def template(rule, output):
     """Where a rule puts an output, its wildcards open."""
     return str(getattr(getattr(rules, rule).output, output))
 
 
-def path(rule, output, experiment, **values):
+def path(node, output):
     """An output of a job, under the experiment that owns it."""
-    owner = job_identity.owner(PROJECT, experiment, rule, values)
-    return template(rule, output).format(experiment=owner, **values)
+    return template(node.rule, output).format(experiment=node.experiment, **node.wildcards)
 
 
-def from_jobs(output, *makers):
-    """An input function: this output of all jobs of the makers that agree with the wildcards of the
-    one that asks. A path where they leave one job open; else a list, which is empty where the
-    config has none of the makers."""
+def inputs(rule):
+    """What a rule reads of other jobs: an input function for each name in its row."""
 
-    def outputs(wildcards):
-        values = dict(wildcards.items())
-        name = values.pop("experiment", BASE)
-        paths = [
-            path(maker, output, name, **job)
-            for maker in makers
-            for job in rule_specs.jobs(PROJECT.experiments[name], maker, **values)
-        ]
-        alone = set(rule_specs.RULE_SPECS[makers[0]].per) <= values.keys()
-        return paths[0] if alone and paths else paths
+    def paths_of(name, one):
+        def paths(wildcards):
+            nodes = node_of(rule, dict(wildcards.items())).inputs[name]
+            found = [path(node, one.output) for node in nodes]
+            return found if one.several or not found else found[0]
 
-    return outputs
-
-
-def features_of(rule):
-    """An input function: the merged features of the parts that a rule reads. Before anything is
-    released, units are counted, which may stop the run."""
-
-    def features(wildcards):
-        config, spec = config_of(wildcards), rule_specs.RULE_SPECS[rule]
-        experiment = wildcards.get("experiment", BASE)
-        paths = [
-            path("merge_features", "privacy", experiment, part=part)
-            for part in spec.parts(config, dict(wildcards.items()))
-        ]
-        waits = spec.releases and rule != "count_units"
-        if waits and rule_specs.jobs(config, "count_units"):
-            paths.append(path("count_units", "privacy", experiment))
         return paths
 
-    return features
+    return {name: paths_of(name, one) for name, one in RULES[rule].inputs.items()}
 
 
 def job_params(rule):
@@ -99,46 +81,15 @@ def job_params(rule):
     reruns the job when one changes."""
 
     def cfg(wildcards):
-        return PARSED.params(rule, dict(wildcards.items()))
+        return PARSED.params(node_of(rule, dict(wildcards.items())))
 
-    return {"cfg": cfg, "code": rule_specs.code_of(rule)}
-
-
-mean_of = from_jobs("mean", "estimate_mean", "find_mean")
-sums_of = from_jobs("sums", "estimate_sums")
-start_of = from_jobs("head", "estimate_head", "find_start")
-public_start_of = from_jobs("head", "find_start")
-
-
-def data_of(wildcards):
-    """The manifest behind a part: the private dataset's, or that of a source declared public for
-    it."""
-    config = config_of(wildcards)
-    part = rule_specs.records_of(config, wildcards.part)
-    if rule_specs.is_public(config, part):
-        return path("prepare_public", "privacy", wildcards.experiment, part=part)
-    return path("prepare_dataset", "privacy", wildcards.experiment)
-
-
-def rungs_below(wildcards):
-    """Earlier rungs' releases, where a rung's draws start from them. No checkpoint is needed for
-    that."""
-    rungs = range(int(wildcards.rung)) if rule_specs.looks_back(config_of(wildcards)) else []
-    return [path("select_rung", "best", wildcards.experiment, rung=str(rung)) for rung in rungs]
+    return {"cfg": cfg, "code": code_of(rule)}
 
 
 def those_with(rule):
     """The experiments that have a rule, as a wildcard constraint."""
-    names = [
-        name for name, config in PROJECT.experiments.items() if rule_specs.has_job(config, rule, {})
-    ]
+    names = [name for name, config in PROJECT.experiments.items() if has_rule(config, rule)]
     return "|".join(names) or "(?!)"
-
-
-class Own(dict):
-    """Wildcards of a job whose rule has none."""
-
-    __getattr__ = dict.__getitem__
 
 
 @dataclass(frozen=True)
@@ -151,7 +102,7 @@ class Rung:
 
     @property
     def rule(self):
-        return rule_specs.rung_rule(self.experiment, self.number)
+        return rung_rule(self.experiment, self.number)
 
     @property
     def wildcards(self):
@@ -159,15 +110,7 @@ class Rung:
 
     @property
     def input(self):
-        own = Own(self.wildcards)
-        inputs = {
-            "features": features_of("run_trial"),
-            "mean": mean_of,
-            "sums": sums_of,
-            "start": start_of,
-            "below": rungs_below,
-        }
-        return {name: find(own) for name, find in inputs.items()}
+        return {name: find(self.jobs[0]) for name, find in inputs("run_trial").items()}
 
     @property
     def output(self):
@@ -194,12 +137,19 @@ class Rung:
     @property
     def cfg(self):
         """That of any of its trials: their keys are the same."""
-        return PARSED.params("run_trial", self.jobs[0])
+        return PARSED.params(node_of("run_trial", self.jobs[0]))
 
     @property
     def jobs(self):
         """Its trials, as the ledger knows them."""
         return [{**self.wildcards, "trial": trial} for trial in self.trials]
+
+
+def trials_run_here(experiment, rung):
+    """The trials of a rung that are an experiment's own; the others are run by the first experiment
+    that has them too."""
+    trials = NODES.jobs(experiment, "run_trial", rung=str(rung))
+    return tuple(node.wildcards["trial"] for node in trials if node.experiment == experiment)
 
 
 def rungs_together():
@@ -209,7 +159,7 @@ def rungs_together():
         for name, config in PROJECT.experiments.items()
         if config.sweep.together
         for number in range(len(config.sweep.ladder))
-        if (trials := job_identity.trials_run_here(PROJECT, name, number))
+        if (trials := trials_run_here(name, number))
     ]
 
 
@@ -227,7 +177,7 @@ def due_jobs(jobs):
         name = inner_rule_name(job.rule.name)
         if name in together:
             yield from (("run_trial", trial) for trial in together[name].jobs)
-        elif name in rule_specs.RULE_SPECS:
+        elif name in RULES:
             yield name, dict(job.wildcards.items())
 
 
@@ -268,11 +218,9 @@ def outputs_of(wanted):
     """Of the jobs upstream of the statement the outputs that are wanted, each once."""
     return list(
         dict.fromkeys(
-            path(maker, output, name, **job)
-            for name, config in PROJECT.experiments.items()
-            for maker, spec in rule_specs.RULE_SPECS.items()
-            for job in (rule_specs.jobs(config, maker) if spec.per is not None else [])
-            for output in getattr(rules, maker).output.keys()
+            path(node, output)
+            for node in NODES.behind_statement()
+            for output in getattr(rules, node.rule).output.keys()
             if wanted(output)
         )
     )

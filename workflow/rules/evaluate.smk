@@ -1,8 +1,6 @@
 use rule prepare_dataset as evaluate with:
     input:
-        weights=from_jobs("weights", *rule_specs.FINALS),
-        features=features_of("evaluate"),
-        mean=mean_of,
+        **inputs("evaluate"),
     output:
         metrics="results/{experiment}/final/{target}/metrics.json",
         privacy="results/{experiment}/final/{target}/metrics.privacy.json",
@@ -16,9 +14,7 @@ use rule prepare_dataset as evaluate with:
 
 use rule prepare_dataset as evaluate_also with:
     input:
-        weights=from_jobs("weights", *rule_specs.FINALS),
-        features=features_of("evaluate_also"),
-        mean=mean_of,
+        **inputs("evaluate_also"),
     output:
         metrics="results/{experiment}/final/{target}/also/{test}/metrics.json",
         privacy="results/{experiment}/final/{target}/also/{test}/privacy.json",

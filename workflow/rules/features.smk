@@ -26,7 +26,7 @@ use rule prepare_dataset as prepare_public with:
 
 rule extract_features:
     input:
-        data=data_of,
+        **inputs("extract_features"),
     output:
         privacy="results/{experiment}/features/{part}/shards/{shard}-of-{shards}/privacy.json",
     log:
@@ -46,7 +46,7 @@ rule extract_features:
 
 rule merge_features:
     input:
-        shards=from_jobs("privacy", "extract_features"),
+        **inputs("merge_features"),
     output:
         privacy="results/{experiment}/features/{part}/privacy.json",
     log:

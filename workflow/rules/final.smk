@@ -2,11 +2,7 @@
 # does not, so the job stays due.
 use rule extract_features as train_final with:
     input:
-        fit=from_jobs("fit", "fit_radius"),
-        features=features_of("train_final"),
-        mean=mean_of,
-        sums=sums_of,
-        start=start_of,
+        **inputs("train_final"),
     output:
         weights=update("results/{experiment}/final/{target}/weights.safetensors"),
         privacy="results/{experiment}/final/{target}/privacy.json",
@@ -21,9 +17,7 @@ use rule extract_features as train_final with:
 # Everything that a private search trains stays in one job with one output: its theorem needs that.
 use rule extract_features as private_search with:
     input:
-        features=features_of("private_search"),
-        mean=mean_of,
-        start=start_of,
+        **inputs("private_search"),
     output:
         weights=update("results/{experiment}/final/{target}/weights.safetensors"),
         privacy="results/{experiment}/final/{target}/privacy.json",
@@ -38,9 +32,7 @@ use rule extract_features as private_search with:
 # Research alone: the same learner without noise, for the gap to privacy. It puts no model out.
 use rule extract_features as train_open with:
     input:
-        features=features_of("train_open"),
-        mean=mean_of,
-        start=start_of,
+        **inputs("train_open"),
     output:
         metrics="results/{experiment}/open/metrics.json",
         privacy="results/{experiment}/open/privacy.json",
@@ -53,9 +45,7 @@ use rule extract_features as train_open with:
 # Post-processing: it opens public records alone.
 use rule prepare_dataset as train_student with:
     input:
-        weights=from_jobs("weights", *rule_specs.FINALS),
-        features=features_of("train_student"),
-        mean=mean_of,
+        **inputs("train_student"),
     output:
         weights="results/{experiment}/student/{target}/weights.safetensors",
         metrics="results/{experiment}/student/{target}/metrics.json",

@@ -1,6 +1,6 @@
 use rule compose_privacy as fit_radius with:
     input:
-        rungs=from_jobs("best", "select_rung"),
+        **inputs("fit_radius"),
     output:
         fit="results/{experiment}/final/{target}/fit.json",
         privacy="results/{experiment}/final/{target}/fit.privacy.json",

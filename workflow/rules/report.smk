@@ -1,13 +1,7 @@
 use rule compose_privacy as summarise with:
     input:
+        **inputs("summarise"),
         statement="results/privacy.json",
-        rungs=from_jobs("best", "select_rung"),
-        fits=from_jobs("fit", "fit_radius"),
-        finals=from_jobs("weights", *rule_specs.FINALS),
-        metrics=from_jobs("metrics", "evaluate"),
-        students=from_jobs("metrics", "train_student"),
-        also=from_jobs("metrics", "evaluate_also"),
-        open=from_jobs("metrics", "train_open"),
     output:
         summary="results/{experiment}/summary.json",
         table="results/{experiment}/summary.csv",

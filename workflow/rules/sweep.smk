@@ -1,6 +1,6 @@
 use rule prepare_dataset as find_mean with:
     input:
-        sample=features_of("find_mean"),
+        **inputs("find_mean"),
     output:
         mean="results/{experiment}/centre/mean.safetensors",
         privacy="results/{experiment}/centre/privacy.json",
@@ -12,8 +12,7 @@ use rule prepare_dataset as find_mean with:
 
 use rule prepare_dataset as find_start with:
     input:
-        sample=features_of("find_start"),
-        mean=mean_of,
+        **inputs("find_start"),
     output:
         head="results/{experiment}/start/head.safetensors",
         privacy="results/{experiment}/start/privacy.json",
@@ -25,7 +24,7 @@ use rule prepare_dataset as find_start with:
 
 use rule prepare_dataset as count_units with:
     input:
-        features=features_of("count_units"),
+        **inputs("count_units"),
     output:
         census="results/{experiment}/census/census.json",
         privacy="results/{experiment}/census/privacy.json",
@@ -37,7 +36,7 @@ use rule prepare_dataset as count_units with:
 
 use rule prepare_dataset as estimate_mean with:
     input:
-        features=features_of("estimate_mean"),
+        **inputs("estimate_mean"),
     output:
         mean="results/{experiment}/mean/mean.safetensors",
         privacy="results/{experiment}/mean/privacy.json",
@@ -49,8 +48,7 @@ use rule prepare_dataset as estimate_mean with:
 
 use rule prepare_dataset as estimate_sums with:
     input:
-        features=features_of("estimate_sums"),
-        mean=mean_of,
+        **inputs("estimate_sums"),
     output:
         sums="results/{experiment}/sums/sums.h5",
         privacy="results/{experiment}/sums/privacy.json",
@@ -62,9 +60,7 @@ use rule prepare_dataset as estimate_sums with:
 
 use rule extract_features as estimate_head with:
     input:
-        features=features_of("estimate_head"),
-        mean=mean_of,
-        start=public_start_of,
+        **inputs("estimate_head"),
     output:
         head="results/{experiment}/head/head.safetensors",
         privacy="results/{experiment}/head/privacy.json",
@@ -76,11 +72,7 @@ use rule extract_features as estimate_head with:
 
 use rule extract_features as run_trial with:
     input:
-        features=features_of("run_trial"),
-        mean=mean_of,
-        sums=sums_of,
-        start=start_of,
-        below=rungs_below,
+        **inputs("run_trial"),
     output:
         weights="results/{experiment}/rungs/{rung}/trials/{trial}/weights.safetensors",
         score="results/{experiment}/rungs/{rung}/trials/{trial}/score.json",
@@ -95,7 +87,7 @@ use rule extract_features as run_trial with:
 
 use rule compose_privacy as select_rung with:
     input:
-        scores=from_jobs("score", "run_trial"),
+        **inputs("select_rung"),
     output:
         best="results/{experiment}/rungs/{rung}/best.json",
         privacy="results/{experiment}/rungs/{rung}/privacy.json",
@@ -128,6 +120,6 @@ for RUNG in rungs_together():
             gpu=RUNG.resources.gpu,
         params:
             cfg=RUNG.cfg,
-            code=rule_specs.code_of("run_trial"),
+            code=code_of("run_trial"),
         script:
             "../scripts/job.py"

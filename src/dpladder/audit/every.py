@@ -23,7 +23,7 @@ from dpladder.config.learners import METHODS
 from dpladder.data.parallel import cores
 from dpladder.errors import BadInput
 from dpladder.jobs.run import module_of_rule
-from dpladder.plan import rule_specs
+from dpladder.plan.rules import RULES
 
 KINDS: tuple[Any, ...] = (kinds, learners, rules, searches)
 """Modules that say alike what is attacked: `ATTACKED` by name, `attacks`, and
@@ -95,7 +95,7 @@ def refuse_unattacked() -> None:
 
 def _private_rules() -> Iterator[str]:
     """The rules that ask private data something: their modules in jobs/ have a `release_of`."""
-    for rule, known in rule_specs.RULE_SPECS.items():
+    for rule, known in RULES.items():
         if known.private and hasattr(module_of_rule(rule), "release_of"):
             yield rule
 

@@ -8,11 +8,12 @@ The audit only holds the meter, so that it can answer thousands of times without
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ from dpladder.errors import Refused
 from dpladder.jobs.release import Release, ReleaseRequest
 from dpladder.jobs.run import module_of_rule
 from dpladder.jobs.task import Task
-from dpladder.plan import job_identity
+from dpladder.plan.dag import Dag, build_dag
+from dpladder.plan.follows import digest
 from dpladder.plan.plan import make_plan
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.accounting.draws import check_charge_matches_noise
@@ -80,6 +82,11 @@ class Scene:
         """The scene's own home, never the auditor's."""
         return Home(self.folder / "home")
 
+    @cached_property
+    def dag(self) -> Dag:
+        """Its jobs."""
+        return build_dag(self.project)
+
     @property
     def classes(self) -> int:
         """How many classes the config declares."""
@@ -99,9 +106,11 @@ class Scene:
             inputs: further files that the job reads.
         """
         labels = {"experiment": "main", **wildcards}
-        cfg = job_identity.params(self.project, rule, labels)
+        node = self.dag.find(rule, labels)
+        assert node is not None, "the scene's config has the job"
+        cfg = copy.deepcopy(node.params)
         group = self.project.experiments[labels["experiment"]].dataset.group
-        folder = self.folder / "features" / job_identity.digest(units, labels["experiment"])[:16]
+        folder = self.folder / "features" / digest(units, labels["experiment"])[:16]
         for part in cfg["places"]["features"]:
             cfg["places"]["features"][part] = str(folder)
             records = SAMPLE if part == "sample" else units  # public records are no neighbour's
@@ -170,13 +179,13 @@ class SceneFolder:
         values = overlay(BASE, {"dataset": {"source": f"npz:{self.folder}/none.npz"}})
         for change in changes:
             values = overlay(values, change)
-        folder = self.folder / job_identity.digest(values)[:16]
+        folder = self.folder / digest(values)[:16]
         opened = Scene(folder, resolve_defaults(resolve(values)))
         if not folder.is_dir():
             opened.home.path.mkdir(mode=0o700, parents=True)
             opened.home.key.touch(mode=0o600)
             opened.home.key.write_bytes(self.key)
-            plan = make_plan(opened.project, {})
+            plan = make_plan(opened.dag, {})
             for lineage, known in plan.terms.items():
                 ledger = ledgers.open_ledger(open_home(opened.home.path), known)
                 ledgers.reserve(ledger, plan.items_of(lineage))

@@ -39,7 +39,7 @@ from dpladder.jobs.prepare_dataset import keys_of
 from dpladder.jobs.task import COSTS
 from dpladder.network.language import check_packages
 from dpladder.network.public import check_name
-from dpladder.plan import rule_specs
+from dpladder.plan import follows
 from dpladder.plan.checked import mark_of
 from dpladder.plan.clone import commit
 from dpladder.plan.startup import open_resolved
@@ -238,9 +238,9 @@ def _sources_of(config: Config) -> Iterator[SourceAsked]:
     for part in PUBLIC:
         if getattr(config.dataset, f"public_{part}") is not None:
             yield SourceAsked(config.dataset, part, None, part, spans)
-    for also in rule_specs.further_tests(config).values():
+    for also in follows.further_tests(config).values():
         if also.matched is not None:
-            source = rule_specs.source_of(config, also.part)
+            source = follows.source_of(config, also.part)
             yield SourceAsked(
                 config.dataset.model_copy(update={"public_test": source}),
                 "test",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dpladder.commands.output import check_output
 from dpladder.config.wording import printable
 from dpladder.errors import BadInput
-from dpladder.plan.rule_specs import RESULTS
+from dpladder.plan.follows import RESULTS
 from dpladder.privacy.statement.check import REPORT, read_statement
 from dpladder.public_files import file_digest, read_json
 

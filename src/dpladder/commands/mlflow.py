@@ -17,7 +17,7 @@ from dpladder.commands.compare import table_of
 from dpladder.commands.output import checked_statement
 from dpladder.config.extras import require_package
 from dpladder.errors import BadInput
-from dpladder.plan.rule_specs import target_name
+from dpladder.plan.follows import target_name
 from dpladder.privacy.accounting.rounding import round_up_short
 
 SERVED = Path(__file__).parents[1] / "use" / "mlflow_model.py"

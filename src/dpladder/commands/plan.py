@@ -13,8 +13,9 @@ from pathlib import Path
 
 from dpladder.errors import Refused
 from dpladder.plan import edits
+from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
-from dpladder.plan.reuse import with_answers
+from dpladder.plan.reuse import under_terms
 from dpladder.plan.startup import open_resolved, refuse_new_charges, states_here
 from dpladder.plan.table import plan_document, plan_table
 
@@ -36,12 +37,11 @@ def plan(configs: Sequence[Path], as_json: bool) -> bool:
     """
     try:
         project = open_resolved(configs)
-        states = states_here(project)
-        project, states = with_answers(project, states)
-        with edits.name_edits_in_refusals(project, states):
-            planned = make_plan(project, states)
-            document = plan_document(planned, states, project)
-            refuse_new_charges(planned, states, project)
+        dag, states = build_dag(project), under_terms(project, states_here(project))
+        with edits.name_edits_in_refusals(dag, states):
+            planned = make_plan(dag, states)
+            document = plan_document(planned, states, dag)
+            refuse_new_charges(planned, states, dag)
     except Refused as refused:
         if as_json:
             # A script that reads stdout gets a document in every case; the message goes to stderr

@@ -86,8 +86,6 @@ class Project:
         choices: what each experiment left to the plan, in words.
         resolved_choices: of each that left something, what was chosen, and digests of what that
             followed from, as ledgers keep both.
-        anew: the questions that respend asks once more.
-        owners: memory of `job_identity.owner`.
     """
 
     experiments: dict[str, Config]
@@ -95,10 +93,6 @@ class Project:
     grid: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     choices: Mapping[str, str] = field(default_factory=dict)
     resolved_choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    anew: frozenset[str] = frozenset()
-    owners: dict[Any, dict[str, str]] = field(
-        init=False, repr=False, compare=False, default_factory=dict
-    )
 
     @property
     def main(self) -> Config:

@@ -52,7 +52,7 @@ def methods_of_packages(
 
 def rules_of_packages() -> list[Any]:
     """Modules with the `RULES` that other packages of dpladder's own distribution add to the table
-    (plan/rule_specs.py). Rules are the workflow's, so nobody else's entry points are looked at."""
+    (plan/rules.py). Rules are the workflow's, so nobody else's entry points are looked at."""
     entries = installed_entry_points().select(group="dpladder.rules")
     return [import_module(entry.value) for entry in entries if _name_of(entry.dist) == DISTRIBUTION]
 

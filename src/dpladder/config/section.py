@@ -131,7 +131,7 @@ def _texts_below_fields(kind: type) -> dict[str, str]:
 def values_of(section: BaseModel) -> dict[str, Any]:
     """A section as plain JSON values, without keys at their neutral values.
 
-    A question is known by these values (plan/job_identity.py). A new key at its neutral value
+    A question is known by these values (plan/dag.py). A new key at its neutral value
     leaves every old question as it was. So what was released for it is restored (contract:
     write-ahead).
     """

@@ -27,7 +27,7 @@ NO_MEANS: MeanFile = {}
 
 
 class DepthKeys(Protocol):
-    """What a config says of depths, as a rule reads it (plan/rule_params.py).
+    """What a config says of depths, as a rule reads it (plan/reads.py).
 
     Attributes:
         model: the network's name.

@@ -37,7 +37,7 @@ come under another id, and lie in another part. Within a version nobody does. Th
 units there were when the version was first asked; of what is read later those alone count
 (jobs/features.py). So a unit is in the part where it was first or counts as nothing, whoever else
 came or went. One unit more or less still changes one unit's rows in one part. When a file of the
-source was last written may show (plan/job_identity.fingerprint), and never what changed.
+source was last written may show (plan/follows.fingerprint), and never what changed.
 """
 
 from __future__ import annotations

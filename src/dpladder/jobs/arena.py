@@ -9,7 +9,7 @@ from dpladder.errors import Refused
 from dpladder.jobs.evaluate import groups_of
 from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task
-from dpladder.plan.rule_params import SeenReads, TrainOpen
+from dpladder.plan.reads import SeenReads, TrainOpen
 from dpladder.privacy.ledger.state import Terms
 from dpladder.research.arena import Arena
 

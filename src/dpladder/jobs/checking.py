@@ -16,7 +16,7 @@ from dpladder.data.stops import reason_to_stop
 from dpladder.errors import Refused
 from dpladder.jobs.task import Task
 from dpladder.learn.counts import units_by_class
-from dpladder.plan.rule_params import MergeFeatures, PrepareDataset
+from dpladder.plan.reads import MergeFeatures, PrepareDataset
 
 
 def stop_if_few_usable(

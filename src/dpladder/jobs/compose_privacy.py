@@ -16,8 +16,8 @@ from dpladder.config.section import from_document
 from dpladder.jobs.places import job_home
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.plan.clone import commit
+from dpladder.plan.follows import RESULTS
 from dpladder.plan.reuse import mechanisms_text
-from dpladder.plan.rule_specs import RESULTS
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger

@@ -17,7 +17,7 @@ from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn import counts
 from dpladder.learn.queries import UnitsByClass, declared
-from dpladder.plan.rule_params import CountUnits
+from dpladder.plan.reads import CountUnits
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.release.meter import Meter
 

@@ -16,7 +16,7 @@ from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task
 from dpladder.learn.trainings import weights_of
-from dpladder.plan.rule_params import EstimateHead
+from dpladder.plan.reads import EstimateHead
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.first_head import head_of, training_of_head, worth_of
 

@@ -18,7 +18,7 @@ from dpladder.jobs.task import Task
 from dpladder.learn import counts
 from dpladder.learn.data import unaugmented
 from dpladder.learn.queries import UnitMean, declared
-from dpladder.plan.rule_params import EstimateMean
+from dpladder.plan.reads import EstimateMean
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.release.meter import Meter
 

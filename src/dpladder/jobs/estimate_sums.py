@@ -15,7 +15,7 @@ from dpladder.learn.interface import Constants
 from dpladder.learn.queries import Query, QueryCall, declared
 from dpladder.learn.second_order import class_by_class, shared_queries
 from dpladder.learn.shared_sums import Keep, create
-from dpladder.plan.rule_params import EstimateSums
+from dpladder.plan.reads import EstimateSums
 from dpladder.privacy.release.meter import Meter
 
 

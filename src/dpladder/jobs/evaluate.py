@@ -28,7 +28,7 @@ from dpladder.learn.measures import tables
 from dpladder.learn.measures.tables import MeasuredModel
 from dpladder.learn.measures.tested import CountTable, GroupNames
 from dpladder.learn.trainings import scorer_of
-from dpladder.plan.rule_params import EvaluateAlso, EvaluateTest
+from dpladder.plan.reads import EvaluateAlso, EvaluateTest
 from dpladder.privacy.release.meter import Meter
 from dpladder.public_files import file_digest
 

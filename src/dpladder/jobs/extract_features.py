@@ -6,7 +6,7 @@ from dpladder.data.extract import extract
 from dpladder.jobs import places
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
-from dpladder.plan.rule_params import ExtractFeatures
+from dpladder.plan.reads import ExtractFeatures
 from dpladder.privacy.ledger.home import subkey
 
 

@@ -26,7 +26,7 @@ from dpladder.jobs.places import job_home
 from dpladder.jobs.task import Task
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
-from dpladder.plan.rule_params import ReleaseReads, TrainingReads
+from dpladder.plan.reads import ReleaseReads, TrainingReads
 from dpladder.privacy.accounting.events import partition_version
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger

@@ -26,7 +26,7 @@ from dpladder.jobs.seen import SAMPLE
 from dpladder.jobs.task import Task
 from dpladder.learn.data import Data, unaugmented
 from dpladder.learn.public_head import cross_validated
-from dpladder.plan.rule_params import FindMean
+from dpladder.plan.reads import FindMean
 from dpladder.privacy.arrays import Floats
 
 STANDARD_ERRORS_AHEAD = 1.0  # standard errors by which another choice must beat the default

@@ -11,7 +11,7 @@ from dpladder.jobs.seen import SAMPLE, seen_part
 from dpladder.jobs.task import Task
 from dpladder.learn import public_head
 from dpladder.learn.trainings import weights_of
-from dpladder.plan.rule_params import FindStart
+from dpladder.plan.reads import FindStart
 
 
 def find_start(task: Task[FindStart]) -> None:

@@ -7,7 +7,7 @@ import dataclasses
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn.interface import Constants
-from dpladder.plan.rule_params import FitRadius
+from dpladder.plan.reads import FitRadius
 from dpladder.privacy.accounting import gdp
 from dpladder.search.fit import Target
 from dpladder.search.fit import fit_radius as fit

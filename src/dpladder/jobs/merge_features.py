@@ -13,7 +13,7 @@ from dpladder.jobs import places
 from dpladder.jobs.checking import stop_if_few_usable
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
-from dpladder.plan.rule_params import MergeFeatures
+from dpladder.plan.reads import MergeFeatures
 from dpladder.privacy.ledger.home import subkey
 
 

@@ -18,7 +18,7 @@ from dpladder.jobs.task import Task
 from dpladder.learn import weights
 from dpladder.learn.interface import Weights
 from dpladder.learn.trainings import weights_of
-from dpladder.plan.rule_params import SearchPrivately, TrainFinal, TrainStudent
+from dpladder.plan.reads import SearchPrivately, TrainFinal, TrainStudent
 
 # Of what a feature cache says of itself, the part that comes from the config and from a public
 # network.

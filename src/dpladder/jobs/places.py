@@ -13,7 +13,7 @@ from dpladder.data.prepare import Part
 from dpladder.errors import Refused
 from dpladder.jobs.task import Task
 from dpladder.plan.outer import module_advice
-from dpladder.plan.rule_params import (
+from dpladder.plan.reads import (
     ExtractFeatures,
     FindMean,
     MergeFeatures,

@@ -16,7 +16,7 @@ from dpladder.jobs import places
 from dpladder.jobs.checking import stop_if_few_usable
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
-from dpladder.plan.rule_params import PrepareDataset
+from dpladder.plan.reads import PrepareDataset
 from dpladder.privacy.ledger.home import Home, subkey
 from dpladder.privacy.ledger.units import Known, remember_units
 

@@ -8,7 +8,7 @@ from dpladder.jobs.checking import stop_if_few_usable
 from dpladder.jobs.prepare_dataset import cutter_of, keys_of
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
-from dpladder.plan.rule_params import PreparePublic
+from dpladder.plan.reads import PreparePublic
 
 
 def prepare_public(task: Task[PreparePublic]) -> None:

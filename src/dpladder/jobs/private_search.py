@@ -23,7 +23,7 @@ from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import TOGETHER, Constants, Weights
 from dpladder.learn.trainings import weights_of
-from dpladder.plan.rule_params import SearchPrivately
+from dpladder.plan.reads import SearchPrivately
 from dpladder.privacy.accounting.events import Counted
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.search.bench import Bench, NamedAsk, answers

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpladder.jobs.task import Task, write_json
-from dpladder.plan import job_identity
+from dpladder.plan.follows import digest
 from dpladder.privacy.accounting.events import Spend
 from dpladder.privacy.statement.records import record_of
 
@@ -40,4 +40,4 @@ def write_record(
         record = record_of(task.rule, task.wildcards, spends, question)
     else:
         record = {"rule": task.rule, "wildcards": task.wildcards, "free": free}
-    write_json(task.output["privacy"], record | {"basis": job_identity.digest(task.cfg, task.code)})
+    write_json(task.output["privacy"], record | {"basis": digest(task.cfg, task.code)})

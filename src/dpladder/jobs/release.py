@@ -17,8 +17,8 @@ from dpladder.jobs.features import open_part, part_of
 from dpladder.jobs.record import write_record
 from dpladder.jobs.reservation import Reserved, job_of
 from dpladder.jobs.task import Task
-from dpladder.plan import rule_specs
-from dpladder.plan.rule_params import (
+from dpladder.plan.follows import RESULTS
+from dpladder.plan.reads import (
     ReleaseReads,
 )
 from dpladder.privacy.accounting.events import Spend
@@ -150,7 +150,7 @@ def release_once(release: Release) -> None:
         ledger, questions, release.produce, seed, ready=partial(_before_commit, release)
     )
     # Before the records: killed in between, a run still knows how far the ledger had gone.
-    anchors.save_anchors(rule_specs.RESULTS, [ledgers.head(ledger)])
+    anchors.save_anchors(RESULTS, [ledgers.head(ledger)])
     for one, outcome in zip(release.requests, outcomes, strict=True):
         write_record(one.task, outcome.spends, one.reservation.question)
 

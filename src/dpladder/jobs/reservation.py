@@ -15,9 +15,11 @@ from typing import Any
 from dpladder.errors import Refused
 from dpladder.jobs.places import job_home
 from dpladder.jobs.task import Task
-from dpladder.plan import job_identity, package, rule_specs
+from dpladder.plan import package
+from dpladder.plan.follows import RESULTS
+from dpladder.plan.node import label, question_of
 from dpladder.plan.outer import module_advice
-from dpladder.plan.rule_params import (
+from dpladder.plan.reads import (
     EstimateHead,
     ReleaseReads,
 )
@@ -91,11 +93,9 @@ def find_reservation(task: Task[ReleaseReads], ledger: Ledger | None = None) -> 
         The latest reservation for the job's question, whether it was answered already or not.
     """
     ledger = ledger or ledger_of(task)
-    question = job_identity.question_of(task.reads.question_id, task.rule, task.wildcards)
+    question = question_of(task.reads.question_id, task.rule, task.wildcards)
     stood = [  # read before the ledger, which only grows
-        anchor
-        for anchor in anchors.read(rule_specs.RESULTS)
-        if anchor.lineage == task.reads.lineage
+        anchor for anchor in anchors.read(RESULTS) if anchor.lineage == task.reads.lineage
     ]
     state = ledgers.load(ledger)
     anchors.check(ledger.home, stood, {ledger.lineage: state})
@@ -127,7 +127,7 @@ def ledger_of(task: Task[ReleaseReads]) -> Ledger:
 
 def job_of(task: Task[ReleaseReads]) -> Job:
     """A job by its label."""
-    return job_identity.job(task.experiment, task.rule, task.wildcards)
+    return label(task.experiment, task.rule, task.wildcards)
 
 
 def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:

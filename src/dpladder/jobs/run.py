@@ -7,7 +7,7 @@ from typing import Any
 
 from dpladder.jobs import task as tasks
 from dpladder.jobs.task import Task
-from dpladder.plan import rule_specs
+from dpladder.plan.rules import module_of
 
 
 def run_job(snakemake: Any) -> None:
@@ -36,5 +36,5 @@ def module_of_rule(rule: str) -> Any:
     Args:
         rule: it names the module, but where its row says another one (`RuleSpec.module`).
     """
-    name = rule_specs.module_of(rule)
+    name = module_of(rule)
     return import_module(name if "." in name else f"dpladder.jobs.{name}")

@@ -26,7 +26,7 @@ from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.queries import RightCount, declared
 from dpladder.learn.trainings import scorer_of, shares_a_pass, train_many, weights_of
-from dpladder.plan.rule_params import RunTrial
+from dpladder.plan.reads import RunTrial
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import NO_COST
 from dpladder.privacy.ledger.book import Ledger

@@ -23,7 +23,7 @@ from dpladder.jobs.task import Task
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Claim, Constants
 from dpladder.learn.shared_sums import ReleasedSums
-from dpladder.plan.rule_params import SeenReads
+from dpladder.plan.reads import SeenReads
 from dpladder.public_files import file_digest
 
 SAMPLE = "sample"  # the part that holds public records

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
-from dpladder.plan.rule_params import SelectRung
+from dpladder.plan.reads import SelectRung
 from dpladder.search.trial import Trial, best
 
 

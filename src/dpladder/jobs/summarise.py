@@ -26,7 +26,7 @@ from dpladder.learn import weights
 from dpladder.learn.interface import Weights
 from dpladder.learn.measures.tables import figures_of_counts
 from dpladder.learn.measures.tested import Tested
-from dpladder.plan.rule_params import Summarise
+from dpladder.plan.reads import Summarise
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.build import figure_of, lines_of_model
 from dpladder.privacy.statement.documents import FINALS, SealedStatement, Stated, StatedModel

@@ -27,9 +27,10 @@ from typing import Any, Generic, NoReturn, TypeVar
 from dpladder.config.model import Resources
 from dpladder.config.section import from_document
 from dpladder.errors import TWICE, DpladderError, full_disk
-from dpladder.plan import rule_specs
+from dpladder.plan.node import what_counts
 from dpladder.plan.outer import inner_rule_name
-from dpladder.plan.rule_params import Private, public_params
+from dpladder.plan.reads import Private
+from dpladder.plan.rules import RULES, rung_of
 
 Reads = TypeVar("Reads", covariant=True)
 
@@ -67,19 +68,19 @@ class Task(Generic[Reads]):
 
     @cached_property
     def reads(self) -> Reads:
-        """What its rule reads (plan/rule_params.py), each value of its own type.
+        """What its rule reads (plan/reads.py), each value of its own type.
 
         Raises:
             BadInput: a value is not what the rule's class says. The workflow's params and the class
                 disagree.
         """
-        parsed: Reads = from_document(rule_specs.RULE_SPECS[self.rule].reads, self.cfg)
+        parsed: Reads = from_document(RULES[self.rule].reads, self.cfg)
         return parsed
 
     @property
     def public_cfg(self) -> dict[str, Any]:
         """What its output depends on."""
-        return public_params(self.cfg)
+        return what_counts(RULES[self.rule].reads, self.cfg)
 
 
 def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
@@ -131,7 +132,7 @@ def _unpack(snakemake: Any) -> Task[Any]:
     """A job as Snakemake's object has it. A rung's own rule becomes `run_trial` with its trials:
     nothing behind this function needs to know that each rung has a rule by its own name."""
     rule = inner_rule_name(snakemake.rule)
-    rung = rule_specs.rung_of(rule)
+    rung = rung_of(rule)
     names = [name for name, _ in snakemake.output.items()]
     return Task(
         rule=rule if rung is None else "run_trial",

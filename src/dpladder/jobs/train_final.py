@@ -11,7 +11,7 @@ from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task, read_json
-from dpladder.plan.rule_params import TrainFinal
+from dpladder.plan.reads import TrainFinal
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.fit import place_by_prior
 from dpladder.search.space import Space

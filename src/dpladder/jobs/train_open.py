@@ -15,7 +15,7 @@ from dpladder.jobs.task import Task, write_json
 from dpladder.learn.measures import tables
 from dpladder.learn.measures.tested import ReleasedCounts
 from dpladder.learn.trainings import scorer_of
-from dpladder.plan.rule_params import TrainOpen
+from dpladder.plan.reads import TrainOpen
 from dpladder.report.summary import OpenCounts
 from dpladder.research.arena import bench_of
 from dpladder.research.without_noise import OPEN, best

@@ -17,7 +17,7 @@ from dpladder.jobs.task import Task, write_json
 from dpladder.learn import student, weights
 from dpladder.learn.measures import tables
 from dpladder.learn.scorers import ClassScorer
-from dpladder.plan.rule_params import TrainStudent
+from dpladder.plan.reads import TrainStudent
 
 
 def train_student(task: Task[TrainStudent]) -> None:

@@ -19,7 +19,8 @@ from dpladder.config.section import from_document
 from dpladder.jobs.places import job_home
 from dpladder.jobs.record import FROM_RELEASES, write_record
 from dpladder.jobs.task import Task, read_json, write_json
-from dpladder.plan.rule_params import Picture, WriteReport
+from dpladder.plan.pictures import Picture
+from dpladder.plan.reads import WriteReport
 from dpladder.privacy.ledger.home import subkey
 from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.documents import SealedStatement

@@ -19,13 +19,12 @@ from dpladder.config.sources import SOURCES, kind_of
 MOST_NAMES = 20  # of classes that are listed
 
 
-def about(project: Project, experiment: str = "") -> dict[str, dict[str, str]]:
+def about(project: Project) -> dict[str, dict[str, str]]:
     """What each experiment with models of its own is about. Of repeats only the first is told, and
     of a grid the first cell, because a table compares the others.
 
     Args:
         project: all experiments, resolved, so that a choice stands in the config as it was made.
-        experiment: unused; facts of a project are all called alike (`job_identity.OF_PROJECT`).
 
     Returns:
         By experiment, what is said of it in words, by what it is about.

@@ -16,13 +16,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dpladder.config import Config, Project
-from dpladder.config.load import BASE
+from dpladder.config import Config
 from dpladder.config.search_sections import Ladder, SearchSection
 from dpladder.config.searches import PrivateSearch
 from dpladder.config.sweep_sections import Rung
 from dpladder.errors import BadInput, Refused
-from dpladder.plan import job_identity, rule_specs
+from dpladder.plan import follows
+from dpladder.plan.dag import Dag
+from dpladder.plan.node import Node
+from dpladder.plan.rules import RULES, purchases
 from dpladder.privacy.accounting import booking, gdp, remaining
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import compose
@@ -40,9 +42,6 @@ from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.cost import price
 
 TRAIN, TEST = "train", "test"
-# The label of what a rule buys, where it is not its name without estimate_. Its job asks
-# `reservation.mu` for the same label.
-BUYS = {"count_units": "class counts"}
 FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training
 # Share of a total's mu. Less is what rounding leaves of a total that is spent: it buys no usable
 # model and no usable count.
@@ -154,29 +153,34 @@ def flatten_spends(spends: Spends) -> list[Spend]:
     return [spend for of_job in spends.values() for spend in of_job]
 
 
-def sweep_costs(project: Project, name: str, config: Config) -> Spends:
+def sweep_costs(dag: Dag, name: str) -> Spends:
     """The spends that every target of an experiment stands on: the noised mean, the
     sums that trainings share, and the sweep.
 
     Args:
-        project: all experiments; a job that two of them share is the first one's.
+        dag: all jobs; one that two experiments share is the first one's.
         name: of the experiment.
-        config: the experiment's.
 
     Returns:
         Spends by job. Where two jobs are one for several experiments, all name its owner's.
     """
+    config = dag.project.experiments[name]
     jobs: Spends = {}
-    for rule, bought in rule_specs.purchases(config):
-        job = job_identity.job_of_owner(project, name, rule)
-        mu = gdp.mu_from_epsilon(bought.epsilon, config.privacy.delta)
-        # Bought once for all trainings that stand on it, at an epsilon that the config names.
-        jobs[job] = (_spend(config, TRAIN, mu, BUYS.get(rule, rule.removeprefix("estimate_"))),)
-    for wildcards in rule_specs.jobs(config, "run_trial"):
-        job = job_identity.job_of_owner(project, name, "run_trial", **wildcards)
-        if spends := _trial_spends(config, int(wildcards["rung"])):
-            jobs[job] = spends
+    for rule, spend in _purchase_spends(config):
+        jobs |= {node.job: (spend,) for node in dag.jobs(name, rule)}
+    for number, _ in enumerate(config.sweep.ladder):
+        if spends := _trial_spends(config, number):
+            trials = dag.jobs(name, "run_trial", rung=str(number))
+            jobs |= {node.job: spends for node in trials}
     return jobs
+
+
+def _purchase_spends(config: Config) -> Iterator[tuple[str, Spend]]:
+    """What is bought once for all trainings that stand on it, at an epsilon that the config names.
+    Its job asks `reservation.mu` for the same label."""
+    for rule, bought in purchases(config):
+        mu = gdp.mu_from_epsilon(bought.epsilon, config.privacy.delta)
+        yield rule, _spend(config, TRAIN, mu, RULES[rule].label)
 
 
 def _trial_spends(config: Config, rung: int) -> tuple[Spend, ...]:
@@ -191,34 +195,29 @@ def _trial_spends(config: Config, rung: int) -> tuple[Spend, ...]:
     return tuple(spends)
 
 
-def final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:
+def final_jobs(dag: Dag, name: str, target: float) -> tuple[Node, ...]:
     """The final training, or the private search that puts its model out, and its evaluations on a
     private test part. The further ones come first, for their prices are given.
 
     Args:
-        project: all experiments.
+        dag: all jobs.
         name: of the experiment.
-        config: the experiment's.
         target: the total, as the config has it.
 
     Returns:
         The final one first. A test that is counted exactly costs nothing, and is not among them.
     """
     return tuple(
-        job_identity.job_of_owner(project, name, rule, **job)
+        node
         for rule in (*FINALS, "evaluate_also", "evaluate")
-        for job in rule_specs.jobs(config, rule, target=rule_specs.target_name(target))
-        if not all(
-            rule_specs.counts_exactly(config, part)
-            for part in rule_specs.RULE_SPECS[rule].parts(config, job)
-        )
+        for node in dag.jobs(name, rule, target=follows.target_name(target))
+        if not all(follows.counts_exactly(node.config, part) for part in node.parts)
     )
 
 
 def final_costs(
-    project: Project,
+    dag: Dag,
     name: str,
-    config: Config,
     target: float,
     before: list[Spend],
     priced: Mapping[Job, tuple[Spend, ...]],
@@ -228,9 +227,8 @@ def final_costs(
     what the total leaves.
 
     Args:
-        project: all experiments.
+        dag: all jobs.
         name: of the experiment.
-        config: the experiment's.
         target: the total.
         before: all that was spent before it on the same people.
         priced: what is done already, or another experiment's too.
@@ -241,7 +239,8 @@ def final_costs(
     Raises:
         Refused: the total leaves nothing, or next to nothing.
     """
-    final, *tests = final_jobs(project, name, config, target)
+    config = dag.project.experiments[name]
+    final, *tests = (node.job for node in final_jobs(dag, name, target))
     spends = {job: priced[job] for job in (final, *tests) if job in priced}
     # A search takes all that is left of the total, so it is priced before the test part is.
     if final.rule == "private_search" and final not in spends:
@@ -360,7 +359,7 @@ def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: boo
 
 def _mu_of_further_test(config: Config, test: Job) -> float | None:
     """What a further test's count costs by the config."""
-    test_found = rule_specs.further_tests(config).get(dict(test.wildcards).get("test", ""))
+    test_found = follows.further_tests(config).get(dict(test.wildcards).get("test", ""))
     if test_found is None:
         return None
     assert test_found.epsilon is not None, "config/check.py asks for it"
@@ -377,7 +376,13 @@ def _nearest(config: Config, target: float) -> str:
         scaled = config.model_copy(
             update={"sweep": config.sweep.model_copy(update={"rungs": rungs})}
         )
-        return flatten_spends(sweep_costs(Project({BASE: scaled}), BASE, scaled))
+        bought = [spend for _, spend in _purchase_spends(config)]
+        trials = (
+            spend
+            for number, rung in enumerate(rungs)
+            for spend in _trial_spends(scaled, number) * rung.trials
+        )
+        return [*bought, *trials]
 
     delta, train = config.privacy.delta, partition(config, TRAIN)
     return remaining.sentence(remaining.nearest_feasible(target, delta, sweep, train, FINAL_SHARE))

@@ -14,11 +14,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from dpladder.config import Config, Project
+from dpladder.config import Config
 from dpladder.config.model import Consent
 from dpladder.errors import Refused
-from dpladder.plan import job_identity, rule_specs
+from dpladder.plan import follows
+from dpladder.plan.dag import Dag
 from dpladder.plan.plan import Plan
+from dpladder.plan.reuse import asked_anew
 from dpladder.privacy.accounting.rounding import round_up
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger.limits import lifetime_cost, lifetime_problem
@@ -31,11 +33,11 @@ LONGEST = 120  # characters of a value in a message
 NO_CHOICE: Mapping[str, Any] = {"inputs": [], "chosen": {}}
 
 
-def plan_note(project: Project, lineage: str) -> PlanNote:
+def plan_note(dag: Dag, lineage: str) -> PlanNote:
     """What the ledger of a lineage notes of a plan, with what it reserves.
 
     Args:
-        project: all experiments, with nothing left to choose.
+        dag: all jobs, with nothing left to choose.
         lineage: whose experiments are meant.
 
     Returns:
@@ -43,31 +45,33 @@ def plan_note(project: Project, lineage: str) -> PlanNote:
     """
     return {
         name: {
-            "keys": _keys_behind(config),
-            "questions": [question for _, question in job_identity.questions(project, name)],
-            **project.resolved_choices.get(name, NO_CHOICE),
+            "keys": _keys_behind(dag, name),
+            "questions": [node.question for node in dag.asking_jobs(name)],
+            **dag.project.resolved_choices.get(name, NO_CHOICE),
         }
-        for name, config in project.of_lineage(lineage).items()
+        for name in dag.project.of_lineage(lineage)
     }
 
 
-def _keys_behind(config: Config) -> dict[str, Any]:
+def _keys_behind(dag: Dag, name: str) -> dict[str, Any]:
     """All keys behind an experiment's results, where an edit may cost: sources are not among them.
 
-    The keys of its last rule are those of everything behind it. The first total speaks for the
-    others, which differ in their target alone.
+    The first total's test speaks for all: others differ in their target alone. Rungs are a key that
+    jobs read one by one.
     """
-    target = {"target": rule_specs.target_name(config.totals[0])}
-    keys: dict[str, Any] = json.loads(json.dumps(job_identity.identity(config, "evaluate", target)))
+    config = dag.project.experiments[name]
+    test, *_ = dag.jobs(name, "evaluate", target=follows.target_name(config.totals[0]))
+    rungs = follows.effective_values(config)["sweep"]["rungs"]
+    keys: dict[str, Any] = json.loads(json.dumps(test.keys_behind | {"sweep.rungs": rungs}))
     return keys
 
 
 @contextlib.contextmanager
-def name_edits_in_refusals(project: Project, states: Mapping[str, State]) -> Iterator[None]:
+def name_edits_in_refusals(dag: Dag, states: Mapping[str, State]) -> Iterator[None]:
     """A refusal inside ends with the edits since the last run in this folder, where there are any.
 
     Args:
-        project: as it is configured now.
+        dag: all jobs, as they are configured now.
         states: what the ledgers hold, by lineage.
 
     Raises:
@@ -79,9 +83,9 @@ def name_edits_in_refusals(project: Project, states: Mapping[str, State]) -> Ite
         before = _last_plan(states)
         lines = [
             f"{name}: {edit}"
-            for name, config in project.experiments.items()
+            for name in dag.project.experiments
             if name in before
-            for edit in _edits(before[name]["keys"], _keys_behind(config))
+            for edit in _edits(before[name]["keys"], _keys_behind(dag, name))
         ]
         raise Refused(
             f"{refused} Edited since the last run here: {'; '.join(lines)}."
@@ -92,7 +96,7 @@ def name_edits_in_refusals(project: Project, states: Mapping[str, State]) -> Ite
 
 def _last_plan(states: Mapping[str, State]) -> PlanNote:
     """What the last run in this folder planned, by experiment; empty where none ran."""
-    entries = anchors.last_plans(rule_specs.RESULTS)
+    entries = anchors.last_plans(follows.RESULTS)
     return {
         name: note
         for lineage, state in states.items()
@@ -100,7 +104,7 @@ def _last_plan(states: Mapping[str, State]) -> PlanNote:
     }
 
 
-def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str, State]) -> None:
+def refuse_unconfirmed_repeats(dag: Dag, plan: Plan, states: Mapping[str, State]) -> None:
     """Refuse an edit that pays again, unsaid, for what the last run in this folder has finished.
 
     This guards a purse and no privacy: what is spent stands in every figure, and the lifetime holds
@@ -108,16 +112,17 @@ def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str
     stopped a run cost next to nothing, and call for an edit: they are counted anew unsaid.
 
     Args:
-        project: as it is configured now.
-        plan: of it.
+        dag: all jobs, as they are configured now.
+        plan: of them.
         states: what the ledgers hold, by lineage.
 
     Raises:
         Refused: an edit would pay again, and `respend` does not accept that price.
     """
+    project = dag.project
     if project.main.mode == "research":
         return
-    before = _last_plan(states)
+    before, anew = _last_plan(states), asked_anew(dag)
     # A question names the rule and the wildcards, so they are the same under every name.
     done = {
         charge.question: (charge.job.rule, charge.job.wildcards)
@@ -137,14 +142,14 @@ def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str
             plan.items[job]
             for job in artifact.jobs
             if job.rule != COUNTS
-            and plan.items[job].question not in project.anew
+            and plan.items[job].question not in anew
             and state.answer(plan.items[job].question) is None
         ]
         paid = [item for item in new if (item.job.rule, item.job.wildcards) in finished]
         # The final job of another total has another target, so no finished job is its own.
         totals = {dict(wildcards)["target"] for rule, wildcards in finished if rule in FINALS}
         trains = any(item.job.rule in FINALS for item in new)
-        if trains and totals and totals.isdisjoint(map(rule_specs.target_name, config.totals)):
+        if trains and totals and totals.isdisjoint(map(follows.target_name, config.totals)):
             if not isinstance(config.respend, Consent):
                 raise _replaced_total_error(config, name, totals)
             paid = new
@@ -163,7 +168,7 @@ def refuse_unconfirmed_repeats(project: Project, plan: Plan, states: Mapping[str
 
 def _replaced_total_error(config: Config, name: str, finished: Collection[str]) -> Refused:
     """What to answer: both totals, the new one alone, or the old one."""
-    wanted = {rule_specs.target_name(total) for total in config.totals}
+    wanted = {follows.target_name(total) for total in config.totals}
     both, there, other = (
         ", ".join(sorted(n, key=float)) for n in ({*finished, *wanted}, finished, wanted)
     )

@@ -22,13 +22,3 @@ WORD = (
 )
 
 GUIDE = "public_gradient"
-
-
-def mechanism_names(rule: str, *further: str | None) -> tuple[str, ...]:
-    """The mechanisms of one rule's job: its learner, its search, what guides it.
-
-    Args:
-        rule: whose job it is.
-        *further: learners, a search and a guide; None for what the job does not have.
-    """
-    return tuple(name for name in (rule, *further) if name)

@@ -17,7 +17,7 @@ from dpladder.config.evaluate_sections import BY_CLASS, measures_text, tables_of
 from dpladder.config.label_sets import MANY
 from dpladder.config.search_sections import Ladder
 from dpladder.config.sources import count_of_classes
-from dpladder.plan import rule_specs
+from dpladder.plan import follows
 from dpladder.plan.cost import needed_share, trial_budget
 from dpladder.plan.mechanisms import BROUGHT, WORD
 from dpladder.plan.resolve import pull
@@ -107,11 +107,9 @@ def _note_unused_parts(project: Project) -> Iterator[str]:
     """Parts of a lineage that no experiment reads: their units could train."""
     read: dict[str, set[str]] = {}
     for config in project.experiments.values():
-        private = [
-            part for part in rule_specs.parts(config) if not rule_specs.is_public(config, part)
-        ]
+        private = [part for part in follows.parts(config) if not follows.is_public(config, part)]
         read.setdefault(config.dataset.lineage, set()).update(
-            rule_specs.records_of(config, one) for one in private
+            follows.records_of(config, one) for one in private
         )
     splits = {
         config.dataset.lineage: config.dataset.split for config in project.experiments.values()
@@ -150,7 +148,7 @@ def _note_guide(config: Config) -> Iterator[str]:
         return
     if learner.uses_public_gradient:
         look = learner.look_share
-        whose = "each training's" if rule_specs.head(config) is None else "the bought head's"
+        whose = "each training's" if follows.head(config) is None else "the bought head's"
         yield (
             f"guided by dataset.public_sample{_guide_pull_text(config)}. "
             + (
@@ -169,7 +167,7 @@ def _note_guide(config: Config) -> Iterator[str]:
 
 def _head(config: Config) -> Iterator[str]:
     """What the head that a network starts from takes of its totals, beside what did best."""
-    bought, delta = rule_specs.head(config), config.privacy.delta
+    bought, delta = follows.head(config), config.privacy.delta
     if bought is None:
         return
     mu = gdp.mu_from_epsilon(bought.epsilon, delta)
@@ -200,7 +198,7 @@ def _note_student(config: Config) -> Iterator[str]:
 def _guide_pull_text(config: Config) -> str:
     """How far public gradients pull a training that may spend the whole total, or a head that is
     bought, which is guided most, at what it costs."""
-    bought = rule_specs.head(config)
+    bought = follows.head(config)
     if config.dataset.public_size is None:
         return " (dataset.public_size, how many records it has, tells how much of a step is theirs)"
     where = "a total" if bought is None else "the bought head's epsilon"
@@ -257,7 +255,7 @@ def _scores(config: Config) -> Iterator[str]:
     if select.by == "public" or classes in (None, 1) or labels == MANY:
         # luck says nothing of a language model, and of findings it hangs on how rare they are
         return
-    size = rule_specs.nominal_size(config, select.part)
+    size = follows.nominal_size(config, select.part)
     for number, rung in enumerate(config.sweep.ladder):
         cost = trial_budget(config, number)
         if cost.score is None:
@@ -288,7 +286,7 @@ def _test(config: Config) -> Iterator[str]:
     all tables share."""
     if config.exact_test or config.evaluate.epsilon is None:
         return
-    size = rule_specs.nominal_size(config, "test")
+    size = follows.nominal_size(config, "test")
     sd = _noise_of_a_count(config, config.evaluate.epsilon) * len(_tables(config)) ** 0.5 / size
     if sd > LITTLE:
         yield (
@@ -335,7 +333,7 @@ def _rarest(config: Config) -> Iterator[str]:
     sd = _noise_of_a_count(config, epsilon) * (count if many else 1.0) ** 0.5
     sd *= len(_tables(config)) ** 0.5
     share = _rarest_share(config, 2 if many else count)
-    size = rule_specs.nominal_size(config, "test") * dataset.unit.cap
+    size = follows.nominal_size(config, "test") * dataset.unit.cap
     least = detectable_count(sd, counts)
     if share * size <= least:
         declared = dataset.rare is not None or dataset.majority is not None

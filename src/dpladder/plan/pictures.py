@@ -10,13 +10,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from dpladder.config import Config, Project
-from dpladder.plan import rule_specs
-from dpladder.plan.rule_params import Picture, Takes
+from dpladder.plan import follows
 
 Names = tuple[str, ...]
 When = Callable[[Project, str], Names | None]
+Takes = Literal["one", "each", "all", "compared", "statement"]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure or a table.
+
+    Args:
+        name: What its caption is called.
+        path: Its file, whose suffix tells a figure (.svg) from a table; empty: a table that stands
+            on the page alone.
+        shows: The experiments whose summaries it shows; none where it shows the statement.
+        category: Its chapter in Snakemake's own report; empty where it is not filed there.
+        experiment: Whose folder it lies in; empty where it is about the whole project.
+        draw, takes, on_page: As its row says (plan/pictures.py).
+    """
+
+    name: str
+    path: str
+    shows: tuple[str, ...]
+    category: str
+    experiment: str
+    draw: str
+    takes: Takes
+    on_page: bool
 
 
 @dataclass(frozen=True)
@@ -156,7 +181,7 @@ def _if_known_starts(project: Project, _: str) -> Names | None:
 
 def _cells(project: Project, _: str) -> Names | None:
     """The experiments that one table compares; no table without a grid or repeats."""
-    return tuple(rule_specs.cells(project)) or None
+    return tuple(follows.cells(project)) or None
 
 
 def _research(project: Project) -> Iterator[tuple[str, Config]]:

@@ -11,11 +11,13 @@ equal plans. It is made at every parse and again before a run reserves (contract
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dpladder.config import Config, Project
 from dpladder.errors import BadInput
-from dpladder.plan import cost, job_identity, package, rule_specs
+from dpladder.plan import cost, follows, package
+from dpladder.plan.dag import Dag
+from dpladder.plan.node import Node
 from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Job, Spend
 from dpladder.privacy.ledger.book import check_terms
@@ -52,7 +54,7 @@ class Plan:
         items: every private job by its label, priced, with its question.
         artifacts: every final model, in the order of experiments and totals.
         terms: what is fixed for the life of each lineage.
-        config: a digest of all that the jobs read of the config, whatever their code.
+        config: a digest of all that the jobs ask, whatever their code.
     """
 
     items: dict[Job, Item]
@@ -74,12 +76,12 @@ class Plan:
         return [item for item in self.items.values() if item.spends[0].lineage == lineage]
 
 
-def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
+def make_plan(dag: Dag, states: Mapping[str, State]) -> Plan:
     """All jobs of all experiments. What is finished costs what it cost, everything else what the
     first experiment says that asks it. Terms come first: under others, no sum means a thing.
 
     Args:
-        project: all experiments, with nothing left to choose.
+        dag: all jobs, with nothing left to choose.
         states: what the ledgers hold, by lineage; a lineage that is missing was never opened.
 
     Raises:
@@ -87,58 +89,51 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
             both.
         Refused: a lineage was opened under other terms, or a total leaves nothing for its model.
     """
+    project = dag.project
     _refuse_two_versions(project)
     terms = terms_of_project(project, states)
     for lineage, state in states.items():
         if state.binding is not None:
             check_terms(state.binding, terms[lineage])
-    jobs = jobs_with_configs(project)
-    items = {job: _identity(project, job, config) for job, config in jobs.items()}
-    _refuse_two_sources(project, items)
+    charged = charged_jobs(dag)
+    _refuse_two_sources(charged)
     priced: cost.Spends = {}
-    for job, config in jobs.items():
-        answer = states.get(config.dataset.lineage, State()).answer(items[job].question)
+    for node in charged:
+        answer = states.get(node.config.dataset.lineage, State()).answer(node.question)
         if answer is not None:
-            priced[job] = answer.declared
+            priced[node.job] = answer.declared
     artifacts = []
     for name, config in project.experiments.items():
         # What is paid is taken as it was paid; what an earlier experiment asks too keeps that one's
         # price.
-        ladder = cost.sweep_costs(project, name, config)
+        ladder = cost.sweep_costs(dag, name)
         priced = ladder | priced
         stood_on = {job: priced[job] for job in ladder}
         for target in config.totals:
-            final = cost.final_costs(
-                project, name, config, target, cost.flatten_spends(stood_on), priced
-            )
+            final = cost.final_costs(dag, name, target, cost.flatten_spends(stood_on), priced)
             priced |= final
-            path, jobs_behind = rule_specs.artifact(name, target), (*ladder, *final)
+            path, jobs_behind = follows.artifact(name, target), (*ladder, *final)
             delta, lineage = config.privacy.delta, config.dataset.lineage
             artifacts.append(Artifact(path, name, target, delta, lineage, jobs_behind))
-    items = {job: replace(item, spends=priced[job]) for job, item in items.items()}
-    read = {
-        job_label(job): job_identity.identity(config, job.rule, dict(job.wildcards))
-        for job, config in jobs.items()
+    items = {
+        node.job: Item(node.job, node.question, priced[node.job], package.digest())
+        for node in charged
     }
-    return Plan(items, tuple(artifacts), terms, job_identity.digest(read))
+    questions = {job_label(job): item.question for job, item in items.items()}
+    return Plan(items, tuple(artifacts), terms, follows.digest(questions))
 
 
-def _identity(project: Project, job: Job, config: Config) -> Item:
-    """A job as the ledger knows it, before it is priced."""
-    return Item(job, job_identity.question(project, job), (), package.digest())
-
-
-def _refuse_two_sources(project: Project, items: Mapping[Job, Item]) -> None:
+def _refuse_two_sources(charged: Iterable[Node]) -> None:
     """A question that reads two sources would have answers of both, and nobody could tell whose
     ancestors they are."""
-    first: dict[str, Job] = {}
-    for job, item in items.items():
-        other = first.setdefault(item.question, job)
-        if other != job:
+    first: dict[str, Node] = {}
+    for node in charged:
+        other = first.setdefault(node.question, node)
+        if other is not node:
             raise BadInput(
-                f"config: {job_label(other)} and {job_label(job)} ask the same question of "
-                "different sources; give one of the experiments dataset.version, a number of its "
-                "own"
+                f"config: {job_label(other.job)} and {job_label(node.job)} ask the same question "
+                "of different sources; give one of the experiments dataset.version, a number of "
+                "its own"
             )
 
 
@@ -210,16 +205,13 @@ def _terms_of(config: Config, share: float) -> Terms:
     )
 
 
-def jobs_with_configs(project: Project) -> dict[Job, Config]:
-    """Every private job of the DAG, with the config that it follows.
-
-    A job that several experiments share stands under its owner, with the config of the last of them
-    that asks for it: what counts for the job is the same in all.
-    """
-    jobs: dict[Job, Config] = {}
-    for name, config in project.experiments.items():
-        alone = [*cost.sweep_costs(project, name, config)]
+def charged_jobs(dag: Dag) -> tuple[Node, ...]:
+    """Every job that a ledger is charged for, once: what each experiment's models stand on, then
+    their finals and tests."""
+    nodes: list[Node] = []
+    for name, config in dag.project.experiments.items():
+        priced = {*cost.sweep_costs(dag, name)}
+        nodes += [node for node in dag.asking_jobs(name) if node.job in priced]
         for target in config.totals:
-            alone += cost.final_jobs(project, name, config, target)
-        jobs |= dict.fromkeys(alone, config)
-    return jobs
+            nodes += cost.final_jobs(dag, name, target)
+    return tuple(dict.fromkeys(nodes))

@@ -14,13 +14,15 @@ from typing import Any
 
 from dpladder.config import Config, Project
 from dpladder.config.features_sections import LAST, Mean
+from dpladder.config.load import BASE
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import from_document, values_of
 from dpladder.config.sources import count_of_classes, labels_of
 from dpladder.config.sweep_sections import Rung, Sweep
-from dpladder.plan import job_identity
 from dpladder.plan.about import depths_of
 from dpladder.plan.cost import partition
+from dpladder.plan.dag import build_dag
+from dpladder.plan.follows import digest
 from dpladder.plan.unit_counts import resolve_unit_counts, with_price
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
@@ -160,9 +162,7 @@ def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
             paid = [
                 chosen
                 for chosen in choices_before[lineage].get(inputs, ())
-                if _is_paid(
-                    today, name, _apply_choices(own_config, config, chosen), states[lineage]
-                )
+                if _is_paid(_apply_choices(own_config, config, chosen), states[lineage])
             ]
             if paid:
                 choices = resolved_choices(config)
@@ -171,10 +171,11 @@ def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
     return paid_by_name
 
 
-def _is_paid(project: Project, name: str, config: Config, state: State) -> bool:
-    """Whether something that an experiment asks, so configured, was answered."""
-    chosen = replace(project, experiments={**project.experiments, name: config})
-    return any(state.answer(question) for _, question in job_identity.questions(chosen, name))
+def _is_paid(config: Config, state: State) -> bool:
+    """Whether something that an experiment asks, so configured, was answered. Questions have no
+    names, so it is asked of this experiment alone."""
+    alone = build_dag(Project({BASE: config}))
+    return any(state.answer(node.question) for node in alone.asking_jobs(BASE))
 
 
 def _choice_keys(config: Config) -> list[str]:
@@ -183,7 +184,7 @@ def _choice_keys(config: Config) -> list[str]:
     chooses alike."""
     features, sweep = config.features, config.sweep
     sizes = [config.dataset.public_size] if pull(config) else []
-    basis = job_identity.digest(
+    basis = digest(
         [values_of(config.learner), config.mode, config.hpo.name],
         features.model_dump(
             mode="json", include={"centre", "mean", "until", "model", "layers", "length"}
@@ -192,7 +193,7 @@ def _choice_keys(config: Config) -> list[str]:
         [config.dataset.nominal_size, config.dataset.public_sample is None, *sizes],
         [config.privacy.relation, config.privacy.delta, config.final.budget],
     )
-    return [job_identity.digest(basis, total) for total in sorted(config.totals)]
+    return [digest(basis, total) for total in sorted(config.totals)]
 
 
 def resolved_choices(config: Config) -> dict[str, Any]:

@@ -7,38 +7,39 @@ answered (contract: write-ahead). What `respend` names is asked anew instead, an
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from dpladder.config import Config, Project
 from dpladder.config.wording import did_you_mean, value_as_text
 from dpladder.errors import BadInput
-from dpladder.plan import job_identity, mechanisms, rule_specs
+from dpladder.plan import mechanisms
+from dpladder.plan.dag import Dag, build_dag
 from dpladder.plan.mechanisms import BROUGHT, WORD
+from dpladder.plan.node import Node
 from dpladder.plan.plan import terms_of_project
-from dpladder.privacy.accounting.events import Job
+from dpladder.plan.rules import RULES
 from dpladder.privacy.ledger.state import Item, State
 
 
-def with_answers(project: Project, states: Mapping[str, State]) -> tuple[Project, dict[str, State]]:
-    """The project with what respend asks anew. Beside it the ledgers, as a run under the config's
-    terms finds them.
+def under_terms(project: Project, states: Mapping[str, State]) -> dict[str, State]:
+    """The ledgers as a run under the config's terms finds them.
 
     Args:
         project: all experiments, with nothing left to choose.
         states: what the ledgers hold, by lineage.
-
-    Returns:
-        The project with `anew`, questions to ask once more. Beside it the states.
     """
     terms = terms_of_project(project, states)
-    states = {lineage: state.as_under(terms[lineage]) for lineage, state in states.items()}
-    anew = frozenset(
-        question
-        for name, config in project.experiments.items()
-        for job, question in job_identity.questions(project, name)
-        if _renews(config, job)
+    return {lineage: state.as_under(terms[lineage]) for lineage, state in states.items()}
+
+
+def asked_anew(dag: Dag) -> frozenset[str]:
+    """The questions that `respend` asks once more."""
+    return frozenset(
+        node.question
+        for name, config in dag.project.experiments.items()
+        if config.respend is True or isinstance(config.respend, tuple)
+        for node in dag.asking_jobs(name)
+        if _renews(config, name, node)
     )
-    return replace(project, anew=anew), states
 
 
 def check_names(project: Project) -> None:
@@ -47,12 +48,14 @@ def check_names(project: Project) -> None:
     Raises:
         BadInput: a name is neither an experiment, a rule that releases, a method nor the guide.
     """
-    rules = [rule for rule in rule_specs.RULE_SPECS if rule_specs.is_mechanism(rule)]
+    rules = [rule for rule, row in RULES.items() if row.is_mechanism]
     known = {*project.experiments, *rules, *mechanisms.METHODS, mechanisms.GUIDE}
     configs = project.experiments.values()
     names = [name for one in configs if isinstance(one.respend, tuple) for name in one.respend]
     if wrong := [name for name in dict.fromkeys(names) if name not in known]:
-        behind = {name for one in configs for name in rule_specs.mechanisms_behind(one, "evaluate")}
+        dag = build_dag(project)
+        tests = (node for name in project.experiments for node in dag.jobs(name, "evaluate"))
+        behind = {name for node in tests for name in node.mechanisms_behind}
         raise BadInput(
             f"config: respend names {', '.join(map(value_as_text, wrong))}; "
             f"{did_you_mean(wrong[0], known)}allowed: true, false, {{up_to: epsilon}}, or names of "
@@ -61,28 +64,25 @@ def check_names(project: Project) -> None:
         )
 
 
-def _renews(config: Config, job: Job) -> bool:
+def _renews(config: Config, name: str, node: Node) -> bool:
     """Whether an experiment asks for a job anew, if something about it is new. It asks for all of
     them, or by the name of the experiment, the rule, the learner or the search."""
     if not isinstance(config.respend, tuple):
         return config.respend is True
-    return bool(
-        {job.experiment, job.rule, *rule_specs.mechanisms_behind(config, job.rule)}
-        & {*config.respend}
-    )
+    return bool({name, node.rule, *node.mechanisms_behind} & {*config.respend})
 
 
-def questions_to_repeat(project: Project, items: Iterable[Item]) -> frozenset[str]:
+def questions_to_repeat(dag: Dag, items: Iterable[Item]) -> frozenset[str]:
     """The questions that may be paid for once more: those that are asked anew; in research all, for
     it has no budget.
 
     Args:
-        project: all experiments, with `anew`.
+        dag: all jobs.
         items: the jobs of this run, on one lineage.
     """
-    if project.main.mode == "research":
+    if dag.project.main.mode == "research":
         return frozenset(item.question for item in items)
-    return project.anew
+    return asked_anew(dag)
 
 
 def mechanisms_text(names: Iterable[str]) -> str:

@@ -27,13 +27,15 @@ from dpladder.config.evaluate_sections import score_name, spread_words
 from dpladder.config.load import from_command_line, load
 from dpladder.config.source_rules import sources_to_come
 from dpladder.errors import BadInput, DpladderError, Refused
-from dpladder.plan import edits, job_identity, outer, package, rule_specs
+from dpladder.plan import edits, outer, package
 from dpladder.plan.checked import unchecked_sources
+from dpladder.plan.dag import Dag, build_dag
+from dpladder.plan.follows import RESULTS, digest
+from dpladder.plan.node import FROM_PLAN, Node, facts_of, label
 from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.resolve import paid_choices, resolve_defaults, resolve_split
-from dpladder.plan.reuse import check_names, questions_to_repeat, with_answers
-from dpladder.plan.rule_params import facts_of
-from dpladder.plan.rule_specs import RESULTS
+from dpladder.plan.reuse import check_names, questions_to_repeat, under_terms
+from dpladder.plan.rules import code_of
 from dpladder.plan.table import plan_document, plan_table, plan_without_ledger
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
@@ -75,45 +77,42 @@ class Parsed:
     """What the Snakefile knows once it is parsed: from config and ledgers alone, no data.
 
     Attributes:
-        project: every experiment, with what the plan chose for it.
+        dag: every job, with what the plan chose for its experiment.
         plan: what each job costs.
         document: the plan as others read it.
 
     One object is made at each parse, and everything that the .smk files ask goes through it.
     """
 
-    project: Project
+    dag: Dag
     plan: Plan
     document: PlanDocument
+
+    @property
+    def project(self) -> Project:
+        """Every experiment."""
+        return self.dag.project
 
     @property
     def declared_plan(self) -> dict[str, Any]:
         """What results/plan.json holds: nothing that changes while the plan is carried out."""
         return asdict(plan_without_ledger(self.document))
 
-    def params(self, rule: str, wildcards: Mapping[str, str]) -> dict[str, Any]:
+    def params(self, node: Node) -> dict[str, Any]:
         """What Snakemake compares for a job. A fit also depends on the mu that the final training
         stands on. That is what the plan leaves to it, and that of the sums which it solves.
-
-        Args:
-            rule: of the table of rules.
-            wildcards: the job's, its experiment's name among them.
 
         Returns:
             Plain, public values, which the job reads back as the rule's class.
         """
-        params = job_identity.params(self.project, rule, wildcards)
-        if "mu" in facts_of(rule_specs.RULE_SPECS[rule].reads):
-            experiment = wildcards["experiment"]
-            jobs = [
-                job_identity.job_of_owner(
-                    self.project, experiment, "train_final", target=wildcards["target"]
-                )
-            ]
-            if self.project.experiments[experiment].learner.trials_are_solved:
-                jobs.append(job_identity.job_of_owner(self.project, experiment, "estimate_sums"))
-            params["mu"] = booking.total(map(entry_of, self.plan.spends_of(jobs))).mu
-        return params
+        planned = [name for name, mark in facts_of(node.row.reads).items() if mark is FROM_PLAN]
+        return node.params | {name: self._final_mu(node) for name in planned}
+
+    def _final_mu(self, fit: Node) -> float:
+        nodes = self.dag.jobs(fit.experiment, "train_final", target=fit.wildcards["target"])
+        if fit.config.learner.trials_are_solved:
+            nodes += self.dag.jobs(fit.experiment, "estimate_sums")
+        return booking.total(map(entry_of, self.plan.spends_of(one.job for one in nodes))).mu
 
 
 @contextlib.contextmanager
@@ -265,14 +264,15 @@ def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
             workflow.overwrite_configfiles or [DEMO],
             from_command_line(workflow.config_settings.config),
         )
+    dag = build_dag(project)
     states = (states_here if workflow.is_main_process else known_states)(project)
-    project, states = with_answers(project, states)
-    with edits.name_edits_in_refusals(project, states):
-        plan = make_plan(project, states)
-        document = plan_document(plan, states, project)
+    states = under_terms(project, states)
+    with edits.name_edits_in_refusals(dag, states):
+        plan = make_plan(dag, states)
+        document = plan_document(plan, states, dag)
         if workflow.is_main_process:
             say(plan_table(document))
-            refuse_new_charges(plan, states, project)
+            refuse_new_charges(plan, states, dag)
             if is_terminal():
                 remind_of_check(plan, states, project)
             if not document.feasible:
@@ -280,7 +280,7 @@ def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
                     f"{'; '.join(document.problems)}. Nothing was read or spent: ask for less; or "
                     "undo the change, and what was released is restored, free."
                 )
-    parsed = Parsed(project, plan, document)
+    parsed = Parsed(dag, plan, document)
     if module:
         vars(workflow)[PARSED] = parsed
     if workflow.is_main_process and (changed := _changed_rules(parsed)):
@@ -317,29 +317,26 @@ def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
     DAG is not looked at."""
     rule, wildcards = record["rule"], record["wildcards"]
     if rule == "plan_spend":
-        return bool(record["basis"] != job_identity.digest(parsed.declared_plan, package.digest()))
-    config = parsed.project.experiments.get(wildcards["experiment"])
-    if config is None or not rule_specs.has_job(config, rule, wildcards):  # no job of this DAG
-        return False
-    basis = job_identity.digest(parsed.params(rule, wildcards), rule_specs.code_of(rule))
-    return bool(record["basis"] != basis)
+        return bool(record["basis"] != digest(parsed.declared_plan, package.digest()))
+    node = parsed.dag.find(rule, wildcards)
+    return node is not None and record["basis"] != digest(parsed.params(node), code_of(rule))
 
 
-def refuse_new_charges(plan: Plan, states: Mapping[str, State], project: Project) -> None:
+def refuse_new_charges(plan: Plan, states: Mapping[str, State], dag: Dag) -> None:
     """Refuse a plan whose new charges have no room. Only new ones can be refused: a finished DAG at
     its limit may always be looked at.
 
     Args:
         plan: what each job costs.
         states: what the ledgers hold, by lineage.
-        project: all experiments.
+        dag: all jobs.
     """
-    edits.refuse_unconfirmed_repeats(project, plan, states)
+    edits.refuse_unconfirmed_repeats(dag, plan, states)
     home = open_home(create=False)
     for lineage, state in states.items():
         new = [item for item in plan.items_of(lineage) if state.answer(item.question) is None]
         # A lineage that is yet to be opened has the terms that a run would open it under, for life.
-        terms, units = plan.terms[lineage], _units_of(project, lineage)
+        terms, units = plan.terms[lineage], _units_of(dag.project, lineage)
         admitted, replaced = ledgers.admit(terms, state, new, units=units)
         ledgers.check_user(Ledger(home, lineage), terms, state, admitted, replaced)
         if admitted:
@@ -349,7 +346,13 @@ def refuse_new_charges(plan: Plan, states: Mapping[str, State], project: Project
 
 def remind_of_check(plan: Plan, states: Mapping[str, State], project: Project) -> None:
     """Name each lineage that is asked something new, and whose source `dpladder check` never looked
-    at. Arguments are those of `refuse_new_charges`."""
+    at.
+
+    Args:
+        plan: what each job costs.
+        states: what the ledgers hold, by lineage.
+        project: all experiments.
+    """
     for lineage, line in unchecked_sources(project):
         answers = (states[lineage].answer(item.question) for item in plan.items_of(lineage))
         if None in answers:
@@ -379,24 +382,23 @@ def reserve(
     """
     need_submission(executor)
     jobs = {
-        job_identity.job(wildcards.get("experiment", "-"), rule, wildcards)
-        for rule, wildcards in wanted_jobs
+        label(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in wanted_jobs
     }
     home = open_home()
     opened = {
         lineage: ledgers.open_ledger(home, terms) for lineage, terms in parsed.plan.terms.items()
     }
     # Another clone may have spent since the parse: what was priced then must still be the price.
-    fresh = make_plan(parsed.project, {lineage: ledger.state for lineage, ledger in opened.items()})
+    fresh = make_plan(parsed.dag, {lineage: ledger.state for lineage, ledger in opened.items()})
     if fresh != parsed.plan:
         raise Refused(
             "the ledger moved since the plan was made, by another run. Nothing was spent: start "
             "again."
         )
-    plans = {lineage: edits.plan_note(parsed.project, lineage) for lineage in opened}
+    plans = {lineage: edits.plan_note(parsed.dag, lineage) for lineage in opened}
     for lineage, ledger in opened.items():
         items = [item for item in parsed.plan.items_of(lineage) if item.job in jobs]
-        anew = questions_to_repeat(parsed.project, items)
+        anew = questions_to_repeat(parsed.dag, items)
         ledgers.refund(ledger, _abandoned_reservations(ledger.state, parsed, anew))
         units = _units_of(parsed.project, lineage)
         ledgers.reserve(ledger, items, anew, units, plans[lineage])

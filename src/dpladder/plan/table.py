@@ -10,9 +10,11 @@ from typing import Any
 
 from dpladder.config import Project
 from dpladder.formats import FORMATS
-from dpladder.plan import rule_specs
+from dpladder.plan import follows
+from dpladder.plan.dag import Dag
 from dpladder.plan.notes import experiments_by_text, names_text, notes
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
+from dpladder.plan.reuse import asked_anew
 from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Spend, to_json
 from dpladder.privacy.accounting.rounding import round_up, round_up_short
@@ -29,18 +31,19 @@ from dpladder.privacy.statement.documents import (
 )
 
 
-def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> PlanDocument:
+def plan_document(plan: Plan, states: Mapping[str, State], dag: Dag) -> PlanDocument:
     """What `dpladder plan --json` puts out.
 
     Args:
         plan: what each job costs.
         states: what the ledgers hold, by lineage.
-        project: for what a config says beside its prices.
+        dag: all jobs, for what their configs say beside their prices.
 
     Returns:
         Plain values alone, so that JSON has all of it. `feasible` is False where `problems` names a
         total or a lifetime that would be exceeded.
     """
+    project = dag.project
     deployment = project.main.deployment
     lineages = {
         lineage: replace(_lineage(plan, lineage), units=_units(project, lineage))
@@ -83,27 +86,27 @@ def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> 
         feasible=not problems,
         problems=tuple(problems),
         lifetimes=lifetimes,
-        kept=tuple(_respend_lines(plan, states, project)),
-        mechanisms=_mechanisms(plan, project),
+        kept=tuple(_respend_lines(plan, states, dag)),
+        mechanisms=_mechanisms(plan, dag),
         format=FORMATS["plan"],
     )
 
 
-def _mechanisms(plan: Plan, project: Project) -> dict[str, dict[str, tuple[str, ...]]]:
+def _mechanisms(plan: Plan, dag: Dag) -> dict[str, dict[str, tuple[str, ...]]]:
     """By experiment and rule, the mechanisms that each job stands on."""
     mechanisms: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     for job in plan.items:
-        config = project.experiments[job.experiment]
-        mechanisms[job.experiment][job.rule] = rule_specs.mechanisms_behind(config, job.rule)
+        node = dag.find(job.rule, {"experiment": job.experiment, **dict(job.wildcards)})
+        assert node is not None, "plans are made of jobs"
+        mechanisms[job.experiment][job.rule] = node.mechanisms_behind
     return dict(mechanisms)
 
 
-def _respend_lines(plan: Plan, states: Mapping[str, State], project: Project) -> Iterator[str]:
+def _respend_lines(plan: Plan, states: Mapping[str, State], dag: Dag) -> Iterator[str]:
     """What respend may cost, for a job whose data proves to be the same is restored, and every
     other one is paid again. Also that a respend without a price stands open."""
-    if project.main.mode == "release" and any(
-        config.respend is True for config in project.experiments.values()
-    ):
+    configs, anew = dag.project.experiments.values(), asked_anew(dag)
+    if dag.project.main.mode == "release" and any(one.respend is True for one in configs):
         yield (
             "respend: true stands open, so later edits are paid again unasked. Take it out once "
             "this is done, or give a price: respend: {up_to: epsilon}"
@@ -113,7 +116,7 @@ def _respend_lines(plan: Plan, states: Mapping[str, State], project: Project) ->
         again = tuple(
             spend
             for item in plan.items_of(lineage)
-            if item.question in project.anew
+            if item.question in anew
             and any(charge.status == "DONE" for charge in state.charges_for(item.question))
             for spend in item.spends
         )
@@ -279,7 +282,7 @@ def _units(project: Project, lineage: str) -> dict[str, int]:
         return {}
     shares = {"test": split.held_out, "validation": split.validation}
     parts = [part for part, share in shares.items() if share > 0]
-    return {part: rule_specs.nominal_size(config, part) for part in ("train", *parts)}
+    return {part: follows.nominal_size(config, part) for part in ("train", *parts)}
 
 
 def _part_sizes_text(units: Mapping[str, int]) -> str:

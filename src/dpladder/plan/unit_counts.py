@@ -13,7 +13,7 @@ from decimal import ROUND_DOWN, ROUND_UP, Context
 
 from dpladder.config import Config
 from dpladder.config.detectability import FEWEST_UNITS, least_units, noise_margin
-from dpladder.plan import rule_specs
+from dpladder.plan.rules import has_rule
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.rounding import round_up_short
 
@@ -63,7 +63,7 @@ def _least_epsilon(size: int, total: float, delta: float) -> float:
 def note_unit_counts(config: Config) -> Iterator[str]:
     """What the count can tell at the declared size, by config alone."""
     census, size = config.dataset.census, config.dataset.nominal_size
-    if census is None or not rule_specs.has_job(config, "count_units", {}):
+    if census is None or not has_rule(config, "count_units"):
         return
     epsilon = census.epsilon or _least_epsilon(size, min(config.totals), config.privacy.delta)
     sd = gdp.sigma(gdp.mu_from_epsilon(epsilon, config.privacy.delta), 1) * SENSITIVITY

@@ -18,6 +18,7 @@ from support import commit
 from dpladder.config.load import overlay, resolve
 from dpladder.config.section import from_document
 from dpladder.errors import Refused
+from dpladder.plan.dag import build_dag
 from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
@@ -141,8 +142,8 @@ def test_the_page_can_be_filed(tmp_path: Path) -> None:
 
 def test_a_config_has_one_digest_whatever_else_it_says(tmp_path: Path) -> None:
     def digest(changes: dict[str, Any]) -> str:
-        project = resolve(overlay(PRICED, changes))
-        return plan_document(make_plan(project, {}), {}, project).config
+        dag = build_dag(resolve(overlay(PRICED, changes)))
+        return plan_document(make_plan(dag, {}), {}, dag).config
 
     assert digest({}) == digest({"deployment": DEPLOYED}) == digest({"resources": {"threads": 7}})
     assert digest({}) != digest({"learner": {"clip": 2.0}})
@@ -561,7 +562,7 @@ def test_without_a_lifetime_no_lifetime_is_promised(tmp_path: Path) -> None:
     run = Finished.__new__(Finished)
     run.folder, run.results = tmp_path, tmp_path / "results"
     run.home = open_home(tmp_path / "home")
-    run.plan = make_plan(resolve(demo), {})
-    run.document = plan_document(run.plan, {}, resolve(demo))
+    run.plan = make_plan(build_dag(resolve(demo)), {})
+    run.document = plan_document(run.plan, {}, build_dag(resolve(demo)))
     run.ledgers = {"mnist5k": open_ledger(run.home, run.plan.terms["mnist5k"])}
     assert "nothing is promised about later runs" in page_of(run)

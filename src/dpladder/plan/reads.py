@@ -1,8 +1,8 @@
-"""What each rule reads, one frozen dataclass for each: keys of the config, and what the plan says
-of the job beside them. And what a rule is (`RuleSpec`); plan/rule_specs.py has all of them.
+"""What each rule reads, one frozen dataclass for each. A field says beside its type where its value
+comes from: a key of the config, a fact of the job, or what changes no output.
 
-Snakemake compares it as a plain dictionary, by the config's own names, and runs a job again where
-one value differs. The job gets the class back.
+Snakemake compares a job's values as a plain dictionary, by the config's own names, and runs the job
+again where one differs. The job gets the class back.
 
 So a class is a promise in both directions: the job can depend on nothing else, and a change of
 nothing else runs it again. All values are public, for they lie in `.snakemake`.
@@ -13,14 +13,11 @@ some fields have defaults.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from functools import cache
-from typing import Annotated, Any, Literal, dataclass_transform, get_type_hints
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import ConfigDict, Field
-
-from dpladder.config import Config, Project
 from dpladder.config.dataset_sections import (
     Chosen,
     Counted,
@@ -41,89 +38,200 @@ from dpladder.config.model import Privacy, Research
 from dpladder.config.searches import PrivateSearch
 from dpladder.config.shift import Corruption, FurtherTest, Matching, Spans
 from dpladder.config.sweep_sections import Fit, Rung, Search, Select
+from dpladder.plan import follows
+from dpladder.plan.about import about
+from dpladder.plan.follows import Keys
+from dpladder.plan.node import FROM_PLAN, Fact, Node, Reads, aside, fact, find_facts, key, marks_of
+from dpladder.plan.pictures import Picture, pictures_of, stale_pictures
 
 Mode = Literal["release", "research"]
 Relation = Literal["add_remove", "replace_one"]
-Wildcards = Mapping[str, str]
 
 
-def key(name: str) -> Any:
-    """Marks a field that is a key of the config. The others are facts of the job, which
-    plan/job_identity.py knows by their names.
+# --- facts of a job ---
 
-    Args:
-        name: the key's full name, such as `dataset.columns`.
+
+def private_places(node: Node) -> Keys:
+    """Where the private files lie that a job opens, by the public config that they follow from."""
+    kind = get_type_hints(node.row.reads)["places"]
+    return find_facts(node, kind)
+
+
+def lineage_folder(node: Node) -> Path:
+    """The lineage's own folder among the private ones, which nobody but the operator may read."""
+    return Path(node.config.paths.private) / node.config.dataset.lineage
+
+
+def diagnostics_folder(node: Node) -> str:
+    return str(lineage_folder(node) / "diagnostics")
+
+
+def manifest_folders(node: Node) -> dict[str, str]:
+    """By part, the folder of the manifest. Another config of the data has another folder, so
+    neither overwrites the other's. What names it are public config and source alone."""
+    maker = node.inputs["data"][0] if "data" in node.inputs else node
+    folder = lineage_folder(node) / "data" / maker.content[:12]
+    return {part: str(folder) for part in node.parts}
+
+
+def feature_folders(node: Node) -> dict[str, str]:
+    """By part, the folder of the features, named like those of manifests by what extracts them."""
+    root = lineage_folder(node) / "features"
+    if node.rule == "extract_features":
+        makers: tuple[Node, ...] = (node,)
+    elif node.rule == "merge_features":
+        makers = node.inputs["shards"][:1]
+    else:
+        makers = tuple(merge.inputs["shards"][0] for merge in node.inputs["features"])
+    return {
+        part: str(root / maker.content[:12]) for part, maker in zip(node.parts, makers, strict=True)
+    }
+
+
+def cache_folder(node: Node) -> str:
+    """The root of caches of single records, which several experiments share."""
+    paths = node.config.paths
+    return paths.cache or str(Path(paths.private) / "cache")
+
+
+def question_id(node: Node) -> str:
+    return node.question_id
+
+
+def public_parts(node: Node) -> list[str]:
+    return [part for part in node.parts if follows.is_public(node.config, part)]
+
+
+def exact(node: Node) -> bool:
+    return all(follows.counts_exactly(node.config, part) for part in node.parts)
+
+
+def source(node: Node) -> str:
+    """Where the records of the main part come from."""
+    return follows.source_of(node.config, node.parts[0])
+
+
+def source_fingerprint(node: Node) -> str:
+    return follows.fingerprint(source(node))
+
+
+def stops(node: Node) -> Stops:
+    return node.config.dataset.stops
+
+
+def different_rows(node: Node) -> int:
+    """How many rows a table without ids must be able to tell apart; 0 where equal rows are one
+    record."""
+    dataset = node.config.dataset
+    return 0 if dataset.equal_rows == "one_record" else dataset.nominal_size
+
+
+def spans(node: Node) -> Keys | None:
+    return as_json(node.config.spans)
+
+
+def whole_learner(node: Node) -> Keys:
+    """For a job that buys its head looks at it before it is charged."""
+    keys: Keys = follows.effective_values(node.config)["learner"]
+    return keys
+
+
+def scored_part(node: Node) -> Keys:
+    """The part that a trial's score is counted on, and how many units it has by declaration."""
+    part = follows.trial_parts(node.config)[-1]
+    return {"part": part, "nominal_size": follows.nominal_size(node.config, part)}
+
+
+def earlier_rungs(node: Node) -> list[Keys]:
+    """The rungs that a rung's draws look back on."""
+    looks_back = follows.looks_back(node.config)
+    return _all_rungs(node)[: int(node.wildcards["rung"])] if looks_back else []
+
+
+def rung_epsilon(node: Node) -> float:
+    return node.config.sweep.ladder[int(node.wildcards["rung"])].epsilon
+
+
+def rungs(node: Node) -> list[Keys]:
+    """All below a total; of a rung, those that its draws look back on and itself."""
+    every = _all_rungs(node)
+    if "rung" not in node.wildcards:
+        return every
+    return [*earlier_rungs(node), every[int(node.wildcards["rung"])]]
+
+
+def _all_rungs(node: Node) -> list[Keys]:
+    return follows.effective_values(node.config)["sweep"]["rungs"] or []
+
+
+def target(node: Node) -> float:
+    return float(node.wildcards["target"])
+
+
+def further_test(node: Node) -> FurtherTest | None:
+    """The further test that a job is for, if it is one's."""
+    return follows.further_test(node.config, node.parts[0])
+
+
+def also(node: Node) -> Keys | None:
+    return as_json(further_test(node))
+
+
+def further(node: Node) -> list[Keys | None]:
+    return [as_json(test) for test in follows.further_tests(node.config).values()]
+
+
+def matched(node: Node) -> Keys | None:
+    test = further_test(node)
+    return as_json(test and test.matched)
+
+
+def corruption(node: Node) -> Keys | None:
+    test = further_test(node)
+    return as_json(test and test.corruption)
+
+
+def views(node: Node) -> int:
+    """The number of views of each record: several in the training part alone."""
+    return node.config.learner.views if "train" in node.parts else 1
+
+
+def mirror(node: Node) -> bool:
+    return node.config.features.mirror and views(node) > 1
+
+
+def pictures(node: Node) -> list[Keys]:
+    """All figures and tables of the project as plain values."""
+    every = pictures_of(node.project)
+    return [asdict(picture) | {"shows": [*picture.shows]} for picture in every]
+
+
+def stale(node: Node) -> list[str]:
+    return [*stale_pictures(node.project)]
+
+
+def about_models(node: Node) -> dict[str, dict[str, str]]:
+    return about(node.project)
+
+
+def cells(node: Node) -> dict[str, dict[str, str]]:
+    return follows.cells(node.project)
+
+
+def contests(node: Node) -> dict[str, str]:
+    """Figures of comparisons, which are no part of the DAG: those that somebody asked for, each
+    with the package that has its caption.
+
+    A file that is not there yet is no part of the report, and one that comes later runs it again.
     """
-    return Field(alias=name)
+    figures = ((path, one) for row in node.dag.rules.values() for path, one in row.figures.items())
+    return {path: package for path, package in figures if Path(path).is_file()}
 
 
-ASIDE = ("places", "question_id", "network", "stops")
-"""Params that change no output: where private files lie, and what is looked at before a charge."""
-
-
-def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The params of a job that its output depends on. A query and its question both name these, so
-    what changes a query changes the question.
-
-    Args:
-        params: all of a job's, by their names.
-    """
-    return {name: value for name, value in params.items() if name not in ASIDE}
-
-
-def keys_of(kind: Any) -> tuple[str, ...]:
-    """The keys of the config among the fields of a class.
-
-    Args:
-        kind: a subclass of `Reads`.
-
-    Returns:
-        Full names, in the order of the fields.
-    """
-    return tuple(name for name in _names(kind).values() if name is not None)
-
-
-def facts_of(kind: Any) -> tuple[str, ...]:
-    """The fields that no key of the config says.
-
-    Args:
-        kind: a subclass of `Reads`.
-
-    Returns:
-        Names of fields, each a function of job_identity: FACTS, or OF_PROJECT for a whole project.
-        `mu` alone comes from the plan (`Parsed.params`).
-    """
-    return tuple(field for field, name in _names(kind).items() if name is None)
-
-
-@cache
-def _names(kind: Any) -> dict[str, str | None]:
-    """By field, the key that it is, or None for a fact. Fields of parent classes are among them."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {field.name: _key_in(hints[field.name]) for field in fields(kind)}
-
-
-def _key_in(hint: Any) -> str | None:
-    """The alias among a field's annotations. A discriminator is a mark without one."""
-    names = (getattr(mark, "alias", None) for mark in getattr(hint, "__metadata__", ()))
-    return next((name for name in names if name is not None), None)
-
-
-@dataclass_transform(frozen_default=True, kw_only_default=True)
-@dataclass(frozen=True)
-class Reads:
-    """By itself: a rule that reads its input files alone. Every class below is a frozen dataclass,
-    whose fields are told by their names.
-
-    Unknown fields are refused, and values must have the very types of the class: a workflow and a
-    job of two versions must not understand each other half.
-    """
-
-    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
-
-    # Every subclass is made a dataclass here, so that none can forget to be frozen.
-    def __init_subclass__(cls) -> None:
-        dataclass(frozen=True, kw_only=True)(cls)
+def as_json(value: Any) -> Keys | None:
+    """A dataclass of plain values as JSON has it; None stays."""
+    document: Keys | None = None if value is None else json.loads(json.dumps(asdict(value)))
+    return document
 
 
 # --- where private files lie; each by its part ---
@@ -132,25 +240,25 @@ class Reads:
 class Places(Reads):
     """Where private files lie. No path is part of a question, so folders may move."""
 
-    diagnostics: str
+    diagnostics: Annotated[str, aside(diagnostics_folder)]
 
 
 class Manifests(Places):
     """Which units are in which part, by its name."""
 
-    manifests: dict[str, str]
+    manifests: Annotated[dict[str, str], aside(manifest_folders)]
 
 
 class Cached(Places):
     """Features of a part, by its name."""
 
-    features: dict[str, str]
+    features: Annotated[dict[str, str], aside(feature_folders)]
 
 
 class Merging(Cached):
     """The root of caches of single records, which several experiments share."""
 
-    cache: str
+    cache: Annotated[str, aside(cache_folder)]
 
 
 class Extracting(Manifests, Merging):
@@ -165,13 +273,14 @@ class Private(Reads):
 
     Attributes:
         places: where they lie; this changes no output, and is no part of a query.
-        question_id: by which, with its wildcards, the ledger knows the job (plan/job_identity.py).
+        question_id: by which, with its wildcards, the ledger knows the job (plan/dag.py).
         public_parts: those of its parts whose sources are declared public.
     """
 
-    places: Places
-    question_id: str
-    public_parts: tuple[str, ...]
+    private = True
+    places: Annotated[Places, aside(private_places)]
+    question_id: Annotated[str, aside(question_id)]
+    public_parts: Annotated[tuple[str, ...], fact(public_parts)]
 
 
 class LineageReads(Reads):
@@ -225,7 +334,8 @@ class ReleaseReads(LineageReads, Private):
     `research` has an effect in research alone; a release has it at its default.
     """
 
-    places: Cached
+    releases = True
+    places: Annotated[Cached, aside(private_places)]
     research: Annotated[Research, key("research")]
     nominal_size: Annotated[int, key("dataset.nominal_size")]
     delta: Annotated[float, key("privacy.delta")]
@@ -267,6 +377,7 @@ class SeenReads(StoredReads):
 class TrainingReads(SeenReads):
     """What one training depends on, but for its total."""
 
+    trains = descends = True
     learner: Annotated[Learner, key("learner")]
     search: Annotated[Search, key("sweep.search")]
 
@@ -278,8 +389,8 @@ class TotalReads(Reads):
     `remaining`.
     """
 
-    rungs: tuple[Rung, ...]
-    target: float
+    rungs: Annotated[tuple[Rung, ...], fact(rungs)]
+    target: Annotated[float, fact(target)]
     budget: Annotated[float | Literal["remaining"], key("final.budget")]
 
 
@@ -299,12 +410,12 @@ class PrepareDataset(LineageReads, Private):
         links: which links in folders are followed.
     """
 
-    places: Manifests
-    source: str
-    fingerprint: str
-    stops: Stops
-    different_rows: int
-    spans: Spans | None
+    places: Annotated[Manifests, aside(private_places)]
+    source: Annotated[str, Fact(source, in_question=False)]
+    fingerprint: Annotated[str, aside(source_fingerprint)]
+    stops: Annotated[Stops, aside(stops)]
+    different_rows: Annotated[int, aside(different_rows)]
+    spans: Annotated[Spans | None, fact(spans)]
     links: Annotated[Links, key("dataset.links")] = "none"
 
     @property
@@ -313,8 +424,8 @@ class PrepareDataset(LineageReads, Private):
         kind: Any = type(self)
         keys = {
             name: getattr(self, name)
-            for name, key in _names(kind).items()
-            if key is not None and key.startswith("dataset.")
+            for name, key in marks_of(kind).items()
+            if isinstance(key, str) and key.startswith("dataset.")
         }
         return Dataset(source=self.source, nominal_size=1, **keys)
 
@@ -326,7 +437,7 @@ class PreparePublic(PrepareDataset):
         matched: of a further test with a source of its own, how its labels find their class.
     """
 
-    matched: Matching | None
+    matched: Annotated[Matching | None, fact(matched)]
 
 
 class ExtractFeatures(NetworkReads, Private):
@@ -338,10 +449,10 @@ class ExtractFeatures(NetworkReads, Private):
         corruption: of a further test whose images are another's, corrupted.
     """
 
-    places: Extracting
-    views: int
-    mirror: bool
-    corruption: Corruption | None
+    places: Annotated[Extracting, aside(private_places)]
+    views: Annotated[int, fact(views)]
+    mirror: Annotated[bool, fact(mirror)]
+    corruption: Annotated[Corruption | None, fact(corruption)]
 
     @property
     def features(self) -> Features:
@@ -353,15 +464,15 @@ class ExtractFeatures(NetworkReads, Private):
 class MergeFeatures(Private):
     """It joins what shards have extracted, and adds nothing of its own."""
 
-    places: Merging
-    stops: Stops
+    places: Annotated[Merging, aside(private_places)]
+    stops: Annotated[Stops, aside(stops)]
 
 
 class CountUnits(ReleaseReads):
     """`stops`: what follows from the counts, which do not depend on it."""
 
     census: Annotated[UnitCounts, key("dataset.census")]
-    stops: Stops
+    stops: Annotated[Stops, aside(stops)]
 
 
 class EstimateMean(StoredReads):
@@ -371,7 +482,7 @@ class EstimateMean(StoredReads):
 class FindMean(NetworkReads, Private):
     """A mean that costs nothing: of a public sample, or by the network's own last norm."""
 
-    places: Cached
+    places: Annotated[Cached, aside(private_places)]
     centre: Annotated[str, key("features.centre")]
     labels: Annotated[Labels, key("dataset.labels")]
     layers: Annotated[Layers, key("features.layers")]
@@ -405,7 +516,8 @@ class EstimateHead(SeenReads):
         look: share of its mu^2 that asks the private records whether the public head fits.
     """
 
-    network: Learner
+    descends = True
+    network: Annotated[Learner, aside(whole_learner)]
     head: Annotated[Head, key("learner.head")]
     bias: Annotated[bool, key("learner.bias")]
     link: Annotated[LinkName, key("learner.link")]
@@ -437,16 +549,16 @@ class RunTrial(TrainingReads):
     """
 
     select: Annotated[Select, key("sweep.select")]
-    below: tuple[Rung, ...]
-    epsilon: float
-    scored: Scored
+    below: Annotated[tuple[Rung, ...], fact(earlier_rungs)]
+    epsilon: Annotated[float, fact(rung_epsilon)]
+    scored: Annotated[Scored, fact(scored_part)]
 
 
 class SelectRung(Reads):
     """The rung's best trial follows from the scores in its inputs."""
 
     select: Annotated[Select, key("sweep.select")]
-    rungs: tuple[Rung, ...]
+    rungs: Annotated[tuple[Rung, ...], fact(rungs)]
 
 
 class FitRadius(TotalReads):
@@ -461,7 +573,7 @@ class FitRadius(TotalReads):
     learner: Annotated[Learner, key("learner")]
     search: Annotated[Search, key("sweep.search")]
     delta: Annotated[float, key("privacy.delta")]
-    mu: float
+    mu: Annotated[float, FROM_PLAN]
 
 
 class TrainFinal(TotalReads, TrainingReads):
@@ -474,6 +586,7 @@ class SearchPrivately(TotalReads, TrainingReads):
     Losing trainings are not released, so none of them is a job.
     """
 
+    runs_search = True
     select: Annotated[Select, key("sweep.select")]
     hpo: Annotated[PrivateSearch, key("hpo")]
 
@@ -481,7 +594,7 @@ class SearchPrivately(TotalReads, TrainingReads):
 class TrainStudent(TrainingReads):
     """It learns what a released head says of public records."""
 
-    target: float
+    target: Annotated[float, fact(target)]
 
 
 class EvaluateTest(TotalReads, SeenReads):
@@ -493,7 +606,8 @@ class EvaluateTest(TotalReads, SeenReads):
         measures: which tables are counted.
     """
 
-    exact: bool
+    trains = descends = True
+    exact: Annotated[bool, fact(exact)]
     learner: Annotated[Learner, key("learner")]
     measures: Annotated[Measures, key("evaluate.measures")]
 
@@ -507,7 +621,7 @@ class EvaluateFinal(EvaluateTest):
 class EvaluateAlso(EvaluateTest):
     """What an evaluation on a further test reads."""
 
-    also: FurtherTest
+    also: Annotated[FurtherTest, fact(also)]
 
 
 class TrainOpen(TrainingReads):
@@ -515,7 +629,7 @@ class TrainOpen(TrainingReads):
 
     without_noise: Annotated[bool, key("final.without_noise")]
     measures: Annotated[Measures, key("evaluate.measures")]
-    further: tuple[FurtherTest, ...]
+    further: Annotated[tuple[FurtherTest, ...], fact(further)]
 
 
 class Summarise(Reads):
@@ -534,34 +648,7 @@ class Summarise(Reads):
     privacy: Annotated[Privacy, key("privacy")]
     search: Annotated[Search, key("sweep.search")]
     learner: Annotated[Learner, key("learner")]
-    further: tuple[FurtherTest, ...]
-
-
-Takes = Literal["one", "each", "all", "compared", "statement"]
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure or a table.
-
-    Args:
-        name: What its caption is called.
-        path: Its file, whose suffix tells a figure (.svg) from a table; empty: a table that stands
-            on the page alone.
-        shows: The experiments whose summaries it shows; none where it shows the statement.
-        category: Its chapter in Snakemake's own report; empty where it is not filed there.
-        experiment: Whose folder it lies in; empty where it is about the whole project.
-        draw, takes, on_page: As its row says (plan/pictures.py).
-    """
-
-    name: str
-    path: str
-    shows: tuple[str, ...]
-    category: str
-    experiment: str
-    draw: str
-    takes: Takes
-    on_page: bool
+    further: Annotated[tuple[FurtherTest, ...], fact(further)]
 
 
 class WriteReport(Reads):
@@ -576,78 +663,8 @@ class WriteReport(Reads):
         left_behind: pictures of earlier configs, which are removed.
     """
 
-    contests: dict[str, str]
-    about: dict[str, dict[str, str]]
-    cells: dict[str, dict[str, str]]
-    pictures: tuple[Picture, ...]
-    left_behind: tuple[str, ...]
-
-
-# --- a rule, whole ---
-
-
-def _train_part(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
-    return ("train",)
-
-
-@dataclass(frozen=True)
-class RuleSpec:
-    """One rule.
-
-    Args:
-        reads: What the rule's output depends on.
-        after: The rules whose outputs the rule reads.
-        parts: Whose private files the rule opens.
-        when: Which configs have the rule.
-        buys: The key of the config that asks for what the rule releases once for all trainings of
-            an experiment. Empty: it releases nothing of that kind.
-        per: The wildcards that an experiment's jobs are spread over; None: the rule is not behind
-            the statement.
-        module: The module of `jobs`, where it has not the rule's name; with dots, one elsewhere.
-        facts: Fields of `reads` that no other rule has, each a function of the project and of the
-            experiment's name.
-        figures: Figures that the page shows once they are there, and the package whose captions/
-            has theirs. They are no part of the DAG behind the report.
-    """
-
-    reads: type[Any]
-    after: tuple[str, ...] = ()
-    parts: Callable[[Config, Wildcards], tuple[str, ...]] = _train_part
-    when: Callable[[Config], bool] = lambda config: True
-    buys: str = ""
-    per: tuple[str, ...] | None = None
-    module: str = ""
-    facts: Mapping[str, Callable[[Project, str], Any]] = field(default_factory=dict)
-    figures: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def private(self) -> bool:
-        """Whether it opens private files."""
-        return issubclass(self.reads, Private)
-
-    @property
-    def releases(self) -> bool:
-        """Whether what it makes comes from records, and leaves."""
-        return issubclass(self.reads, ReleaseReads)
-
-    @property
-    def prepares(self) -> bool:
-        """Whether it comes before all releases. What it makes is known by its bytes, not by its
-        code."""
-        return self.private and not self.releases
-
-    @property
-    def trains(self) -> bool:
-        """Whether its learner's own code is behind it: training, or telling what weights are
-        worth."""
-        return issubclass(self.reads, TrainingReads | EvaluateTest)
-
-    @property
-    def searches(self) -> bool:
-        """Whether a search other than the ladder is behind it."""
-        return issubclass(self.reads, SearchPrivately)
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The config keys that the rule reads, by their full names."""
-        return keys_of(self.reads)
+    contests: Annotated[dict[str, str], fact(contests)]
+    about: Annotated[dict[str, dict[str, str]], fact(about_models)]
+    cells: Annotated[dict[str, dict[str, str]], fact(cells)]
+    pictures: Annotated[tuple[Picture, ...], fact(pictures)]
+    left_behind: Annotated[tuple[str, ...], fact(stale)]
