@@ -19,7 +19,7 @@ from dpladder.plan.mechanisms import METHODS
 PAGE = "docs/features.md"
 PROGRAMS = {
     "PrivateClassifier": "train and predict with scikit-learn's conventions ([api.md](api.md))",
-    "Ledger": "book what other DP code spends, and release noised statistics "
+    "Ledger": "book what other DP code spends; release noised counts, histograms, sums, quantiles "
     "([ledger.md](ledger.md))",
     "load": "a released model, to predict with ([models.md](models.md))",
 }

@@ -17,7 +17,7 @@ from dpladder.commands.arguments import SLURM, VERBOSE, Command, command, takes
 from dpladder.errors import BadInput, DpladderError, full_disk, os_error_text
 
 GROUPS = {
-    "ledger": "what was ever spent on each lineage",
+    "ledger": "what was ever spent on each lineage; nothing is ever removed",
     "home": "the folder with the ledgers, the key and the releases",
 }
 JSON = takes("--json", dest="as_json", action="store_true", help="as JSON, for programs")

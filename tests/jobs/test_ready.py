@@ -30,7 +30,7 @@ from dpladder.jobs.run import run_rule
 from dpladder.learn import layers, linear
 from dpladder.learn.data import Data
 from dpladder.learn.finetune import predict
-from dpladder.learn.interface import TOGETHER, Constants
+from dpladder.learn.interface import MAX_BATCHED_TRAININGS, Constants
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.search.bench import Bench, NamedAsk, answers
@@ -170,7 +170,7 @@ def test_every_product_of_a_searchs_trainings_is_tried_beforehand(
     """Trainings of several lengths leave a pass one by one, and some see a part of the records."""
     tried, trained = products
     constants, search = Constants(N0, 3, WIDTH), Search(eta=(0.01, 5.0), steps=(2, 6))
-    layers.ready(learner, constants, ONE, TOGETHER, share < 1)
+    layers.ready(learner, constants, ONE, MAX_BATCHED_TRAININGS, share < 1)
     data = Data(np.ones((200, learner.views, WIDTH), np.float32), np.zeros(200, np.int64))
     meters: Any = lambda training, draws: Closing()  # noqa: E731
     asks = [
@@ -192,7 +192,7 @@ def test_a_search_says_how_it_trains(
     changes, wildcards = ASKING[f"private_search {name}"]
     monkeypatch.setattr(layers, "ready", refuse)
     scene = made.scene(terms("add_remove"), changes)
-    check_refused(scene, "private_search", wildcards, f"^{TOGETHER} {on_parts}$")
+    check_refused(scene, "private_search", wildcards, f"^{MAX_BATCHED_TRAININGS} {on_parts}$")
 
 
 def test_every_product_of_a_rung_is_tried_beforehand(

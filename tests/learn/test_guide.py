@@ -193,7 +193,7 @@ def test_a_head_is_trusted_that_keeps_half_of_its_word(
 def test_answers_that_a_head_claims_and_does_not_give_make_its_sample_smaller(
     right: float, scale: float, expected: float
 ) -> None:
-    found = guide.worth(200, right, CLAIM, scale, Constants(1000, CLASSES, WIDTH))
+    found = guide.effective_sample_size(200, right, CLAIM, scale, Constants(1000, CLASSES, WIDTH))
     assert found == pytest.approx(expected, rel=1e-5)
 
 
@@ -206,9 +206,13 @@ def test_a_step_follows_a_sample_by_what_it_is_worth() -> None:
     learner = GUIDED.model_copy(update={"look": 0.5})
     found = trained(replace(data, claim=Claim(1 / 3, 0.1)), learner, hyper)
     left = guide.hyper_after_look(learner, hyper)
-    pull = worth * weight_of(learner, left, constants_of(data), directions_of(sample))
-    expected = -0.5 * (gradient_of(data) + pull * gradient_of(sample)) / (1 + pull) ** 0.5
-    assert pull > 0.001
+    public_weight = worth * weight_of(learner, left, constants_of(data), directions_of(sample))
+    expected = (
+        -0.5
+        * (gradient_of(data) + public_weight * gradient_of(sample))
+        / (1 + public_weight) ** 0.5
+    )
+    assert public_weight > 0.001
     assert np.allclose(found, expected, rtol=1e-5, atol=1e-7)
 
 
@@ -217,7 +221,7 @@ def test_a_sample_whose_labels_teach_nothing_is_not_followed() -> None:
     drawn = np.random.default_rng(0).integers(0, CLASSES, 400)
     seen = weights_of(GUIDED).seen_by_head(GUIDED, constants_of(sample))
     _, claim = public_head.fit_public_head(replace(sample, labels=drawn), CLASSES, seen)
-    assert claim.right < claim.luck
+    assert claim.right < claim.baseline
     assert not guide.trusts_head(1000.0, claim, 1.0, Constants(1000, CLASSES, WIDTH))
 
 

@@ -88,11 +88,11 @@ def test_a_networks_step_is_the_private_gradient_and_the_weighted_public_one(
     learner = GUIDED.model_copy(update={"head": head})
     data = beside(of(40, 1), of(30, 2), worth=None if head is None else 12.0)
     assert data.sample is not None
-    pull = (12 if head else 30) * CLASSES * directions_of(data.sample) / (40 * 2.0) ** 2
+    public_weight = (12 if head else 30) * CLASSES * directions_of(data.sample) / (40 * 2.0) ** 2
     first = first_of(learner, data)
     private, public = (gradient_of(one, learner, first) for one in (data, data.sample))
-    step = -0.5 * (private + pull * public) / (1 + pull) ** 0.5
-    assert pull > 0.001
+    step = -0.5 * (private + public_weight * public) / (1 + public_weight) ** 0.5
+    assert public_weight > 0.001
     assert np.allclose(trained(data, learner), first.numpy() + step, rtol=1e-4, atol=1e-6)
 
 
@@ -188,7 +188,7 @@ def test_a_networks_sample_is_worth_what_its_look_and_the_declared_size_say() ->
         asking.send(torch.tensor(2000.0))
     assert isinstance(look, QueryCall)
     scale = look.query.scale(constants)
-    assert ended.value.value == guide.worth(30, 2000.0, claim, scale, constants)
+    assert ended.value.value == guide.effective_sample_size(30, 2000.0, claim, scale, constants)
     assert 0.0 < ended.value.value < 30.0
 
 

@@ -10,7 +10,7 @@ from dpladder.errors import BadInput
 
 
 def keys(word: str) -> bool:
-    """Print each key whose name or text has the word, with its default and what it means.
+    """Print each key whose name, text or allowed values have the word, with what it means.
 
     Args:
         word: in capitals or not.
@@ -20,14 +20,13 @@ def keys(word: str) -> bool:
     """
     rows = list(described_keys())
     wanted = word.casefold()
-    matches = [
-        row for row in rows if wanted in row.name.casefold() or wanted in row.text.casefold()
-    ]
+    matches = [row for row in rows if wanted in f"{row.name} {row.allowed} {row.text}".casefold()]
     if not matches:
         texts = " ".join(f"{row.name} {row.text}" for row in rows)
         closest = did_you_mean(word, sorted({*re.findall(r"\w{4,}", texts)}))
         raise BadInput(
-            f"no key has {word!r} in its name or text; {closest}config/README.md has all keys."
+            f"no key has {word!r} in its name, values or text; {closest}config/README.md has all "
+            "keys."
         )
     for row in matches:
         default = f", default {row.default}" if row.default else ""

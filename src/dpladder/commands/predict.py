@@ -147,10 +147,10 @@ def _table(model: Model, path: Path) -> pd.DataFrame:
     facts = pd.DataFrame({"input": cell(path), what: [*map(cell, records)], "class": labels})
     if predictions.ids is not None:
         facts.insert(2, "id", [*map(cell, predictions.ids)])
-    odds = pd.DataFrame(
+    probabilities = pd.DataFrame(
         np.round(predictions.probabilities, DIGITS),
         columns=[f"p({printable(name)})" for name in predictions.classes],
     )
     return facts.assign(problem=[cell(problem or "") for problem in predictions.problems]).join(
-        odds
+        probabilities
     )

@@ -184,10 +184,10 @@ class TrainedGroup(Group):
 
 
 class UnitCounts(Section):
-    """Units of the training part, counted by class under noise before anything else is spent. A run
-    stops where fewer than half of nominal_size count as something. It also stops where fewer than a
-    tenth are outside the most frequent class. null: nothing is counted, and
-    no data stops a run; look with `dpladder check`."""
+    """A noised histogram of the training part's units by class, before anything else is spent. A
+    run stops where fewer than half of nominal_size count as something. It also stops where fewer
+    than a tenth are outside the most frequent class. null: nothing is counted, and no data stops a
+    run; look with `dpladder check`."""
 
     epsilon: Epsilon | None = None
     """Epsilon of these counts alone, at the lineage's delta. Empty: the least at which a run with
@@ -243,8 +243,8 @@ class Dataset(Section):
     known. Example: 0.03"""
     labels: Count | Literal["many"] = 1
     """Largest number of classes of a record. Above 1 (learner dp_ls) a label is a list, or names
-    between bars: cat|dog. A prediction is right if it names one of them. many: any number of
-    findings, or none, each told by itself."""
+    between bars: cat|dog. A prediction is right if it names one of them. many (multi-label): any
+    number of findings, or none, each told by itself."""
     unknown: Counted = "ignore"
     """With labels: many, what a finding of -1 (uncertain) or blank counts as. ignore: left out for
     this record. 0: absent. 1: present."""

@@ -188,9 +188,10 @@ class Evaluate(Section):
     Example: 0.5"""
     measures: Measures = ("accuracy",)
     """What the test buys: one measure or a list, at one price, which their tables of counts share
-    evenly. accuracy: how many are right. classes, groups: right and wrong of each class or group.
-    confusion, auc: classes, and what each was taken for, or AUC of two classes. calibration:
-    accuracy, and how sure the model was. Example: [auc, calibration, groups]"""
+    evenly. accuracy: how many are right. classes, groups: right and wrong of each class or group,
+    and balanced accuracy. confusion, auc: classes, and what each was taken for with F1, or AUC of
+    two classes. calibration: accuracy, and how sure the model was. Example: [auc, calibration,
+    groups]"""
     also: tuple[Also, ...] = ()
     """Further tests, each by a name, measured in the same way. Empty: none. Example: [{name:
     blurred, of: test, corruption: blur, epsilon: 0.5}]"""

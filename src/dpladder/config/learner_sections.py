@@ -297,7 +297,7 @@ class Descending(HeadTraining):
         return self.look
 
     @property
-    def pace(self) -> Schedule:
+    def lr_schedule(self) -> Schedule:
         """How the learning rate falls."""
         return "constant"
 
@@ -310,7 +310,7 @@ class Rated(Descending):
     eta is the first step's."""
 
     @property
-    def pace(self) -> Schedule:
+    def lr_schedule(self) -> Schedule:
         return self.schedule
 
 

@@ -1,4 +1,4 @@
-"""The registry of datasets: what a config's `source` names, and what the public knows about it.
+"""Open a source by the name that config/sources.py lists, and read the public data sets.
 
 Nothing heavy is imported here until a source is opened, so that a config can be checked in no time.
 """

@@ -62,7 +62,7 @@ KNOWN = (
 # gained, their grid of losses is long, and no Gaussian may dominate them all at a small delta0.
 WEAK = 1.0
 # Gaussian only up to a small probability: booked at a delta0, each kind with its like.
-TOGETHER = (Sampled, ZCdp, ApproximateDp | DiscreteGaussian | MixtureOfGaussians)
+NEARLY_GAUSSIAN = (Sampled, ZCdp, ApproximateDp | DiscreteGaussian | MixtureOfGaussians)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def events_of(
             "this mechanism costs nothing: there is nothing to reserve, and nothing to commit."
         )
     booked = []
-    for kinds in TOGETHER:
+    for kinds in NEARLY_GAUSSIAN:
         group = tuple(part for part in parts if isinstance(part.event, kinds))
         if group and not delta0:
             raise Refused(
@@ -118,7 +118,7 @@ def events_of(
             revealed = math.fsum(_delta_of(part.event) * part.count for part in group)
             booked.append(Booked(group, delta0 + revealed))
     pure = tuple(part for part in parts if isinstance(part.event, Exponential | Laplace))
-    rest = tuple(p for p in parts if p not in pure and not isinstance(p.event, TOGETHER))
+    rest = tuple(p for p in parts if p not in pure and not isinstance(p.event, NEARLY_GAUSSIAN))
     plain = (Composed(rest),) if rest else ()
     return (*plain, *_cheapest_of_pure(pure, relation, delta0, delta, loss), *booked)
 

@@ -28,6 +28,6 @@ def find_start(task: Task[FindStart]) -> None:
     head, claim = public_head.fit_public_head(data, classes, seen)
     arrays = {"head": head}
     if task.reads.learner.uses_public_gradient:
-        arrays["claim"] = np.array([claim.right, claim.luck])
+        arrays["claim"] = np.array([claim.right, claim.baseline])
     save_found(task, "head", arrays)
     write_record(task, free="trained on a source that the config declares public")

@@ -21,7 +21,7 @@ from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task
-from dpladder.learn.interface import TOGETHER, Constants, Weights
+from dpladder.learn.interface import MAX_BATCHED_TRAININGS, Constants, Weights
 from dpladder.learn.trainings import weights_of
 from dpladder.plan.reads import SearchPrivately
 from dpladder.privacy.accounting.events import Counted
@@ -79,7 +79,12 @@ def release_of(task: Task[SearchPrivately]) -> Release:
     # A search that masks records trains on parts of the data, whose passes have another batch size.
     on_parts = any(draw.distribution == "mask" for draw in declared.draws)
     ready = partial(
-        weights_of(learner).ready, learner, constants, task.resources, TOGETHER, on_parts
+        weights_of(learner).ready,
+        learner,
+        constants,
+        task.resources,
+        MAX_BATCHED_TRAININGS,
+        on_parts,
     )
     inputs = train.inputs("train")
     return single(task, reservation, spends, declared.draws, inputs, ("weights",), produce, ready)

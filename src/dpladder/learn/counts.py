@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FINEST = 2.0**30  # shares are multiples of 1/FINEST, so that float64 sums of them are exact
 BLOCK = 8192  # rows held in float64 at a time
 
-Places = tuple[NDArray[np.int64], NDArray[np.float64]]
+CellWeights = tuple[NDArray[np.int64], NDArray[np.float64]]
 """Of each record, in each block, the cells that it is in and its share of each: (records, blocks,
 cells) both. A cell below 0 is none."""
 

@@ -85,7 +85,7 @@ def descend(
     learner: Descending,
     constants: Constants,
     begin: UpdateFactory,
-    pull: float | None = None,
+    public_weight: float | None = None,
 ) -> Training[NDArray[np.float32]]:
     """Noisy descent: steps along released sums of clipped gradients.
 
@@ -99,27 +99,27 @@ def descend(
         learner: schedule, weight decay, average and free step.
         constants: public sizes; a sum is divided by the declared one, never by the data's own.
         begin: makes the update, such as `momentum`.
-        pull: how much the public sample's mean gradient weighs in each step; None: no guide.
+        public_weight: of the public sample's mean gradient in each step; None: no guide.
 
     Returns:
         Released weights, in the shape of `first`.
     """
     size = batch_size(learner, constants)
-    rates = [hyper.eta * pace for pace in relative_rates(learner, hyper.steps)]
+    rates = [hyper.eta * factor for factor in relative_rates(learner, hyper.steps)]
     weights = first.double().clone()
     update = begin(weights, gradients.scale(constants) / size)
-    if pull is not None:
+    if public_weight is not None:
         # where public records know more, less of the noise is worth its steps
-        rates = [rate / (1.0 + pull) ** 0.5 for rate in rates]
+        rates = [rate / (1.0 + public_weight) ** 0.5 for rate in rates]
     direction, average = torch.zeros_like(weights), torch.zeros_like(weights)
     for step, rate in enumerate(rates):
-        if pull is None:
+        if public_weight is None:
             total = yield gradients.at(weights)
         else:
             total, public = yield [gradients.at(weights), gradients.public(weights, step)]
         gradient = total / size + learner.weight_decay * weights
-        if pull is not None:
-            gradient += pull * public
+        if public_weight is not None:
+            gradient += public_weight * public
         direction = update(gradient, weights)
         weights = weights - rate * direction
         average = average.lerp(weights, _averaging_weight(learner, step))
@@ -162,10 +162,14 @@ def descend_head(
         assert inputs.claim is not None, "the head comes with what it claims (jobs/find_start.py)"
         look = queries[1]
         right = float((yield look.at((inputs.start,), ClassScorer())))
-        worth = guide.worth(inputs.units, right, inputs.claim, look.scale(constants), constants)
-    pull = worth * guide.weight(learner, gradients, constants, inputs.directions)
+        worth = guide.effective_sample_size(
+            inputs.units, right, inputs.claim, look.scale(constants), constants
+        )
+    public_weight = worth * guide.weight(learner, gradients, constants, inputs.directions)
     first = first * (worth > 0)
-    return ((yield from descend(gradients, first, hyper, learner, constants, begin, pull)),)
+    return (
+        (yield from descend(gradients, first, hyper, learner, constants, begin, public_weight)),
+    )
 
 
 def initial_head(learner: Descending, constants: Constants, inputs: PublicInputs) -> Tensor:

@@ -113,7 +113,7 @@ def _momentum_noise(rates: tuple[float, ...], momentum: float, free_step: bool) 
 
 
 @lru_cache(maxsize=4096)
-def _paces(schedule: str, steps: int) -> tuple[float, ...]:
+def _schedule_factors(schedule: str, steps: int) -> tuple[float, ...]:
     """Each step's learning rate over the first one's, by the name of a schedule."""
     shares = [step / steps for step in range(steps)]
     if schedule == "cosine":  # Loshchilov & Hutter 2017, Eq. 5, without restarts
@@ -123,7 +123,7 @@ def _paces(schedule: str, steps: int) -> tuple[float, ...]:
 
 def relative_rates(learner: Descending, steps: int) -> tuple[float, ...]:
     """Each step's learning rate, over the first one's."""
-    return _paces(learner.pace, steps)
+    return _schedule_factors(learner.lr_schedule, steps)
 
 
 def random_walk_deviation(learner: Descending, steps: int) -> float:

@@ -41,7 +41,7 @@ from dpladder.learn.queries import GradientSum, Model, Query, RightCount
 from dpladder.privacy.accounting import gdp
 
 LOOK = "look"
-WORD = 10.0  # odds that a sample is of the same kind, before anything is seen
+PRIOR_ODDS = 10.0  # odds that a sample is of the same kind, before anything is seen
 BATCH = 64  # public records in a network's step
 
 
@@ -90,9 +90,9 @@ def trusts_head(right: float, claim: Claim, scale: float, constants: Constants) 
     """Whether a noised count of right answers speaks for a head.
 
     It compares the count's likelihood where the head keeps what it claims with that where it knows
-    no more than luck. Noise is Gaussian, so the log of their ratio is (claim - luck)(share -
-    middle) / noise^2. The word of whoever named the sample counts ten to one, which decides where
-    the noise of the count says nothing.
+    no more than the baseline. Noise is Gaussian, so the log of their ratio is (claim -
+    baseline)(share - middle) / noise^2. The word of whoever named the sample counts ten to one,
+    which decides where the noise of the count says nothing.
 
     Args:
         right: the noised count.
@@ -101,12 +101,14 @@ def trusts_head(right: float, claim: Claim, scale: float, constants: Constants) 
         constants: n0, which both are divided by.
     """
     share, noise = right / constants.n0, scale / constants.n0
-    beyond = claim.right - claim.luck
-    middle = (claim.right + claim.luck) / 2
-    return beyond > 0 and beyond * (share - middle) / noise**2 > -math.log(WORD)
+    beyond = claim.right - claim.baseline
+    middle = (claim.right + claim.baseline) / 2
+    return beyond > 0 and beyond * (share - middle) / noise**2 > -math.log(PRIOR_ODDS)
 
 
-def worth(units: int, right: float, claim: Claim, scale: float, constants: Constants) -> float:
+def effective_sample_size(
+    units: int, right: float, claim: Claim, scale: float, constants: Constants
+) -> float:
     """How many public units of the same kind a sample is worth, by its look; 0 where its head is
     not trusted.
 

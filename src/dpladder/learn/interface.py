@@ -17,7 +17,9 @@ from dpladder.network.facts import Network
 from dpladder.privacy.accounting.draws import Draw
 from dpladder.privacy.accounting.events import Counted, Relation
 
-TOGETHER = 32  # trainings that share a pass, at most: products of so many are tried beforehand
+MAX_BATCHED_TRAININGS = (
+    32  # trainings that share a pass, at most: products of so many are tried beforehand
+)
 
 Shape = tuple[int, ...]
 # one matrix per layer; one column more than its input is the bias
@@ -112,11 +114,11 @@ class Claim:
     Attributes:
         right: the share of public records that it is right about and was not fitted to, less one
             standard error.
-        luck: the share that is right if one always names their largest class.
+        baseline: the share that is right if one always names their largest class.
     """
 
     right: float
-    luck: float
+    baseline: float
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from dpladder.config.model import Resources
 from dpladder.errors import Refused
 from dpladder.learn.bounds import Scale, clip, scale_rows
 from dpladder.learn.data import Data
-from dpladder.learn.interface import TOGETHER, Constants
+from dpladder.learn.interface import MAX_BATCHED_TRAININGS, Constants
 from dpladder.learn.links import SOFTMAX, Link
 from dpladder.learn.queries import LinearHead
 from dpladder.learn.records import Bounded, Guide, Records, Rows, Sums, load, prepare
@@ -158,7 +158,7 @@ def refuse_places(
     width, whole = constants.dimension + bias, _chunk(constants, device)
     torch.set_num_threads(1)  # as in the threads of a step
     for chunk in range(64, whole + 1, 64) if parts and device.type == "cpu" else [whole]:
-        for together in range(1, min(trainings, TOGETHER) + 1):
+        for together in range(1, min(trainings, MAX_BATCHED_TRAININGS) + 1):
             _refuse_places(constants.classes * together, width, chunk, views, device)
     torch.set_num_threads(resources.threads)
 

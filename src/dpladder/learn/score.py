@@ -123,7 +123,7 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True), np.float64)
 
 
-def odds(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+def sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """The probability of each finding, in the shape of its logits. tanh neither overflows nor
     underflows, whatever the logit is."""
     return np.asarray((1.0 + np.tanh(logits / 2.0)) / 2.0, np.float64)

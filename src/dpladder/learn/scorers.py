@@ -27,9 +27,9 @@ from dpladder.learn.data import unaugmented
 from dpladder.learn.interface import Logits, Weights
 from dpladder.learn.score import (
     CHUNK,
-    odds,
     position_independent_logits,
     row_by_row_logits,
+    sigmoid,
     softmax,
 )
 
@@ -173,13 +173,13 @@ class FindingScorer(Scorer):
         self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
     ) -> Confidences:
         """The probability of each class's being there, or not, whichever is larger."""
-        there = odds(np.nan_to_num(self.logits(weights, features)))
+        there = sigmoid(np.nan_to_num(self.logits(weights, features)))
         states = [*states_by_finding(labels, there.shape[1])]
         present, known = (np.stack(both, axis=1) for both in zip(*states, strict=True))
         return np.maximum(there, 1.0 - there), (there > 0.5) == present, known
 
     def probabilities(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
-        return odds(logits)
+        return sigmoid(logits)
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def shares_of_findings(
     known of it."""
     wrong, known = np.zeros(len(labels)), np.zeros(len(labels))
     for place, (present, is_known) in enumerate(states_by_finding(labels, logits.shape[1])):
-        wrong += is_known * (odds(np.nan_to_num(logits[:, place])) - present) ** 2
+        wrong += is_known * (sigmoid(np.nan_to_num(logits[:, place])) - present) ** 2
         known += is_known
     return np.asarray(FULL * (known > 0) * (1.0 - wrong / np.maximum(known, 1)), np.float64)
 

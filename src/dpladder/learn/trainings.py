@@ -14,7 +14,7 @@ from dpladder.config.model import Resources
 from dpladder.errors import Refused
 from dpladder.learn import score
 from dpladder.learn.data import Data
-from dpladder.learn.interface import TOGETHER, Constants, Declaration, Hyper, Weights
+from dpladder.learn.interface import MAX_BATCHED_TRAININGS, Constants, Declaration, Hyper, Weights
 from dpladder.learn.queries import LinearHead, OfModel, Query, declared
 from dpladder.learn.scorers import ClassScorer, FindingScorer, Scorer
 from dpladder.privacy.release.meter import Meter
@@ -126,7 +126,7 @@ def train_many(
     trainings = [*zip(hypers, queries, meters, strict=True)]
     together = shares_a_pass(learner, hypers[0], constants)
     weights_found: list[Weights] = []
-    size = TOGETHER if together else 1
+    size = MAX_BATCHED_TRAININGS if together else 1
     for group in (trainings[first : first + size] for first in range(0, len(trainings), size)):
         group_hypers, group_queries, through = zip(*group, strict=True)
 

@@ -69,13 +69,14 @@ class Dag:
                 yield from self.jobs(experiment, rule)
 
     def _node(self, experiment: str, rule: str, wildcards: Wildcards) -> Node:
-        """The node of one job, made when it is first asked for, and what it stands on before it. Of
-        equal ones the first experiment's is everybody's."""
+        """A job's node; made when it is first asked for, its group's representative before it. Jobs
+        with equal content share one node, owned by the first experiment that has it."""
         place = experiment, rule, tuple(wildcards.items())
         if place not in self._nodes:
-            how = [name for name in ("shard", "trial") if wildcards.get(name, "0") != "0"]
-            like = {**wildcards, **dict.fromkeys(how, "0")}
-            first = self._node(experiment, rule, like) if how else None
+            # `shards` is a number of jobs, and no place among them
+            varying = [name for name in ("shard", "trial") if wildcards.get(name, "0") != "0"]
+            representative = {**wildcards, **dict.fromkeys(varying, "0")}
+            first = self._node(experiment, rule, representative) if varying else None
             node = Node(self, experiment, rule, self.rules[rule], wildcards, first)
             self._nodes[place] = self._owners.setdefault((*place[1:], node.content), node)
         return self._nodes[place]

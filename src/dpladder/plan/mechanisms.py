@@ -15,7 +15,7 @@ from dpladder.config.method import Method
 METHODS: Mapping[str, Method] = {**learners.METHODS, **searches.METHODS}
 BROUGHT = {name: method for name, method in METHODS.items() if not method.built_in}
 """Those of other packages."""
-WORD = (
+AUTHORS_WORD = (
     "its noise is held to what it declares, and a learner's sums are made and kept within their "
     "bounds by dpladder; that it reaches for nothing else, that a search looks at no more than it "
     "declares, and how far a unit moves what a search adds noise to, is its authors' word"

@@ -39,13 +39,13 @@ class Fact:
 
     Attributes:
         of: Finds it, from the job; None: the plan says it (plan/startup.py).
-        counts: Whether the job's output depends on it. What does not count is no part of a query.
-        in_question: Whether it is part of a question. Where records come from counts, for others
-            give other outputs; yet a source that moves asks nothing new.
+        affects_output: Whether the job's output depends on it. If not, it is no part of a query.
+        in_question: Whether the ledger's question includes it. A source's path is the exception: it
+            affects the output, yet moving files must not be charged again.
     """
 
     of: Callable[[Node], Any] | None
-    counts: bool = True
+    affects_output: bool = True
     in_question: bool = True
 
 
@@ -66,10 +66,10 @@ def fact(of: Callable[[Node], Any]) -> Fact:
 def aside(of: Callable[[Node], Any]) -> Fact:
     """Marks a field that changes no output: where private files lie, and what is looked at before a
     charge."""
-    return Fact(of, counts=False, in_question=False)
+    return Fact(of, affects_output=False, in_question=False)
 
 
-FROM_PLAN = Fact(None, counts=False, in_question=False)
+FROM_PLAN = Fact(None, affects_output=False, in_question=False)
 
 
 def find_facts(node: Node, kind: Any, wanted: Callable[[Fact], bool] = lambda mark: True) -> Keys:
@@ -134,7 +134,7 @@ def what_counts(kind: Any, params: Mapping[str, Any]) -> Keys:
         kind: the class of its rule.
         params: all of the job's, by their names.
     """
-    left_out = {field for field, mark in facts_of(kind).items() if not mark.counts}
+    left_out = {field for field, mark in facts_of(kind).items() if not mark.affects_output}
     return {name: value for name, value in params.items() if name not in left_out}
 
 
@@ -170,14 +170,15 @@ class Input:
     Attributes:
         output: The name that the output has in their rules.
         find: The jobs, from the one that reads.
-        counts: Whether what the reader makes follows from it. If not, it only comes before.
+        affects_output: Whether what the reader makes follows from it. If not, it only comes
+            before.
         several: Whether it is a list of paths. If not, it is one path; where the config has none of
             the jobs, it is an empty list.
     """
 
     output: str
     find: Callable[[Node], Iterable[Node]]
-    counts: bool = True
+    affects_output: bool = True
     several: bool = False
 
 
@@ -256,7 +257,7 @@ class RuleSpec:
 
 
 # wildcards that tell apart jobs of one content: shares of a part, repeats of a question
-HOW = ("shards", "shard", "trial")
+NOT_IN_CONTENT = ("shards", "shard", "trial")
 
 
 class AllJobs(Protocol):
@@ -337,13 +338,15 @@ class Node:
         """A digest of all that its output is made from, with the content of what it stands on."""
         if self.first is not None:
             return self.first.content
-        facts = find_facts(self, self.row.reads, lambda mark: mark.counts)
+        facts = find_facts(self, self.row.reads, lambda mark: mark.affects_output)
         behind = {
             name: sorted({node.content for node in self.inputs[name]})
             for name, one in self.row.inputs.items()
-            if one.counts
+            if one.affects_output
         }
-        wildcards = {name: value for name, value in self.wildcards.items() if name not in HOW}
+        wildcards = {
+            name: value for name, value in self.wildcards.items() if name not in NOT_IN_CONTENT
+        }
         return digest(self.rule, wildcards, self._keys, facts, behind)
 
     @cached_property
@@ -353,7 +356,7 @@ class Node:
         if self.first is not None:
             return self.first.question_id
         return digest(
-            self.row.mechanisms(self.rule, self.config), self._asked_values, self._passed_on
+            self.row.mechanisms(self.rule, self.config), self._asked_values, self._upstream_question
         )
 
     @cached_property
@@ -365,7 +368,7 @@ class Node:
     def keys_behind(self) -> Keys:
         """The config's values by the keys behind its output, where an edit may cost."""
         behind: Keys = {}
-        for node in self._parents:
+        for node in self._representative_inputs:
             behind |= node.keys_behind
         return behind | self._keys
 
@@ -373,7 +376,9 @@ class Node:
     def mechanisms_behind(self) -> tuple[str, ...]:
         """The mechanisms that it stands on, its own included, in alphabetical order."""
         mechanisms = self.row.mechanisms(self.rule, self.config) if self.row.is_mechanism else ()
-        names = {*mechanisms}.union(*(node.mechanisms_behind for node in self._parents))
+        names = {*mechanisms}.union(
+            *(node.mechanisms_behind for node in self._representative_inputs)
+        )
         return tuple(sorted(names))
 
     @cached_property
@@ -391,31 +396,32 @@ class Node:
         return self._keys | find_facts(self, self.row.reads, _is_asked)
 
     @cached_property
-    def _passed_on(self) -> list[str]:
-        """What the jobs behind it say of a question. One that asks passes its own question on. One
-        that does not passes what it reads, without its name: so a rule that asks nothing comes and
-        goes unnoticed."""
-        passed: set[str] = set()
-        for node in self._counting:
-            if node.row.asks:
-                passed.add(node.question)
-        for node in self._parents:
-            if not node.row.asks:
-                values = node._asked_values.items()
-                passed |= {json.dumps([name, value], sort_keys=True) for name, value in values}
-                passed |= {*node._passed_on}
-        return sorted(passed)
+    def _upstream_question(self) -> list[str]:
+        """What the inputs add to this job's question. A job that is charged adds its own question;
+        trials differ, so each counts. A free job adds its values and what it inherited, but not its
+        rule's name: so to insert a free rule changes nothing."""
+        charged = {node.question for node in self._inputs_with_effect if node.row.asks}
+        free = [node for node in self._representative_inputs if not node.row.asks]
+        inherited = {text for node in free for text in node._upstream_question}
+        values = {
+            json.dumps([name, value], sort_keys=True)
+            for node in free
+            for name, value in node._asked_values.items()
+        }
+        return sorted(charged | inherited | values)
 
     @cached_property
-    def _counting(self) -> tuple[Node, ...]:
+    def _inputs_with_effect(self) -> tuple[Node, ...]:
         """The jobs that its output follows from."""
         inputs = self.row.inputs.items()
-        return tuple(node for name, one in inputs if one.counts for node in self.inputs[name])
+        return tuple(
+            node for name, one in inputs if one.affects_output for node in self.inputs[name]
+        )
 
     @cached_property
-    def _parents(self) -> tuple[Node, ...]:
-        """The same, without those that say what the first of their kind says."""
-        return tuple(dict.fromkeys(node.first or node for node in self._counting))
+    def _representative_inputs(self) -> tuple[Node, ...]:
+        """Of these, one of each group with equal params, such as the trials of a rung."""
+        return tuple(dict.fromkeys(node.first or node for node in self._inputs_with_effect))
 
 
 def _is_asked(mark: Fact) -> bool:

@@ -19,8 +19,8 @@ from dpladder.config.search_sections import Ladder
 from dpladder.config.sources import count_of_classes
 from dpladder.plan import follows
 from dpladder.plan.cost import needed_share, trial_budget
-from dpladder.plan.mechanisms import BROUGHT, WORD
-from dpladder.plan.resolve import pull
+from dpladder.plan.mechanisms import AUTHORS_WORD, BROUGHT
+from dpladder.plan.resolve import public_weight
 from dpladder.plan.unit_counts import note_unit_counts
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.rounding import round_up_short
@@ -129,7 +129,7 @@ def _note_other_packages(config: Config) -> Iterator[str]:
     """What rests on another author's word (plan/mechanisms.py): one line for each such method."""
     for name in (config.learner.name, config.hpo.name):
         if other := BROUGHT.get(name):
-            yield f"{name} is of {other.package}, not dpladder's: {WORD}"
+            yield f"{name} is of {other.package}, not dpladder's: {AUTHORS_WORD}"
 
 
 def _note_without_noise(config: Config) -> Iterator[str]:
@@ -207,7 +207,7 @@ def _guide_pull_text(config: Config) -> str:
         for total in sorted(
             {min(config.totals), max(config.totals)} if bought is None else {bought.epsilon}
         )
-        for share in [pull(config, total)]
+        for share in [public_weight(config, total)]
     )
     return f", at least: {'; '.join(shares)}"
 

@@ -237,19 +237,19 @@ def as_json(value: Any) -> Keys | None:
 # --- where private files lie; each by its part ---
 
 
-class Places(Reads):
+class PrivatePaths(Reads):
     """Where private files lie. No path is part of a question, so folders may move."""
 
     diagnostics: Annotated[str, aside(diagnostics_folder)]
 
 
-class Manifests(Places):
+class Manifests(PrivatePaths):
     """Which units are in which part, by its name."""
 
     manifests: Annotated[dict[str, str], aside(manifest_folders)]
 
 
-class Cached(Places):
+class Cached(PrivatePaths):
     """Features of a part, by its name."""
 
     features: Annotated[dict[str, str], aside(feature_folders)]
@@ -278,7 +278,7 @@ class Private(Reads):
     """
 
     private = True
-    places: Annotated[Places, aside(private_places)]
+    places: Annotated[PrivatePaths, aside(private_places)]
     question_id: Annotated[str, aside(question_id)]
     public_parts: Annotated[tuple[str, ...], fact(public_parts)]
 

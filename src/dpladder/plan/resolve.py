@@ -183,7 +183,7 @@ def _choice_keys(config: Config) -> list[str]:
     and budgets are among them, the experiment's name and its sources are not, so a copy of it
     chooses alike."""
     features, sweep = config.features, config.sweep
-    sizes = [config.dataset.public_size] if pull(config) else []
+    sizes = [config.dataset.public_size] if public_weight(config) else []
     basis = digest(
         [values_of(config.learner), config.mode, config.hpo.name],
         features.model_dump(
@@ -373,7 +373,7 @@ def _strength_text(config: Config) -> str:
     return f"{strength(config):,.0f}" if strength(config) >= 100 else f"{strength(config):.3g}"
 
 
-def pull(config: Config, total: float | None = None) -> float:
+def public_weight(config: Config, total: float | None = None) -> float:
     """lambda, how much public records weigh beside the private ones in a training with all of a
     total (learn/guide.py). It is that of features which take up as few directions as any that were
     measured.
@@ -397,7 +397,7 @@ def pull(config: Config, total: float | None = None) -> float:
 def _public_outweighs_private(config: Config, look: LadderToBuy) -> bool:
     """Whether public records are more of a trial's steps than private ones are: mu^2, and so
     lambda, is a part of the total's. Such a trial tells of another training's kappa."""
-    return any(pull(config) >= rung.part * (1 - look.share) for rung in look.rungs)
+    return any(public_weight(config) >= rung.part * (1 - look.share) for rung in look.rungs)
 
 
 def _ladder_to_buy(config: Config) -> LadderToBuy | None:

@@ -13,7 +13,7 @@ from dpladder.config.wording import did_you_mean, value_as_text
 from dpladder.errors import BadInput
 from dpladder.plan import mechanisms
 from dpladder.plan.dag import Dag, build_dag
-from dpladder.plan.mechanisms import BROUGHT, WORD
+from dpladder.plan.mechanisms import AUTHORS_WORD, BROUGHT
 from dpladder.plan.node import Node
 from dpladder.plan.plan import terms_of_project
 from dpladder.plan.rules import RULES
@@ -92,5 +92,5 @@ def mechanisms_text(names: Iterable[str]) -> str:
         names: of the mechanisms that stand behind it.
     """
     return ", ".join(
-        f"by {name} of {BROUGHT[name].package}: {WORD}" for name in names if name in BROUGHT
+        f"by {name} of {BROUGHT[name].package}: {AUTHORS_WORD}" for name in names if name in BROUGHT
     )

@@ -17,7 +17,7 @@ from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
 from dpladder.learn.counts import right_counts
 from dpladder.learn.data import Data
-from dpladder.learn.interface import TOGETHER, Constants, Hyper
+from dpladder.learn.interface import MAX_BATCHED_TRAININGS, Constants, Hyper
 from dpladder.learn.trainings import declare, scorer_of, train_many
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Draw, Meter
@@ -95,7 +95,7 @@ def answers(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer], 
 def _batches(trainings: Sequence[NamedAsk], cores: int) -> Iterator[list[int]]:
     """Places of those that read the same records. A batch is as long as its longest, so like
     lengths go together; the longest first, so that cores end together."""
-    wide = min(TOGETHER, math.ceil(len(trainings) / cores))
+    wide = min(MAX_BATCHED_TRAININGS, math.ceil(len(trainings) / cores))
     groups: dict[Hashable, list[int]] = {}
     for place, training in enumerate(trainings):
         ask = training.ask

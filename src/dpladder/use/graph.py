@@ -32,10 +32,10 @@ def classify(folder: str | Path, records: Sequence[Any]) -> list[dict[str, float
     Returns:
         A mapping for each record. Findings are told each by itself, so theirs need not add up to 1.
     """
-    config, odds = _open_graph(Path(folder))
+    config, probabilities = _open_graph(Path(folder))
     # a graph of people takes whatever it is given as one person's
     groups = [[record] for record in records] if config["pooled"] else [records]
-    return [row for some in groups for row in odds(some)]
+    return [row for some in groups for row in probabilities(some)]
 
 
 def together(folder: str | Path, records: Sequence[Any]) -> dict[str, float]:
@@ -49,10 +49,10 @@ def together(folder: str | Path, records: Sequence[Any]) -> dict[str, float]:
     Raises:
         ValueError: the model was trained on records, not on people.
     """
-    config, odds = _open_graph(Path(folder))
+    config, probabilities = _open_graph(Path(folder))
     if not config["pooled"]:
         raise ValueError("this model was trained on records, not on people: use classify")
-    return odds(records)[0]
+    return probabilities(records)[0]
 
 
 def _open_graph(
@@ -64,7 +64,7 @@ def _open_graph(
     config = json.loads((place / "config.json").read_text("utf-8"))
     session = onnxruntime.InferenceSession(place / "model.onnx")
 
-    def odds(records: Sequence[Any]) -> list[dict[str, float]]:
+    def probabilities(records: Sequence[Any]) -> list[dict[str, float]]:
         [logits] = session.run(["logits"], READERS[config["takes"]](place, config, records))
         if config["findings"]:
             probabilities = np.exp(-np.logaddexp(0.0, -logits))
@@ -73,7 +73,7 @@ def _open_graph(
             probabilities /= probabilities.sum(axis=1, keepdims=True)
         return [dict(zip(config["classes"], map(float, row), strict=True)) for row in probabilities]
 
-    return config, odds
+    return config, probabilities
 
 
 def _rows(_: Path, config: dict[str, Any], records: Sequence[Any]) -> dict[str, NDArray[Any]]:
@@ -137,5 +137,7 @@ def _texts(place: Path, _: dict[str, Any], records: Sequence[Any]) -> dict[str, 
 READERS = {"features": _rows, "images": _images, "texts": _texts}
 
 if __name__ == "__main__":
-    for path, odds in zip(sys.argv[1:], classify(Path(__file__).parent, sys.argv[1:]), strict=True):
-        print(path, *(f"{name}={share:.4f}" for name, share in odds.items()))
+    for path, shares in zip(
+        sys.argv[1:], classify(Path(__file__).parent, sys.argv[1:]), strict=True
+    ):
+        print(path, *(f"{name}={share:.4f}" for name, share in shares.items()))

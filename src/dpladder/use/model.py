@@ -205,9 +205,9 @@ class Model:
                 one if isinstance(one, str) else _placeholder_user(source, one) for one in owners
             )
         logits = self.logits(rows)
-        odds = score.odds(logits) if self.findings else score.softmax(logits)
-        odds[[place for place, problem in enumerate(problems) if problem]] = np.nan
-        return Predictions(self.classes, odds, tuple(problems), self.findings, ids, names)
+        probabilities = score.sigmoid(logits) if self.findings else score.softmax(logits)
+        probabilities[[place for place, problem in enumerate(problems) if problem]] = np.nan
+        return Predictions(self.classes, probabilities, tuple(problems), self.findings, ids, names)
 
     def answer(self, questions: Sequence[tuple[str, str]]) -> list[str | None]:
         """The part of each context that answers its question, as it stands there.

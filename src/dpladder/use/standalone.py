@@ -135,8 +135,10 @@ class Classifier(nn.Module):
         return self._add_bias(self._mapped(mean.double()))
 
     def _odds(self, logits: Tensor) -> list[dict[str, float]]:
-        odds = logits.sigmoid() if self.config["findings"] else logits.softmax(dim=-1)
-        return [dict(zip(self.config["classes"], map(float, row), strict=True)) for row in odds]
+        probabilities = logits.sigmoid() if self.config["findings"] else logits.softmax(dim=-1)
+        return [
+            dict(zip(self.config["classes"], map(float, row), strict=True)) for row in probabilities
+        ]
 
     def logits(self, records: Sequence[Any]) -> Tensor:
         """Logits of records as `classify` takes them: float64 (records, classes)."""

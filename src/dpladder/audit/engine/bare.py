@@ -19,7 +19,7 @@ from dpladder.privacy.release.meter import Draw, Meter, Streams, Within
 from dpladder.privacy.release.noise import DerivedNoise
 
 MOST_RELEASED_NUMBERS = 1000  # released numbers: their correlation matrix must fit in memory
-TOGETHER = 100  # runs that share a pass, of a mechanism that can make many
+RUNS_PER_PASS = 100  # runs that share a pass, of a mechanism that can make many
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,9 @@ def releases(mechanism: Mechanism, data: Any, meters: Sequence[Meter]) -> list[F
     many = getattr(mechanism.run, "many", None)
     if many is None:
         return [release(mechanism, data, meter) for meter in meters]
-    parts = [meters[start : start + TOGETHER] for start in range(0, len(meters), TOGETHER)]
+    parts = [
+        meters[start : start + RUNS_PER_PASS] for start in range(0, len(meters), RUNS_PER_PASS)
+    ]
     pairs = (pair for part in parts for pair in zip(many(data, part), part, strict=True))
     return [_in_units(mechanism, released, meter) for released, meter in pairs]
 

@@ -43,7 +43,7 @@ def descend_network(
         How far each trained tensor is from where it started, in the public network, and from zero
         in the head.
     """
-    gradients, head, pull = queries[0], inputs.start, None
+    gradients, head, public_weight = queries[0], inputs.start, None
     assert isinstance(gradients, GradientSum)
     if learner.uses_public_gradient:
         worth = yield from sample_worth(inputs, queries, learner, constants)
@@ -54,9 +54,9 @@ def descend_network(
             if not learner.head_alone:  # all that a step's batches hold, where they are fewer
                 worth = min(worth, float(hyper.steps * guide.BATCH))
             assert inputs.directions is not None, "a sample has both"
-            pull = worth * guide.weight(learner, gradients, constants, inputs.directions)
+            public_weight = worth * guide.weight(learner, gradients, constants, inputs.directions)
     first = start(learner, constants, tuned_model(learner, constants), head).to(inputs.device)
-    flat = yield from descend(gradients, first, hyper, learner, constants, begin, pull)
+    flat = yield from descend(gradients, first, hyper, learner, constants, begin, public_weight)
     return split_into_shapes(flat, shapes(learner, constants).values())
 
 
@@ -99,4 +99,6 @@ def sample_worth(
     weights = split_into_shapes(first.float().numpy(), shapes(learner, constants).values())
     look = queries[1]
     right = float((yield look.at(weights, ClassScorer(logits(learner, constants)))))
-    return guide.worth(inputs.units, right, inputs.claim, look.scale(constants), constants)
+    return guide.effective_sample_size(
+        inputs.units, right, inputs.claim, look.scale(constants), constants
+    )

@@ -20,7 +20,7 @@ from dpladder.config import evaluate_sections
 from dpladder.config.detectability import BINS, CONFIDENCES, detectable_count
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.label_sets import states_by_finding
-from dpladder.learn.counts import Places, sum_of
+from dpladder.learn.counts import CellWeights, sum_of
 from dpladder.learn.data import Data, unaugmented
 from dpladder.learn.interface import Constants, Logits, Shape, Weights, public_random, sigmoid_bias
 from dpladder.learn.measures.figures import (
@@ -95,7 +95,7 @@ class CellTable:
         """How many blocks the table falls into, in each of which a record counts once at most."""
         return 1
 
-    def places(self, model: MeasuredModel, data: Data) -> Places:
+    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
         """The cells that each record is in, and its shares of them. Private."""
         raise NotImplementedError
 
@@ -133,12 +133,12 @@ class CellTable:
         return replace(data, labels=np.where(is_counted, data.labels, -1))
 
 
-def one_cell_each(places: NDArray[np.int64]) -> Places:
+def one_cell_each(places: NDArray[np.int64]) -> CellWeights:
     """Each record wholly in one cell."""
     return places[:, None, None], np.ones((len(places), 1, 1))
 
 
-def in_each_block(places: NDArray[np.int64]) -> Places:
+def in_each_block(places: NDArray[np.int64]) -> CellWeights:
     """Each record wholly in one cell of each block: (records, blocks)."""
     return places[:, :, None], np.ones((*places.shape, 1))
 
@@ -154,7 +154,7 @@ class RightAndWrong(CellTable):
     def shape(self, model: MeasuredModel) -> Shape:
         return (2,)
 
-    def places(self, model: MeasuredModel, data: Data) -> Places:
+    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
         return _right_or_wrong(model, data, np.where(data.labels >= 0, 0, -1))
 
     def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class ByClass(CellTable):
     def shape(self, model: MeasuredModel) -> Shape:
         return (model.constants.classes, 2)
 
-    def places(self, model: MeasuredModel, data: Data) -> Places:
+    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
         known = (data.labels >= 0) & (data.labels < model.constants.classes)
         return _right_or_wrong(model, data, np.where(known, data.labels, -1))
 
@@ -195,7 +195,7 @@ class ByGroup(CellTable):
     def counted(self, model: MeasuredModel, data: Data) -> Data:
         return data
 
-    def places(self, model: MeasuredModel, data: Data) -> Places:
+    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
         assert data.groups is not None, "prepared with the groups that the config declares"
         return _right_or_wrong(model, data, np.where(data.labels >= 0, data.groups, -1))
 
@@ -232,7 +232,7 @@ class ByFinding(CellTable):
     def blocks(self, model: MeasuredModel) -> int:
         return model.constants.classes
 
-    def places(self, model: MeasuredModel, data: Data) -> Places:
+    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
         logits = _finding_scorer(model).logits(model.weights, data.features)
         each = enumerate(states_by_finding(data.labels, logits.shape[1]))
         cells = [
@@ -262,7 +262,7 @@ class ByFinding(CellTable):
         }
 
 
-def _right_or_wrong(model: MeasuredModel, data: Data, rows: NDArray[np.int64]) -> Places:
+def _right_or_wrong(model: MeasuredModel, data: Data, rows: NDArray[np.int64]) -> CellWeights:
     """Each record in its own row of a table of right and wrong; a row below 0 is none."""
     right = model.scorer.shares(model.weights, data.features, data.labels)
     places = np.where(rows[:, None] >= 0, 2 * rows[:, None] + [0, 1], -1)
@@ -348,7 +348,7 @@ class Answers(CellTable):
     def shape(self, model: MeasuredModel) -> Shape:
         return (model.constants.classes, model.constants.classes)
 
-    def places(self, model: MeasuredModel, data: Data) -> Places:
+    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
         classes = model.constants.classes
         known = (data.labels >= 0) & (data.labels < classes)
         predicted = _class_scorer(model).predict(model.weights, data.features)
@@ -373,7 +373,7 @@ class Scores(CellTable):
     def shape(self, model: MeasuredModel) -> Shape:
         return (2, BINS)
 
-    def places(self, model: MeasuredModel, data: Data) -> Places:
+    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
         of = _class_scorer(model).of
         bins = edges(model.weights, model.constants, of)
         chunks = (slice(start, start + CHUNK) for start in range(0, len(data.features), CHUNK))
@@ -396,7 +396,7 @@ class ScoresByFinding(CellTable):
     def blocks(self, model: MeasuredModel) -> int:
         return model.constants.classes
 
-    def places(self, model: MeasuredModel, data: Data) -> Places:
+    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
         scorer = _finding_scorer(model)
         bins = edges_of_each(model.weights, model.constants, scorer)
         logits = scorer.logits(model.weights, data.features)
@@ -477,7 +477,7 @@ class Confidence(CellTable):
     def shape(self, model: MeasuredModel) -> Shape:
         return (CONFIDENCES, 2, 2)
 
-    def places(self, model: MeasuredModel, data: Data) -> Places:
+    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
         sure, right, known = model.scorer.confidences(model.weights, data.features, data.labels)
         scaled = np.clip(np.nan_to_num(sure, nan=0.0), 0.0, 1.0) * CONFIDENCES
         bins = np.minimum(scaled.astype(np.int64), CONFIDENCES - 1)

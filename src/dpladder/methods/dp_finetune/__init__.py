@@ -23,7 +23,8 @@ class FineTune(TunedDescent, Rated):
     )
     momentum: Fraction = Field(0.9, description="Heavy-ball momentum, with optimizer: momentum.")
     betas: tuple[Fraction, Fraction] = Field(
-        (0.9, 0.999), description="Decay of the two moments, with optimizer: adam."
+        (0.9, 0.999),
+        description="Decay of the two moments, with optimizer: adam; the first is the momentum.",
     )
     stability: Positive = Field(
         1e-8, description="Number added to the root of the second moment, with optimizer: adam."

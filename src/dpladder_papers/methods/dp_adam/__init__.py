@@ -18,7 +18,9 @@ class Adam(Rated):
     searches: ClassVar[Searched] = "rate"
     linear_head: ClassVar[bool] = True
     name: Literal["dp_adam"] = "dp_adam"
-    betas: tuple[Fraction, Fraction] = Field((0.9, 0.999), description="Decay of the two moments.")
+    betas: tuple[Fraction, Fraction] = Field(
+        (0.9, 0.999), description="Decay of the two moments; the first is the momentum."
+    )
     stability: Positive = Field(1e-8, description="Number added to the root of the second moment.")
 
 
