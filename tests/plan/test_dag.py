@@ -71,6 +71,10 @@ def test_a_question_changes_with_each_question_that_it_stands_on() -> None:
     same = {job.rule for job in was if was[job] == now[job]}
     assert same == {"count_units"}  # it comes before, and nothing stands on what it counts
     assert before.question != dearer.question
+    # a key that trials alone read, whose scores chose what the final training stands on
+    noisier = node_of(project(MEAN, {"sweep": {"select": {"share": 0.4}}}), "evaluate", **FINAL)
+    assert before.params["question_id"] != noisier.params["question_id"]
+    assert "sweep.select" not in noisier.params
 
 
 def test_a_source_that_moves_asks_nothing_new_and_shares_no_job() -> None:

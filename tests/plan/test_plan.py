@@ -304,6 +304,9 @@ OTHER: dict[str, Any] = {
 
 def test_a_job_opens_the_private_parts_that_it_pays_for_and_no_others() -> None:
     found, made = project(experiments={"other": OTHER}), plan(experiments={"other": OTHER})
+    for name, rules in (("main", {"run_trial"}), ("other", set())):
+        charged = {job.rule for job in made.items if job.experiment == name}
+        assert charged == {"train_final", "evaluate", *rules}
     for job, item in made.items.items():
         config = found.experiments[job.experiment]
         opened = RULES[job.rule].parts(config, dict(job.wildcards))
