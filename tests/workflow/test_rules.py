@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from snakemake.exceptions import WorkflowError
 
 ROOT = Path(__file__).parents[2]
 COMPOSER = "compose_privacy"  # it writes the statement itself, from all the records
@@ -96,3 +97,10 @@ def test_a_rule_reads_what_its_row_says(project, parse):
 def named(job) -> str:
     """A rung's job is its trials'."""
     return "run_trial" if job.rule.name.startswith("run_rung") else job.rule.name
+
+
+def test_a_job_that_the_config_does_not_ask_for_is_named(project, parse):
+    with pytest.raises(
+        WorkflowError, match="the config asks for no train_final of experiment main, target 7"
+    ):
+        parse("results/main/final/7/weights.safetensors")
