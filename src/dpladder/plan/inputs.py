@@ -6,19 +6,19 @@ from dpladder.plan.follows import is_public, looks_back, records_of
 from dpladder.plan.node import Input, Node
 
 
-def outputs(output: str, *makers: str, affects_output: bool = True, several: bool = False) -> Input:
+def outputs(output: str, *makers: str, tells_apart: bool = True, several: bool = False) -> Input:
     """This output of all jobs of the makers whose wildcards agree with those of the reader.
 
     Args:
         output: its name in their rules.
         *makers: rules.
-        affects_output, several: as an `Input` has them.
+        tells_apart, several: as an `Input` has them.
     """
 
     def find(reader: Node) -> list[Node]:
         return [job for maker in makers for job in reader.jobs(maker, **reader.wildcards)]
 
-    return Input(output, find, affects_output, several)
+    return Input(output, find, tells_apart, several)
 
 
 def _merged_features(reader: Node) -> list[Node]:
@@ -44,7 +44,7 @@ DATA = {"data": Input("privacy", _manifest)}
 FEATURES = {"features": Input("privacy", _merged_features, several=True)}
 BELOW = {"below": Input("best", _rungs_below, several=True)}
 # Before anything is released, units are counted, which may stop the run.
-COUNTED = {"counted": outputs("privacy", "count_units", affects_output=False)}
+COUNTED = {"counted": outputs("privacy", "count_units", tells_apart=False)}
 MEAN = {"mean": outputs("mean", "estimate_mean", "find_mean")}
 SUMS = {"sums": outputs("sums", "estimate_sums")}
 START = {"start": outputs("head", "estimate_head", "find_start")}

@@ -170,15 +170,15 @@ class Input:
     Attributes:
         output: The name that the output has in their rules.
         find: The jobs, from the one that reads.
-        affects_output: Whether what the reader makes follows from it. If not, it only comes
-            before.
+        tells_apart: Whether readers of other such jobs are other jobs. If not, it only comes
+            before, or all that the reader makes of it follows from the reader's own keys.
         several: Whether it is a list of paths. If not, it is one path; where the config has none of
             the jobs, it is an empty list.
     """
 
     output: str
     find: Callable[[Node], Iterable[Node]]
-    affects_output: bool = True
+    tells_apart: bool = True
     several: bool = False
 
 
@@ -342,7 +342,7 @@ class Node:
         behind = {
             name: sorted({node.content for node in self.inputs[name]})
             for name, one in self.row.inputs.items()
-            if one.affects_output
+            if one.tells_apart
         }
         wildcards = {
             name: value for name, value in self.wildcards.items() if name not in NOT_IN_CONTENT
@@ -400,7 +400,7 @@ class Node:
         """What the inputs add to this job's question. A job that is charged adds its own question;
         trials differ, so each counts. A free job adds its values and what it inherited, but not its
         rule's name: so to insert a free rule changes nothing."""
-        charged = {node.question for node in self._inputs_with_effect if node.row.asks}
+        charged = {node.question for node in self._inputs_that_tell_apart if node.row.asks}
         free = [node for node in self._representative_inputs if not node.row.asks]
         inherited = {text for node in free for text in node._upstream_question}
         values = {
@@ -411,17 +411,15 @@ class Node:
         return sorted(charged | inherited | values)
 
     @cached_property
-    def _inputs_with_effect(self) -> tuple[Node, ...]:
-        """The jobs that its output follows from."""
+    def _inputs_that_tell_apart(self) -> tuple[Node, ...]:
+        """The jobs behind it that its content and question name."""
         inputs = self.row.inputs.items()
-        return tuple(
-            node for name, one in inputs if one.affects_output for node in self.inputs[name]
-        )
+        return tuple(node for name, one in inputs if one.tells_apart for node in self.inputs[name])
 
     @cached_property
     def _representative_inputs(self) -> tuple[Node, ...]:
         """Of these, one of each group with equal params, such as the trials of a rung."""
-        return tuple(dict.fromkeys(node.first or node for node in self._inputs_with_effect))
+        return tuple(dict.fromkeys(node.first or node for node in self._inputs_that_tell_apart))
 
 
 def _is_asked(mark: Fact) -> bool:

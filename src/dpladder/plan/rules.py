@@ -125,9 +125,9 @@ def _searches(config: Config) -> bool:
 
 
 MODEL = {"weights": outputs("weights", *FINALS)}
-# What a head that is bought starts from. That head reads less of the learner than a public one
-# does, so learners that differ in the rest share it.
-PUBLIC_START = {"start": outputs("head", "find_start", affects_output=False)}
+# What a head that is bought starts from. The public head reads the whole learner, and follows from
+# those of its keys that the bought head reads too: so learners that differ in the rest share it.
+PUBLIC_START = {"start": outputs("head", "find_start", tells_apart=False)}
 RULES: dict[str, RuleSpec] = {
     "prepare_dataset": RuleSpec(reads.PrepareDataset),
     "prepare_public": RuleSpec(reads.PreparePublic, parts=_named_parts, per=("part",)),
