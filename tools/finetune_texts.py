@@ -2,11 +2,12 @@
 verses by genre.
 
 python tools/finetune_texts.py [--verses 1500] [--epsilons 1 4] [--kappas 0.5] [--trains head
-norm_and_bias lora last_block all] [--shares 1 0.9 --typical 4]
+norm_and_bias lora last_block all] [--freeze none down] [--shares 1 0.9 --typical 4]
 
 The whole total goes into one training, at each kappa that is given (`head`: at the prior's); noise
 is seeded and accounted as in a release. Four fifths of the verses are trained on, the others are
-the test. `--shares` and `--public` as in finetune.py. Each line is printed when it is measured,
+the test. `--freeze` says which factor of adapters is frozen: a row for each. `--shares` and
+`--public` as in finetune.py. Each line is printed when it is measured,
 with the CPU seconds of one training.
 """
 
@@ -45,6 +46,7 @@ def main() -> None:
         kappas=[0.5],
         steps=20,
         trains=["head", "norm_and_bias", "lora", "last_block", "all"],
+        freeze=["none"],
         repeats=1,
         shares=list[float],
         public=0,
@@ -60,9 +62,11 @@ def main() -> None:
             if trains == "head":
                 compare("head", arena, Descent(), Search(), epsilon, 0.0, options.repeats)
                 continue
-            adapters = {"lora": ADAPTED} if trains == "lora" else {}
-            learner = learner_of(TUNED | {"trains": trains} | public | adapters)
-            compare_each(arena, trains, learner, few, epsilon, options)
+            for freeze in options.freeze if trains == "lora" else [None]:
+                adapters = {"lora": ADAPTED | {"freeze": freeze}} if freeze else {}
+                name = f"{trains}, frozen: {freeze}" if freeze else trains
+                learner = learner_of(TUNED | {"trains": trains} | public | adapters)
+                compare_each(arena, name, learner, few, epsilon, options)
 
 
 def arena_of_verses(count: int, tokens: int, trains: str, typical: float) -> Arena:

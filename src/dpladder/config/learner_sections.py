@@ -334,6 +334,10 @@ class Lora(Section):
     targets: tuple[str, ...] = Field(("*",), min_length=1)
     """Patterns of names of linear and convolution layers (GPT-2's c_attn, c_fc and c_proj too). *:
     all of them."""
+    freeze: Literal["none", "down"] = "none"
+    """Which factor stays as it is drawn from a public seed. down: up alone is trained, so that
+    noise is added to one factor and not multiplied by that of the other (Sun et al. 2024,
+    FFA-LoRA)."""
 
 
 class Head(Section):
@@ -360,8 +364,9 @@ class Tuning(HeadTraining):
 
     @property
     def draws_start(self) -> bool:
-        """Whether some weights start at random values, which are public draws: adapters do."""
-        return self.trains == "lora"
+        """Whether some weights start at random values, which are public draws: adapters do, but
+        for those whose random factor is frozen."""
+        return self.trains == "lora" and self.lora.freeze == "none"
 
     @property
     def head_alone(self) -> bool:

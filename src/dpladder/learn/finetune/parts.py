@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -262,7 +263,9 @@ def _build_tuned_model(
         _adapt(module.network, lora)
     module.eval().requires_grad_(False)
     weights = dict(module.named_parameters())
-    names = [f"network.{name}" for name in _trained_names(trains, module.network, upper.last_block)]
+    factors = ("up",) if lora.freeze == "down" else ("down", "up")
+    own = _trained_names(trains, module.network, upper.last_block, factors)
+    names = [f"network.{name}" for name in own]
     trained = {name: weights[name] for name in (*names, *(() if speaks else (HEAD,)))}
     return Tuned(module, trained, parameters_to_vector(trained.values()).clone())
 
@@ -272,13 +275,36 @@ def _adapt(network: nn.Module, lora: Lora) -> None:
     for name, layer in [*network.named_modules()]:
         able = is_linear(layer) and getattr(layer, "groups", 1) == 1
         if (able or is_turned(layer)) and _matches_any(name, lora.targets):
-            network.set_submodule(name, Adapted(layer, lora))
+            adapted = Adapted(layer, lora)
+            if lora.freeze == "down":
+                adapted.down.weight.data.copy_(_frozen_factor(name, adapted.down.weight.shape))
+            network.set_submodule(name, adapted)
+
+
+def _frozen_factor(layer: str, shape: Sequence[int]) -> Tensor:
+    """The factor of an adapter that is never trained, as wide as one that is trained starts.
+
+    Only `up` is released, so this must be the same on every machine and for ever. It follows from
+    the layer's name alone, by a hash.
+
+    Args:
+        layer: name of the adapted layer in the network.
+        shape: of the factor, its rank first.
+    """
+    digest = hashlib.shake_256(f"frozen factor {layer}".encode()).digest(4 * math.prod(shape))
+    uniform = np.frombuffer(digest, "<u4") / 2.0**31 - 1.0
+    bound = math.prod(shape[1:]) ** -0.5
+    return torch.from_numpy(uniform.reshape(tuple(shape)) * bound)
 
 
 def _trained_names(
-    trains: str | Sequence[str], network: nn.Module, last_block: frozenset[str]
+    trains: str | Sequence[str],
+    network: nn.Module,
+    last_block: frozenset[str],
+    factors: Sequence[str],
 ) -> list[str]:
-    """Names of the network's own tensors that are trained, in the network's order."""
+    """Names of the network's own tensors that are trained, in the network's order; of an adapter,
+    of these factors."""
     weights = dict(network.named_parameters())
     if not weights or trains == "head":
         return []
@@ -295,7 +321,7 @@ def _trained_names(
             )
     elif trains == "lora":
         adapters = (name for name, layer in network.named_modules() if isinstance(layer, Adapted))
-        names = [f"{name}.{part}.weight" for name in adapters for part in ("down", "up")]
+        names = [f"{name}.{part}.weight" for name in adapters for part in factors]
     else:
         _check_patterns(trains, weights)
         names = [name for name in weights if _matches_any(name, trains)]
@@ -329,7 +355,8 @@ def start(
     """Where the vector of trained weights starts: at the public network, so mostly at zero.
 
     Adapters start by a public seed on one side and at zero on the other. So their product is
-    nothing (Hu et al. 2021, section 4.1). The head starts as `init` says.
+    nothing (Hu et al. 2021, section 4.1). A side that is frozen is part of the network. The head
+    starts as `init` says.
 
     Args:
         learner: its section in the config.
