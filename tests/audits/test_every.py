@@ -3,14 +3,19 @@ charges it."""
 
 from __future__ import annotations
 
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from pathlib import Path
+from threading import Event
 from typing import get_args
 
 import pytest
 
 from dpladder.audit import every, kinds, rules, searches
 from dpladder.audit.engine.attack import run_audit
-from dpladder.audit.engine.findings import table
+from dpladder.audit.engine.findings import Finding, Report, table
 from dpladder.audit.scene import LINEAGE, Rule, SceneFolder, job_environment
 from dpladder.cli import main
 from dpladder.config.learners import METHODS
@@ -77,3 +82,41 @@ def test_what_is_attacked_is_what_the_ledger_is_charged(made: SceneFolder) -> No
     ]
     assert Composed(tuple(Counted(s.event, s.count) for s in held.spends)) == attacked.event
     assert [draw["scale"] for draw in held.draws] == [draw.scale for draw in attacked.draws]
+
+
+def test_a_pipe_shows_each_group_as_soon_as_it_is_attacked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The first group ends only when a reader of the pipe has seen that the second one did."""
+    first, second, *_ = chosen = every.groups("dp_ls")
+    read, write = os.pipe()
+    seen = Event()
+
+    def attack(key: bytes, number: int, group: str) -> Report:
+        if group == first:
+            assert seen.wait(60), "no line about the others, while the first is attacked"
+        return Report(0.0, (Finding(group, "a check", 0, 0, 0, 0),))
+
+    def read_lines() -> list[str]:
+        lines = []
+        for line in open(read):
+            lines.append(line.rstrip())
+            if line.endswith(f": {second}\n"):
+                seen.set()
+        return lines
+
+    monkeypatch.setattr(every, "_run_attack", attack)
+    monkeypatch.setattr(every, "ProcessPoolExecutor", lambda _, **how: ThreadPoolExecutor(2))
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    with ThreadPoolExecutor(1) as reader:
+        lines = reader.submit(read_lines)
+        with monkeypatch.context() as within, open(write, "w") as pipe:
+            within.setattr(sys, "stderr", pipe)
+            assert main(["audit", "--learner", "dp_ls"]) == 0
+        said = lines.result()
+    number = len(chosen)
+    assert said[0] == f"audit: 0 of {number} groups attacked"
+    assert said[-1] == f"audit: {number} of {number} groups attacked, the last: {first}"
+    assert len(said) == number + 1
+    table_shown = capfd.readouterr().out  # in its own order, whichever ended first
+    assert table_shown.index(first) < table_shown.index(second)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
@@ -47,13 +47,21 @@ def audit(key: bytes, only: str | None = None) -> Report:
         number = sum(len(mechanisms(group, folder)) for group in chosen)
     # Fresh processes: a fork would inherit torch's threads in whatever state they are.
     with ProcessPoolExecutor(cores(), mp_context=get_context("spawn")) as pool:
-        reports = []
-        for done, report in enumerate(pool.map(partial(_run_attack, key, number), chosen), 1):
-            reports.append(report)
-            # records are made up, so unlike other progress this may go into a file
-            print(f"audit: {done} of {len(chosen)} groups attacked", file=sys.stderr, flush=True)
+        attacks = {pool.submit(_run_attack, key, number, group): group for group in chosen}
+        _say_progress(0, len(chosen))
+        for done, attack in enumerate(as_completed(attacks), 1):
+            attack.result()
+            _say_progress(done, len(chosen), attacks[attack])
+    reports = [attack.result() for attack in attacks]
     findings = (finding for report in reports for finding in report.findings)
     return Report(DELTA, tuple(findings), skipped_combinations(chosen))
+
+
+def _say_progress(done: int, groups: int, last: str | None = None) -> None:
+    """Say on stderr how far an audit is. Its records are made up, so unlike other progress this may
+    go into a file or a pipe."""
+    name = f", the last: {last}" if last else ""
+    print(f"audit: {done} of {groups} groups attacked{name}", file=sys.stderr, flush=True)
 
 
 def groups(only: str | None = None) -> tuple[str, ...]:
