@@ -4,7 +4,6 @@ tests/learn/test_interface.py; commands of dpladder, run: tests/workflow/test_co
 from __future__ import annotations
 
 import ast
-import json
 import re
 import shlex
 import subprocess
@@ -21,11 +20,9 @@ from support import DEMO
 
 from dpladder import cli
 from dpladder.config import searches
-from dpladder.config.check import problems_of_experiment
 from dpladder.config.docs import TASKS
-from dpladder.config.load import apply_task, overlay
+from dpladder.config.load import overlay
 from dpladder.config.method import name_of
-from dpladder.config.model import Config
 from dpladder.config.sources import FORMS, SOURCES
 from dpladder.privacy.statement.page import rounding_text
 
@@ -121,9 +118,24 @@ def shown() -> Iterator[dict[str, Any]]:
     a team's home.yaml."""
     for page in PAGES:
         for language, block in BLOCK.findall(page.read_text("utf-8")):
-            found = yaml.safe_load(block) if re.match(r"#?\w+:( [{\w]|\n  )", block) else None
-            if language in ("", "yaml") and isinstance(found, dict) and "users" not in found:
-                yield from found.get("experiments", {"main": found}).values()
+            if language not in ("", "yaml") or not re.match(r"#?\w+:(\s+#| [{\w]|\n  )", block):
+                continue
+            for part in alternatives(block):
+                if "users" not in part:
+                    yield from part.get("experiments", {"main": part}).values()
+
+
+def alternatives(block: str) -> list[dict[str, Any]]:
+    """A block's config. A key that it shows several times is shown with several values: one config
+    for each."""
+    found: list[dict[str, Any]] = [{}]
+    for text in re.split(r"^(?=\w)", block, flags=re.MULTILINE):
+        entry = yaml.safe_load(text) or {}
+        if entry.keys() & found[-1].keys():
+            found.append(found[-1] | entry)
+        else:
+            found = [part | entry for part in found]
+    return found
 
 
 OWN = {"dataset": {"source": "npz:data.npz", "classes": ["automobile", "other"]}}
@@ -133,17 +145,41 @@ BESIDE: Mapping[str, Mapping[str, Any]] = {
     "also": OWN | {"features": {"centre": "none"}},
 }
 """What a reader has in a config already, where a page shows a key that needs it."""
+FOLDERS = ("data/features", "data/chests/images")
+FILES = ("data.npz", "patients.csv", "data/slides.csv", "data/chests/train.csv")
+"""What the reader has, by the names that the pages give it. A plan reads none of it."""
 
 
 @pytest.mark.parametrize("part", shown(), ids=lambda part: "-".join(part))
-def test_a_config_that_a_page_shows_is_taken_as_it_stands(part: dict[str, Any]) -> None:
-    """In place of what it has not, that of the demo; but the reader's own files are not there."""
-    values = DEMO
-    for key in {*part.get("dataset", {}), *part.get("evaluate", {})} & {*BESIDE}:
-        values = overlay(values, BESIDE[key])
-    config = apply_task(Config.model_validate_json(json.dumps(overlay(values, part))))
-    problems = [says for _, says in problems_of_experiment(config)]
-    assert [says for says in problems if "nothing is there" not in says] == []
+def test_a_config_that_a_page_shows_is_planned_as_it_stands(
+    part: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In place of what it has not, that of the demo."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    for folder in FOLDERS:
+        Path(folder).mkdir(parents=True)
+    for file in FILES:
+        Path(file).touch()
+    values: Mapping[str, Any] = DEMO
+    if {"dataset", "privacy"} <= part.keys():  # a page shows the whole of it
+        values = {}
+    else:
+        for key in {*part.get("dataset", {}), *part.get("evaluate", {})} & {*BESIDE}:
+            values = overlay(values, BESIDE[key])
+    Path("config.yaml").write_text(yaml.safe_dump(overlay(values, part)), "utf-8")
+    assert cli.main(["plan", "config.yaml"]) == 0
+
+
+@pytest.mark.parametrize("name", [*map(name_of, searches.SECTIONS)])
+def test_a_search_fits_into_the_promise_that_the_page_of_papers_shows(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    [part] = [part for part in shown() if "hpo" in part]
+    config = tmp_path / "config.yaml"
+    config.write_text(yaml.safe_dump(overlay(DEMO, part) | {"hpo": {"name": name}}), "utf-8")
+    assert cli.main(["plan", str(config)]) == 0
 
 
 # --- commands -------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ def lifetime_problem(terms: Terms, paid: tuple[Spend, ...], wanted: tuple[Spend,
         )
     if (need.loss > limit.loss or need.weight > limit.weight) and limit.mu < math.inf:
         return (
-            f"lineage {terms.lineage} was opened with a lifetime limit that leaves private "
+            f"lineage {terms.lineage} has a lifetime limit that leaves private "
             f"selections a loss of {round_up_short(terms.loss)} and a weight of "
             f"{round_up_short(terms.weight)}; this needs {round_up(need.loss)} and "
             f"{round_up(math.exp(need.weight) + 1e-6, 2)}. Search by the ladder; or, for data that "
