@@ -1,4 +1,5 @@
-"""docs/tutorial.md word for word, from `dpladder init` to the page that an officer signs."""
+"""docs/tutorial.md word for word, from `dpladder init` to the page that an officer signs; and what
+docs/models.md does with the model."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,11 @@ import yaml
 from documented import BLOCK, ROOT
 from PIL import Image
 
+from dpladder.cli import main
+
 PAGE = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+MODELS = (ROOT / "docs" / "models.md").read_text("utf-8")
+README = (ROOT / "README.md").read_text("utf-8")
 CLASSES = {"healthy": 60, "ill": 190}  # mean brightness of the pictures
 
 
@@ -23,9 +29,7 @@ def shown_commands() -> Iterator[list[str]]:
     """What a reader types, in order, but for the installation: commands of blocks, then those that
     the page names in its text about what comes after a run."""
     for _, block in BLOCK.findall(PAGE):
-        for line in block.splitlines():
-            if (words := shlex.split(line, comments=True)) and words[0] != "pip":
-                yield words
+        yield from (words for words in commands_of(block) if words[0] != "pip")
     after = BLOCK.sub("", PAGE).partition("## 6.")[2]
     for command in re.findall(r"`(dpladder [^`]+)`", after):
         yield shlex.split(command)
@@ -45,6 +49,17 @@ def agree_on_figures(config: Path) -> None:
     values = yaml.safe_load(config.read_text("utf-8"))
     values["dataset"] |= {"nominal_size": 190, "classes": [*CLASSES]}
     config.write_text(yaml.safe_dump(values), "utf-8")
+
+
+def commands_of(block: str) -> list[list[str]]:
+    return [words for line in block.splitlines() if (words := shlex.split(line, comments=True))]
+
+
+def test_the_readme_gives_the_commands_of_the_tutorial() -> None:
+    [block] = [block for _, block in BLOCK.findall(README) if "dpladder init" in block]
+    first, *commands = commands_of(block.replace("~/my-photos", "~/scans"))
+    assert first == [".", ".venv/bin/activate"]
+    assert commands == list(shown_commands())[: len(commands)]
 
 
 @pytest.mark.ci
@@ -94,3 +109,21 @@ def test_the_tutorial_works_in_its_order(tmp_path: Path, monkeypatch: pytest.Mon
     lines = [line.split("\t") for line in (folder / path).read_text("utf-8").splitlines()]
     assert {"count_units-main", "train_final-main-2"} <= {name for name, _, _ in lines}
     assert all(float(seconds) >= 0 and int(megabytes) > 0 for _, seconds, megabytes in lines)
+
+    # docs/models.md: the model in Python, and as one graph
+    monkeypatch.chdir(folder)
+    for name, picture in (("cat", "healthy/1"), ("dog", "ill/1")):
+        Image.open(f"data/{picture}.png").save(f"{name}.jpg")
+    first, *_ = [code for kind, code in BLOCK.findall(MODELS) if kind == "python"]
+    names: dict[str, Any] = {}
+    exec(first.replace("final/1", "final/2"), names)
+    model = names["model"]
+    labels = list(model.predict(["cat.jpg", "dog.jpg"]).labels)
+    assert {*labels} <= {*CLASSES}
+    assert "epsilon" in model.privacy.lineage.guarantee
+    assert main(["export", "results", "graph", "--to", "onnx"]) == 0
+    said = subprocess.run(
+        [sys.executable, "graph.py", folder / "cat.jpg"], cwd="graph", capture_output=True, text=True
+    )
+    assert said.returncode == 0, said.stderr
+    assert labels[0] in said.stdout
