@@ -11,29 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from documented import BLOCK
 from support import ROOT, TINY, mixture
 
 from dpladder.cli import main
 from dpladder.plan.outer import config_of
 from dpladder.plan.startup import import_path
 
-MODULE = """
-configfile: "config.yaml"
-
-
-module dpladder:
-    snakefile:
-        {snakefile!r}
-    config:
-        config["dpladder"]
-    {more}
-
-
-use rule * from dpladder as dpladder_*
-
-
-{handlers}
-
+PAGE = (ROOT / "docs" / "module.md").read_text("utf-8")
+START = "onstart:\n    dpladder.onstart()"
+RULES = """
 
 rule everything:
     default_target: True
@@ -47,9 +34,9 @@ rule copy:
     output:
         "copied.json",
     shell:
-        "cp {{input}} {{output}}"
+        "cp {input} {output}"
 """
-HANDLERS = "onstart:\n    dpladder.onstart()\n\n\nonsuccess:\n    dpladder.onsuccess()"
+HANDLERS = f"{START}\n\n\nonsuccess:\n    dpladder.onsuccess()"
 TWO_TRIALS = TINY | {"sweep": TINY["sweep"] | {"rungs": [{"epsilon": 0.1, "trials": 2}]}}
 
 
@@ -62,10 +49,17 @@ def _outer(tmp_path, monkeypatch):
 
 
 def write(handlers: str = HANDLERS, config: dict | None = None, more: str = "") -> None:
-    text = MODULE.format(
-        snakefile=str(ROOT / "workflow" / "Snakefile"), handlers=handlers, more=more
-    )
-    Path("Snakefile").write_text(text, "utf-8")
+    """The workflow of docs/module.md, with what the reader fills in, and a rule of their own."""
+    [text] = [code for _, code in BLOCK.findall(PAGE) if "module dpladder:" in code]
+    for shown, filled_in in (
+        ("config/config.yaml", "config.yaml"),
+        ("dpladder/workflow/Snakefile", str(ROOT / "workflow" / "Snakefile")),
+        ('config: config["dpladder"]\n', f'config: config["dpladder"]\n    {more}\n'),
+        (START, handlers),
+    ):
+        assert text.count(shown) == 1
+        text = text.replace(shown, filled_in)
+    Path("Snakefile").write_text(text + RULES, "utf-8")
     given = {"dpladder": TWO_TRIALS if config is None else config, "mine": 1}
     Path("config.yaml").write_text(yaml.safe_dump(given), "utf-8")
 

@@ -90,3 +90,12 @@ def test_the_test_score_is_the_final_models_and_no_trials(finished: Workspace) -
     summary = json.loads((finished.results / "main" / "summary.json").read_text("utf-8"))
     tested = read_test(finished.results / "main" / "final" / "1" / "metrics.json")
     assert summary["targets"][0]["test"]["accuracy"] == pytest.approx(tested.accuracy)
+
+
+def test_snakemake_s_own_report_opens_with_the_guarantee(finished: Workspace) -> None:
+    """Its first page, before any figure: what the statement says, read when the report is made."""
+    finished.finish("--report", "snakemake.html")
+    page = Path("snakemake.html").read_text("utf-8")
+    first_page = Page(json.loads(re.findall(r"var workflow_desc = (\".*\");?\n", page)[0]))
+    guarantee = Path("results/privacy.md").read_text("utf-8").split("**")[1]
+    assert " ".join(first_page.words).startswith(guarantee)
