@@ -74,9 +74,15 @@ def restore(file: Path, passphrase_file: Path | None, results: Sequence[Path]) -
 def _passphrase(file: Path | None, again: bool = False) -> str:
     """The first line of a file, or what is typed."""
     if file is None:
-        typed = getpass("passphrase: ")
-        if again and getpass("the same again: ") != typed:
-            raise BadInput("the two differ. Nothing was written.")
+        try:
+            typed = getpass("passphrase: ")
+            if again and getpass("the same again: ") != typed:
+                raise BadInput("the two differ. Nothing was written.")
+        except EOFError:  # a timer's job, for one
+            raise BadInput(
+                "there is no terminal to type a passphrase at. Give --passphrase-file FILE, whose "
+                "first line is the passphrase."
+            ) from None
         return typed
     try:
         return file.read_text("utf-8").partition("\n")[0]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -162,3 +165,22 @@ def test_the_commands_ask_for_a_file_with_the_passphrase(
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "third"))
     assert main(["home", "restore", "b", "--passphrase-file", "secret"]) == 1
     assert "older than the results" in capsys.readouterr().err
+
+
+def test_a_backup_without_a_terminal_says_how_to_give_the_passphrase(
+    home: Home, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "dpladder.cli", "home", "backup", str(tmp_path / "b")]
+    ended = subprocess.run(
+        command,
+        env=os.environ | {"DPLADDER_HOME": str(home.path)},
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,  # a timer's job has no terminal to open, either
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == BadInput.exit_code
+    assert "Give --passphrase-file FILE" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "b").exists()
