@@ -68,6 +68,18 @@ def test_what_is_allowed_is_read_whatever_its_name_says(
     READERS[reader](photo)
 
 
+@pytest.mark.parametrize("kind", ["PNG", "TIFF"])
+@pytest.mark.parametrize("reader", READERS)
+def test_sixteen_bits_of_grey_are_seen_as_training_saw_them(
+    reader: str, kind: str, tmp_path: Path
+) -> None:
+    deep, eight = tmp_path / "deep.jpg", tmp_path / "eight.jpg"
+    grey = np.linspace(0, 65535, 400).reshape(20, 20)
+    Image.fromarray(grey.astype(np.uint16)).save(deep, kind)
+    Image.fromarray(np.rint(grey / 257).astype(np.uint8)).convert("RGB").save(eight, "PNG")
+    assert np.array_equal(READERS[reader](deep), READERS[reader](eight))
+
+
 def test_a_phones_picture_of_several_is_its_first(tmp_path: Path) -> None:
     path = tmp_path / "photo.jpg"
     first, second = Image.new("RGB", (20, 30)), Image.new("RGB", (40, 10))

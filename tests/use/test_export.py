@@ -25,6 +25,7 @@ import dpladder
 from dpladder.cli import main
 from dpladder.commands import mlflow
 from dpladder.config.features_sections import Features
+from dpladder.config.learner_sections import Lora
 from dpladder.config.section import from_document
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import public_network_of
@@ -184,8 +185,9 @@ def test_an_exported_network_predicts_the_same_by_itself(tmp_path: Path) -> None
     source = Source("files", bytes, ())
     file = model_of(tmp_path, Features(image_size=32), source, [head])
     paths = [tmp_path / f"{place}.png" for place in range(4)]
-    for path in paths:
+    for path in paths[1:]:
         Image.fromarray(RANDOM.integers(0, 256, (40, 50, 3), np.uint8)).save(path)
+    Image.fromarray(RANDOM.integers(0, 65536, (40, 50), np.uint16)).save(paths[0])
     assert main(["export", str(file), str(tmp_path / "out"), "--to", "huggingface"]) == 0
     found = alone(tmp_path / "out", f"c.classify({[*map(str, paths)]})")
     wanted = dpladder.load(file).predict(paths).probabilities
@@ -227,6 +229,7 @@ def test_an_exported_graph_gives_the_same_logits_for_any_number_of_records(
         records = [str(tmp_path / f"{place}.png") for place in range(3)]
         for path, shape in zip(records, [(40, 50, 3), (77, 31, 3), (32, 32, 3)], strict=True):
             Image.fromarray(random.integers(0, 256, shape, np.uint8)).save(path)
+        Image.fromarray(random.integers(0, 65536, (40, 50), np.uint16)).save(records[0])
     program = f"import graph, sys; print(graph.classify('.', {records})); assert 'torch' not in "
     told = in_new_python(program + "sys.modules", cwd=tmp_path / "out")
     asked = records if network else np.array(records, np.float32)
@@ -243,6 +246,7 @@ def test_an_exported_graph_gives_the_same_logits_for_any_number_of_records(
     [
         ("last_block", "blocks.3", "test_efficientnet"),
         ("lora", "input", "test_efficientnet"),
+        ("frozen lora", "input", "test_efficientnet"),
         ("norm_and_bias", "blocks.4", "test_vit"),
     ],
 )
@@ -258,7 +262,9 @@ def test_a_network_trained_above_a_cut_predicts_the_same_by_itself(
         "dtype": features.stored,
         "width": width,
     }
-    learner = FineTune(name="dp_finetune", trains=trains, bias=True)
+    _, frozen, trains = trains.rpartition("frozen ")
+    lora = Lora(alpha=80.0, freeze="down") if frozen else Lora()
+    learner = FineTune(name="dp_finetune", trains=trains, bias=True, lora=lora)
     constants = Constants(1, 2, width, network=public_network_of(network, "random"))
     drawn = [
         RANDOM.normal(size=shape).astype(np.float32)

@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from dpladder.config.features_sections import LARGEST_IMAGE
+from dpladder.data.rgb import FORMATS, high_byte, to_rgb
 
 # Public bounds, beyond which one small file could exhaust the memory of the whole job. It could
 # when it is unpacked: the config's bound stands in place of Pillow's own. It could when its short
@@ -16,9 +17,6 @@ from dpladder.config.features_sections import LARGEST_IMAGE
 Image.MAX_IMAGE_PIXELS = None
 LONGEST = 100  # times the short side
 
-# What a file may hold, whatever its name says. Pillow finds out by itself otherwise, and starts
-# Ghostscript for PostScript, or decodes an icon into more than its header claims.
-FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 TILE = (322, 323)  # TIFF's tags of a tile's width and length
 
 # DICOM's name for a file whose size after unpacking nobody knows
@@ -45,7 +43,8 @@ def decode(content: Any, largest: int = LARGEST_IMAGE) -> Image.Image:
         _check_size(wide, high, largest)
     if max(image.size) > LONGEST * min(image.size):
         raise ValueError(f"more than {LONGEST} times as long as wide")
-    return _to_eight_bits(ImageOps.exif_transpose(image)).convert("RGB")
+    upright: Image.Image = to_rgb(image)
+    return upright
 
 
 def image_view(image: Image.Image, number: int, mirror: bool) -> Image.Image:
@@ -138,19 +137,5 @@ def _open_image(content: Any) -> Image.Image:
 
 def _from_pixels(pixels: np.ndarray) -> Image.Image:
     if pixels.dtype == np.uint16:
-        pixels = _high_byte(pixels)
+        pixels = high_byte(pixels)
     return Image.fromarray(pixels[..., 0] if pixels.shape[-1:] == (1,) else pixels)
-
-
-def _to_eight_bits(image: Image.Image) -> Image.Image:
-    """Pillow opens 16-bit grey as I;16 or I and would cut it off at 255; scale the full range
-    instead."""
-    if image.mode.startswith("I"):
-        return Image.fromarray(_high_byte(np.asarray(image).clip(0, 65535)))
-    if image.mode == "F":
-        raise ValueError("floating-point images have no declared range")
-    return image
-
-
-def _high_byte(pixels: np.ndarray) -> np.ndarray:
-    return np.rint(pixels / 257).astype(np.uint8)  # 65535 / 257 = 255

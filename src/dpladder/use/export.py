@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dpladder.config.extras import require_package
 from dpladder.config.features_sections import FOLDER, HUB, LAST
+from dpladder.data import rgb
 from dpladder.errors import BadInput
 from dpladder.network.language import pad_tokens, transformers_tokenizer
 from dpladder.network.public import BUNDLED, model_of, remote_config
@@ -29,7 +30,7 @@ from dpladder.use.model import Model
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-SHARED = (arrays, raw_rows)  # modules whose source stands in what is exported
+SHARED = (arrays, raw_rows, rgb)  # modules whose source stands in what is exported
 Form = Literal["torch", "huggingface", "onnx"]
 ONE_FILE = (
     2**30

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.data.rgb import FORMATS, to_rgb
 from dpladder.use.raw_rows import rows_of
 
 
@@ -87,10 +88,6 @@ def _images(_: Path, config: dict[str, Any], records: Sequence[Any]) -> dict[str
     return {"inputs": np.stack([pixels(image, **config["pixels"]) for image in records])}
 
 
-# What an image file may hold, whatever its name says: Pillow starts Ghostscript for PostScript.
-FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
-
-
 def pixels(
     image: Any, resize: int, filter: str, crop: Sequence[int], mean: Any, std: Any
 ) -> NDArray[np.float32]:
@@ -104,10 +101,10 @@ def pixels(
         crop: height and width of the middle, in pixels.
         mean, std: of each channel, which is scaled to 0 to 1 before.
     """
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     opened = Image.open(image, formats=FORMATS) if isinstance(image, str | Path) else image
-    upright = ImageOps.exif_transpose(opened).convert("RGB")
+    upright = to_rgb(opened)
     short = min(upright.size)
     wide, high = (resize if side == short else int(resize * side / short) for side in upright.size)
     upright = upright.resize((wide, high), Image.Resampling[filter.upper()])

@@ -19,11 +19,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from dpladder.data.rgb import FORMATS, to_rgb
 from dpladder.privacy.arrays import map_rows, to_length
 from dpladder.use.raw_rows import rows_of
-
-# What an image file may hold, whatever its name says: Pillow starts Ghostscript for PostScript.
-FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 
 
 class Classifier(nn.Module):
@@ -197,10 +195,10 @@ class Images(Classifier):
         return (torch.stack([self._pixels(image) for image in records]),)
 
     def _pixels(self, image: Any) -> Tensor:
-        from PIL import Image, ImageOps
+        from PIL import Image
 
         opened = Image.open(image, formats=FORMATS) if isinstance(image, str | Path) else image
-        pixels: Tensor = self.transform(ImageOps.exif_transpose(opened).convert("RGB"))
+        pixels: Tensor = self.transform(to_rgb(opened))
         return pixels
 
 
