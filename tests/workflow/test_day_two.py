@@ -53,6 +53,17 @@ def test_a_total_in_anothers_place_is_refused_until_it_is_said(finished, walk, c
     assert walk().charged == Counter()
 
 
+def test_respend_says_what_all_of_it_would_come_to_beside_what_is_new(finished, capsys):
+    finished.configure(targets(1.0, 1.5) | {"respend": True})
+    assert main(["plan", "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    [told] = [line for line in planned["kept"] if "If all of it has" in line]
+    ended = float(re.search(r"ends at epsilon = ([\d.]+) of its lifetime's 8", told)[1])
+    after = planned["lifetimes"]["tiny"]["epsilon_after"]
+    assert after > planned["lifetimes"]["tiny"]["epsilon_spent"]
+    assert ended > after + 0.1
+
+
 def test_respend_that_names_nothing_is_refused_with_what_it_may_name(finished):
     finished.configure({"respend": ["dp_gd", "mian", "summarise"]})
     with pytest.raises(BadInput) as refused:

@@ -15,7 +15,7 @@ from dpladder.plan.dag import Dag
 from dpladder.plan.notes import experiments_by_text, names_text, notes
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
 from dpladder.plan.reuse import asked_anew
-from dpladder.privacy.accounting.composition import Composition, compose
+from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Spend, to_json
 from dpladder.privacy.accounting.rounding import round_up, round_up_short
 from dpladder.privacy.ledger.limits import lifetime_cost
@@ -121,14 +121,11 @@ def _respend_lines(plan: Plan, states: Mapping[str, State], dag: Dag) -> Iterato
             for spend in item.spends
         )
         if again:
-            before, after = (
-                lifetime_cost(terms, state.charged_spends()),
-                lifetime_cost(terms, (*state.charged_spends(), *again)),
-            )
+            planned = _spends_after_plan(plan, lineage, state)
             limit = terms.lifetime_epsilon
             yield (
                 f"respend: what has changed is paid again. If all of it has, lineage {lineage} "
-                f"goes from epsilon = {round_up(before.epsilon)} to {round_up(after.epsilon)}"
+                f"ends at epsilon = {round_up(lifetime_cost(terms, planned + again).epsilon)}"
                 + ("" if limit is None else f" of its lifetime's {round_up_short(limit)}")
             )
 
@@ -296,10 +293,11 @@ def _part_sizes_text(units: Mapping[str, int]) -> str:
 def _lifetime(plan: Plan, lineage: str, state: State) -> PlannedLifetime:
     """What the lineage has spent, and what it will have once the plan is done: not rounded yet."""
     spent = lifetime_cost(plan.terms[lineage], state.charged_spends())
-    return PlannedLifetime(spent.epsilon, _cost_after_plan(plan, lineage, state).epsilon)
+    after = lifetime_cost(plan.terms[lineage], _spends_after_plan(plan, lineage, state))
+    return PlannedLifetime(spent.epsilon, after.epsilon)
 
 
-def _cost_after_plan(plan: Plan, lineage: str, state: State) -> Composition:
+def _spends_after_plan(plan: Plan, lineage: str, state: State) -> tuple[Spend, ...]:
     """Everything ever charged on the lineage once the plan is done."""
     new = tuple(
         spend
@@ -309,7 +307,7 @@ def _cost_after_plan(plan: Plan, lineage: str, state: State) -> Composition:
     )
     # Unused reservations are left out: those of this plan are among the new ones.
     paid = tuple(s for h in state.items.values() if h.used for s in h.spends)
-    return lifetime_cost(plan.terms[lineage], (*paid, *new))
+    return (*paid, *new)
 
 
 def _spend(item: Item, spend: Spend, delta: float) -> PlannedSpend:
