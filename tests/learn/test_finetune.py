@@ -668,3 +668,57 @@ def test_adapters_of_every_kind_of_layer_begin_at_nothing() -> None:
         constants = Constants(40, CLASSES, math.prod(network.shape), network=network)
         learner = FineTune(trains="lora", lora=Lora(rank=2))
         assert not parts.tuned_model(learner, constants).base.any()
+
+
+FROZEN = FineTune(trains="lora", init="random", bias=True, lora=Lora(rank=2, freeze="down"))
+
+
+@pytest.mark.parametrize("kind", ["conv", "linear", "bert", "gpt2"])
+def test_beside_a_frozen_factor_up_alone_is_trained_clipped_and_released(kind: str) -> None:
+    drawn = kind in KINDS
+    network = registered(kind) if drawn else network_of_texts("input", False, kind)
+    constants = (
+        constants_of(network, "input")
+        if drawn
+        else Constants(40, CLASSES, math.prod(network.shape), network=network)
+    )
+    both = FROZEN.model_copy(update={"lora": Lora(rank=2)})
+    names = [*parts.tuned_model(FROZEN, constants).trained]
+    assert names == [
+        name for name in parts.tuned_model(both, constants).trained if ".down." not in name
+    ]
+    assert any(name.endswith(".up.weight") for name in names)
+    assert apart_from_autograd(FROZEN, constants, 3) < 1e-5
+    assert apart_when_merged(FROZEN, constants) < 1e-4
+
+
+def test_a_network_with_a_frozen_factor_starts_as_the_public_one() -> None:
+    whole = FROZEN.model_copy(update={"trains": "head"})
+    first = parts.start(FROZEN, SMALL, parts.tuned_model(FROZEN, SMALL))
+    data = records(SMALL, 5).features
+    seen = []
+    for learner in (FROZEN, whole):
+        tuned = parts.tuned_model(learner, SMALL).copy_to(CPU)
+        if learner is FROZEN:
+            tuned.set_difference(first.float())
+            frozen = [
+                layer.down.weight
+                for layer in tuned.module.modules()
+                if isinstance(layer, parts.Adapted)
+            ]
+            assert all(weight.count_nonzero() > 0 for weight in frozen)
+            assert not any(weight.count_nonzero() for weight in [*tuned.trained.values()][:-1])
+        seen.append(tuned.module.seen_by_head(torch.from_numpy(data)))
+    assert torch.equal(*seen)
+
+
+def test_a_frozen_factor_is_the_same_for_ever_and_another_one_for_each_layer() -> None:
+    """A released file has `up` alone, and whoever loads it draws this again."""
+    found = parts._frozen_factor("blocks.0.attn.qkv", (2, 3))
+    expected = [[-0.308030, -0.132609, 0.313020], [-0.238413, -0.360228, -0.196088]]
+    assert found.tolist() == [pytest.approx(row, abs=1e-6) for row in expected]
+    assert not torch.equal(found, parts._frozen_factor("blocks.1.attn.qkv", (2, 3)))
+    many = parts._frozen_factor("a layer", (100, 10, 10))
+    assert abs(many.mean()) < 0.002
+    assert many.abs().max() <= 0.1
+    assert many.std() == pytest.approx(0.1 / math.sqrt(3), rel=0.05)

@@ -36,7 +36,7 @@ TUNED = {
         "adapted": {
             "learner": {
                 "trains": "lora",
-                "lora": {"rank": 2},
+                "lora": {"rank": 2, "freeze": "down"},
                 "optimizer": "adam",
                 "sampling_rate": 0.5,
             },

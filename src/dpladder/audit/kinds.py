@@ -423,7 +423,9 @@ WHOLE = GridCell("add_remove"), GridCell("replace_one", cap=2)
 ONE = WHOLE[:1]
 ADDED = (GridCell("add_remove"), GridCell("add_remove", sampled=True))
 REPLACED = (GridCell("replace_one"), GridCell("replace_one", sampled=True))
-ADAPTED = partial(_network, "lora", lora=Lora(rank=1, targets=("*.mlp.fc2",)))
+THIN = Lora(rank=1, targets=("*.mlp.fc2",))
+ADAPTED = partial(_network, "lora", lora=THIN)
+FROZEN = partial(_network, "lora", lora=THIN.model_copy(update={"freeze": "down"}))
 
 ATTACKS: dict[str, tuple[Attack, ...]] = {
     "gradients": (
@@ -492,6 +494,7 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
     "network": (
         Attack(ADAPTED(), "adapted", sampled=True, views=True, cut=True),
         Attack(ADAPTED(looks=True), "adapted, losses", sampled=True, cut=True),
+        Attack(FROZEN(), "adapted, one factor frozen", cells=WHOLE, cut=True),
         Attack(_network(("norm.*",)), "with a norm", cells=WHOLE, cut=True),
         Attack(_network("head"), "the head alone", sampled=True),
         Attack(_network("head", looks=True), "the head alone, losses", sampled=True),

@@ -13,7 +13,15 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from dpladder.config.section import Count, Epsilon, Fraction, NonNegative, Positive, Section
+from dpladder.config.section import (
+    Count,
+    Epsilon,
+    Fraction,
+    NeutralAt,
+    NonNegative,
+    Positive,
+    Section,
+)
 
 Searched = Literal["rate", "ridge"] | None
 
@@ -334,7 +342,7 @@ class Lora(Section):
     targets: tuple[str, ...] = Field(("*",), min_length=1)
     """Patterns of names of linear and convolution layers (GPT-2's c_attn, c_fc and c_proj too). *:
     all of them."""
-    freeze: Literal["none", "down"] = "none"
+    freeze: Annotated[Literal["none", "down"], NeutralAt("none")] = "none"
     """Which factor stays as it is drawn from a public seed. down: up alone is trained, so that
     noise is added to one factor and not multiplied by that of the other (Sun et al. 2024,
     FFA-LoRA)."""
