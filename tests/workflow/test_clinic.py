@@ -66,6 +66,23 @@ def test_the_page_shows_the_example() -> None:
     assert shown_config() == example
 
 
+def test_the_try_with_stand_ins_begins_as_the_page_says(project: Workspace) -> None:
+    """In a clone, as planned: the run itself is that of the next test."""
+    [[_, make, folder]] = shown_commands("python ")
+    subprocess.run([sys.executable, ROOT / make, folder, "20"], check=True)
+    [command] = shown_commands("snakemake ")
+    planned = subprocess.run(
+        [sys.executable, "-m", *command, "-n", "-d", project.folder],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert planned.returncode == 0, planned.stderr
+    assert "lineage stand-ins: by declaration 480 units train" in planned.stderr
+    assert "extract_features" in planned.stdout
+
+
 @pytest.mark.ci
 def test_the_page_of_clinics_holds_what_it_promises(
     project: Workspace, capfd: pytest.CaptureFixture[str]
