@@ -1,4 +1,4 @@
-"""The code of docs/ledger.md, run in its order beside what a reader has: Opacus, a table, a round."""
+"""The code of docs/ledger.md in its order, beside what a reader has: Opacus, a table, a round."""
 
 from __future__ import annotations
 

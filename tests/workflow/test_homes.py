@@ -152,6 +152,9 @@ def test_both_anchors_are_verified(finished, capsys) -> None:
     assert main(["ledger", "verify", "results"]) == 1
     assert "rolled back" in capsys.readouterr().err
     Path("kept.json").rename(STATEMENT)
+    assert main(["ledger", "verify", "results"]) == 1
+    said = capsys.readouterr().err.splitlines()  # once, though both anchors say it
+    assert len([line for line in said if "rolled back" in line]) == 1
     ANCHORS.unlink()
     assert main(["verify", "results"]) == 1
 

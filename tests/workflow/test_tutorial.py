@@ -123,7 +123,11 @@ def test_the_tutorial_works_in_its_order(tmp_path: Path, monkeypatch: pytest.Mon
     assert "epsilon" in model.privacy.lineage.guarantee
     assert main(["export", "results", "graph", "--to", "onnx"]) == 0
     said = subprocess.run(
-        [sys.executable, "graph.py", folder / "cat.jpg"], cwd="graph", capture_output=True, text=True
+        [sys.executable, "graph.py", folder / "cat.jpg"],
+        cwd="graph",
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert said.returncode == 0, said.stderr
     assert labels[0] in said.stdout

@@ -137,7 +137,7 @@ def verify(results: Sequence[Path]) -> bool:
     problems = [
         f"lineage {name}: {problem}"
         for name in names
-        for problem in ledgers.verify(Ledger(home, name), anchors)
+        for problem in dict.fromkeys(ledgers.verify(Ledger(home, name), anchors))
     ]
     fine = "every entry is as it was written in the ledgers of" if names else NO_LEDGER
     return report(problems, f"{fine} {', '.join(names) or home.path}")
