@@ -99,10 +99,11 @@ def test_a_pipe_shows_each_group_as_soon_as_it_is_attacked(
 
     def read_lines() -> list[str]:
         lines = []
-        for line in open(read):
-            lines.append(line.rstrip())
-            if line.endswith(f": {second}\n"):
-                seen.set()
+        with open(read) as pipe:
+            for line in pipe:
+                lines.append(line.rstrip())
+                if line.endswith(f": {second}\n"):
+                    seen.set()
         return lines
 
     monkeypatch.setattr(every, "_run_attack", attack)
