@@ -264,8 +264,8 @@ def _build_tuned_model(
     module.eval().requires_grad_(False)
     weights = dict(module.named_parameters())
     factors = ("up",) if lora.freeze == "down" else ("down", "up")
-    own = _trained_names(trains, module.network, upper.last_block, factors)
-    names = [f"network.{name}" for name in own]
+    in_network = _trained_names(trains, module.network, upper.last_block, factors)
+    names = [f"network.{name}" for name in in_network]
     trained = {name: weights[name] for name in (*names, *(() if speaks else (HEAD,)))}
     return Tuned(module, trained, parameters_to_vector(trained.values()).clone())
 
