@@ -52,6 +52,17 @@ def test_each_job_is_one_node_whoever_asks_for_it() -> None:
     assert summary.inputs["finals"] == tuple(found.jobs("main", "train_final"))
 
 
+def test_totals_in_another_order_make_another_summary() -> None:
+    """A summary pairs its inputs with the totals by their places."""
+    totals = {"final": {"targets": [1.0, 0.5]}}
+    turned = {"experiments": {"turned": {"final": {"targets": [0.5, 1.0]}}}}
+    found = build_dag(project(totals, turned))
+    (main,), (other,) = (found.jobs(name, "summarise") for name in ("main", "turned"))
+    assert [node.wildcards["target"] for node in main.inputs["finals"]] == ["1", "0.5"]
+    assert [node.wildcards["target"] for node in other.inputs["finals"]] == ["0.5", "1"]
+    assert {*main.inputs["finals"]} == {*other.inputs["finals"]}
+
+
 def test_a_job_stands_on_jobs_of_its_own_experiments_config_alone() -> None:
     found = build_dag(project(MEAN, {"experiments": {"bare": {"features": {"mean": None}}}}))
     (bare,) = found.jobs("bare", "train_final")

@@ -340,7 +340,8 @@ class Node:
             return self.first.content
         facts = find_facts(self, self.row.reads, lambda mark: mark.affects_output)
         behind = {
-            name: sorted({node.content for node in self.inputs[name]})
+            # in order, for a list of paths is read by place
+            name: [*dict.fromkeys(node.content for node in self.inputs[name])]
             for name, one in self.row.inputs.items()
             if one.tells_apart
         }
