@@ -12,6 +12,7 @@ from support import TINY, node_of
 from dpladder.config import Project
 from dpladder.config.load import overlay, resolve
 from dpladder.plan.dag import build_dag
+from dpladder.plan.edits import plan_note
 from dpladder.plan.node import Node
 from dpladder.plan.resolve import resolve_defaults
 
@@ -143,3 +144,28 @@ def test_what_a_config_does_not_have_is_no_job() -> None:
     assert found.find("train_final", {"experiment": "nobody", "target": "1"}) is None
     assert found.find("private_search", {"experiment": "main", "target": "1"}) is None
     assert found.find("merge_features", {"experiment": "main", "part": "sample"}) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "change"),
+    [
+        ("privacy.epsilon", {"privacy": {"epsilon": 0.9}}),
+        ("final.targets", {"final": {"targets": [1.0, 0.5]}}),
+        ("features.mirror", {"features": {"mirror": True}}),
+        ("sweep.rungs", {"sweep": {"rungs": [{"epsilon": 0.1, "trials": 2}]}}),
+    ],
+)
+def test_a_plans_note_has_the_keys_that_jobs_read_as_facts(
+    key: str, change: Mapping[str, Any]
+) -> None:
+    """A refusal names what was edited, by the key that was edited."""
+    Path("images").mkdir()
+    images: dict[str, Any] = {
+        "dataset": {"source": "folder:images"},
+        "features": {"model": "efficientnet_lite0"},
+        "learner": {"augment": 2},
+    }
+    before, after = (
+        plan_note(build_dag(project(images, edit)), "tiny")["main"]["keys"] for edit in ({}, change)
+    )
+    assert {name for name in before if before[name] != after[name]} == {key}

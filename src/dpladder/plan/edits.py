@@ -19,6 +19,7 @@ from dpladder.config.model import Consent
 from dpladder.errors import Refused
 from dpladder.plan import follows
 from dpladder.plan.dag import Dag
+from dpladder.plan.node import value_at
 from dpladder.plan.plan import Plan
 from dpladder.plan.reuse import asked_anew
 from dpladder.privacy.accounting.rounding import round_up
@@ -30,6 +31,14 @@ from dpladder.privacy.statement.documents import FINALS
 ABSENT = "nothing"
 COUNTS = "count_units"
 LONGEST = 120  # characters of a value in a message
+# keys that jobs read as facts; a note from before they were noted says nothing of them
+KEYS_OF_FACTS = (
+    "privacy.epsilon",
+    "final.targets",
+    "sweep.rungs",
+    "features.mirror",
+    "dataset.spans",
+)
 NO_CHOICE: Mapping[str, Any] = {"inputs": [], "chosen": {}}
 
 
@@ -56,13 +65,14 @@ def plan_note(dag: Dag, lineage: str) -> PlanNote:
 def _keys_behind(dag: Dag, name: str) -> dict[str, Any]:
     """All keys behind an experiment's results, where an edit may cost: sources are not among them.
 
-    The first total's test speaks for all: others differ in their target alone. Rungs are a key that
-    jobs read one by one.
+    The first total's test speaks for all. Jobs read some keys as facts, one by one: totals, rungs,
+    mirroring, spans.
     """
     config = dag.project.experiments[name]
     test, *_ = dag.jobs(name, "evaluate", target=follows.target_name(config.totals[0]))
-    rungs = follows.effective_values(config)["sweep"]["rungs"]
-    keys: dict[str, Any] = json.loads(json.dumps(test.keys_behind | {"sweep.rungs": rungs}))
+    values = follows.effective_values(config)
+    read_as_facts = {key: value_at(values, key) for key in KEYS_OF_FACTS}
+    keys: dict[str, Any] = json.loads(json.dumps(test.keys_behind | read_as_facts))
     return keys
 
 
@@ -85,7 +95,8 @@ def name_edits_in_refusals(dag: Dag, states: Mapping[str, State]) -> Iterator[No
             f"{name}: {edit}"
             for name in dag.project.experiments
             if name in before
-            for edit in _edits(before[name]["keys"], _keys_behind(dag, name))
+            for now in [_keys_behind(dag, name)]
+            for edit in _edits({key: now[key] for key in KEYS_OF_FACTS} | before[name]["keys"], now)
         ]
         raise Refused(
             f"{refused} Edited since the last run here: {'; '.join(lines)}."
