@@ -87,9 +87,11 @@ class Prepared:
         queries = [] if self.counting is None else [self.counting]
         counted = declared(queries, self.constants)
         spends += self.reservation.actual_spends("score", counted.events)
+        scored = self.scored.part
         inputs = {
             **self.train.inputs("train"),
-            "scored": self.scored.part.map_name,
+            # public records may be named by their bytes, and no edit of theirs has a number
+            "scored": scored.name if self.counting is None else scored.map_name,
             "r": self.trial.r,
         }
         draws = (*self.training.declared.draws, *counted.draws)
