@@ -11,7 +11,8 @@ import pytest
 from dpladder.audit.scene import LINEAGE, SceneFolder, Units, job_environment, scene_folder
 from dpladder.errors import Refused
 from dpladder.jobs.release import release_once
-from dpladder.jobs.reservation import find_reservation
+from dpladder.jobs.reservation import find_reservation, ledger_of
+from dpladder.jobs.run_trial import _prepare_trial
 from dpladder.jobs.train_final import release_of
 from dpladder.plan import follows, package
 from dpladder.privacy.ledger import anchors, book
@@ -89,3 +90,17 @@ def test_a_job_on_a_release_that_was_edited_spends_nothing(made: SceneFolder) ->
         task.input["sums"] = str(edited)
         with pytest.raises(Refused, match="is not what was released under lineage"):
             find_reservation(task)
+
+
+def test_trials_scored_on_other_public_records_ask_another_query(made: SceneFolder) -> None:
+    """Their file may be another one without an edit: an old score would answer for it."""
+    public = {"dataset": {"public_validation": f"npz:{made.folder}/public.npz"}}
+    rungs = {"sweep": {"select": {"by": "public"}, "rungs": [{"epsilon": 0.5, "trials": 1}]}}
+    scene = made.scene(public, rungs)
+    task = scene.task("run_trial", {"rung": "0", "trial": "0"}, UNITS)
+    with job_environment(scene.folder, scene.home):
+        first = _prepare_trial(task, ledger_of(task))
+        elsewhere = replace(first.scored.part, name="of other records")
+        other = replace(first, scored=replace(first.scored, part=elsewhere))
+        queries = {one.release_request().question().query for one in (first, other)}
+    assert len(queries) == 2
