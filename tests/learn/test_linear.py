@@ -26,9 +26,9 @@ from dpladder.learn.data import Data
 from dpladder.learn.descent import EMA
 from dpladder.learn.descent_noise import gradient_sum
 from dpladder.learn.interface import Constants, Hyper
-from dpladder.learn.linear import clipped_sum, resident, summed_losses
+from dpladder.learn.linear import NARROW, clipped_sum, resident, summed_losses
 from dpladder.learn.moments import second_moment
-from dpladder.learn.records import load, prepare
+from dpladder.learn.records import LONGEST_SINGLE, load, prepare
 from dpladder.learn.trainings import declare, train, train_many
 from dpladder.methods.dp_gd import Descent
 from dpladder.methods.dp_ls import LeastSquares
@@ -358,13 +358,14 @@ def test_no_record_changes_what_another_contributes(count, plain, monkeypatch):
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["oneDNN", "plain product"])
-@pytest.mark.parametrize("chunk", [64, 192, 1024])
+@pytest.mark.parametrize("chunk", [64, 192, 1024, 8192])
 @pytest.mark.parametrize("device", devices())
 def test_a_record_has_the_same_logits_wherever_it_stands(device, chunk, plain, monkeypatch):
     monkeypatch.setattr("dpladder.learn.linear._onednn_is_faster", lambda: not plain)
     torch.set_num_threads(1)  # as in the threads of a step
     random = torch.Generator().manual_seed(chunk)
-    for width in (1, 3, 7, 66, 97, 769, 1281):
+    widths = (1, 3, 7, 66, 97, 769, 1281)
+    for width in widths if chunk <= 1024 else [width for width in widths if width <= NARROW]:
         record = torch.randn(1, width, generator=random).to(device)
         for rows in (2, 3, 5, 9, 12, 30, 64, 320):
             flat = torch.randn(rows, width, generator=random).to(device)
@@ -563,11 +564,22 @@ def test_fewer_records_than_classes_train(count, switches):
     assert np.isfinite(trained(data, learner)).all()
 
 
-@pytest.mark.parametrize(("n0", "records", "chunks"), [(320, 340, [384]), (4000, 4000, [1024] * 4)])
-def test_few_records_share_one_chunk_that_is_not_much_larger(n0, records, chunks):
-    data = Data(np.ones((records, 3), np.float32), np.zeros(records, np.int64))
-    held = resident(data, Constants(n0, 2, 3), ONE)
+@pytest.mark.parametrize(
+    ("n0", "records", "width", "chunks"),
+    [
+        (320, 340, 49, [384]),
+        (4000, 4000, 49, [1024] * 4),
+        (320, 340, 3, [384]),
+        (4000, 4000, 3, [4608]),
+        (8000, 8000, 48, [8192]),
+    ],
+)
+def test_few_records_share_one_chunk_that_is_not_much_larger(n0, records, width, chunks):
+    """A chunk of narrow records is longer, and summed in float64."""
+    data = Data(np.ones((records, width), np.float32), np.zeros(records, np.int64))
+    held = resident(data, Constants(n0, 2, width), ONE)
     assert [rows.stop - rows.start for rows in held.chunks()] == chunks
+    assert held.exact == (chunks[0] > LONGEST_SINGLE)
 
 
 def test_sums_over_chunks_are_float64():

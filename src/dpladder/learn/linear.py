@@ -30,8 +30,11 @@ from dpladder.learn.links import SOFTMAX, Link
 from dpladder.learn.queries import LinearHead
 from dpladder.learn.records import Bounded, Guide, Records, Rows, Sums, load, prepare
 
-# on a GPU a chunk should outlast the launch of its 25 kernels
+# On a GPU a chunk should outlast the launch of its 25 kernels. On a CPU it should stay in cache, and
+# where records are narrow it should outlast the calls of 25 functions.
 CHUNK = {"cpu": 1024, "cuda": 65536}
+NARROW = 48  # numbers of a record, with its views: wider ones are added up no faster
+CHUNK_OF_NARROW = 8192
 TINY = 2.0**-80  # probabilities below are zero: denormal numbers slow many CPUs down
 # a squared logit; beyond it float64 does not tell losses that ties leave
 LARGEST_SQUARED_LOGIT = 2.0**50
@@ -110,20 +113,28 @@ def resident(
         data,
         constants,
         device,
-        chunk=_chunk(constants, device),
+        chunk=_chunk(constants, device, views * (constants.dimension + bias)),
         memory_mb=resources.mem_mb,
         views=views,
         bias=bias,
     )
 
 
-def _chunk(constants: Constants, device: torch.device) -> int:
+def _chunk(constants: Constants, device: torch.device, numbers: int) -> int:
     """How many records are summed at a time, by declared sizes alone.
 
     A small data set fits into one chunk, a multiple of 64 rows: 8/7 of the expected number, for the
     real one varies.
+
+    Args:
+        constants: declared sizes.
+        device: where sums are computed.
+        numbers: of a record, with its views.
     """
-    return min(CHUNK[device.type], 64 * math.ceil(constants.n0 * constants.cap / 56))
+    most = CHUNK[device.type]
+    if device.type == "cpu" and numbers <= NARROW:
+        most = CHUNK_OF_NARROW
+    return min(most, 64 * math.ceil(constants.n0 * constants.cap / 56))
 
 
 def refuse_places(
@@ -155,7 +166,8 @@ def refuse_places(
         Refused: a record's logits differ from one place to another. Nothing was charged yet.
     """
     device = prepare(resources)
-    width, whole = constants.dimension + bias, _chunk(constants, device)
+    width = constants.dimension + bias
+    whole = _chunk(constants, device, views * width)
     torch.set_num_threads(1)  # as in the threads of a step
     for chunk in range(64, whole + 1, 64) if parts and device.type == "cpu" else [whole]:
         for together in range(1, min(trainings, MAX_BATCHED_TRAININGS) + 1):

@@ -28,6 +28,7 @@ Rows = slice | Tensor
 # a squared norm; what is longer counts as nothing, for float32 cannot scale it back into a small
 # ball
 LONGEST = 1e30
+LONGEST_SINGLE = 1024  # records whose sum float32 may take: the slack was measured with so many
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Records:
         bias: whether a last feature is 1 everywhere.
         chunk: records computed at a time.
         slack: by how much each is kept inside its bound (bounds.py), from public figures alone.
-        exact: whether there are more records than that leaves room for.
+        exact: whether a chunk, or all of them, are more records than that leaves room for.
     """
 
     features: Any
@@ -81,9 +82,10 @@ class Records:
     def as_summable(self, factor: Tensor) -> Tensor:
         """A factor of a product that adds up records, in the type that it is added up in.
 
-        It is float64 on a GPU, whose chunks are longer and which rounds in its own way. It is
-        float64 too where there are more records than the slack leaves room for. A unit that joins
-        at that line moves the sum by what float32 rounded until then, which the slack pays for.
+        It is float64 on a GPU, which rounds in its own way, and for chunks that are longer than the
+        slack was measured with. It is float64 too where there are more records than the slack
+        leaves room for. A unit that joins at that line moves the sum by what float32 rounded until
+        then, which the slack pays for.
         """
         return factor.double() if self.exact or factor.is_cuda else factor
 
@@ -255,7 +257,7 @@ def load(
         bias,
         chunk,
         slack(ROOM_FACTOR * declared * views),
-        exact=count > ROOM_FACTOR * declared,
+        exact=chunk > LONGEST_SINGLE or count > ROOM_FACTOR * declared,
     )
 
 
