@@ -32,7 +32,7 @@ from dpladder.learn.trainings import declare, train
 from dpladder_papers.methods.dp_mlp import HiddenLayer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "benchmarks"))
-from bench_learn import CLASSES, Source, opacus_ghost, opacus_hooks
+from bench_learn import Source, opacus_ghost, opacus_hooks
 
 from dpladder.config.learner_sections import Tuning
 from dpladder.config.learners import learner_of
@@ -51,6 +51,7 @@ from dpladder_papers.research.contest import Competitor, answer, start_search
 from dpladder_papers.research.contestants import HYPERPARAMETER_FREE, entry
 from dpladder_papers.research.ladder import LadderSearcher
 
+CLASSES = 10
 STEPS, NEWTON = 50, 10
 WIDTHS = (1280, 112)
 ONE_RUN_SECONDS = 5.0  # CPU seconds for one line, above which it is not timed again

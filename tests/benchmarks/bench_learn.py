@@ -1,7 +1,7 @@
 """One full-batch private step against the matrix products that it cannot do without, and against
 Opacus, in turns in one run.
 
-python tests/benchmarks/bench_learn.py [--records 50000] [--rounds 9] [--threads 1]
+python tests/benchmarks/bench_learn.py [--shape wide|narrow] [--rounds 9] [--threads 1]
 
 The floor is the two products of a step, weights with features and residuals with features, each by
 the fastest of the libraries at hand (MKL and oneDNN through torch, OpenBLAS through NumPy), in
@@ -17,8 +17,9 @@ luckiest of many times, and that of a step the luckiest of few.
 Exact logits are those whose order of adding up cannot matter: rows of 16 bits, weights of 24, in
 float64, where every partial sum stays below 2^53. They stand here to be compared with "forward 1".
 
-Bars (50,000 x 1,280 float32, 10 classes): a step takes at most 1.3 times that floor, 32 trials
-together at most 1.2 times theirs.
+Bars: of the wide shape (50,000 x 1,280 float32, 10 classes) a step takes at most 1.3 times that
+floor, 32 trials together at most 1.2 times theirs. Of the narrow one (800,000 x 40, 2 classes) a
+step takes at most 2.5 times its floor: softmax and norms read as many numbers as the products do.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
@@ -52,19 +54,36 @@ from dpladder.learn.records import Records, prepare
 from dpladder.methods.dp_gd import Descent
 from dpladder.privacy.release.meter import Meter
 
-CLASSES, DIMENSION = 10, 1280
 TRIALS = 32
 READ, PEER = "one read of the features", "Opacus, ghost clipping"
 TOGETHER = f"{TRIALS} together"
 STEPS = {1: 4, TRIALS: 2}  # of a training that is timed
-# each way with the trials whose floor it is held to, and how many floors a step may take
-BARS = {"one step": (1, 1.3), "one step, saturated": (1, 1.3), TOGETHER: (TRIALS, 1.2)}
+# each way with the trials whose floor it is held to
+HELD = {"one step": 1, "one step, saturated": 1, TOGETHER: TRIALS}
 
 EXACT = ("exact logits, rows kept in float64", "exact logits, rows kept in 16 bits")
 
 Run = Callable[[], object]
 Times = Mapping[str, NDArray[np.float64]]
 Multiply = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Records of so many numbers and classes, and how many floors a step, and steps together, may
+    take; 0 for any number."""
+
+    records: int
+    width: int
+    classes: int
+    step: float
+    together: float
+
+
+SHAPES = {
+    "wide": Shape(50_000, 1280, 10, 1.3, 1.2),
+    "narrow": Shape(800_000, 40, 2, 2.5, 0.0),
+}
 
 
 class Source:
@@ -76,13 +95,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--records", type=int, default=50_000)
+    parser.add_argument("--shape", choices=[*SHAPES], default="wide")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=1)
     asked = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning)
     clock = time.process_time if asked.threads == 1 else time.perf_counter
-    ways, products = contenders(asked.records, Resources(threads=asked.threads, mem_mb=8000))
+    shape = SHAPES[asked.shape]
+    ways, products = contenders(shape, Resources(threads=asked.threads, mem_mb=8000))
     with threadpool_limits(asked.threads):
         for product, by in products.items():
             tried = in_turns(by, asked.rounds, clock)
@@ -90,8 +110,11 @@ def main() -> int:
             print(f"{product:24}{median(tried[way]):10.4f}  {way}")
             ways[product] = by[way]
         times = in_turns(ways, asked.rounds, clock)
-    print(f"{asked.records:,} x {DIMENSION:,} float32, {CLASSES} classes, {asked.threads} threads")
-    return 0 if show(times) else 1
+    print(
+        f"{shape.records:,} x {shape.width:,} float32, {shape.classes} classes, {asked.threads} "
+        "threads"
+    )
+    return 0 if show(times, shape) else 1
 
 
 def in_turns(ways: Mapping[str, Run], rounds: int, clock: Callable[[], float]) -> Times:
@@ -107,14 +130,14 @@ def in_turns(ways: Mapping[str, Run], rounds: int, clock: Callable[[], float]) -
 
 
 def contenders(
-    count: int, resources: Resources
+    shape: Shape, resources: Resources
 ) -> tuple[dict[str, Run], dict[str, dict[str, Run]]]:
     """What is timed, and every way to multiply."""
     device = prepare(resources)
-    random = np.random.default_rng(0)
-    features = random.standard_normal((count, DIMENSION), dtype=np.float32) / DIMENSION**0.5
-    data = Data(features, random.integers(0, CLASSES, count))
-    constants = Constants(n0=count, classes=CLASSES, dimension=DIMENSION)
+    random, count, width = np.random.default_rng(0), shape.records, shape.width
+    features = random.standard_normal((count, width), dtype=np.float32) / width**0.5
+    data = Data(features, random.integers(0, shape.classes, count))
+    constants = Constants(n0=count, classes=shape.classes, dimension=width)
     curator = Curator(data, constants, resources)
     records = curator._records()
     x, y = records.features[:count, 0], records.labels[:count]
@@ -124,7 +147,7 @@ def contenders(
         queries = method("dp_gd").queries(learner, hyper, constants)
         draws = declared(queries, constants).draws
         meters = [Meter(draws, Source()) for _ in range(trials)]
-        first = start * torch.eye(CLASSES, DIMENSION, device=device)
+        first = start * torch.eye(shape.classes, width, device=device)
 
         def begin(_: PublicInputs, asks: tuple[Query, ...]) -> Training[NDArray[np.float32]]:
             (asked,) = asks
@@ -139,20 +162,22 @@ def contenders(
         "one step": partial(ours, 1, 0.0),
         "one step, saturated": partial(ours, 1, 3e3),
         TOGETHER: partial(ours, TRIALS, 0.0),
-        **dict(zip(EXACT, exact_logits(x, records.chunk), strict=True)),
-        PEER: partial(opacus_ghost, x, y),
+        **dict(zip(EXACT, exact_logits(x, records.chunk, shape.classes), strict=True)),
+        PEER: partial(opacus_ghost, x, y, shape.classes),
     }
     products = {
-        product: ways for trials in STEPS for product, ways in products_of(records, trials).items()
+        product: ways
+        for trials in STEPS
+        for product, ways in products_of(records, trials, shape.classes).items()
     }
     return ways, products
 
 
-def products_of(records: Records, trials: int) -> dict[str, dict[str, Run]]:
+def products_of(records: Records, trials: int, classes: int) -> dict[str, dict[str, Run]]:
     """Every way to multiply some trials' weights, and their residuals, by the features."""
-    rows = trials * CLASSES
+    rows = trials * classes
     x = records.features[:, 0]
-    weights, residuals = torch.randn(rows, DIMENSION), torch.randn(rows, len(x))
+    weights, residuals = torch.randn(rows, x.shape[1]), torch.randn(rows, len(x))
     chunks = [part.contiguous() for part in torch.split(residuals, records.chunk, 1)]
     forward, backward = floor_of(trials)
     ways: dict[str, dict[str, Run]] = {forward: {}, backward: {}}
@@ -168,11 +193,11 @@ def products_of(records: Records, trials: int) -> dict[str, dict[str, Run]]:
     return ways
 
 
-def exact_logits(x: Tensor, chunk: int) -> list[Run]:
+def exact_logits(x: Tensor, chunk: int, classes: int) -> list[Run]:
     """Of one head. Rows of 16 bits take half of the memory of float32, and are widened at each
     step; in float64 they take twice as much."""
     short = (x * ((2**15 - 1) / x.abs().max())).round().to(torch.int16)
-    whole, weights = short.double(), (torch.randn(CLASSES, DIMENSION) * 2**20).round().double()
+    whole, weights = short.double(), (torch.randn(classes, x.shape[1]) * 2**20).round().double()
     kept = [(part, weights.T) for part in torch.split(whole, chunk)]
     widened = torch.split(short, chunk)
     return [
@@ -209,10 +234,10 @@ BY: dict[str, Multiply] = {
 LIBRARIES = BY | {f"{library} turned": turned(multiply) for library, multiply in BY.items()}
 
 
-def opacus_hooks(x: Tensor, y: Tensor, size: int = 2500) -> None:
+def opacus_hooks(x: Tensor, y: Tensor, classes: int = 10, size: int = 2500) -> None:
     """Per-record gradients, in batches that fit into memory."""
     model = GradSampleModule(
-        nn.Linear(x.shape[1], CLASSES, bias=False).to(x.device), loss_reduction="sum"
+        nn.Linear(x.shape[1], classes, bias=False).to(x.device), loss_reduction="sum"
     )
     sgd = torch.optim.SGD(model.parameters(), lr=1.0)
     optimizer = DPOptimizer(
@@ -232,8 +257,8 @@ def opacus_hooks(x: Tensor, y: Tensor, size: int = 2500) -> None:
         optimizer.zero_grad()
 
 
-def opacus_ghost(x: Tensor, y: Tensor) -> None:
-    layer = nn.Linear(x.shape[1], CLASSES, bias=False).to(x.device)
+def opacus_ghost(x: Tensor, y: Tensor, classes: int = 10) -> None:
+    layer = nn.Linear(x.shape[1], classes, bias=False).to(x.device)
     model = GradSampleModuleFastGradientClipping(layer, max_grad_norm=1.0, loss_reduction="sum")
     sgd = torch.optim.SGD(model.parameters(), lr=1.0)
     optimizer = DPOptimizerFastGradientClipping(
@@ -248,7 +273,7 @@ def opacus_ghost(x: Tensor, y: Tensor) -> None:
     optimizer.step()
 
 
-def show(times: Times) -> bool:
+def show(times: Times, shape: Shape) -> bool:
     """Whether the bars hold. A floor is the two products, or a read."""
     floors = {
         trials: np.maximum(sum(times[product] for product in floor_of(trials)), times[READ])
@@ -256,9 +281,11 @@ def show(times: Times) -> bool:
     }
     print(f"{'':36}{'seconds':>10}{'floors':>8}{'half of turns':>16}{'bar':>6}{'Opacus / it':>13}")
     met = True
-    for way in (READ, *BARS, *EXACT, PEER):
-        trials, bar = BARS.get(way, (1, 0.0))
-        seconds = times[way] / (STEPS[trials] if bar else 1)
+    bars = {1: shape.step, TRIALS: shape.together}
+    for way in (READ, *HELD, *EXACT, PEER):
+        trials = HELD.get(way, 1)
+        bar = bars[trials] if way in HELD else 0.0
+        seconds = times[way] / (STEPS[trials] if way in HELD else 1)
         low, ratio, high = np.quantile(seconds / floors[trials], (0.25, 0.5, 0.75))
         peer = median(times[PEER] * trials / seconds)
         met &= not bar or ratio <= bar

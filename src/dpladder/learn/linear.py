@@ -28,10 +28,19 @@ from dpladder.learn.data import Data
 from dpladder.learn.interface import MAX_BATCHED_TRAININGS, Constants
 from dpladder.learn.links import SOFTMAX, Link
 from dpladder.learn.queries import LinearHead
-from dpladder.learn.records import Bounded, Guide, Records, Rows, Sums, load, prepare
+from dpladder.learn.records import (
+    LONGEST_SINGLE,
+    Bounded,
+    Guide,
+    Records,
+    Rows,
+    Sums,
+    load,
+    prepare,
+)
 
-# On a GPU a chunk should outlast the launch of its 25 kernels. On a CPU it should stay in cache, and
-# where records are narrow it should outlast the calls of 25 functions.
+# On a GPU a chunk should outlast the launch of its 25 kernels. On a CPU it should stay in cache,
+# and where records are narrow it should outlast the calls of 25 functions.
 CHUNK = {"cpu": 1024, "cuda": 65536}
 NARROW = 48  # numbers of a record, with its views: wider ones are added up no faster
 CHUNK_OF_NARROW = 8192
@@ -131,10 +140,11 @@ def _chunk(constants: Constants, device: torch.device, numbers: int) -> int:
         device: where sums are computed.
         numbers: of a record, with its views.
     """
-    most = CHUNK[device.type]
-    if device.type == "cpu" and numbers <= NARROW:
-        most = CHUNK_OF_NARROW
-    return min(most, 64 * math.ceil(constants.n0 * constants.cap / 56))
+    rows = 64 * math.ceil(constants.n0 * constants.cap / 56)
+    if device.type == "cpu" and numbers <= NARROW and rows > LONGEST_SINGLE:
+        whole = LONGEST_SINGLE * math.ceil(rows / LONGEST_SINGLE)
+        return min(CHUNK_OF_NARROW, whole)
+    return min(CHUNK[device.type], rows)
 
 
 def refuse_places(
@@ -314,8 +324,18 @@ def _sum(
         # a record whose logits overflow has no gradient: a rule that looks at this record alone
         scale_rows(residual, factor.float()[:, None, :, None], out=residual)
         residual = residual.view(trials * classes, count * views)
-        total += product(records.as_summable(residual), records.as_summable(x).T)
+        total += _added_up(records, residual, x)
     return total.view(trials, classes, width)
+
+
+def _added_up(records: Records, residual: Tensor, x: Tensor) -> Tensor:
+    """The product of residuals (rows, records) and records (records, width), which adds up a chunk
+    in the type that it may be added up in."""
+    if records.chunk <= LONGEST_SINGLE or records.exact or x.is_cuda:
+        return product(records.as_summable(residual), records.as_summable(x).T)
+    # pieces of a long chunk in float32, as many records each as the slack was measured with
+    pieces = residual.view(len(residual), -1, LONGEST_SINGLE).transpose(0, 1)
+    return torch.bmm(pieces, x.view(-1, LONGEST_SINGLE, x.shape[1])).double().sum(0)
 
 
 @torch.inference_mode()

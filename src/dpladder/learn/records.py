@@ -48,7 +48,7 @@ class Records:
         bias: whether a last feature is 1 everywhere.
         chunk: records computed at a time.
         slack: by how much each is kept inside its bound (bounds.py), from public figures alone.
-        exact: whether a chunk, or all of them, are more records than that leaves room for.
+        exact: whether there are more records than that leaves room for.
     """
 
     features: Any
@@ -87,7 +87,8 @@ class Records:
         leaves room for. A unit that joins at that line moves the sum by what float32 rounded until
         then, which the slack pays for.
         """
-        return factor.double() if self.exact or factor.is_cuda else factor
+        long = self.chunk > LONGEST_SINGLE
+        return factor.double() if self.exact or long or factor.is_cuda else factor
 
     def block(self, rows: Rows) -> Tensor:
         """Some records' features as float32 of shape (rows, views, width)."""
@@ -257,7 +258,7 @@ def load(
         bias,
         chunk,
         slack(ROOM_FACTOR * declared * views),
-        exact=chunk > LONGEST_SINGLE or count > ROOM_FACTOR * declared,
+        exact=count > ROOM_FACTOR * declared,
     )
 
 
