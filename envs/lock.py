@@ -38,11 +38,10 @@ def header() -> str:
 
 
 def conda() -> str:
-    """The rules' conda environment: the direct dependencies, with what reads parquet, pinned as the
-    lock pins them for its Python."""
+    """The rules' conda environment: the direct dependencies, pinned as the lock pins them for its
+    Python."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    dependencies = project["dependencies"] + project["optional-dependencies"]["parquet"]
-    names = [re.split(r"[<>=!~ ]", dependency)[0] for dependency in dependencies]
+    names = [re.split(r"[<>=!~ ]", dependency)[0] for dependency in project["dependencies"]]
     lines = [
         "# Made by `make lock` from envs/requirements.lock. Do not edit.",
         "channels: [conda-forge, nodefaults]",

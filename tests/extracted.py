@@ -12,7 +12,7 @@ from dpladder.data.cache import FeatureCache, open_cache
 from dpladder.data.extract import extract
 from dpladder.data.prepare import Keys, Manifest, Part, prepare, read_manifest
 
-KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
+KEYS = Keys(b"u" * 32, b"c" * 32, b"k" * 32)
 
 
 def dataset_of(source: str, **keys: Any) -> Dataset:

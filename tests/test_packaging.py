@@ -110,7 +110,7 @@ def test_the_conda_environment_pins_what_the_lock_pins():
     environment = yaml.safe_load((ROOT / "envs" / "dpladder.yaml").read_text("utf-8"))
     *_, pip = environment["dependencies"]
     pinned = dict(line.split("==") for line in pip["pip"])
-    assert pinned.keys() == {requirement.name for requirement in RUNTIME} | {"pyarrow"}
+    assert pinned.keys() == {requirement.name for requirement in RUNTIME}
     assert [
         pin for pin in pinned.items() if pin not in {(name, version) for name, version, _ in PINS}
     ] == []

@@ -147,24 +147,5 @@ def test_an_installed_dpladder_makes_checks_plans_and_runs_a_project_outside_any
     )
 
 
-def test_a_plain_installation_names_the_extra_that_a_parquet_table_needs(installed, tmp_path):
-    config = tmp_path / "config.yaml"
-    table = {"dataset": TINY["dataset"] | {"source": "parquet:data.parquet"}}
-    config.write_text(yaml.safe_dump(TINY | table), "utf-8")
-    (tmp_path / "data.parquet").touch()
-    ended = subprocess.run(
-        [installed / "dpladder", "check"],
-        cwd=tmp_path,
-        env=os.environ | {"DPLADDER_HOME": str(tmp_path / "home")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    assert ended.returncode == 2
-    assert "needs the package pyarrow, which is not installed" in ended.stderr
-    assert "pip install 'dpladder[parquet]'" in ended.stderr
-
-
 def test_the_demo_of_an_installed_dpladder_is_its_own(installed, tmp_path):
     assert "lineage mnist5k" in run(installed / "dpladder", "plan", cwd=tmp_path)

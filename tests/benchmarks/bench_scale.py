@@ -1,5 +1,11 @@
-"""What a thousand trials and two hundred shards cost before any of them runs, and what a hundred
-experiments do. Run: python tests/benchmarks/bench_scale.py
+"""What a thousand trials and two hundred shards cost before any of them runs, what a hundred
+experiments do, and what a table of millions of rows does.
+Run: python tests/benchmarks/bench_scale.py
+
+A table of 20 numbers and 4 words is prepared and its features are extracted, in processes of their
+own. Their processor time is compared with that of pandas, which reads the same file beside them,
+and with one keyed hash of each line. Aims: 12 times pandas for --rows 1000000, and 2 GB for
+--rows 10000000, which needs 2.4 GB of disk. --rows alone skips the rest.
 
 Parsing is measured against an empty workflow in the same run. The wall clock of the whole is a
 model: its inputs are printed with it, and the measured ones are replaced by yours on the command
@@ -11,21 +17,30 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from hashlib import blake2b
 from math import ceil
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import yaml
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from support import commit
 
+from dpladder.config import Config
+from dpladder.config.section import from_document
+from dpladder.data.extract import extract
+from dpladder.data.prepare import Keys, prepare
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger.book import Ledger, finish, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home
@@ -54,6 +69,9 @@ HUNDRED = CONFIG | {
     "experiments": {f"clip-{number}": {"learner": {"clip": number}} for number in range(2, 102)},
 }
 EMPTY = "rule all:\n"
+PIECE = 250_000  # rows of a table that are made at a time
+OF_A_RUN = ("prepare_dataset", "extract_features, both parts")
+KEYS = Keys(b"u" * 32, b"c" * 32, b"k" * 32)
 TERMS = Terms("bench", "add_remove", "record", 1, 1e-5, "hash", 1e3)
 
 
@@ -167,6 +185,111 @@ def compete(folder: Path, committers: int) -> None:
     print(f"{committers} processes commit and finish at once, none lost: {seconds:.1f} s")
 
 
+def write_table(path: Path, rows: int) -> None:
+    """A table of two classes, of 20 numbers and 4 words, in pieces."""
+    random, words = np.random.default_rng(0), np.array(["red", "green", "blue", "black"])
+    for start in range(0, rows, PIECE):
+        count = min(PIECE, rows - start)
+        label = random.integers(0, 2, count)
+        shift = 0.3 * label[:, None] * (np.arange(20) < 5)
+        numbers = np.round(random.normal(size=(count, 20)) + shift, 6)
+        table = pd.DataFrame(numbers, columns=[f"x{place}" for place in range(20)])
+        for place in range(4):
+            table[f"w{place}"] = words[random.integers(0, 4, count)]
+        table["label"] = np.array(["well", "ill"])[label]
+        table.to_csv(path, mode="a", index=False, header=not start)
+
+
+def table_config(path: Path) -> Config:
+    levels = ["red", "green", "blue", "black"]
+    columns: list[Any] = [{"name": f"x{place}", "range": [-4, 4]} for place in range(20)]
+    columns += [{"name": f"w{place}", "levels": levels} for place in range(4)]
+    dataset = {"lineage": "scale", "source": f"csv:{path}", "nominal_size": 1000}
+    dataset |= {"classes": ["well", "ill"], "columns": columns}
+    sections = {"dataset": dataset, "features": {"model": "none"}}
+    return from_document(Config, sections | {"privacy": {"epsilon": 1.0, "delta": 1e-7}})
+
+
+def read_by_pandas(path: Path) -> None:
+    pd.read_csv(path)
+
+
+def hash_lines(path: Path) -> None:
+    """The least that an identity of each row costs."""
+    begun = blake2b(key=b"k" * 32)
+    with path.open("rb") as file:
+        for line in file:
+            digest = begun.copy()
+            digest.update(line)
+            digest.digest()
+
+
+def prepare_table(path: Path) -> None:
+    prepare(table_config(path).dataset, KEYS, path.with_name("m.h5"), path.with_name("p.jsonl"))
+
+
+def extract_table(path: Path) -> None:
+    """Both parts, as two jobs do."""
+    root = path.with_name("root")
+    root.mkdir(mode=0o700)
+    for part in ("train", "test"):
+        extract(
+            path.with_name("m.h5"),
+            table_config(path).features,
+            part,
+            path.with_name(f"{part}.h5"),
+            path.with_name(f"{part}.jsonl"),
+            root=root,
+            units_key=KEYS.units,
+            cache_key=KEYS.cache,
+        )
+
+
+def measured(work: Callable[[Path], None], path: Path) -> tuple[float, float]:
+    """Processor seconds of some work in a process of its own, and the most memory that it had, in
+    MB."""
+    receiving, sending = get_context("fork").Pipe(duplex=False)
+
+    def run() -> None:
+        begun = time.process_time()
+        work(path)
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        sending.send((time.process_time() - begun, most))
+
+    worker = get_context("fork").Process(target=run)
+    worker.start()
+    worker.join()
+    assert worker.exitcode == 0, f"{work.__name__} failed"
+    found: tuple[float, float] = receiving.recv()
+    return found
+
+
+def tables(rows: int) -> None:
+    """Time a table of so many rows against pandas and against hashing alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        write_table(path, rows)
+        print(f"a table of {rows:,} rows, {path.stat().st_size / 1e6:,.0f} MB")
+        base = measured(lambda path: None, path)[1]
+        found = {
+            name: measured(work, path)
+            for name, work in (
+                ("pandas reads it", read_by_pandas),
+                ("a keyed hash of each line", hash_lines),
+                ("prepare_dataset", prepare_table),
+                ("extract_features, both parts", extract_table),
+            )
+        }
+        floor, _ = found["pandas reads it"]
+        for name, (used, most) in found.items():
+            print(
+                f"{name:30}{used:8.1f} s{used / floor:7.1f} times pandas{most:8,.0f} MB, "
+                f"{most - base:,.0f} of them its own"
+            )
+        used = sum(seconds for name, (seconds, _) in found.items() if name in OF_A_RUN)
+        print(f"both jobs: {used / floor:.1f} times pandas, {1e6 * used / rows:.1f} us a row")
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
@@ -186,13 +309,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--final", type=float, default=60, help="the final training and its evaluation"
     )
+    parser.add_argument("--rows", type=int, help="of a table; nothing else is timed then")
     parser.add_argument("--committers", type=int, default=200, help="processes that commit at once")
     return parser.parse_args()
 
 
 def main() -> None:
     times = arguments()
-    committers = vars(times).pop("committers")
+    committers, rows = vars(times).pop("committers"), vars(times).pop("rows")
+    if rows is not None:
+        tables(rows)
+        return
     with tempfile.TemporaryDirectory() as folder:
         parse(Path(folder), HUNDRED)
         model(parse(Path(folder), CONFIG), times)

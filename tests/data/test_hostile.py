@@ -547,9 +547,9 @@ def written_rows(path: Path, rows: list[list[str]], manner: Any) -> Any:
 def test_a_table_of_a_csv_writer_comes_back_row_for_row(rows: list[list[str]], manner: Any) -> None:
     """A cell that begins other rows would make several records of one, which is charged as one."""
     with TemporaryDirectory() as folder:
-        columns, table = written_rows(Path(folder) / "t.csv", rows, manner)
+        table = written_rows(Path(folder) / "t.csv", rows, manner)
     # Python 3.11 leaves a carriage return at a row's end unquoted, which is how lines end elsewhere
-    assert [[*map(at_a_rows_end, row)] for row in zip(*columns.values(), strict=True)] == [
+    assert [[*map(at_a_rows_end, row)] for row in zip(*table.columns.values(), strict=True)] == [
         [*map(at_a_rows_end, row)] for row in rows
     ]
     assert not table.unread
@@ -592,7 +592,7 @@ def test_lines_end_as_the_header_does(tmp_path: Path) -> None:
         (b'text,label\r\n"a\r\nb",cat\r\nb,dog\r\n', ["a\r\nb", "b"]),
     ):
         path.write_bytes(content)
-        assert columns_in(path)[0]["text"] == wanted
+        assert columns_in(path).columns["text"] == wanted
 
 
 def test_a_quote_that_is_not_closed_costs_one_row_of_a_table_beside_images(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_row_of_a_study_is_about_all_its_images_and_the_patient_stands_on_the_
     apart = {"key": "s{study_id}", "names": 3, "patient": 2}
     found = looked(tmp_path, apart, label="dx", unit={"by": "user", "cap": 9})
     assert told(found) == {"s1/x.png": 0, "s1/y.png": 0, "s2/x.png": 1}
-    assert len(found.units) == 1
+    assert found.units == 1
     assert not found.problems
 
 

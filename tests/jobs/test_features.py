@@ -16,6 +16,7 @@ from dpladder.errors import Refused
 from dpladder.jobs import features, reservation, seen
 from dpladder.methods.dp_finetune import FineTune
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
+from dpladder.privacy.ids import id_set
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import Home, open_home, subkey
 from dpladder.privacy.ledger.state import Item, Terms
@@ -71,7 +72,7 @@ def test_of_a_version_those_alone_count_who_were_there_when_it_was_first_asked(
     home = open_home(tmp_path / "home")
     monkeypatch.setenv("DPLADDER_HOME", str(home.path))
     units = np.arange(64, dtype=np.uint8).reshape(4, 16)
-    remember_units(home, "toy", "first", Known(frozenset(map(bytes, units[1:]))))
+    remember_units(home, "toy", "first", Known(id_set(units[1:])))
     ledger = book.open_ledger(home, Terms("toy", "add_remove", "record", 1, 1e-5, "hash"))
     spend = Spend("toy", "add_remove", Partition("hash", ("train",)), Gaussian(50.0))
     [held] = book.reserve(ledger, [Item(Job("main", "toy", ()), "toy", (spend,))])

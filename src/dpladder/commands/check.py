@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from dpladder.config import Config, Project
 from dpladder.config.dataset_sections import Dataset
 from dpladder.config.shift import Matching, Spans
@@ -44,10 +46,11 @@ from dpladder.plan.checked import mark_of
 from dpladder.plan.clone import commit
 from dpladder.plan.startup import open_resolved
 from dpladder.privacy.accounting.events import partition_version
+from dpladder.privacy.ids import Ids, contains, id_set
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home
-from dpladder.privacy.ledger.units import Known, same_data, sharing, units_of
+from dpladder.privacy.ledger.units import NO_IDS, Known, same_data, sharing, units_of
 from dpladder.privacy.statement.build import MODIFIED
 
 PUBLIC: tuple[Part, ...] = ("validation", "test", "sample", "unlabelled")
@@ -103,7 +106,7 @@ def check(configs: Sequence[Path]) -> None:
     for note in _note_modified_code():
         print(note)
     # Sources come with the private one of an experiment first, so public ones are compared with it.
-    private: dict[str, frozenset[bytes]] = {}  # contents by lineage
+    private: dict[str, Ids] = {}  # contents by lineage
     for config, looked in _sources(project):
         cutting = None if looked.spans is None else cutter(looked.spans)
         largest = config.features.largest_image
@@ -127,7 +130,7 @@ def check(configs: Sequence[Path]) -> None:
         if looked.part in PUBLIC_PARTS:  # what they hold stops no run
             counted = replace(counted, stops=False)
         # Contents are keyed digests: equal records are equal here, whatever they are called.
-        contents = frozenset(row.content for row in surveyed.rows if row.label >= 0)
+        contents = id_set(surveyed.rows.content[surveyed.rows.label >= 0])
         if protected:
             private[looked.dataset.lineage] = contents
         if look.spared:
@@ -139,7 +142,7 @@ def check(configs: Sequence[Path]) -> None:
             for note in _other_data(looked.dataset, surveyed, contents, keys):
                 print(f"warning  {note}\n")
         else:
-            private_contents = private.get(looked.dataset.lineage, frozenset())
+            private_contents = private.get(looked.dataset.lineage, NO_IDS)
             for note in _private_records(looked.dataset.lineage, private_contents, contents):
                 print(
                     "warning  this source is declared public, and holds private records: whatever "
@@ -168,9 +171,7 @@ def _costs_of_jobs(project: Project) -> dict[str, Path]:
     return {name: file for name, file in files.items() if file.is_file()}
 
 
-def _other_data(
-    dataset: Dataset, surveyed: Survey, contents: frozenset[bytes], keys: Keys
-) -> Iterator[str]:
+def _other_data(dataset: Dataset, surveyed: Survey, contents: Ids, keys: Keys) -> Iterator[str]:
     """Where this is not the data that its lineage and its version were.
 
     Units are compared by keyed ids with those that home noted at the version's first COMMIT. A
@@ -180,14 +181,15 @@ def _other_data(
     state = ledgers.load(Ledger(home, dataset.lineage))
     first = state.first_units.get(partition_version(dataset.version))
     if first not in (None, units_digest(surveyed.everybody, keys)):
-        strangers = len(surveyed.everybody - units_of(home, dataset.lineage, first))
+        there = contains(units_of(home, dataset.lineage, first), surveyed.everybody)
+        strangers = len(there) - np.count_nonzero(there)
         yield (
             f"{strangers:,} of {len(surveyed.everybody):,} units were not there when this version "
             "of the data was first asked, and count as nothing; what was released is restored as "
             "it is. Data that changed is a version of its own, which pays again: give it a number, "
             "dataset.version."
         )
-    known = Known(frozenset(surveyed.everybody), frozenset(numbered_units(surveyed)), contents)
+    known = Known(surveyed.everybody, numbered_units(surveyed), contents)
     for name in sharing(home, dataset.lineage, known):
         yield (
             f"lineage {name} holds the same data: a person in both bears what both spend, and no "
@@ -195,9 +197,7 @@ def _other_data(
         )
 
 
-def _private_records(
-    lineage: str, private_contents: frozenset[bytes], contents: frozenset[bytes]
-) -> Iterator[str]:
+def _private_records(lineage: str, private_contents: Ids, contents: Ids) -> Iterator[str]:
     """What to do about records that are declared public, where the project's own lineage protects
     them, or another one of this home."""
     if same_data(contents, private_contents):

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpladder.commands.output import check_output
-from dpladder.config.extras import require_package
 from dpladder.config.wording import cell, printable
-from dpladder.data.prepare import place_of
+from dpladder.data.reading import place_of
 from dpladder.errors import BadInput
 from dpladder.use.model import Model, load
 
@@ -50,8 +49,6 @@ def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Pa
     that cannot be read keeps its row, and `problem` says why.
     """
     check_output(output, TABLES)
-    if output is not None and output.suffix == ".parquet":
-        require_package("pyarrow", "parquet", f"--output {output}")
     import pandas as pd
 
     model = load(model_file(path), network)

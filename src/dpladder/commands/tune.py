@@ -120,14 +120,13 @@ def _choose_cut(features: Features, until: str | None) -> Features:
 
 def _read_labelled(sample: Survey, network: Encoder, features: Features) -> Data:
     """The labelled records that can be read, in the source's order."""
-    rows = sorted((row for row in sample.rows if row.label >= 0), key=lambda row: row.index)
-    if not rows:
+    rows = np.flatnonzero(sample.rows.label >= 0)
+    rows = rows[np.argsort(sample.rows.index[rows])]
+    if not len(rows):
         raise BadInput("dataset.public_sample has no labelled record. Say which class is whose.")
-    places = [row.index for row in rows]
-    labels = np.array([row.label for row in rows], np.int64)
+    places, labels = sample.rows.index[rows], sample.rows.label[rows]
     batches = (
-        np.array(places[first : first + network.batch])
-        for first in range(0, len(places), network.batch)
+        places[first : first + network.batch] for first in range(0, len(places), network.batch)
     )
 
     def load(place: int) -> tuple[Rows, Check]:

@@ -7,6 +7,7 @@ noise instead (jobs/count_units.py).
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,13 +21,14 @@ from dpladder.config.label_sets import Labels, members_by_class
 from dpladder.config.wording import printable
 from dpladder.data import texts
 from dpladder.data.equal_rows import WAYS_OUT, equal_rows, too_many_equal
-from dpladder.data.findings import Findings
 from dpladder.data.images import decode
 from dpladder.data.parallel import cores, ordered_map
-from dpladder.data.prepare import PARTS, Row, Survey, ids_of, missing, place_of
-from dpladder.data.sources import Source, text
+from dpladder.data.prepare import PARTS, Survey
+from dpladder.data.reading import missing, place_of
+from dpladder.data.sources import Source
 from dpladder.data.stops import reason_to_stop
 from dpladder.learn.counts import units_by_class
+from dpladder.privacy.ids import id_order, id_set, starts_of_equal
 
 UNREAD = "row does not parse: a quote that is not closed, or more cells than the header has"
 HEIF = (
@@ -64,7 +66,7 @@ def count_units(ids: NDArray[np.uint8]) -> int:
     Args:
         ids: uint8 (records, 16).
     """
-    return len(set(map(bytes, ids)))
+    return len(id_set(ids))
 
 
 @dataclass(frozen=True)
@@ -124,30 +126,39 @@ def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
     Returns:
         The counts, without sizes, and without whether a run would stop.
     """
-    source = surveyed.source
-    counting = [row for row in surveyed.rows if row.label >= 0 and row.index not in lost]
+    source, rows = surveyed.source, surveyed.rows
+    counts = rows.label >= 0
+    if lost:
+        counts &= ~np.isin(rows.index, [*lost])
+    counting = np.flatnonzero(counts)
     if surveyed.dataset.unit.pooled:  # one record each, under one label
-        counting = [*{row.unit: row for row in counting}.values()]
-    unknown = Counter(name for label in source.labels for name in _unknown_labels(surveyed, label))
+        counting = counting[id_order(rows.unit[counting])]
+        counting = counting[starts_of_equal(rows.unit[counting])]
+    parts = {place: part for place, part in enumerate(PARTS) if np.any(rows.part == place)}
+    by_part = {place: counting[rows.part[counting] == place] for place in parts}
     return Census(
         source=source.name,
         rows=len(source.labels),
-        records=len(surveyed.rows),
-        units=len(surveyed.units),
-        usable=len({row.unit for row in counting}),
-        counting=Counter(PARTS[row.part] for row in counting),
-        units_of_parts=Counter(
-            PARTS[part] for part, _ in {(row.part, row.unit) for row in counting}
-        ),
-        parts={
-            part: dict(
-                zip(surveyed.names, _counts_by_class(counting, place, surveyed), strict=True)
-            )
-            for place, part in enumerate(PARTS)
-            if any(row.part == place for row in surveyed.rows)
+        records=len(rows),
+        units=surveyed.units,
+        usable=count_units(rows.unit[counting]),
+        counting={parts[place]: len(some) for place, some in by_part.items() if len(some)},
+        units_of_parts={
+            parts[place]: count_units(rows.unit[some])
+            for place, some in by_part.items()
+            if len(some)
         },
-        labels=dict(unknown.most_common()),
-        groups=_counts_by_group(surveyed, counting),
+        parts={
+            parts[place]: _counts_by_class(rows.label[some], surveyed)
+            for place, some in by_part.items()
+        },
+        labels=dict(Counter(surveyed.unknown).most_common()),
+        groups={
+            parts[place]: _counts_by_group(rows.group[some], surveyed.grouping.names)
+            for place, some in by_part.items()
+        }
+        if surveyed.grouping is not None
+        else {},
         problems=_group_problems(
             (
                 *((UNREAD, place) for place in source.unread),
@@ -163,31 +174,15 @@ def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
     )
 
 
-def _unknown_labels(surveyed: Survey, label: object) -> Iterator[str]:
-    """What a record's label says that is no class."""
-    if isinstance(surveyed.class_of, Findings):
-        yield from surveyed.class_of.unknown_names(label)
-    elif surveyed.class_of(label) < 0:
-        yield text(label)
-
-
-def _counts_by_class(counting: Sequence[Row], part: int, surveyed: Survey) -> list[int]:
+def _counts_by_class(labels: NDArray[np.int64], surveyed: Survey) -> dict[str, int]:
     """The records of one part that count, class by class."""
-    labels = np.array([row.label for row in counting if row.part == part], np.int64)
     counts: list[int] = class_counts(labels, len(surveyed.names), surveyed.dataset.labels).tolist()
-    return counts
+    return dict(zip(surveyed.names, counts, strict=True))
 
 
-def _counts_by_group(surveyed: Survey, counting: Iterable[Row]) -> dict[str, dict[str, int]]:
-    """The records of each part that count, group by group; of groups that nobody declared none."""
-    if surveyed.grouping is None:
-        return {}
-    counts = Counter((row.part, row.group) for row in counting)
-    return {
-        part: {name: counts[place, group] for group, name in enumerate(surveyed.grouping.names)}
-        for place, part in enumerate(PARTS)
-        if any(row.part == place for row in surveyed.rows)
-    }
+def _counts_by_group(groups: NDArray[np.int64], names: Sequence[str]) -> dict[str, int]:
+    """The records of one part that count, group by group."""
+    return {name: int(np.count_nonzero(groups == place)) for place, name in enumerate(names)}
 
 
 def _group_problems(problems: Iterable[tuple[str, Place]]) -> dict[str, list[Place]]:
@@ -240,17 +235,16 @@ def _stops(surveyed: Survey, lost: Collection[int], expected: int | None) -> boo
     A run cannot use this exact answer: whoever chooses configs could put the data on the line
     (data/stops.py).
     """
-    dataset, train = surveyed.dataset, PARTS.index("train")
-    stops = [
-        row
-        for row in surveyed.rows
-        if row.label >= 0 and row.index not in lost and (expected is None or row.part == train)
-    ]
-    units = ids_of(row.unit for row in stops)
-    labels = np.array([row.label for row in stops], np.int64)
-    counts = units_by_class(units, labels, len(surveyed.names), dataset.labels)
-    seen = len(surveyed.units) if expected is None else expected
-    return reason_to_stop(counts, seen, dataset.stops, dataset.labels) is not None
+    dataset, rows = surveyed.dataset, surveyed.rows
+    counts = rows.label >= 0
+    if expected is not None:
+        counts &= rows.part == PARTS.index("train")
+    if lost:
+        counts &= ~np.isin(rows.index, [*lost])
+    units, labels = rows.unit[counts], rows.label[counts]
+    by_class = units_by_class(units, labels, len(surveyed.names), dataset.labels)
+    seen = surveyed.units if expected is None else expected
+    return reason_to_stop(by_class, seen, dataset.stops, dataset.labels) is not None
 
 
 def _record_sizes(source: Source, largest: int) -> Iterator[Seen]:
@@ -279,16 +273,22 @@ def size_of(source: Source, content: Any, largest: int) -> Seen:
     if source.bags and isinstance(content, bytes):
         return f"bag cannot be used: {content.decode()}"
     if source.kind == "features":
-        length = float(np.linalg.norm(np.asarray(content, np.float64)))
-        return (
-            length if np.isfinite(length) and length > 0 else "features are all zero, or not finite"
-        )
+        (size,) = sizes_of(np.asarray(content, np.float64)[None])
+        return size
     if source.kind == "texts":
         return _characters(content)
     try:
         return float(min(decode(content, largest).size))
     except Exception as error:  # whatever a decoder trips over
         return f"image cannot be decoded: {_reason(error)}"
+
+
+def sizes_of(rows: NDArray[np.float64]) -> list[Seen]:
+    """The length of each row of features, or what is wrong with it."""
+    return [
+        length if math.isfinite(length) and length > 0 else "features are all zero, or not finite"
+        for length in np.linalg.norm(rows, axis=1).tolist()
+    ]
 
 
 def _characters(content: bytes) -> Seen:

@@ -19,11 +19,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from dpladder.data import bags, images, texts
-from dpladder.data.census import Seen, size_of
+from dpladder.data.census import Seen, size_of, sizes_of
+from dpladder.data.digests import content_digest, ids_of, prf
 from dpladder.data.files import explain_os_errors, private_folder
 from dpladder.data.parallel import cores, ordered_map
-from dpladder.data.prepare import content_digest, prf
-from dpladder.data.sources import Source
+from dpladder.data.reading import read_contents
+from dpladder.data.sources import Source, Stretch
+from dpladder.privacy.ids import Ids
 from dpladder.progress import progress
 
 BATCH = 64  # records a thread takes at a time, and so what a kill loses of each
@@ -47,9 +49,15 @@ class CheckCache:
     seen: list[Seen] = field(default_factory=list)
     spared: int = 0
 
-    def digests(self, source: Source, key: bytes) -> Iterator[bytes]:
-        """A digest of each record's content, in order, as prepare.survey asks for it. On the way
-        `seen` is filled."""
+    def digests(self, source: Source, key: bytes) -> Iterator[tuple[Stretch, Ids]]:
+        """The source's records, some at a time, with a digest of each one's content, as
+        prepare.survey asks for it. On the way `seen` is filled."""
+        if source.blocks is not None:
+            for stretch, contents in read_contents(source, key):
+                assert stretch.block is not None, "a table is read in blocks"
+                self.seen += sizes_of(stretch.block.features)
+                yield stretch, contents
+            return
         count, known = len(source.labels), dict(_answers(self.path))
 
         def look(start: int) -> list[tuple[str, Answer, bool]]:
@@ -58,14 +66,16 @@ class CheckCache:
                 for index in range(start, min(start + BATCH, count))
             ]
 
+        starts = range(0, count, BATCH)
         with progress("looking into records", count) as advance:
-            for batch in ordered_map(look, range(0, count, BATCH), cores()):
+            for start, batch in zip(starts, ordered_map(look, starts, cores()), strict=True):
                 fresh = [(question, *answer) for question, answer, new in batch if new and question]
                 if fresh:
                     _append_lines(self.path, fresh)
                 self.spared += sum(not new for *_, new in batch)
                 self.seen += [size for _, (_, size), _ in batch]
-                yield from (bytes.fromhex(digest) for _, (digest, _), _ in batch)
+                digests = ids_of(bytes.fromhex(digest) for _, (digest, _), _ in batch)
+                yield Stretch(source, start, start + len(batch)), digests
                 advance(len(batch))
 
     def _check_record(

@@ -16,7 +16,8 @@ import numpy as np
 from dpladder.config.dataset_sections import Chosen
 from dpladder.config.sources import kind_of
 from dpladder.data import tables
-from dpladder.data.columns import levels_of, matrix_of, name_of
+from dpladder.data.columns import levels_of, matrix_of, name_of, with_point
+from dpladder.data.csv_rows import delimiter_in
 from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.data.sources import Source
 
@@ -91,9 +92,9 @@ def columns_of(source: Source, layout: Layout) -> list[ColumnReport]:
 def columns_at(path: Path, layout: Layout) -> list[ColumnReport]:
     """The columns of a table at a path, in the order of the table. A row's features in one list
     column give none."""
-    table, _ = tables.columns_in(path)
-    if path.suffix not in (".parquet", tables.FRAME) and tables.delimiter_in(path) != ",":
-        table = {name: tables.with_points(cells) for name, cells in table.items()}
+    table = tables.columns_in(path).columns
+    if path.suffix not in (".parquet", tables.FRAME) and delimiter_in(path) != ",":
+        table = {name: [*map(with_point, cells)] for name, cells in table.items()}
     roles = {name: role for role, name in layout.columns_present(table).items()}
     chosen = {name_of(one): one for one in tables.features_in(path, [*table], layout)}
     if [*chosen] == ["features"] and any(isinstance(row, list) for row in table["features"]):

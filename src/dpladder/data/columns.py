@@ -5,11 +5,13 @@ means."""
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dpladder.config.dataset_sections import Chosen, Column
 from dpladder.config.section import from_document, values_of
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float64]
 
-Find = Callable[[str], Sequence[Any]]
+Find = Callable[[str], Any]
 MOST_SINGLE = 2.0**127  # float32 holds larger ones, and these are beyond doubt
 
 
@@ -43,28 +45,78 @@ def matrix_of(columns: Sequence[Chosen], find: Find) -> Matrix:
     Args:
         columns: those that are features, in order. One of levels makes a number for each level, one
             with marks for missing values makes two.
-        find: from a column's name to its values.
+        find: from a column's name to its cells, or to a list of values.
     """
     import numpy as np
 
-    return np.column_stack([_encode_column(column, find(name_of(column))) for column in columns])
+    cells_of_column = ((column, find(name_of(column))) for column in columns)
+    return np.column_stack(
+        [
+            _encode_column(column, cells if hasattr(cells, "numbers") else Listed(cells))
+            for column, cells in cells_of_column
+        ]
+    )
 
 
-def _encode_column(column: Chosen, values: Sequence[Any]) -> Matrix:
+class ColumnCells(Protocol):
+    """A column's cells, whatever holds them."""
+
+    def numbers(self) -> Matrix:
+        """Of each cell its number, NaN where it is none: float64 (rows,)."""
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Of each cell whether it is missing (`is_missing`)."""
+
+    def values(self) -> tuple[NDArray[np.int64], Sequence[Any]]:
+        """Different values, and of each cell which one it is."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Cells as values of Python, one after the other."""
+
+    cells: Sequence[Any]
+
+    def numbers(self) -> Matrix:
+        """Of each cell its number, NaN where it is none."""
+        import numpy as np
+
+        if isinstance(self.cells, np.ndarray) and self.cells.dtype.kind in "fiub":
+            return self.cells.astype(np.float64)
+        return np.array([number_of(value) for value in self.cells], np.float64)
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Of each cell whether it is missing."""
+        import numpy as np
+
+        return np.array([is_missing(value) for value in self.cells], bool)
+
+    def values(self) -> tuple[NDArray[np.int64], Sequence[Any]]:
+        """The cells themselves, and their places."""
+        import numpy as np
+
+        return np.arange(len(self.cells)), self.cells
+
+
+def _encode_column(column: Chosen, cells: ColumnCells) -> Matrix:
     """A column's numbers, (rows, 1) or more: numbers of a range are scaled to -1 to 1, levels are 0
     or 1."""
     import numpy as np
 
     if isinstance(column, str):
-        return _numbers(values)[:, None]
+        return cells.numbers()[:, None]
     if column.levels:
-        texts = np.array([level_as_text(value) for value in values], object)
-        return np.column_stack(
-            [(texts == level_as_text(level)).astype(np.float64) for level in column.levels]
-        )
-    numbers, absent = _numbers(values), np.zeros(len(values), bool)
+        places, values = cells.values()
+        texts = [level_as_text(value) for value in values]
+        levels = [level_as_text(level) for level in column.levels]
+        shape = (len(texts), len(levels))
+        return np.array(
+            [[text == level for level in levels] for text in texts], np.float64
+        ).reshape(shape)[places]
+    numbers = cells.numbers()
+    absent = np.zeros(len(numbers), bool)
     if column.missing is not None:
-        absent = np.array([is_missing(value) for value in values], bool)
+        absent = cells.missing()
         numbers = np.where(absent, column.missing, numbers)
     if column.range is not None:
         low, high = column.range
@@ -83,19 +135,21 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def _numbers(values: Sequence[Any]) -> Matrix:
-    import numpy as np
-
-    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
-        return values.astype(np.float64)
-    return np.array([_number(value) for value in values], np.float64)
-
-
-def _number(value: Any) -> float:
+def number_of(value: Any) -> float:
+    """The number that a cell is, or says; NaN where it is none."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return float("nan")
+
+
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+
+
+def with_point(cell: str | None) -> str | None:
+    """A number as Python writes it: 1,5 becomes 1.5. Only for tables between semicolons or tabs,
+    where a comma can begin decimals."""
+    return cell.replace(",", ".") if cell and DECIMAL_COMMA.fullmatch(cell) else cell
 
 
 def level_as_text(value: Any) -> str:

@@ -9,7 +9,8 @@ from math import prod
 from dpladder.config.dataset_sections import Dataset
 from dpladder.data.columns import levels_of, name_of
 from dpladder.data.layout import layout_of
-from dpladder.data.prepare import COPY, Survey
+from dpladder.data.prepare import Survey
+from dpladder.data.rows import COPY
 from dpladder.data.sources import Source
 
 FEWEST_ROWS = 50  # rows: fewer say nothing
@@ -53,7 +54,7 @@ def equal_rows(surveyed: Survey) -> int:
     """How many rows would be lost as copies of another one, where they may be other people."""
     if not rows_can_be_equal(surveyed.source, surveyed.dataset):
         return 0
-    return sum(problem == COPY for _, problem in surveyed.problems)
+    return surveyed.problems.count(COPY)
 
 
 def too_many_equal(rows: int, copies: int) -> bool:

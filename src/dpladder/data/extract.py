@@ -1,8 +1,9 @@
 """Features of one shard of one part: a public map of each record by itself, resumable after a kill
 at any moment.
 
-Rows go through the network in batches of one fixed size, in manifest order. Every batch is appended
-to a private journal as soon as it is done. A journal entry carries its own seal, so an entry cut
+Rows of a table without a network go from its blocks to their places at once. Others go through the
+network in batches of one fixed size, in manifest order. Every batch is appended to a private
+journal as soon as it is done. A journal entry carries its own seal, so an entry cut
 short, or left by other data or another network, is made again. One process holds the journal; a
 second waits and then finds the shard finished.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hmac
+import mmap
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,13 +31,16 @@ from dpladder.config.features_sections import Features
 from dpladder.config.shift import Corruption
 from dpladder.data import sealed
 from dpladder.data.backbones import encoder
+from dpladder.data.blocks import TableBlocks
 from dpladder.data.cache import address, claims, open_cache
 from dpladder.data.datasets import open_source
 from dpladder.data.depths import spans_of, stored_depths
+from dpladder.data.digests import content_digest, content_digests
 from dpladder.data.encoders import Encoder
 from dpladder.data.files import closed_folder, explain_os_errors, link, private_folder
 from dpladder.data.parallel import ordered_arrays, ordered_map
-from dpladder.data.prepare import Manifest, Part, content_digest, read_manifest, write_diagnostics
+from dpladder.data.prepare import Manifest, Part, read_manifest, write_diagnostics
+from dpladder.data.rows import Problems
 from dpladder.data.sealed import Attrs
 from dpladder.data.shift import corrupt_image
 from dpladder.data.sources import Source
@@ -43,6 +48,9 @@ from dpladder.errors import DpladderError, Refused
 from dpladder.progress import progress
 
 Rows = NDArray[Any]
+Stored = Rows | sealed.Blocks
+MOST_TOUCHED = 2**29  # bytes that were written and may stay in a process's own memory
+ROWS_AT_ONCE = 4096  # of a table that are normalised together: always as many
 
 
 class Check(IntEnum):
@@ -169,15 +177,17 @@ def extract(
         path = output.with_name(f".{output.name}.journal")
         with explain_os_errors(path), _lock_journal(path) as journal:
             if not _is_done(output, cache_key, attrs):
-                _fill(journal, work, seal, threads)
-                _write(output, journal, work, attrs, cache_key)
+                if source.blocks is None:
+                    _fill(journal, work, seal, threads)
+                    features_read = _gather(journal, work)
+                else:
+                    features_read = _scatter(journal, work, source.blocks)
+                _write(output, *features_read, work, attrs, cache_key)
             path.unlink(missing_ok=True)
     checks = open_cache(output, cache_key).checks
-    problems = [
-        (int(known.index[row]), WORDS[Check(c)])
-        for row, c in zip(rows, checks, strict=True)
-        if c in WORDS
-    ]
+    problems = Problems()
+    for check, why in WORDS.items():
+        problems.note(why, known.index[rows[checks == check]])
     write_diagnostics(diagnostics, source, problems)
 
 
@@ -310,11 +320,15 @@ def _load(item: int, work: Shard) -> tuple[Rows, Check]:
     index = int(work.manifest.index[row])
     content = work.source.read(index) if index < len(work.source.labels) else b""
     if content_digest(content, work.units_key) != work.manifest.contents[row].tobytes():
-        raise Refused(
-            f"{work.source.name} changed after its manifest was made, so this is a new version of "
-            "the lineage. Run prepare_dataset again; the lineage and its budget stay the same."
-        )
+        raise _changed(work.source)
     return load_content(content, work.encoder, view + int(work.manifest.spans[row]))
+
+
+def _changed(source: Source) -> Refused:
+    return Refused(
+        f"{source.name} changed after its manifest was made, so this is a new version of the "
+        "lineage. Run prepare_dataset again; the lineage and its budget stay the same."
+    )
 
 
 def load_content(content: Any, encoder: Encoder, number: int = 0) -> tuple[Rows, Check]:
@@ -397,20 +411,73 @@ def _entries(journal: BinaryIO, work: Shard) -> NDArray[Any]:
     return np.memmap(journal, kind, "r", shape=(count,)) if count else np.empty(0, kind)
 
 
-def _write(output: Path, journal: BinaryIO, work: Shard, attrs: Attrs, key: bytes) -> None:
-    """The journal's batches without their padding, sealed as one cache."""
+def _gather(journal: BinaryIO, work: Shard) -> tuple[Stored, NDArray[np.uint8]]:
+    """The journal's rows and their checks, without the padding of batches."""
     entries = _entries(journal, work)
     whole = [slice(len(rows)) for rows in work.batches]
     checks = np.concatenate(
         [entry["checks"][keep] for entry, keep in zip(entries, whole, strict=True)]
         or [np.empty(0, np.uint8)]
     )
+    pieces = (entry["features"][keep] for entry, keep in zip(entries, whole, strict=True))
+    return sealed.Blocks((len(work.rows), *work.stored), work.features.stored, pieces), checks
+
+
+def _scatter(
+    journal: BinaryIO, work: Shard, blocks: TableBlocks
+) -> tuple[Stored, NDArray[np.uint8]]:
+    """The rows of a table and their checks: the table is read once from end to end, and each row
+    goes where the manifest has it. That takes seconds, so it begins anew after a kill."""
+    assert work.views == 1, "numbers have no views"
+    known, rows, width = work.manifest, work.rows, work.encoder.width
+    kind = np.dtype(work.features.stored)
+    checks = np.full(len(rows), Check.UNLABELLED, np.uint8)
+    if not len(rows):
+        return np.empty((0, width), kind), checks
+    journal.truncate(0)  # what a kill left
+    journal.truncate(len(rows) * width * kind.itemsize)
+    table = np.memmap(journal, kind, "r+", shape=(len(rows), width))
+    counts = known.labels[rows] >= 0
+    index = known.index[rows]
+    if np.any(index[counts] >= len(blocks)):
+        raise _changed(work.source)
+    places = np.full(len(blocks), -1)
+    inside = counts & (index < len(blocks))
+    places[index[inside]] = np.flatnonzero(inside)
+    touched = 0
+    with progress("extracting features", int(counts.sum())) as advance:
+        for indices, features_read in blocks.features(places >= 0):
+            at = places[indices]
+            if np.any(content_digests(features_read, work.units_key) != known.contents[rows[at]]):
+                raise _changed(work.source)
+            for start in range(0, len(at), ROWS_AT_ONCE):
+                some = at[start : start + ROWS_AT_ONCE]
+                batch = np.zeros((ROWS_AT_ONCE, width))
+                batch[: len(some)] = features_read[start : start + ROWS_AT_ONCE]
+                fine = np.full(ROWS_AT_ONCE, Check.FINE, np.uint8)
+                finished, seen = _finish(batch, fine, work.features, [(0, width)])
+                table[some], checks[some] = finished[: len(some)], seen[: len(some)]
+            touched += len(at) * mmap.PAGESIZE
+            if min(touched, table.nbytes) > MOST_TOUCHED:
+                table._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+                touched = 0
+            advance(len(at))
+    return table, checks
+
+
+def _write(
+    output: Path,
+    features: Stored,
+    checks: NDArray[np.uint8],
+    work: Shard,
+    attrs: Attrs,
+    key: bytes,
+) -> None:
+    """Rows of features, sealed as one cache with what stands beside them."""
     # a record that failed a check counts as nothing, whatever its label says
     labels = np.where(checks == Check.FINE, work.manifest.labels[work.rows], -1)
-    pieces = (entry["features"][keep] for entry, keep in zip(entries, whole, strict=True))
-    shape = (len(work.rows), *work.stored)
     arrays: dict[str, NDArray[Any] | sealed.Blocks] = {
-        "features": sealed.Blocks(shape, work.features.stored, pieces),
+        "features": features,
         "labels": labels,
         "record_ids": work.manifest.record_ids[work.rows],
         "units": work.manifest.units[work.rows],

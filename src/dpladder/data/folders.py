@@ -33,7 +33,7 @@ from dpladder.data.sources import (
     record_columns,
     text,
 )
-from dpladder.data.tables import CsvTable, columns_in
+from dpladder.data.tables import TableColumns, columns_in
 from dpladder.errors import BadInput
 
 
@@ -107,7 +107,8 @@ def from_images_and_table(says: Apart, layout: Layout = PLAIN) -> Source:
     root, table = Path(says.folder).expanduser(), Path(says.table).expanduser()
     if not root.is_dir():
         raise missing_source_error(root, f"a folder of {says.what}")
-    table_columns, read_table = _table_of(table, says, layout)
+    read_table = _table_of(table, says, layout)
+    table_columns = read_table.columns
     tree = Tree(root, SUFFIXES if says.bags is None else bags.SUFFIXES, layout.links)
     files, shut = tree.visible_files, frozenset(tree.shut)
     ways = [file.relative_to(root).parts for file in files]
@@ -161,24 +162,22 @@ def from_images_and_table(says: Apart, layout: Layout = PLAIN) -> Source:
     )
 
 
-def _table_of(
-    table: Path, says: Apart, layout: Layout
-) -> tuple[Mapping[str, Sequence[Any]], CsvTable]:
+def _table_of(table: Path, says: Apart, layout: Layout) -> TableColumns:
     """The columns of the table beside images, and where the rows of a CSV stand."""
     if not table.is_file():
         raise missing_source_error(
             table, f"a table with the columns {', '.join(says.columns)} and label"
         )
-    columns, read_table = columns_in(table)
-    missing = [name for name in says.columns if name not in columns]
+    read = columns_in(table)
+    missing = [name for name in says.columns if name not in read.columns]
     if missing:
         raise BadInput(
             f"{table} has no column {', '.join(missing)}. Name the one that says which images a "
             f"row is about in dataset.source.key; {SEE_CHECK}.",
-            names_found_text(columns),
+            names_found_text(read.columns),
         )
-    check_held(table, columns, layout)
-    return columns, read_table
+    check_held(table, read.columns, layout)
+    return read
 
 
 def _keys(columns: Mapping[str, Sequence[Any]], says: Apart) -> list[str]:

@@ -43,74 +43,54 @@ source was last written may show (plan/follows.fingerprint), and never what chan
 from __future__ import annotations
 
 import json
-import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.dataset_sections import Dataset, Split
-from dpladder.config.label_sets import MANY, Labels, number_of, pooled_label
+from dpladder.config.dataset_sections import Dataset
+from dpladder.config.label_sets import MANY, number_of, pooled_label
 from dpladder.config.shift import Grouping, Matching
 from dpladder.data import sealed
 from dpladder.data.datasets import class_count, class_index, classes, open_source
+from dpladder.data.digests import ids_of, prf
 from dpladder.data.files import write_private
 from dpladder.data.findings import Findings
 from dpladder.data.layout import Layout, as_attrs, from_attrs, layout_of
-from dpladder.data.parallel import cores, ordered_map
+from dpladder.data.reading import ClassOf, RowReader, place_of, read_contents
+from dpladder.data.rows import Problems, Rows, select_rows, unit_slices
 from dpladder.data.shift import class_mapping
-from dpladder.data.sources import Source, labels_of_record, text
+from dpladder.data.sources import Source, Stretch, labels_of_record, text
 from dpladder.data.spans import Cutter
 from dpladder.errors import BadInput
-from dpladder.progress import progress
+from dpladder.privacy.ids import Ids, id_set
 
-ClassOf = Callable[[object], int]
-Digests = Callable[[Source, bytes], Iterator[bytes]]  # of each record in order, under this key
+# records in order, some at a time, each with a digest of its content under this key
+Digests = Callable[[Source, bytes], Iterator[tuple[Stretch, Ids]]]
 Part = Literal["train", "validation", "test", "sample", "unlabelled"]
 PARTS: tuple[Part, ...] = get_args(Part)
 PUBLIC_PARTS: tuple[Part, ...] = ("sample", "unlabelled")  # parts whose labels tell nothing of them
-SPELLINGS = {
-    "train": 0,
-    "training": 0,
-    "validation": 1,
-    "valid": 1,
-    "val": 1,
-    "validate": 1,
-    "test": 2,
-}
-ID_BYTES = 16
-COPY = "copy of another record"
 EMPTY = "holds no records. Check the path, and for a folder the suffixes of its files."
-TOO_MANY = "label is not in dataset.classes, or it has more than dataset.labels"
-WRONG_LABEL: dict[Labels, str] = {
-    1: "label is not in dataset.classes",
-    MANY: "no class is known, or one is not 1, 0, -1 or blank",
-}
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Home's keys for the three purposes of this room, and the one that seals its files.
+    """Home's keys for the two purposes of this room, and the one that seals its files.
 
     Each purpose has a key of its own, so that a digest of one kind is never one of another kind.
 
     Attributes:
-        units: names units, records and contents, and ranks the records of a unit.
-        split: decides which part a unit lies in. Nobody without it can choose ids that fall into
-            one part.
+        units: names units, records and contents, ranks the records of a unit, and decides which
+            part it lies in. Nobody without it can choose ids that fall into one part.
         commitment: makes the digest of a version of the data, and of its set of units.
         cache: seals manifests and caches (data/sealed.py).
     """
 
     units: bytes
-    split: bytes
     commitment: bytes
     cache: bytes
 
@@ -164,34 +144,6 @@ class Manifest:
         return np.flatnonzero(self.parts == PARTS.index(part))
 
 
-@dataclass(frozen=True)
-class Row:
-    """One row of a source, by what its owner and a key say of it.
-
-    Attributes:
-        unit: whose it is, a keyed digest of 16 bytes.
-        record: which record it is, within its unit: rows with one `record` are copies or conflict.
-        rank: a keyed digest of content, part, label and group. Rows of one record that differ in it
-            conflict.
-        content: a keyed digest of what is stored.
-        label: below 0 where the row counts as nothing.
-        part: a place in `PARTS`.
-        index: its row in the source.
-        group: a place among the declared groups; -1 where it is of none.
-        span: which span of a document it is.
-    """
-
-    unit: bytes
-    record: bytes
-    rank: bytes
-    content: bytes
-    label: int
-    part: int
-    index: int
-    group: int = -1
-    span: int = 0
-
-
 @dataclass(frozen=True, eq=False)
 class Survey:
     """What a source holds, as a run would take it. Private.
@@ -200,52 +152,33 @@ class Survey:
         source: the records, as their owner stored them.
         dataset: the config's section.
         rows: those that are kept, sorted by record id.
-        problems: what is wrong with which row of the source, sorted.
-        units: every unit that any row names, kept or not. A row without an id in which nothing is a
+        problems: what is wrong with which row of the source.
+        units: how many units any row names, kept or not. A row without an id in which nothing is a
             number is a unit here, though one of them alone is kept.
         class_of: from a label to the place of its class among `names`.
         names: of the classes, in their order.
-        everybody: all units, whatever the config reads of them.
+        everybody: all units, whatever the config reads of them, each once and sorted.
+        unknown: labels that name no class, and how often.
         grouping: where the records' groups stand; None where none are declared.
     """
 
     source: Source
     dataset: Dataset
-    rows: Sequence[Row]
-    problems: Sequence[tuple[int, str]]
-    units: Set[bytes]
+    rows: Rows
+    problems: Problems
+    units: int
     class_of: ClassOf
     names: tuple[str, ...]
-    everybody: Set[bytes]
+    everybody: Ids
+    unknown: Mapping[str, int]
     grouping: Grouping | None = None
 
 
-@dataclass(frozen=True)
-class Sorter:
-    """Finds a record's group and whether its part takes it, by that record alone.
-
-    Attributes:
-        names: of the groups, in the declared order.
-        trained: the groups that alone are taken into the parts that trainings see; all where none
-            is named.
-    """
-
-    names: tuple[str, ...] = ()
-    trained: tuple[str, ...] = ()
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {text(name): place for place, name in enumerate(self.names)}
-
-    def place(self, group: object) -> int:
-        """The place of a group, as given, among the names; -1 where it is none of them."""
-        return -1 if group is None else self._places.get(text(group), -1)
-
-    def takes(self, group: int, part: int) -> bool:
-        """Whether a record of this group belongs in this part: by its own group and part alone. One
-        of no group stays, and counts as nothing."""
-        elsewhere = PARTS[part] not in ("train", "validation") or group < 0
-        return elsewhere or not self.trained or self.names[group] in self.trained
+def group_index(names: Sequence[str]) -> Callable[[object], int]:
+    """A function from a group, as given, to its place among the names; -1 where it is none of
+    them."""
+    places = {text(name): place for place, name in enumerate(names)}
+    return lambda group: -1 if group is None else places.get(text(group), -1)
 
 
 def survey(
@@ -284,29 +217,40 @@ def survey(
     labelled = class_count(classes(dataset, name)) > 1
     source = open_source(name, layout_of(dataset, grouping, labelled))
     _check(source, dataset, public)
-    problems: list[tuple[int, str]] = []
-    units: set[bytes] = set()
-    everybody: set[bytes] = set()
     class_of, names = _classes(dataset, source.name, matching)
     trained = () if dataset.group is None or matching is not None else dataset.group.train
-    sorter = None if grouping is None else Sorter(grouping.names, trained)
-    contents = (digests or _digests)(source, keys.units)
-    rows = _rows(
-        source, contents, dataset, class_of, keys, public, problems, units, everybody, sorter
-    )
+    group_of, taken = None, []
+    if grouping is not None:
+        group_of = group_index(grouping.names)
+        taken = [name in trained for name in grouping.names] if trained else []
+    place = None if public is None else PARTS.index(public)
+    reading = RowReader(dataset, source, class_of, keys.units, place, group_of, taken)
+    for stretch, contents in (digests or read_contents)(source, keys.units):
+        reading.add(stretch, contents)
+    problems, rows = reading.problems, reading.rows()
     pool = _pool(dataset, len(names), problems) if dataset.unit.pooled else None
     cap = dataset.unit.cap if public is None and pool is None else None
     spans = None if cutting is None else _spans(source, cutting, keys.units)
-    rows_kept = sorted(_select_rows(rows, cap, problems, spans, pool), key=lambda row: row.record)
+    select_rows(rows, cap, problems, reading.by_user, spans, pool)
+    everybody, units = reading.everybody()
     return Survey(
-        source, dataset, rows_kept, sorted(problems), units, class_of, names, everybody, grouping
+        source,
+        dataset,
+        rows,
+        problems,
+        units,
+        class_of,
+        names,
+        everybody,
+        reading.unknown,
+        grouping,
     )
 
 
-def units_digest(units: Iterable[bytes], keys: Keys) -> str:
+def units_digest(units: Ids, keys: Keys) -> str:
     """A keyed digest of a set of units, in hex of 32 digits. Home notes it to see whether the same
     units come again; it tells nothing without the key."""
-    return blake2b(b"".join(sorted(units)), key=keys.commitment, digest_size=16).hexdigest()
+    return blake2b(units.tobytes(), key=keys.commitment, digest_size=16).hexdigest()
 
 
 def _grouping(dataset: Dataset, public: Part | None, matching: Matching | None) -> Grouping | None:
@@ -376,17 +320,17 @@ def prepare(
     surveyed = survey(dataset, keys, public, matching, cutting)
     rows, source = surveyed.rows, surveyed.source
     columns: dict[str, NDArray[Any]] = {
-        "record_ids": ids_of(row.record for row in rows),
-        "units": ids_of(row.unit for row in rows),
-        "contents": ids_of(row.content for row in rows),
-        "labels": np.array([row.label for row in rows], np.int64),
-        "parts": np.array([row.part for row in rows], np.uint8),
+        "record_ids": rows.record,
+        "units": rows.unit,
+        "contents": rows.content,
+        "labels": rows.label,
+        "parts": rows.part.astype(np.uint8),
     }
     if surveyed.grouping is not None:
-        columns["groups"] = np.array([row.group for row in rows], np.int64)
-    commitment = blake2b(
-        b"".join(array.tobytes() for array in columns.values()), key=keys.commitment, digest_size=32
-    )
+        columns["groups"] = rows.group
+    commitment = blake2b(key=keys.commitment, digest_size=32)
+    for array in columns.values():
+        commitment.update(np.ascontiguousarray(array).data)
     attrs: sealed.Attrs = {
         "kind": "manifest",
         "source": source.name,
@@ -399,10 +343,7 @@ def prepare(
         **({"pool": dataset.unit.pool} if dataset.unit.pooled else {}),
     }
     write_diagnostics(diagnostics, source, surveyed.problems)
-    places = {
-        "index": np.array([row.index for row in rows], np.int64),
-        "spans": np.array([row.span for row in rows], np.int64),
-    }
+    places = {"index": rows.index, "spans": rows.span}
     sealed.write(path, columns | places, attrs, keys.cache)
     return surveyed
 
@@ -430,42 +371,10 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
     )
 
 
-# Letters, then up to six digits: 17, row-17, P00017.
-NUMBER_OF_A_ROW = re.compile(r"\D{0,8}0*\d{1,6}(\.0)?")
-
-
-def numbered_units(surveyed: Survey) -> set[bytes]:
+def numbered_units(surveyed: Survey) -> Ids:
     """The units whose id could be the number of a row in any table, which says nothing of who they
     are."""
-    source = surveyed.source
-    column = source.users if surveyed.dataset.unit.by == "user" else source.ids
-    return {
-        row.unit
-        for row in surveyed.rows
-        if NUMBER_OF_A_ROW.fullmatch(_text_or_empty(column, row.index)) is not None
-    }
-
-
-def content_digest(content: Any, key: bytes) -> bytes:
-    """A keyed digest of what a record says, of 16 bytes.
-
-    It is the same for a row of float32 as for its exact copy in float64. So a table saved in
-    another type makes no new people. Pixels keep their type, for 8 and 16 bits show different
-    images.
-    """
-    if isinstance(content, bytes):
-        return prf(key, b"file", content)
-    array = np.ascontiguousarray(content, "<f8" if content.ndim == 1 else None)
-    return prf(key, b"array", f"{array.dtype.str}{array.shape}".encode(), array.tobytes())
-
-
-def prf(key: bytes, *parts: bytes) -> bytes:
-    """Keyed BLAKE2b, 128 bits, over parts that cannot run into one another."""
-    digest = blake2b(key=key, digest_size=ID_BYTES)
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
-    return digest.digest()
+    return id_set(surveyed.rows.unit[surveyed.rows.numbered])
 
 
 def write_diagnostics(path: Path, source: Source, problems: Iterable[tuple[int, str]]) -> None:
@@ -473,18 +382,9 @@ def write_diagnostics(path: Path, source: Source, problems: Iterable[tuple[int, 
     tells nothing."""
     lines = [
         json.dumps({"record": place_of(source, index), "check": check}) + "\n"
-        for index, check in sorted(problems)
+        for index, check in problems
     ]
     write_private(path, "".join(lines).encode())
-
-
-def place_of(source: Source, index: int) -> str | int:
-    """Where the owner finds a record: its file, or its row."""
-    return str(source.files[index]) if source.files else int(index)
-
-
-def missing(source: Source) -> str:
-    return "text is missing or empty" if source.kind == "texts" else "file is missing or empty"
 
 
 def _check(source: Source, dataset: Dataset, public: Part | None) -> None:
@@ -506,213 +406,39 @@ def _check(source: Source, dataset: Dataset, public: Part | None) -> None:
         )
 
 
-def _rows(
-    source: Source,
-    contents: Iterable[bytes],
-    dataset: Dataset,
-    class_of: ClassOf,
-    keys: Keys,
-    public: Part | None,
-    problems: list[tuple[int, str]],
-    units: set[bytes],
-    everybody: set[bytes],
-    sorter: Sorter | None = None,
-) -> Iterator[Row]:
-    """Every record with its identity; what is wrong with one is noted and costs that one only. One
-    of a group that is not trained on is not there, where a training would see it."""
-    nothing, blank = content_digest(b"", keys.units), _blank(source, keys.units)
-    part_of = _part_rule(source, dataset.split, keys.split, public)
-    owned = source.users is not None if dataset.unit.pooled else public is None
-    by_user = owned and dataset.unit.by == "user"
-    for index, content in enumerate(contents):
-        id_text, lost = _text_or_empty(source.ids, index), content == nothing
-        label = -1 if lost else class_of(source.labels[index])
-        if lost:
-            problems.append((index, missing(source)))
-            content = _place_key(source, index, keys.units)
-        group = (
-            -1 if sorter is None or source.groups is None else sorter.place(source.groups[index])
+def _spans(source: Source, cutting: Cutter, key: bytes) -> Callable[[Rows], None]:
+    """Makes a row of each span of a document, known by the document's id and its place."""
+
+    def spans(rows: Rows) -> None:
+        counts = np.array(
+            [cutting.count(source.read(row)) for row in rows.index.tolist()], np.int64
         )
-        of_group = () if group < 0 else (str(group).encode(),)
-        unit_id = prf(
-            keys.units,
-            *((b"id", _name(id_text)) if id_text else _content_key(source, index, content)),
+        rows.keep(np.repeat(np.arange(len(rows)), counts))
+        starts = np.repeat(np.cumsum(counts) - counts, counts)
+        rows.span = np.arange(len(rows)) - starts
+        pairs = zip(rows.record, rows.span.tolist(), strict=True)
+        rows.record = ids_of(
+            prf(key, b"span", record.tobytes(), place.to_bytes(8, "little"))
+            for record, place in pairs
         )
-        user = _text_or_empty(source.users, index) if by_user else ""
-        unit = (
-            prf(keys.units, b"user", _name(user)) if user else prf(keys.units, b"record", unit_id)
-        )
-        part = part_of(unit, index)
-        everybody.add(unit)
-        if sorter is not None and part >= 0 and not sorter.takes(group, part):
-            continue
-        anonymous = not id_text and not user
-        units.add(_place_key(source, index, keys.units) if anonymous and content == blank else unit)
-        if part < 0:
-            problems.append((index, "split names no part"))
-            continue
-        if source.ids is not None and not (id_text or source.some_have_ids):
-            problems.append((index, "id is missing"))
-            label = -1
-        if by_user and not user:
-            problems.append((index, "user is missing"))
-            label = -1
-        elif label < 0 and not lost and (id_text or source.ids is None or source.some_have_ids):
-            problems.append((index, WRONG_LABEL.get(dataset.labels, TOO_MANY)))
-        if sorter is not None and group < 0:
-            problems.append((index, "group is none of the declared ones"))
-            label = -1
-        rank = prf(keys.units, b"rank", content, bytes([part]), str(label).encode(), *of_group)
-        yield Row(
-            unit, prf(keys.units, b"row", unit, unit_id), rank, content, label, part, index, group
-        )
-
-
-def _content_key(source: Source, index: int, content: bytes) -> tuple[bytes, ...]:
-    """What a record without an id is known by. Two people may well label one image differently."""
-    if source.line is None:
-        return b"content", content, _name(text(source.labels[index]))
-    return (
-        (b"line", source.line(index))
-        if source.line_is_all
-        else (b"line", source.line(index), content)
-    )
-
-
-def _place_key(source: Source, index: int, key: bytes) -> bytes:
-    """What a record is known by that says nothing."""
-    return prf(key, b"missing", str(place_of(source, index)).encode("utf-8", "surrogateescape"))
-
-
-def _blank(source: Source, key: bytes) -> bytes | None:
-    """The content of a row of features in which nothing is a number. Such rows are no copies: a
-    run would go on where all of a table is lost, for decimal commas or a column of texts."""
-    if source.kind != "features":
-        return None
-    return content_digest(np.full(source.width, np.nan), key)
-
-
-def _digests(source: Source, key: bytes, batch: int = 256) -> Iterator[bytes]:
-    """Content digests in the source's order; files are read by several threads."""
-    count = len(source.labels)
-
-    def digests(start: int) -> list[bytes]:
-        indices = range(start, min(start + batch, count))
-        return [content_digest(source.read(index), key) for index in indices]
-
-    with progress("reading records", count) as advance:
-        for digests_of_batch in ordered_map(digests, range(0, count, batch), cores()):
-            yield from digests_of_batch
-            advance(len(digests_of_batch))
-
-
-def _part_rule(
-    source: Source, split: Split, key: bytes, public: Part | None
-) -> Callable[[bytes, int], int]:
-    """From a unit, and its record's index for parts as given, to the unit's part; -1 for none."""
-    if public is not None:
-        return lambda unit, index: PARTS.index(public)
-    if split.rule == "given":
-        return lambda unit, index: SPELLINGS.get(_text_or_empty(source.parts, index).lower(), -1)
-    return lambda unit, index: _hashed_part(unit, split, key)
-
-
-def _text_or_empty(column: Sequence[Any] | None, index: int) -> str:
-    """A value of an optional column as text; empty where there is none."""
-    value = None if column is None else column[index]
-    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else text(value)
-
-
-def _name(text_: str) -> bytes:
-    """A name's bytes. Half a pair of surrogates is no character, but as good a name as another."""
-    return text_.encode("utf-8", "surrogatepass")
-
-
-def _hashed_part(unit: bytes, split: Split, key: bytes) -> int:
-    """A unit's part: where its keyed hash falls in [0, 1), cut at the declared fractions."""
-    place = int.from_bytes(prf(key, b"part", unit)[:8], "little") / 2**64
-    if place < split.held_out:
-        return PARTS.index("test")
-    return PARTS.index("validation" if place < split.held_out + split.validation else "train")
-
-
-Into = Callable[[Row], Iterator[Row]]
-Pool = Callable[[Sequence[Row]], Sequence[Row]]
-
-
-def _spans(source: Source, cutting: Cutter, key: bytes) -> Into:
-    """From a document to its spans, each a record by its document's id and its place."""
-
-    def spans(row: Row) -> Iterator[Row]:
-        for place in range(cutting.count(source.read(row.index))):
-            record = prf(key, b"span", row.record, place.to_bytes(8, "little"))
-            yield replace(row, record=record, span=place)
 
     return spans
 
 
-def _pool(dataset: Dataset, count: int, problems: list[tuple[int, str]]) -> Pool:
-    """From a user's records to the same under one label, which follows from them alone."""
+def _pool(dataset: Dataset, count: int, problems: Problems) -> Callable[[Rows], None]:
+    """Gives a user's records that count one label, which follows from them alone."""
 
-    def pool(rows: Sequence[Row]) -> Sequence[Row]:
-        labelled = [row for row in rows if row.label >= 0]
-        label = pooled_label(
-            [row.label for row in labelled], dataset.unit.conflicts, count, dataset.labels
-        )
-        why = "labels of its user's records differ"
-        if len({row.group for row in labelled}) > 1:
-            label, why = -1, "records of its user are of several groups"
-        problems.extend((row.index, why) for row in labelled if label < 0)
-        return [row if row.label < 0 else replace(row, label=label) for row in rows]
+    def pool(rows: Rows) -> None:
+        rows.label = rows.label.copy()
+        for unit in unit_slices(rows):
+            labelled = np.flatnonzero(rows.label[unit] >= 0) + unit.start
+            labels = rows.label[labelled].tolist()
+            label = pooled_label(labels, dataset.unit.conflicts, count, dataset.labels)
+            why = "labels of its user's records differ"
+            if len({*rows.group[labelled].tolist()}) > 1:
+                label, why = -1, "records of its user are of several groups"
+            if label < 0:
+                problems.note(why, rows.index[labelled])
+            rows.label[labelled] = label
 
     return pool
-
-
-def _select_rows(
-    rows: Iterable[Row],
-    cap: int | None,
-    problems: list[tuple[int, str]],
-    spans: Into | None = None,
-    pool: Pool | None = None,
-) -> Iterator[Row]:
-    """One row per record and at most `cap` per unit, all in one part, chosen by keyed hash among
-    the unit's own. Those that count as nothing come last: a missing one is known by its place
-    alone, which other units move, so it must decide nothing."""
-    ordered = sorted(rows, key=lambda row: (row.unit, row.record, row.rank, row.index))
-    for _, rows_of_unit in groupby(ordered, lambda row: row.unit):
-        records = []
-        for _, copies in groupby(rows_of_unit, lambda row: row.record):
-            first, *further = copies
-            if any(row.rank != first.rank for row in further):
-                problems += [
-                    (row.index, "differs from another row with its id") for row in (first, *further)
-                ]
-                continue
-            records.append(first)
-            problems += [(row.index, COPY) for row in further]
-        if not records:
-            continue
-        records.sort(key=_sort_key)
-        together = [row for row in records if row.part == records[0].part]
-        if spans is not None:
-            together = sorted((span for row in together for span in spans(row)), key=_sort_key)
-        yield from islice(together if pool is None else pool(together), cap)
-        problems += [
-            (row.index, "in another part than its unit")
-            for row in records
-            if row.part != records[0].part
-        ]
-        problems += [
-            (row.index, "over its unit's cap") for row in together[cap:] if cap is not None
-        ]
-
-
-def _sort_key(row: Row) -> tuple[bool, bytes]:
-    """Records that count first, then by keyed id: random to everybody without the key, and the same
-    whoever else is there."""
-    return row.label < 0, row.record
-
-
-def ids_of(values: Iterable[bytes]) -> NDArray[np.uint8]:
-    """Digests of 16 bytes each, one below the other: uint8 (records, 16)."""
-    return np.frombuffer(b"".join(values), np.uint8).reshape(-1, ID_BYTES)

@@ -50,7 +50,7 @@ def _rows_of(path: Path) -> Sequence[dict[str, Any]]:
     if path.suffix == ".jsonl":
         return objects_in(path)
     if path.suffix == ".parquet":
-        columns, _ = columns_in(path)
+        columns = columns_in(path).columns
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     try:
         whole = json.loads(path.read_bytes().decode("utf-8-sig", "surrogateescape"))

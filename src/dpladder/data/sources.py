@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dpladder.data.columns import level_as_text
 from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.errors import BadInput
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dpladder.data.blocks import Block, TableBlocks
 
 Column = Sequence[Any]
 Files = Literal["files", "texts"]
@@ -73,6 +80,8 @@ class Source:
         some_have_ids: whether `ids` holds those of some rows alone, and a row without one is known
             by what it says.
         names: of a table's columns.
+        blocks: of a table of features, its records, many at a time; what stands above is read from
+            them.
     """
 
     kind: Literal["files", "texts", "pixels", "features"]
@@ -96,6 +105,57 @@ class Source:
     line_is_all: bool = False
     some_have_ids: bool = False
     names: Sequence[str] = ()
+    blocks: TableBlocks | None = None
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Consecutive records of a source, and what stands beside them.
+
+    Attributes:
+        source: the records.
+        start, end: the first, and the one behind the last.
+        block: of a table, where they were read from; None elsewhere.
+    """
+
+    source: Source
+    start: int
+    end: int
+    block: Block | None = None
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def values(self, role: str) -> tuple[NDArray[np.int64], Sequence[Any]] | None:
+        """Values of a role, such as `label`, and of each record which one it has; None where the
+        source holds none."""
+        import numpy as np
+
+        if self.block is not None:
+            return self.block.values(role)
+        column = getattr(self.source, FIELD_OF_ROLE[role])
+        if column is None:
+            return None
+        return np.arange(len(self)), column[self.start : self.end]
+
+    def lines(self) -> Iterator[Any] | None:
+        """All that stands with each record; None where a record is known by its content."""
+        if self.source.line is None:
+            return None
+        if self.block is None:
+            return map(self.source.line, range(self.start, self.end))
+        offsets, data = self.block.lines()
+        ends = offsets.tolist()
+        return (data[start:end] for start, end in pairwise(ends))
+
+
+FIELD_OF_ROLE = {
+    "label": "labels",
+    "id": "ids",
+    "user": "users",
+    "split": "parts",
+    "group": "groups",
+}
 
 
 def text_bytes(value: Any) -> bytes:

@@ -10,19 +10,25 @@ schema or the config, never in a row. Otherwise one person's row could change ot
 from __future__ import annotations
 
 import codecs
-import csv
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import zip_longest
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
 from dpladder.config.dataset_sections import Chosen
-from dpladder.config.extras import require_package
-from dpladder.data.columns import cell_as_text, levels_of, matrix_of, name_of, whole_as_int
+from dpladder.data.blocks import CellRows, RoleColumn, TableBlocks, printable_text
+from dpladder.data.cells import Cells, TextCells, cells_of, joined, python_cells, text_of, texts_of
+from dpladder.data.columns import cell_as_text, matrix_of, name_of, whole_as_int
+from dpladder.data.csv_rows import header_of, rows_of
 from dpladder.data.layout import PLAIN, ROLES, Layout
 from dpladder.data.sources import (
     BROKEN,
@@ -38,6 +44,8 @@ from dpladder.data.sources import (
     text_bytes,
 )
 from dpladder.errors import BadInput
+
+BLOCK_ROWS = 32_768  # of a parquet table that are read at a time
 
 
 class Worded(BadInput):
@@ -72,82 +80,113 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
         )
     names = header_of(path)
     check_held(path, names, layout)
-    table = _csv_table(path)
-    rows = table.rows
-    if layout.columns or not {PATH, TEXT} & set(names):
-        chosen = features_in(path, [name for name in names if name], layout)
-        decimals = with_points if delimiter_in(path) != "," else list
-        source = _features(path, names, chosen, rows, layout, decimals)
-    elif PATH not in names:
-        source = _texts(rows, layout.columns_present(names), path)
+    table = rows_of(path)
+    of_features = layout.columns or not {PATH, TEXT} & {*names}
+    chosen = features_in(path, [name for name in names if name], layout) if of_features else ()
+    said = {
+        name for name in names if name
+    }  # an unnamed column numbers rows: one that joins moves it
+
+    def read(number: int, wanted: Collection[str] | None) -> CellRows:
+        block = table.block(table.places[number], wanted)
+        if wanted is not None:
+            return CellRows(block.columns)
+        cells = [
+            block.columns[name].as_texts() for name in names if name in said & {*block.columns}
+        ]
+        return CellRows(block.columns, [*cells, block.rest.fill_null(b"")])
+
+    counts = [place.rows for place in table.places]
+    if of_features:
+        source = _features(counts, read, chosen, names, layout)
     else:
-        columns = record_columns(printables(rows, layout.columns_present(names)), path, len(rows))
-        files = [path.parent / (row[PATH] or "") for row in rows]
-        source = Source(
-            "files",
-            lambda index: bytes_of(files[index]),
-            **columns,
-            files=files,
-            line=partial(_line, rows),
-        )
+        source = _texts_or_files(counts, read, path, names, layout)
     return replace(source, unread=table.unread, spread=table.spread)
 
 
-def _line(rows: Sequence[Mapping[str, Any]], index: int) -> bytes:
-    """All that a row says. What an unnamed column says numbers rows, and would be another number
-    where a row joins."""
-    try:
-        return cell_as_text({name: cell for name, cell in rows[index].items() if name}).encode()
-    except RecursionError:  # a list in a list in a list, and so on, in a line of JSON
-        return b"[...]"
+ReadRows = Callable[[int, Collection[str] | None], CellRows]
+Mask = NDArray[np.bool_] | None
 
 
 def _features(
-    path: Path,
-    names: Sequence[str],
+    counts: Sequence[int],
+    read_rows: ReadRows,
     chosen: Sequence[Chosen],
-    rows: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
     layout: Layout,
-    decimals: Callable[[Sequence[Any]], Sequence[Any]] = list,
 ) -> Source:
     """Features, as the header names them: what a row holds decides nothing for the others.
 
     Args:
-        path: of the table, for messages.
-        names: of its columns.
-        chosen: those that are features.
-        rows: from names to cells.
+        counts: the rows of each block.
+        read_rows: the rows of a block by its number, and which of their columns.
+        chosen: the columns that are features.
+        names: of all columns.
         layout: what the config says of columns.
-        decimals: makes numbers as Python writes them of a column's cells.
     """
-    columns = record_columns(printables(rows, layout.columns_present(names)), path, len(rows))
-    numbers = {name_of(column) for column in chosen if not levels_of(column)}
+    features = {*map(name_of, chosen)}
 
-    def cells(name: str) -> Sequence[Any]:
-        column = [row[name] for row in rows]
-        return decimals(column) if name in numbers else column
+    def read(number: int, some: Mask) -> tuple[NDArray[np.float64], CellRows]:
+        rows = read_rows(number, None if some is None else features)
+        if some is not None:
+            rows = rows.some(some)
+        return matrix_of(chosen, rows.columns.__getitem__), rows
 
-    matrix = matrix_of(chosen, cells)
+    blocks = TableBlocks(counts, read, layout.columns_present(names))
+    width = matrix_of(chosen, lambda _: []).shape[1]
+    return _source_of(blocks, width, names)
+
+
+def _source_of(blocks: TableBlocks, width: int, names: Sequence[str]) -> Source:
+    """Features of this width, read from blocks of a table with these columns."""
+    columns = {role: RoleColumn(blocks, role) for role in blocks.column_of}
     return Source(
         "features",
-        lambda index: matrix[index],
-        **columns,
-        width=matrix.shape[1],
-        line=partial(_line, rows),
+        blocks.row,
+        RoleColumn(blocks, "label"),
+        ids=columns.get("id"),
+        users=columns.get("user"),
+        parts=columns.get("split"),
+        groups=columns.get("group"),
+        width=width,
+        line=blocks.line,
         line_is_all=True,
         names=names,
+        blocks=blocks,
     )
 
 
-DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
-
-
-def with_points(cells: Sequence[Any]) -> list[Any]:
-    """Numbers as Python writes them: 1,5 becomes 1.5. Only for tables between semicolons or tabs,
-    where a comma can begin decimals."""
-    return [
-        cell.replace(",", ".") if cell and DECIMAL_COMMA.fullmatch(cell) else cell for cell in cells
-    ]
+def _texts_or_files(
+    counts: Sequence[int], read: ReadRows, path: Path, names: Sequence[str], layout: Layout
+) -> Source:
+    """Texts of a table, or files that it names, all of whose rows are kept in memory."""
+    roles = layout.columns_present(names)
+    what = PATH if PATH in names else TEXT
+    lines: list[bytes] = []
+    contents: list[bytes | None] = []
+    beside: dict[str, list[Any]] = {role: [] for role in roles}
+    for number, count in enumerate(counts):
+        rows = read(number, None)
+        offsets, data = joined(rows.said, count)
+        lines += [bytes(data[start:end]) for start, end in pairwise(offsets.tolist())]
+        contents += rows.columns[what].array.to_pylist()
+        for role, name in roles.items():
+            codes, values = rows.columns[name].values()
+            beside[role] += [printable_text(values[code]) for code in codes]
+    columns = record_columns(beside, path, len(lines))
+    if what == TEXT:
+        texts = [text or b"" for text in contents]
+        return Source(
+            "texts", texts.__getitem__, **columns, line=lines.__getitem__, line_is_all=True
+        )
+    files = [path.parent / ("" if name is None else text_of(name)) for name in contents]
+    return Source(
+        "files",
+        lambda index: bytes_of(files[index]),
+        **columns,
+        files=files,
+        line=lines.__getitem__,
+    )
 
 
 def features_in(path: Path, names: Sequence[str], layout: Layout) -> Sequence[Chosen]:
@@ -180,152 +219,6 @@ def features_in(path: Path, names: Sequence[str], layout: Layout) -> Sequence[Ch
             names_found_text(names),
         )
     return chosen
-
-
-def header_of(path: Path) -> list[str]:
-    """The names of a table's columns, all on the first line.
-
-    Raises:
-        BadInput: a quote stays open there. What follows would be read as a name, and told, though
-            it may be a record's.
-    """
-    csv.field_size_limit(2**31 - 1)
-    names = next(csv.reader([_first_line(path)], delimiter=delimiter_in(path)), [])
-    if any(name.endswith(("\n", "\r")) for name in names):
-        raise BadInput(
-            f"{path} opens a quote in its first line and does not close it there. Write the names "
-            "of its columns on one line."
-        )
-    return names
-
-
-def delimiter_in(path: Path) -> str:
-    """What stands between the names of a table's columns: of comma, semicolon and tab the one that
-    its first line has most of."""
-    return max(",;\t", key=_first_line(path).count)
-
-
-def _encoding_of(path: Path) -> str:
-    """UTF-16 where a file begins with its mark, as spreadsheets write it; else UTF-8."""
-    with path.open("rb") as file:
-        marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return "utf-16" if marked else "utf-8-sig"
-
-
-def _first_line(path: Path) -> str:
-    """The first line of a table, as it stands. What is no character there is replaced."""
-    try:
-        with path.open(encoding=_encoding_of(path), errors="replace", newline="") as file:
-            return file.readline()
-    except OSError:
-        raise _no_table(path) from None
-
-
-def _no_table(path: Path) -> BadInput:
-    return BadInput(f"{path} cannot be read as a table. Save it as comma-separated text in UTF-8.")
-
-
-NO_ROW = "\n"  # what no column is called: there stands a line that is no row
-
-
-@dataclass(frozen=True)
-class CsvTable:
-    """The rows of a CSV file, and where they stand in it. Private.
-
-    Attributes:
-        rows: from names to cells. In one that does not parse every cell is None.
-        first: the line that each row begins with; the header is line 1.
-        unread: lines that are no row, and count as nothing.
-        spread: of each row of several lines the first and the last one.
-    """
-
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    first: list[int] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
-    spread: list[str] = field(default_factory=list)
-
-
-def _csv_table(path: Path) -> CsvTable:
-    """A CSV file by its rows, as a CSV writer wrote them (RFC 4180): a cell with line ends stands
-    between quotes.
-
-    A line that opens a quote which no later line closes as a writer would is one bad record, and
-    the lines after it are rows of their own. Of what a CSV writer wrote no line is such. Bytes that
-    are no UTF-8 are one bad record rather than the end of the run, and so is a cell of any length.
-    """
-    names, delimiter = header_of(path), delimiter_in(path)
-    # at a carriage return where the header does, as on old Macs; it may stand in a cell elsewhere
-    newline = "\r" if _first_line(path).endswith("\r") else "\n"
-    lines = _lines_below_header(path, newline)
-    ends = _row_ends(lines, delimiter)
-    table, place = CsvTable(), 0
-    while place < len(lines):
-        end = ends[place]
-        last = place if end is None else end
-        text = newline.join(lines[place : last + 1]).removesuffix("\r")
-        first, place = place, last + 1
-        if not text:
-            continue
-        cells = None if end is None else _cells_of(text, delimiter)
-        if first != last:
-            table.spread.append(f"lines {first + 2}-{last + 2}")
-        if cells is None or any(cells[len(names) :]):  # more cells than the header has
-            table.unread.append(f"line {first + 2}")
-            table.rows.append({**dict.fromkeys(names), NO_ROW: text})
-        else:
-            table.rows.append(dict(zip_longest(names, cells[: len(names)])))
-        table.first.append(first + 2)
-    return table
-
-
-def _lines_below_header(path: Path, newline: str) -> list[str]:
-    """The lines of a table but for the first."""
-    encoding = _encoding_of(path)
-    errors = "replace" if encoding == "utf-16" else "surrogateescape"
-    try:
-        with path.open(encoding=encoding, errors=errors, newline=newline) as file:
-            return [line.removesuffix(newline) for line in file][1:]
-    except OSError:
-        raise _no_table(path) from None
-
-
-QUOTED_TEXT = '[^"]*(?:""[^"]*)*'  # what stands between two quotes, with quotes doubled
-QUOTED = f'"{QUOTED_TEXT}"'
-PLAIN_CELL = {delimiter: f'[^"{delimiter}]*' for delimiter in ",;"} | {"\t": '(?:[^"\t][^\t]*)?'}
-"""Between tabs a quote may stand inside a cell, where texts are written as they are. Elsewhere such
-a cell stands between quotes (RFC 4180): without them it is the end of a longer one."""
-
-
-def _row_ends(lines: Sequence[str], delimiter: str) -> list[int | None]:
-    """For each line the last line of the row that would begin with it; None where none would.
-
-    Lines are looked at from the last to the first, each once as the beginning of a row and once as
-    the middle of a cell, so it takes no longer where many quotes stay open.
-    """
-    cell = f"(?:{QUOTED}|{PLAIN_CELL[delimiter]})"
-    whole = re.compile(f"(?:{cell}{delimiter})*{cell}\r?")
-    opening = re.compile(f'(?:{cell}{delimiter})*"{QUOTED_TEXT}')
-    ends: list[int | None] = [*range(len(lines))]
-    closing: int | None = None  # the line that ends the row whose cell is open before the next line
-
-    def end(text: str, place: int) -> int | None:
-        if whole.fullmatch(text):
-            return place
-        return closing if opening.fullmatch(text) else None
-
-    for place in reversed(range(len(lines))):
-        if '"' in lines[place]:
-            # a line in the middle of a cell reads as one whose first cell has its quote before it
-            ends[place], closing = end(lines[place], place), end(f'"{lines[place]}', place)
-    return ends
-
-
-def _cells_of(row: str, delimiter: str) -> list[str]:
-    """The cells of a row that parses."""
-    if '"' not in row:
-        return row.split(delimiter)
-    cells = re.findall(f"({QUOTED}|{PLAIN_CELL[delimiter]}){delimiter}", row + delimiter)
-    return [cell[1:-1].replace('""', '"') if cell.startswith('"') else cell for cell in cells]
 
 
 FRAME = ".frame"
@@ -377,7 +270,13 @@ def from_frame(path: Path, layout: Layout = PLAIN) -> Source:
     """
     names, rows = _frame_at(path)
     check_held(path, names, layout)
-    return _features(path, names, features_in(path, names, layout), rows, layout)
+    chosen = features_in(path, names, layout)
+    columns = {name: TextCells(texts_of(row[name] for row in rows)) for name in names}
+
+    def read(number: int, wanted: Collection[str] | None) -> CellRows:
+        return CellRows(columns, [cells.as_texts() for cells in columns.values()])
+
+    return _features([len(rows)], read, chosen, names, layout)
 
 
 def from_jsonl(path: Path, layout: Layout = PLAIN) -> Source:
@@ -424,6 +323,14 @@ def _texts(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], path: Pa
     return Source("texts", texts.__getitem__, **columns, line=line, line_is_all=True)
 
 
+def _line(rows: Sequence[Mapping[str, Any]], index: int) -> bytes:
+    """All that a line of JSON says."""
+    try:
+        return cell_as_text({name: cell for name, cell in rows[index].items() if name}).encode()
+    except RecursionError:  # a list in a list in a list, and so on
+        return b"[...]"
+
+
 def printables(
     rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]
 ) -> dict[str, Sequence[Any]]:
@@ -437,11 +344,7 @@ def printables(
         From each role to its values, one for each row. Half a surrogate pair becomes a question
         mark.
     """
-    return {role: [_printable(row.get(name)) for row in rows] for role, name in names.items()}
-
-
-def _printable(value: Any) -> Any:
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    return {role: [printable_text(row.get(name)) for row in rows] for role, name in names.items()}
 
 
 def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
@@ -455,133 +358,146 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
         BadInput: the file is missing or damaged, or lacks a column.
         Worded: a column that would be a feature is of words or dates, by the schema.
     """
-    table, column_names, index = _open_parquet(path)
-    check_held(path, column_names, layout)
-    columns = {
-        role: _cells(table.column(name))
-        for role, name in layout.columns_present(column_names).items()
-    }
-    fields = record_columns(columns, path, len(table))
-    lines = [_as_bytes(table.column(name)) for name in column_names if name not in index]
-    if TEXT in column_names and not layout.columns:
-        return replace(
-            _text_column(table.column(TEXT), fields, path),
-            line=partial(_cells_at, lines),
-            line_is_all=True,
+    table = ParquetTable(path)
+    names = table.names
+    check_held(path, names, layout)
+    columns_said = [name for name in names if name not in table.index]
+
+    def read(number: int, wanted: Collection[str] | None) -> CellRows:
+        columns = table.block(number, wanted)
+        if wanted is not None:
+            return CellRows(columns)
+        return CellRows(columns, [columns[name].as_texts() for name in columns_said])
+
+    if TEXT in names and not layout.columns:
+        _check_texts(table.kind_of(TEXT), path)
+        return _texts_or_files(
+            table.counts, read, path, [name for name in names if name != PATH], layout
         )
-    chosen = features_in(
-        path, [name for name in column_names if name not in index or layout.columns], layout
-    )
-    if list(chosen) == ["features"]:
-        matrix = _list_column(table.column("features"), path)
-    else:
+    chosen = features_in(path, names if layout.columns else columns_said, layout)
+    if list(chosen) != ["features"]:
         _check_numeric(chosen, table.schema, path, layout)
-        matrix = matrix_of(chosen, lambda name: _values(table.column(name)))
-    return Source(
-        "features",
-        lambda index: matrix[index],
-        **fields,
-        width=matrix.shape[1],
-        line=partial(_cells_at, lines),
-        line_is_all=True,
-        names=[name for name in column_names if name not in index],
-    )
+        return replace(_features(table.counts, read, chosen, names, layout), names=columns_said)
+    width = _width_of_lists(table.kind_of("features"), path)
+
+    def read_lists(number: int, some: Mask) -> tuple[NDArray[np.float64], CellRows]:
+        rows = read(number, None if some is None else {"features"})
+        if some is not None:
+            rows = rows.some(some)
+        return _matrix_of_lists(rows.columns["features"], width), rows
+
+    blocks = TableBlocks(table.counts, read_lists, layout.columns_present(names))
+    return _source_of(blocks, width, columns_said)
 
 
-def _cells_at(columns: Sequence[Callable[[int], bytes]], index: int) -> bytes:
-    """A row's cells, none of which can run into the next."""
-    cells = [cell(index) for cell in columns]
-    return b"".join(len(cell).to_bytes(8, "little") + cell for cell in cells)
+class ParquetTable:
+    """A parquet table, read a block of rows at a time.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        BadInput: it is missing or damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._explain():
+            self._file = pq.ParquetFile(path)
+            self.schema = self._file.schema_arrow
+            metadata = self._file.metadata
+            groups = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
+            self.index = _index_of(self.schema)
+        self.names: list[str] = self.schema.names
+        self._blocks = [
+            (group, start, min(start + BLOCK_ROWS, rows))
+            for group, rows in enumerate(groups)
+            for start in range(0, rows, BLOCK_ROWS)
+        ]
+        self.counts = [end - start for _, start, end in self._blocks]
+        self._group = lru_cache(maxsize=1)(self._read_group)
+
+    def kind_of(self, name: str) -> Any:
+        """The type of a column."""
+        return self.schema.field(name).type
+
+    def block(self, number: int, wanted: Collection[str] | None = None) -> dict[str, Cells]:
+        """The cells of a block, by the name of their column.
+
+        Args:
+            number: of the block.
+            wanted: the columns that are read; None for all.
+        """
+        group, start, end = self._blocks[number]
+        names = tuple(name for name in self.names if wanted is None or name in wanted)
+        with self._explain():
+            table = self._group(group, names).slice(start, end - start)
+            return {name: cells_of(table.column(name)) for name in names}
+
+    def _read_group(self, group: int, names: tuple[str, ...]) -> Any:
+        return self._file.read_row_group(group, columns=[*names])
+
+    @contextmanager
+    def _explain(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise missing_source_error(
+                self.path, "a parquet table with a label column and numeric feature columns"
+            ) from None
+        except (*BROKEN, pa.ArrowException):
+            raise BadInput(
+                f"{self.path} is truncated, unreadable or not parquet. Write it again."
+            ) from None
 
 
-def _as_bytes(column: Any) -> Callable[[int], bytes]:
-    """From a row to what its cell holds, whatever other rows hold: one missing number makes floats
-    of a column's integers, and one word makes texts of them. A missing value has no bytes."""
-    values = _values(column)
-    read = values.__getitem__ if isinstance(values, list) else lambda row: values[row].item()
-    return lambda row: cell_as_text(read(row)).encode("utf-8", "surrogatepass")
-
-
-def _open_parquet(path: Path) -> tuple[Any, list[str], list[str]]:
-    """A parquet table, its columns' names, and those that are a pandas index."""
-    require_package("pyarrow", "parquet", str(path))
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-        return table, table.column_names, _index_of(table.schema)
-    except FileNotFoundError:
-        raise missing_source_error(
-            path, "a parquet table with a label column and numeric feature columns"
-        ) from None
-    except (*BROKEN, pa.ArrowException):
-        raise BadInput(f"{path} is truncated, unreadable or not parquet. Write it again.") from None
-
-
-def columns_in(path: Path) -> tuple[dict[str, Sequence[Any]], CsvTable]:
+def columns_in(path: Path) -> TableColumns:
     """All columns of a table, each with its values as they are read.
 
     Args:
         path: of CSV, parquet or a frame, by its suffix.
-
-    Returns:
-        From names to values, but for columns that number rows; and of CSV where its rows stand.
     """
     if path.suffix == ".parquet":
-        table, read, index = _open_parquet(path)
-        return {name: _cells(table.column(name)) for name in read if name not in index}, CsvTable()
+        table = ParquetTable(path)
+        blocks = (table.block(number) for number in range(len(table.counts)))
+        return TableColumns(_joined_values(blocks, [*table.names], {*table.index}))
     if path.suffix == FRAME:
         names, rows = _frame_at(path)
-        return printables(rows, {name: name for name in names}), CsvTable()
-    csv_table = _csv_table(path)
-    names = [name for name in header_of(path) if name]
-    return printables(csv_table.rows, {name: name for name in names}), csv_table
+        return TableColumns(printables(rows, {name: name for name in names}))
+    rows_of_file = rows_of(path)
+    read = [rows_of_file.block(place) for place in rows_of_file.places]
+    columns = _joined_values((block.columns for block in read), rows_of_file.names, {""})
+    first = [line for block in read for line in block.lines.tolist()]
+    return TableColumns(columns, first, rows_of_file.unread, rows_of_file.spread)
 
 
-def _values(column: Any) -> Sequence[Any]:
-    """A column's values: an array where all are there and are plain numbers, or else a list."""
-    whole = _is_numeric(column) and not column.null_count
-    values: Sequence[Any] = column.to_numpy() if whole else _cells(column)
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table, but for those that number rows. Private.
+
+    Attributes:
+        columns: from names to values.
+        first: of CSV the line that each row begins with; the header is line 1.
+        unread: of CSV, lines that are no row, and count as nothing.
+        spread: of CSV, of each row of several lines the first and the last one.
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+    first: Sequence[int] = ()
+    unread: Sequence[str] = ()
+    spread: Sequence[str] = ()
+
+
+def _joined_values(
+    blocks: Iterable[Mapping[str, Cells]], names: Sequence[str], without: Set[str]
+) -> dict[str, list[Any]]:
+    """The values of each column, one block after the other."""
+    values: dict[str, list[Any]] = {name: [] for name in names if name not in without}
+    for block in blocks:
+        for name, column in values.items():
+            codes, different = block[name].values()
+            column += [printable_text(different[code]) for code in codes]
     return values
-
-
-def _is_numeric(column: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_floating(column.type) or pa.types.is_integer(column.type))
-
-
-def _cells(column: Any) -> list[Any]:
-    """Nothing where a cell holds what Python has no value for: names that are no UTF-8, a time
-    after its last one."""
-    try:
-        whole: list[Any] = column.to_pylist()
-    except Exception:
-        return [_cell(cell) for cell in column]
-    return whole
-
-
-def _cell(value: Any) -> Any:
-    try:
-        return value.as_py()
-    except Exception:
-        return None
-
-
-def _text_column(column: Any, beside: Mapping[str, Any], path: Path) -> Source:
-    """As bytes: nothing makes sure that a parquet file's strings are UTF-8."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    try:
-        texts = [text or b"" for text in column.cast(pa.large_binary()).to_pylist()]
-    except pa.ArrowException:
-        raise BadInput(
-            f"{path}: the column {TEXT} holds {column.type}. It must hold strings."
-        ) from None
-    return Source("texts", texts.__getitem__, **beside)
 
 
 def _index_of(schema: Any) -> list[str]:
@@ -594,8 +510,6 @@ def _index_of(schema: Any) -> list[str]:
 def _check_numeric(chosen: Sequence[Chosen], schema: Any, path: Path, layout: Layout) -> None:
     """A date or a text among features would be dropped, or worse, be taken for a number. Levels may
     be of any type."""
-    import pyarrow as pa
-
     numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     kinds = {
         name_of(column): schema.field(name_of(column)).type
@@ -616,17 +530,28 @@ def _check_numeric(chosen: Sequence[Chosen], schema: Any, path: Path, layout: La
         )
 
 
-def _list_column(column: Any, path: Path) -> Any:
-    """One list per row, of a width that the schema states: no row's own length may decide it for
-    the others."""
-    import numpy as np
-    import pyarrow as pa
-
-    if not pa.types.is_fixed_size_list(column.type):
+def _width_of_lists(kind: Any, path: Path) -> int:
+    """The numbers of each row of a list column, by the schema: no row's own length may decide it
+    for the others."""
+    if not pa.types.is_fixed_size_list(kind):
         raise BadInput(
             f"{path}: features must be a fixed-size list column, or one column per feature."
         )
-    missing = [None] * column.type.list_size
-    return np.array([row or missing for row in column.to_pylist()], np.float64).reshape(
-        -1, len(missing)
-    )
+    return int(kind.list_size)
+
+
+def _matrix_of_lists(cells: Cells, width: int) -> NDArray[np.float64]:
+    """Rows of features, of which one that is missing holds no number."""
+    none = [None] * width
+    rows = [row or none for row in python_cells(cells.array)]
+    return np.array(rows, np.float64).reshape(-1, width)
+
+
+def _check_texts(kind: Any, path: Path) -> None:
+    """Refuse a column of texts that holds something else, by the schema."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    types = pa.types
+    strings = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    if not any(is_so(kind) for is_so in (*strings, types.is_null)):
+        raise BadInput(f"{path}: the column {TEXT} holds {kind}. It must hold strings.")

@@ -28,6 +28,7 @@ from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.plan.reads import ReleaseReads, TrainingReads
 from dpladder.privacy.accounting.events import partition_version
+from dpladder.privacy.ids import contains
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.features import first_found_value
@@ -163,7 +164,7 @@ def _restrict_to_version(part: Part, first: str) -> Data:
     data = open_part(part)
     assert data.units is not None, "every cache has them"
     known = units_of(job_home(), part.lineage, first)
-    there = np.fromiter((row.tobytes() in known for row in data.units), bool, len(data.units))
+    there = contains(known, data.units)
     return replace(data, labels=np.where(there, data.labels, -1))
 
 

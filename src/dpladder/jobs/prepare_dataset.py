@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
-from numpy.typing import NDArray
-
 from dpladder.data.census import census, report
 from dpladder.data.files import write_private
 from dpladder.data.prepare import Keys, numbered_units, prepare, read_manifest
@@ -17,6 +12,7 @@ from dpladder.jobs.checking import stop_if_few_usable
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.plan.reads import PrepareDataset
+from dpladder.privacy.ids import id_set
 from dpladder.privacy.ledger.home import Home, subkey
 from dpladder.privacy.ledger.units import Known, remember_units
 
@@ -46,14 +42,14 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
             task,
             manifest_written.units,
             manifest_written.labels,
-            len(prepared.units),
+            prepared.units,
             manifest_written.attrs,
         )
     else:
         known = Known(
-            frozenset(prepared.everybody),
-            frozenset(numbered_units(prepared)),
-            frozenset(each(manifest_written.contents[manifest_written.labels >= 0])),
+            prepared.everybody,
+            numbered_units(prepared),
+            id_set(manifest_written.contents[manifest_written.labels >= 0]),
         )
         remember_units(home, task.reads.lineage, manifest_written.everybody, known)
     write_record(
@@ -61,14 +57,9 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     )
 
 
-def each(ids: NDArray[np.uint8]) -> Iterator[bytes]:
-    """The rows of an array of ids, each as bytes: sets and dictionaries take those."""
-    return (row.tobytes() for row in ids)
-
-
 def keys_of(home: Home) -> Keys:
     """The keys behind splits, units, digests and caches. Without home nobody can compute them."""
-    return Keys(*(subkey(home, purpose) for purpose in ("units", "split", "commitment", "cache")))
+    return Keys(*(subkey(home, purpose) for purpose in ("units", "commitment", "cache")))
 
 
 def cutter_of(task: Task[PrepareDataset]) -> Cutter | None:

@@ -34,5 +34,5 @@ def prepare_public(task: Task[PreparePublic]) -> None:
     if (
         part not in PUBLIC_PARTS
     ):  # a public head alone reads labels of those, and says what it lacks
-        stop_if_few_usable(task, public.units, public.labels, len(prepared.units), public.attrs)
+        stop_if_few_usable(task, public.units, public.labels, prepared.units, public.attrs)
     write_record(task, free="declared public in the config")

@@ -34,8 +34,8 @@ from dpladder.data.extract import WORDS, Check, encode, load_content
 from dpladder.data.inputs import open_inputs
 from dpladder.data.layout import Layout
 from dpladder.data.parallel import cores
-from dpladder.data.prepare import place_of
 from dpladder.data.questions import content_of, words_of
+from dpladder.data.reading import place_of
 from dpladder.data.sources import Files, Source, bytes_of, text, text_bytes
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import score

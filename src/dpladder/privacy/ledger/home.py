@@ -27,7 +27,7 @@ KEY_BYTES = 32
 ONE_USERS, A_GROUPS = 1, 2  # formats
 ROOM = 0o2770  # of a group's home
 
-Purpose = Literal["noise", "split", "commitment", "audit", "ledger", "cache", "units"]
+Purpose = Literal["noise", "commitment", "audit", "ledger", "cache", "units"]
 
 
 @dataclass(frozen=True)

@@ -12,20 +12,23 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator, Set
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from dpladder.errors import BadInput
+from dpladder.privacy.ids import Ids, contains, ids_in, union
 from dpladder.privacy.ledger.home import Home, create_once, make_folder, replace
 
-ID_BYTES = 16
+NO_IDS = ids_in(b"")
 FEWEST_SHARED_IDS = 50  # ids in common: fewer say nothing of whose data it is
 ACCIDENT = 0.01  # of the smaller set: as much may be in common by chance, as blank images are
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Known:
-    """What home knows of a lineage.
+    """What home knows of a lineage, as sets of ids (privacy/ids.py).
 
     Args:
         units: All that it ever held.
@@ -34,20 +37,20 @@ class Known:
         contents: Those of its records that ever counted.
     """
 
-    units: frozenset[bytes] = frozenset()
-    numbered: frozenset[bytes] = frozenset()
-    contents: frozenset[bytes] = frozenset()
+    units: Ids = field(default_factory=NO_IDS.copy)
+    numbered: Ids = field(default_factory=NO_IDS.copy)
+    contents: Ids = field(default_factory=NO_IDS.copy)
 
     @property
-    def names(self) -> frozenset[bytes]:
+    def names(self) -> Ids:
         """The units that another lineage holds only where it is about the same people."""
-        return self.units - self.numbered
+        return self.units[~contains(self.numbered, self.units)]
 
     def __or__(self, other: Known) -> Known:
         return Known(
-            self.units | other.units,
-            self.numbered | other.numbered,
-            self.contents | other.contents,
+            union(self.units, other.units),
+            union(self.numbered, other.numbered),
+            union(self.contents, other.contents),
         )
 
 
@@ -60,26 +63,24 @@ def remember_units(home: Home, lineage: str, digest: str, units_now: Known) -> N
         digest: what the ledger may note these very units by.
         units_now: ids keyed with home's "units" subkey, which say nothing without it.
     """
-    if any(len(identity) != ID_BYTES for identity in units_now.units | units_now.contents):
-        raise BadInput(f"keyed unit ids must have {ID_BYTES} bytes each.")
     with _lock_units(home):
         folder = home.units / lineage
         make_folder(folder / "versions")
         known = _read_known(home, lineage) | units_now
         for name in ("units", "numbered", "contents"):
-            replace(folder / name, b"".join(sorted(getattr(known, name))))
-        create_once(folder / "versions" / digest, b"".join(sorted(units_now.units)))
+            replace(folder / name, getattr(known, name).tobytes())
+        create_once(folder / "versions" / digest, units_now.units.tobytes())
 
 
-def units_of(home: Home, lineage: str, digest: str) -> frozenset[bytes]:
-    """The units that the ledger noted by this digest, as keyed ids of 16 bytes. Private.
+def units_of(home: Home, lineage: str, digest: str) -> Ids:
+    """The units that the ledger noted by this digest, as a set of keyed ids. Private.
 
     Raises:
         BadInput: home has lost them.
     """
     path = home.units / lineage / "versions" / digest
     try:
-        return _split(path.read_bytes())
+        return ids_in(path.read_bytes())
     except FileNotFoundError:
         raise BadInput(
             f"{path} is gone, which says whose records this version of the data holds. Restore it "
@@ -87,10 +88,10 @@ def units_of(home: Home, lineage: str, digest: str) -> frozenset[bytes]:
         ) from None
 
 
-def same_data(one: Set[object], other: Set[object]) -> bool:
+def same_data(one: Ids, other: Ids) -> bool:
     """Whether two sets have more in common than an accident explains: FEWEST_SHARED_IDS ids, and
     ACCIDENT of the smaller set."""
-    shared = len(one & other)
+    shared = int(np.count_nonzero(contains(one, other)))
     return shared >= FEWEST_SHARED_IDS and shared > ACCIDENT * min(len(one), len(other))
 
 
@@ -131,9 +132,4 @@ def _read_known(home: Home, lineage: str) -> Known:
         path = home.units / lineage / name
         return path.read_bytes() if path.exists() else b""
 
-    return Known(_split(data("units")), _split(data("numbered")), _split(data("contents")))
-
-
-def _split(data: bytes) -> frozenset[bytes]:
-    """Ids of 16 bytes, which lie one after the other."""
-    return frozenset(data[start : start + ID_BYTES] for start in range(0, len(data), ID_BYTES))
+    return Known(ids_in(data("units")), ids_in(data("numbered")), ids_in(data("contents")))

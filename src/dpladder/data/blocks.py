@@ -1,0 +1,170 @@
+"""Records of a table, a block of rows at a time: so a table of any length is read in the memory of
+a few blocks."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.data.cells import Cells, joined
+from dpladder.data.layout import OF_CLASS
+from dpladder.data.parallel import ordered_map
+
+AHEAD = 1  # blocks that are read while one is worked on
+
+
+@dataclass(frozen=True)
+class CellRows:
+    """Rows of a table, as they were read.
+
+    Attributes:
+        columns: cells by the name of the column.
+        said: of each row all that it says, as columns of bytes; empty where nobody asks.
+    """
+
+    columns: Mapping[str, Cells]
+    said: Sequence[Any] = ()
+
+    def some(self, mask: NDArray[np.bool_]) -> CellRows:
+        """The rows that a mask names, without what they say beside their columns."""
+        return CellRows({name: cells.some(mask) for name, cells in self.columns.items()})
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive records of a table. Private.
+
+    Attributes:
+        start: the index of the first.
+        features: float64 (records, width).
+        rows: their cells.
+        column_of: the column of each role.
+    """
+
+    start: int
+    features: NDArray[np.float64]
+    rows: CellRows
+    column_of: Mapping[str, str]
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def values(self, role: str) -> tuple[NDArray[np.int64], Sequence[Any]] | None:
+        """The different values of a role, and of each record which one it has; None where no column
+        has the role."""
+        return self.known[role]
+
+    @cached_property
+    def known(self) -> Mapping[str, tuple[NDArray[np.int64], Sequence[Any]] | None]:
+        """The values of each role."""
+        distinct: defaultdict[str, Any] = defaultdict(lambda: None)
+        for role, name in self.column_of.items():
+            codes, values = self.rows.columns[name].values()
+            distinct[role] = codes, [printable_text(value) for value in values]
+        of_classes = [both for role, both in distinct.items() if role.startswith(OF_CLASS)]
+        if of_classes:
+            columns = ([values[code] for code in codes] for codes, values in of_classes)
+            distinct["label"] = np.arange(len(self)), [*zip(*columns, strict=True)]
+        return distinct
+
+    def lines(self) -> tuple[NDArray[np.int64], memoryview]:
+        """All that each record says, one after the other, and where each begins."""
+        return joined(self.rows.said, len(self))
+
+
+def printable_text(value: Any) -> Any:
+    """A value of which a digest can be taken: half a surrogate pair becomes a question mark."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+class TableBlocks:
+    """The blocks of a table.
+
+    Args:
+        counts: the rows of each.
+        read: the features and the cells of one, by its number. A mask names the rows whose
+            features alone are needed.
+        column_of: the column of each role.
+    """
+
+    def __init__(
+        self,
+        counts: Sequence[int],
+        read: Callable[[int, NDArray[np.bool_] | None], tuple[NDArray[np.float64], CellRows]],
+        column_of: Mapping[str, str],
+    ) -> None:
+        self.starts = [*accumulate(counts, initial=0)]
+        self._read, self.column_of = read, column_of
+        self._kept = lru_cache(maxsize=2)(self._block)
+
+    def __len__(self) -> int:
+        return self.starts[-1]
+
+    def __iter__(self) -> Iterator[Block]:
+        """All blocks, in order."""
+        return ordered_map(self._block, range(len(self.starts) - 1), AHEAD)
+
+    def features(
+        self, wanted: NDArray[np.bool_]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """The records that a mask names, in order, some at a time: their indices and features."""
+
+        def read(number: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+            start, end = self.starts[number : number + 2]
+            features, _ = self._read(number, wanted[start:end])
+            return start + np.flatnonzero(wanted[start:end]), features
+
+        return ordered_map(read, range(len(self.starts) - 1), AHEAD)
+
+    def row(self, index: int) -> NDArray[np.float64]:
+        """The features of one record."""
+        block = self._with(index)
+        features: NDArray[np.float64] = block.features[index - block.start]
+        return features
+
+    def line(self, index: int) -> bytes:
+        """All that one record says."""
+        block = self._with(index)
+        offsets, data = block.lines()
+        place = index - block.start
+        return bytes(data[offsets[place] : offsets[place + 1]])
+
+    def value(self, role: str, index: int) -> Any:
+        """What one record has of a role."""
+        block = self._with(index)
+        distinct = block.values(role)
+        return None if distinct is None else distinct[1][distinct[0][index - block.start]]
+
+    def _with(self, index: int) -> Block:
+        """The block of a record. The last ones are kept."""
+        return self._kept(bisect_right(self.starts, index) - 1)
+
+    def _block(self, number: int) -> Block:
+        features, rows = self._read(number, None)
+        return Block(self.starts[number], features, rows, self.column_of)
+
+
+@dataclass(frozen=True)
+class RoleColumn(Sequence[Any]):
+    """What every record of a table has of one role, read where it is asked for."""
+
+    blocks: TableBlocks
+    role: str
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self.blocks.value(self.role, index)
