@@ -98,7 +98,9 @@ def test_what_was_chosen_and_paid_for_is_kept_when_a_total_is_added(
     old = unpacked("1-auto", tmp_path, monkeypatch)
     reconfigure(old, "final", targets=[2.0, 1.0])
     assert walk().charged == Counter(PAID)
-    assert KEPT in capfd.readouterr().err
+    told = capfd.readouterr().err
+    assert KEPT in told
+    assert "centring the features costs epsilon = 0.386" in told
 
 
 def test_what_was_chosen_follows_its_questions_to_another_name(tmp_path, monkeypatch):

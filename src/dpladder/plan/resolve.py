@@ -129,8 +129,8 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
             for name, config in experiments.items()
             if (
                 words := [
-                    *_note_depths(configs[name], config),
-                    *_note_mean(configs[name], config),
+                    *_note_depths(configs[name], resolved[name]),
+                    *_note_mean(configs[name], resolved[name]),
                     *_note_ladder(config, looks[name]),
                     *_note_kept_choices(resolved[name], today[name]),
                 ]
