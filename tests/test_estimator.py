@@ -824,6 +824,7 @@ def test_a_sparse_matrix_that_memory_cannot_hold_is_refused_before_it_is_written
         classifier(columns=None, classes=[0, 1], nominal_size=600).fit(wide, [0, 1, 0])
 
 
+@pytest.mark.ci
 def test_numbers_sparse_rows_and_missing_labels_are_taken(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     labels = random.integers(0, 3, 900)

@@ -216,6 +216,7 @@ def test_features_of_other_data_lie_at_another_address(tmp_path: Path) -> None:
         merged.unlink()
 
 
+@pytest.mark.ci
 def test_bad_records_are_exactly_zero_and_touch_nobody_else(tmp_path: Path) -> None:
     def encoded(image: np.ndarray, kind: str = "jpeg", **options: Any) -> bytes:
         buffer = BytesIO()

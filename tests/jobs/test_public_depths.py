@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from dpladder.config.depths import OF_BUNDLED, alternatives
 from dpladder.data.depths import depths_by_name
@@ -24,6 +25,7 @@ def sample(labels: np.ndarray, strength: float) -> Data:
 CANDIDATES = [depths_by_name(names, KNOWN, 32.0) for names in (("plain",), ("telling",), ("last",))]
 
 
+@pytest.mark.ci
 def test_the_depth_whose_public_heads_lose_least_is_taken() -> None:
     found = best_depths(sample(LABELS, 3.0), CANDIDATES, 32.0, 4)
     assert found.names == ("telling",)

@@ -501,6 +501,7 @@ def test_the_directions_are_public_and_never_from_the_meter():
     assert not np.allclose(one / np.linalg.norm(one), other / np.linalg.norm(other), atol=0.1)
 
 
+@pytest.mark.ci
 @pytest.mark.few(1)
 @pytest.mark.parametrize("rate", [0.3, 0.6])
 def test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced(rate):
@@ -545,6 +546,7 @@ def losses_under(weights, bound, data, constants):
     return answer_of(query.at(several, torch.tensor(bound).double()), data, constants)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
 def test_a_sample_with_nobody_in_it_is_a_step_of_noise(optimizer):
     learner = HyperparameterFree(sampling_rate=0.3, every=1, optimizer=optimizer)

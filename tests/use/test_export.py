@@ -125,6 +125,7 @@ def test_an_exported_model_reads_a_level_as_training_does(value: Any) -> None:
     assert raw_rows._level(value) == level_as_text(value)
 
 
+@pytest.mark.ci
 def test_an_exported_model_of_a_table_prepares_raw_rows_by_name(tmp_path: Path) -> None:
     """Raw numbers under a head that was trained on scaled ones would name a class all the same."""
     columns = [

@@ -66,6 +66,7 @@ def test_the_page_shows_the_example() -> None:
     assert shown_config() == example
 
 
+@pytest.mark.ci
 def test_the_try_with_stand_ins_begins_as_the_page_says(project: Workspace) -> None:
     """In a clone, as planned: the run itself is that of the next test."""
     [[_, make, folder]] = shown_commands("python ")
