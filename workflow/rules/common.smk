@@ -63,7 +63,7 @@ def path(node, output):
 
 
 def inputs(rule):
-    """What a rule reads of other jobs: an input function for each name in its row."""
+    """An input function for each name in the row of a rule."""
 
     def paths_of(name, one):
         def paths(wildcards):
