@@ -500,6 +500,22 @@ def test_no_line_of_a_table_takes_another_one_along(kind: str, line: str, place:
     assert after == before
 
 
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_quote_that_no_line_closes_takes_no_row_in_quotes_along(
+    kind: str, tmp_path: Path
+) -> None:
+    """Of the lines behind it, the first with a quote shows that none was open there."""
+    header = TABLES[kind]
+    lines = lines_of(header, 10)
+    lines[6] = ",".join(f'"{cell}"' for cell in lines[6].split(","))
+    before = told(open_source(table_of(tmp_path, header, lines)))
+    first, _, last = lines[2].rpartition(",")
+    lines[2] = f'{first},"{last}' if first else f'"{last}'
+    after = told(open_source(table_of(tmp_path, header, lines)))
+    assert len(after) == len(before)
+    assert [*after[:2], *after[3:]] == [*before[:2], *before[3:]]
+
+
 @pytest.mark.parametrize("odd", ['"1,1,cat', '1,"1,cat', '"1"2,1,cat', "1,1,cat,dog"])
 def test_a_row_that_does_not_parse_counts_as_nothing_and_a_check_tells_how_many(
     odd: str, tmp_path: Path
