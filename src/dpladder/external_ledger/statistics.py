@@ -140,8 +140,8 @@ def _each_value(values: Any) -> Iterable[Any]:
     odd = isinstance(values, Mapping | Set | str | bytes) or getattr(values, "ndim", 1) != 1
     if odd or not isinstance(values, Iterable):
         raise BadInput(
-            f"values are of type {type(values).__name__}. Give one value of each unit, as a list, a "
-            "Series or an array of one dimension. Nothing was charged."
+            f"values are of type {type(values).__name__}. Give one value of each unit, as a list, "
+            "a Series or an array of one dimension. Nothing was charged."
         )
     if isinstance(values, np.ma.MaskedArray):
         hidden = np.ma.getmaskarray(values)
