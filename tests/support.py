@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import yaml
 from dpladder.audit.engine.findings import Report
 from dpladder.config import Project
 from dpladder.config.load import load, overlay
+from dpladder.data.rows import Rows
 from dpladder.plan.dag import build_dag
 from dpladder.plan.node import Node
 from dpladder.plan.resolve import resolve_defaults
@@ -374,3 +376,15 @@ def node_of(project: Project, rule: str, **wildcards: str) -> Node:
     node = build_dag(project).find(rule, wildcards)
     assert node is not None
     return node
+
+
+def each_row(rows: Rows) -> list[Any]:
+    """What a survey says of its rows, one by one; digests as bytes."""
+    columns = {
+        name: [*map(bytes, column)] if column.ndim > 1 else column.tolist()
+        for name, column in vars(rows).items()
+    }
+    return [
+        SimpleNamespace(**dict(zip(columns, one, strict=True)))
+        for one in zip(*columns.values(), strict=True)
+    ]

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from extracted import KEYS
+from support import each_row
 
 from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.label_sets import (
@@ -81,7 +82,7 @@ def looked(source: str, **more: Any) -> Survey:
 
 
 def numbers(found: Survey) -> list[int]:
-    return [row.label for row in sorted(found.rows, key=lambda row: row.index)]
+    return [row.label for row in sorted(each_row(found.rows), key=lambda row: row.index)]
 
 
 @pytest.mark.parametrize("write", [csv, parquet, lines, arrays])

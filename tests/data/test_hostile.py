@@ -19,6 +19,7 @@ import pytest
 from extracted import KEYS, manifest_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import each_row
 
 from dpladder.config.dataset_sections import Dataset, Links, Split
 from dpladder.config.images_with_table import as_source_text
@@ -48,7 +49,7 @@ def classes_in(source: str, labels: int) -> list[int]:
     more: dict[str, Any] = {"classes": NAMES, "labels": labels, "columns": columns, "split": split}
     found = survey(Dataset(lineage="pets", source=source, nominal_size=3, **more), KEYS)
     report(census(found)).encode()
-    return [row.label for row in sorted(found.rows, key=lambda row: row.index)]
+    return [row.label for row in sorted(each_row(found.rows), key=lambda row: row.index)]
 
 
 def strings(held: list[bytes]) -> Any:
@@ -348,7 +349,7 @@ def _held_or_refused(source: str) -> None:
     told = report(check_every_record(found))
     assert all(line.isprintable() for line in told.split("\n"))
     if found.source.kind in ("files", "texts"):
-        assert SECRET not in [found.source.read(row.index) for row in found.rows]
+        assert SECRET not in [found.source.read(row.index) for row in each_row(found.rows)]
 
 
 def _whole(folder: Path, kind: str) -> Path:
@@ -525,7 +526,7 @@ def test_a_row_that_does_not_parse_counts_as_nothing_and_a_check_tells_how_many(
     source = table_of(tmp_path, TABLES["features"], lines)
     more: dict[str, Any] = {"classes": NAMES, "split": Split(test=0.0, validation=0.0)}
     found = survey(Dataset(lineage="pets", source=source, nominal_size=1500, **more), KEYS)
-    assert sum(row.label >= 0 for row in found.rows) == 1498
+    assert sum(row.label >= 0 for row in each_row(found.rows)) == 1498
     assert "row does not parse: a quote that is not closed" in (said := report(census(found)))
     assert ": 2 (line 102, line 1002)" in said
 

@@ -11,6 +11,7 @@ import pytest
 from documented import BLOCK, ROOT
 from extracted import KEYS
 from PIL import Image
+from support import each_row
 
 from dpladder.config.dataset_sections import Dataset
 from dpladder.config.images_with_table import as_source_text
@@ -52,7 +53,7 @@ def told(found: Survey) -> dict[str, int]:
     """The class of each image, by its path."""
     files = found.source.files
     assert files is not None
-    return {"/".join(Path(files[row.index]).parts[-2:]): row.label for row in found.rows}
+    return {"/".join(Path(files[row.index]).parts[-2:]): row.label for row in each_row(found.rows)}
 
 
 def test_a_row_names_an_image_by_its_path_with_or_without_what_says_its_format(
@@ -150,7 +151,7 @@ def test_a_split_in_a_third_table_comes_in_by_the_lines_of_the_docs(
     found = looked(
         tmp_path, apart, label="dx", unit={"by": "user", "cap": 2}, split={"rule": "given"}
     )
-    assert sorted(row.part for row in found.rows) == [0, 0, 1, 1, 2, 2]
+    assert sorted(row.part for row in each_row(found.rows)) == [0, 0, 1, 1, 2, 2]
     assert not found.problems
     assert len(told(found)) == 6
     assert len(found.source.unnamed) == 2  # of the study that is in no part
@@ -175,7 +176,7 @@ def test_a_relabelled_image_stays_the_same_record_in_its_part(tmp_path: Path) ->
     for label in CLASSES:
         table(tmp_path / "labels.csv", "key,dx", *(f"p{place},{label}" for place in range(20)))
         found = looked(tmp_path, {"key": "key", "names": 1}, label="dx")
-        seen.append([(row.record, row.part) for row in found.rows])
+        seen.append([(row.record, row.part) for row in each_row(found.rows)])
     assert seen[0] == seen[1]
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from extracted import KEYS
+from support import each_row
 
 from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.label_sets import number_of
@@ -68,7 +69,7 @@ def test_a_record_is_of_each_class_that_its_label_names(kind: str, tmp_path: Pat
     columns = ("x",) if kind in ("csv", "parquet") else ()
     found = looked(written(tmp_path, kind), columns=columns)
     wanted = [number_of(HELD.get(index, ()), 3) for index in range(len(PETS))]
-    assert [row.label for row in sorted(found.rows, key=lambda row: row.index)] == wanted
+    assert [row.label for row in sorted(each_row(found.rows), key=lambda row: row.index)] == wanted
     assert {text for _, text in found.problems} == {
         "label is not in dataset.classes, or it has more than dataset.labels"
     }
@@ -79,7 +80,7 @@ def test_an_array_of_truth_values_has_a_column_for_each_class(kind: type, tmp_pa
     held = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]], kind)
     np.savez(tmp_path / "t.npz", features=np.arange(3.0).reshape(-1, 1), labels=held)
     found = looked(f"npz:{tmp_path / 't.npz'}")
-    labels = [row.label for row in sorted(found.rows, key=lambda row: row.index)]
+    labels = [row.label for row in sorted(each_row(found.rows), key=lambda row: row.index)]
     assert labels == [number_of({0, 2}, 3), -1, 1]
 
 
@@ -90,7 +91,7 @@ def test_of_two_classes_whole_numbers_are_their_numbers(tmp_path: Path) -> None:
         labels=np.array([[0, 1], [1, -1]]),
     )
     found = looked(f"npz:{tmp_path / 't.npz'}", classes=NAMES[:2])
-    labels = [row.label for row in sorted(found.rows, key=lambda row: row.index)]
+    labels = [row.label for row in sorted(each_row(found.rows), key=lambda row: row.index)]
     assert labels == [number_of({0, 1}, 2), 1]
 
 
@@ -98,7 +99,7 @@ def test_the_order_of_labels_decides_nothing(tmp_path: Path) -> None:
     for name, label in (("one", "cat|dog"), ("other", " dog | cat | cat ")):
         pd.DataFrame({"x": [1.0], "label": [label]}).to_csv(tmp_path / f"{name}.csv", index=False)
     one, other = (looked(f"csv:{tmp_path / name}.csv", columns=("x",)) for name in ("one", "other"))
-    assert [row.label for row in one.rows] == [row.label for row in other.rows]
+    assert [row.label for row in each_row(one.rows)] == [row.label for row in each_row(other.rows)]
 
 
 def test_a_source_of_single_labels_is_the_same_data_whether_or_not_it_may_have_several(
@@ -110,7 +111,7 @@ def test_a_source_of_single_labels_is_the_same_data_whether_or_not_it_may_have_s
     one, other = (
         looked(f"csv:{tmp_path / 't.csv'}", columns=("x",), labels=most) for most in (1, 2)
     )
-    assert [*one.rows] == [*other.rows]
+    assert each_row(one.rows) == each_row(other.rows)
 
 
 def test_a_record_counts_in_each_of_its_classes_and_once_in_all(tmp_path: Path) -> None:

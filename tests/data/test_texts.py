@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from extracted import KEYS
+from support import each_row
 
 from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.data.census import check_every_record, report
@@ -90,7 +91,7 @@ def test_where_nothing_is_told_apart_no_label_is_needed_and_none_is_read(
             dataset(f"{kind}:{tmp_path / name}").model_copy(update={"classes": 1}),
             KEYS,
         )
-        told = Counter(row.label for row in found.rows)
+        told = Counter(row.label for row in each_row(found.rows))
         assert told == ({0: 2} if (kind, name) == ("csv", "bare") else {0: 3, -1: 1})
     if kind == "jsonl":  # which has no header that could lack one
         return
@@ -161,7 +162,7 @@ def test_a_line_that_is_no_record_counts_as_nothing_and_changes_no_other(tmp_pat
     (tmp_path / "d.jsonl").write_bytes(b"\n".join(LINES) + b"\n\n")
     found = survey(dataset(f"jsonl:{tmp_path / 'd.jsonl'}"), KEYS)
     assert len(found.source.labels) == len(LINES)
-    usable = [row for row in found.rows if row.label >= 0]
+    usable = [row for row in each_row(found.rows) if row.label >= 0]
     assert [found.source.read(row.index) for row in usable if row.index != 4] == [b"ok"]
     told = report(check_every_record(found))
     assert "text cannot be read: not UTF-8: 1 (4)" in told
@@ -173,8 +174,10 @@ def test_no_line_gives_the_others_an_id(tmp_path: Path) -> None:
         '{"text": "one", "label": "a"}\n{"text": "two", "label": "b", "id": 7}\n'
     )
     source = f"jsonl:{tmp_path / 'd.jsonl'}"
-    assert [row.label for row in survey(dataset(source), KEYS).rows].count(-1) == 0
-    assert [row.label for row in survey(dataset(source, columns=("id",)), KEYS).rows].count(-1) == 1
+    assert [row.label for row in each_row(survey(dataset(source), KEYS).rows)].count(-1) == 0
+    assert [
+        row.label for row in each_row(survey(dataset(source, columns=("id",)), KEYS).rows)
+    ].count(-1) == 1
 
 
 def test_a_very_long_text_in_a_table_is_one_bad_record(tmp_path: Path) -> None:
@@ -194,7 +197,7 @@ def test_what_holds_no_text_is_none(content: Any) -> None:
 def test_exact_copies_with_one_label_are_one_record(tmp_path: Path) -> None:
     write("csv", tmp_path / "d.csv", ["same", "same", "same", "same "])
     found = survey(dataset(f"csv:{tmp_path / 'd.csv'}"), KEYS)
-    assert sorted(row.label for row in found.rows) == [0, 1, 1]
+    assert sorted(row.label for row in each_row(found.rows)) == [0, 1, 1]
     assert [check for _, check in found.problems] == ["copy of another record"]
 
 

@@ -60,10 +60,10 @@ class Block:
     def values(self, role: str) -> tuple[NDArray[np.int64], Sequence[Any]] | None:
         """The different values of a role, and of each record which one it has; None where no column
         has the role."""
-        return self.known[role]
+        return self._values_by_role[role]
 
     @cached_property
-    def known(self) -> Mapping[str, tuple[NDArray[np.int64], Sequence[Any]] | None]:
+    def _values_by_role(self) -> Mapping[str, tuple[NDArray[np.int64], Sequence[Any]] | None]:
         """The values of each role."""
         distinct: defaultdict[str, Any] = defaultdict(lambda: None)
         for role, name in self.column_of.items():

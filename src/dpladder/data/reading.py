@@ -236,7 +236,7 @@ class RowReader:
             of_id = wide_digests(self.key, b"id", map(_name_bytes, ids.texts))
             digests[has_id] = of_id[ids.codes[has_id]]
         if not has_id.all():
-            kind, said = self._said(stretch, contents)
+            kind, said = self._identifying_bytes(stretch, contents)
             chosen = compress(said, ~has_id) if has_id.any() else said
             digests[~has_id] = wide_digests(self.key, kind, chosen)
         unit, record, place = (digests[:, start : start + ID_BYTES] for start in (0, 16, 32))
@@ -248,7 +248,7 @@ class RowReader:
             record[has_user] = ids_of(prf(self.key, b"row", both.tobytes()) for both in within)
         return unit, record, words_of(place)[0]
 
-    def _said(self, stretch: Stretch, contents: Ids) -> tuple[bytes, Iterable[Any]]:
+    def _identifying_bytes(self, stretch: Stretch, contents: Ids) -> tuple[bytes, Iterable[Any]]:
         """What each record without an id is known by, and of what kind that is. Two people may well
         label one image differently."""
         lines = stretch.lines()

@@ -15,9 +15,9 @@ from dpladder.privacy.ids import ID_BYTES, Ids, id_order, starts_of_equal, words
 COPY = "copy of another record"
 
 
-@dataclass(frozen=True)
-class Row:
-    """One row of a source, by what its owner and a key say of it.
+@dataclass(eq=False)
+class Rows:
+    """Rows of a source, by what their owners and a key say of them: arrays with an entry for each.
 
     Attributes:
         unit: whose it is, a keyed digest of 16 bytes.
@@ -31,21 +31,6 @@ class Row:
         numbered: whether its unit's id could be the number of a row in any table.
     """
 
-    unit: bytes
-    record: bytes
-    content: bytes
-    label: int
-    part: int
-    index: int
-    group: int
-    span: int
-    numbered: bool
-
-
-@dataclass(eq=False)
-class Rows:
-    """Many rows, as arrays with an entry for each: what `Row` says of one."""
-
     unit: Ids
     record: Ids
     content: Ids
@@ -58,20 +43,6 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.label)
-
-    def __iter__(self) -> Iterator[Row]:
-        for place in range(len(self)):
-            yield Row(
-                self.unit[place].tobytes(),
-                self.record[place].tobytes(),
-                self.content[place].tobytes(),
-                int(self.label[place]),
-                int(self.part[place]),
-                int(self.index[place]),
-                int(self.group[place]),
-                int(self.span[place]),
-                bool(self.numbered[place]),
-            )
 
     def keep(self, places: NDArray[Any] | slice) -> None:
         """Keep some of the rows, by their places or by a mask. One column after the other, so that

@@ -394,7 +394,7 @@ class Node:
     @cached_property
     def _asked_values(self) -> Keys:
         """What a query names of its own params."""
-        return self._keys | find_facts(self, self.row.reads, _is_asked)
+        return self._keys | find_facts(self, self.row.reads, lambda mark: mark.in_question)
 
     @cached_property
     def _upstream_question(self) -> list[str]:
@@ -421,10 +421,6 @@ class Node:
     def _representative_inputs(self) -> tuple[Node, ...]:
         """Of these, one of each group with equal params, such as the trials of a rung."""
         return tuple(dict.fromkeys(node.first or node for node in self._inputs_that_tell_apart))
-
-
-def _is_asked(mark: Fact) -> bool:
-    return mark.in_question
 
 
 def label(experiment: str, rule: str, wildcards: Wildcards) -> Job:
