@@ -16,7 +16,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 KEY: Final = "format"
 FORMATS: dict[Kind, int] = {
     "ledger": 1,
-    "home": 2,  # may be a group's; one user's is still written as 1 (privacy/ledger/home.py)
+    "home": 4,  # a group's; one user's is written as 3 (privacy/ledger/home.py)
     "results": 1,
     "cache": 1,
     "plan": 1,

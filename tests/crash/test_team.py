@@ -19,7 +19,10 @@ from typing import IO, Any
 import pytest
 from support import release
 
-import dpladder.privacy.ledger.team  # noqa: F401, before a process becomes a user who reads no code
+# before a process becomes a user who reads no code
+import dpladder.commands.home
+import dpladder.commands.ledgers
+import dpladder.privacy.ledger.team  # noqa: F401
 from dpladder.cli import main
 from dpladder.errors import DpladderError
 from dpladder.formats import FORMATS
@@ -220,11 +223,11 @@ def test_a_stranger_and_an_older_dpladder_are_kept_out_in_one_sentence(team: Tea
     assert len(said.strip().splitlines()) == 1
     code, said = team.start(COLLEAGUE, as_older, "ledger", "show").finish()
     assert code == 2
-    assert "was written by a newer dpladder (format 2; this one reads up to 1): upgrade." in said
+    assert "was written by a newer dpladder (format 4; this one reads up to 3): upgrade." in said
 
 
 def as_older(*arguments: str) -> None:
-    FORMATS["home"] = 1
+    FORMATS["home"] = 3
     command(*arguments)
 
 
@@ -256,7 +259,7 @@ def test_a_users_own_home_becomes_the_groups_with_all_that_it_holds(team: Team) 
     (own.folder / "shared").mkdir()
     os.chown(own.folder / "shared", OWNER, OWNER)
     own.run(OWNER, whole, "before")
-    assert (own.home / "format").read_text() == "1\n"  # an older dpladder opens it still
+    assert (own.home / "format").read_text() == "3\n"  # one user's
     (own.folder / "shared").chmod(0o755)
     code, said = own.command(COLLEAGUE, "ledger", "show")
     assert code == 2

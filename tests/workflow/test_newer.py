@@ -135,7 +135,7 @@ def test_every_number_up_to_todays_is_read(kind: Kind) -> None:
 def test_what_is_written_now_carries_its_number(finished) -> None:
     entries = sorted((finished.home / "ledger" / "tiny").glob("*.json"))
     assert {json.loads(path.read_text())["format"] for path in entries} == {FORMATS["ledger"]}
-    assert (finished.home / "format").read_text() == "1\n"  # one user's, as ever
+    assert (finished.home / "format").read_text() == "3\n"  # one user's
     assert (
         json.loads(Path("results/ledger.json").read_text())["tiny"]["format"] == FORMATS["results"]
     )

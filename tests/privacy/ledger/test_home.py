@@ -159,6 +159,16 @@ def test_a_key_of_another_user_is_refused(home: Home) -> None:
         subkey(home, "noise")
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_home_from_before_1_0_is_refused_and_stays_as_it_was(home: Home, number: int) -> None:
+    home.format.write_text(f"{number}\n")
+    before = {path: path.read_bytes() for path in home.path.rglob("*") if path.is_file()}
+    for create in (False, True):
+        with pytest.raises(BadInput, match=r"made by a dpladder before 1\.0 .* counts on"):
+            open_home(home.path, create=create)
+    assert {path: path.read_bytes() for path in home.path.rglob("*") if path.is_file()} == before
+
+
 def test_a_missing_key_is_never_replaced_by_a_subkey(home: Home) -> None:
     home.key.unlink()
     with pytest.raises(BadInput, match=r"missing.*mounted"):

@@ -24,7 +24,7 @@ from dpladder.errors import BadInput
 
 VARIABLE = "DPLADDER_HOME"
 KEY_BYTES = 32
-ONE_USERS, A_GROUPS = 1, 2  # formats
+ONE_USERS, A_GROUPS = 3, 4  # formats; 1 and 2 knew people by other digests
 ROOM = 0o2770  # of a group's home
 
 Purpose = Literal["noise", "commitment", "audit", "ledger", "cache", "units"]
@@ -259,7 +259,8 @@ def _ensure_key(home: Home) -> None:
 
 
 def _check_format(home: Home) -> int:
-    """The number of a home's format; refused where a later dpladder made it."""
+    """The number of a home's format; refused where a later dpladder made it, or one before 1.0: its
+    people would be strangers, so their data would count as nothing."""
     try:
         text = home.format.read_text("utf-8")
     except OSError:  # there is no home yet
@@ -270,6 +271,12 @@ def _check_format(home: Home) -> int:
             "Restore it."
         )
     formats.check("home", home.path, int(text))
+    if int(text) < ONE_USERS:
+        raise BadInput(
+            f"home {home.path} was made by a dpladder before 1.0 (format {int(text)}), which knew "
+            "people by other digests. Nothing was written. Move it aside, or set DPLADDER_HOME to "
+            "a new folder, and keep it: what it spent on your data counts on."
+        )
     return int(text)
 
 
