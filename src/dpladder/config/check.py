@@ -42,7 +42,8 @@ def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -
     """
     yield from problems(RULES, config, doubtful)
     # of other tasks a rule of their own refuses the key as a whole
-    for place, also in enumerate(config.evaluate.also if config.task == "classification" else ()):
+    also_tests = config.evaluate.also if config.task in ("classification", "regression") else ()
+    for place, also in enumerate(also_tests):
         table, at = further_tests.rules_of(also), ("evaluate", "also", place)
         yield from problems(table, config, doubtful, at, (also,))
 

@@ -11,9 +11,9 @@ from functools import partial
 from itertools import zip_longest
 
 from dpladder.config import findings
-from dpladder.config.evaluate_sections import BY_CLASS
+from dpladder.config.evaluate_sections import BY_CLASS, OF_NUMBERS
 from dpladder.config.images_with_table import apart_of
-from dpladder.config.label_sets import MANY, most_labels
+from dpladder.config.label_sets import MANY, NUMBER, most_labels
 from dpladder.config.learners import names_with
 from dpladder.config.model import Config
 from dpladder.config.rules import Messages, Table, rule_if
@@ -165,7 +165,7 @@ def labels(c: Config) -> Messages:
     """A record of several classes needs room for them, and a learner and a measure that know of
     it."""
     dataset, kind, names, count = c.dataset, _kind(c), _names(c), _count(c) or 2
-    if dataset.labels == 1:
+    if dataset.labels in (1, NUMBER):
         return
     if kind and (kind.folder or not kind.is_private_file):
         yield f"a record of {value_as_text(dataset.source)} has one label: leave it out"
@@ -201,6 +201,12 @@ def _test_part(c: Config) -> Messages:
 def _measures(c: Config) -> Messages:
     """A record counts once in what is bought, so that one unit moves a count by its bound."""
     measures, labels, count = c.evaluate.measures, c.dataset.labels, _count(c)
+    if labels == NUMBER:
+        if "groups" in measures and c.dataset.group is None:
+            yield "groups needs dataset.group, which names the groups"
+        return
+    if not {*OF_NUMBERS}.isdisjoint(measures):
+        yield "rmse, mae and r2 are of numbers: name what is predicted in dataset.target"
     if not {*BY_CLASS}.isdisjoint(measures) and labels != MANY and labels > 1:
         yield (
             "with dataset.labels above 1 a record is of several classes, and would count in "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -10,7 +11,16 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 from dpladder.config.images_with_table import as_source_text
 from dpladder.config.label_sets import Conflicts
 from dpladder.config.look_alikes import look_alikes
-from dpladder.config.section import Count, Epsilon, Fraction, Name, NeutralAt, Section, Words
+from dpladder.config.section import (
+    Count,
+    Epsilon,
+    Fraction,
+    Name,
+    NeutralAt,
+    Positive,
+    Section,
+    Words,
+)
 from dpladder.config.shift import Grouping
 from dpladder.config.sources import FORMS, count_of_classes, kind_of
 
@@ -36,7 +46,7 @@ class Unit(Section):
     """With pool: what a user counts as whose records have different labels. nothing: as nothing.
     any: the class among them that comes last in dataset.classes. majority: the most frequent one,
     of equals the last. Of findings, each by itself: nothing leaves it out, any takes one record,
-    majority half of those that know."""
+    majority half of those that know. mean: the mean of their numbers (dataset.target)."""
 
     def _problems(self) -> Iterator[str]:
         if self.by == "record" and self.cap != 1:
@@ -137,6 +147,38 @@ Chosen = Annotated[
 Groups = tuple[Words, ...]
 
 
+class Target(Section):
+    """The number that is predicted, in place of a class. A record without a finite number counts as
+    nothing. Empty: classes are."""
+
+    range: tuple[float, float]
+    """Its smallest and largest value, known publicly and never read off the data. Values beyond are
+    cut to it. Example: [0, 100]"""
+    column: Words | None = None
+    """The column of a table, or the array, that holds each record's number. Empty: label, and of a
+    folder the names of the folders in it. Example: age"""
+    error: Positive | None = None
+    """Largest error that tests count; larger ones count as this one. Publicly known, as how far off
+    a model may be and still be of use. Noise is in proportion to it. Empty: the whole range.
+    Example: 20"""
+
+    @property
+    def largest_error(self) -> float:
+        """The largest error that tests count, in the target's own units."""
+        return self.error or self.range[1] - self.range[0]
+
+    @property
+    def error_share(self) -> float:
+        """The largest error that tests count, as a share of the range."""
+        return self.largest_error / (self.range[1] - self.range[0])
+
+    def _problems(self) -> Iterator[str]:
+        if not (self.range[0] < self.range[1] and all(map(math.isfinite, self.range))):
+            yield "range must be [smallest, largest], two finite numbers"
+        elif self.error is not None and self.error > self.range[1] - self.range[0]:
+            yield "error must not be longer than the range"
+
+
 class Group(Section):
     """Which of some publicly named groups a record is of, such as regions or hospitals. A record of
     none counts as nothing. Empty: no groups."""
@@ -231,6 +273,7 @@ class Dataset(Section):
     """The column that says whose a record is. Empty: user, where there is one. Example: patient"""
     nominal_size: Count
     """About how many units train: a round, public figure. Sums are divided by it. Example: 4000"""
+    target: Annotated[Target | None, NeutralAt(None)] = None
     classes: Count | tuple[str, ...] | None = None
     """The classes in their order, or how many. Empty: those of a data set known by name, or of the
     list dataset.label. Example: [healthy, ill]"""
@@ -241,10 +284,10 @@ class Dataset(Section):
     """The share of the rarest class or finding, known from elsewhere and never counted in the data.
     Few records of it then stop no run, and the plan says whether a test can see it. Empty: not
     known. Example: 0.03"""
-    labels: Count | Literal["many"] = 1
+    labels: Count | Literal["many", "number"] = 1
     """Largest number of classes of a record. Above 1 (learner dp_ls) a label is a list, or names
     between bars: cat|dog. A prediction is right if it names one of them. many (multi-label): any
-    number of findings, or none, each told by itself."""
+    number of findings, or none, each told by itself. number: dataset.target sets it."""
     unknown: Counted = "ignore"
     """With labels: many, what a finding of -1 (uncertain) or blank counts as. ignore: left out for
     this record. 0: absent. 1: present."""

@@ -78,7 +78,9 @@ class Also(Section):
     Empty: the records are public. Example: 0.5"""
 
 
-Measure = Literal["accuracy", "classes", "confusion", "auc", "groups", "calibration"]
+Measure = Literal[
+    "accuracy", "classes", "confusion", "auc", "groups", "calibration", "rmse", "mae", "r2"
+]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 TABLES_OF: Mapping[Measure, tuple[str, ...]] = {
     "accuracy": ("right_and_wrong",),
@@ -87,9 +89,13 @@ TABLES_OF: Mapping[Measure, tuple[str, ...]] = {
     "auc": ("by_class", "scores"),
     "groups": ("by_group",),
     "calibration": ("right_and_wrong", "confidence"),
+    "rmse": ("right_and_wrong",),
+    "mae": ("right_and_wrong", "absolute_errors"),
+    "r2": ("squares",),
 }
 """The tables of counts that each measure buys, as learn/measures/tables.py calls them."""
 OF_FINDINGS = {"by_class": "by_finding", "scores": "scores_by_finding"}
+OF_NUMBERS: tuple[Measure, ...] = ("rmse", "mae", "r2")  # of what dataset.target declares
 BY_CLASS: tuple[Measure, ...] = ("classes", "confusion", "auc")  # count each class by itself
 
 
@@ -97,7 +103,7 @@ def tables_of(
     measures: Sequence[Measure], findings: bool = False, grouped: bool = True
 ) -> tuple[str, ...]:
     """Names of the tables of counts that a test buys, each once. Right and wrong of all records
-    follow from those of each class or group, so they are not bought beside them.
+    follow from those of each class or group, and from squares, so they are not bought beside them.
 
     Args:
         measures: as `evaluate.measures` has them.
@@ -107,7 +113,7 @@ def tables_of(
     tables = [table for measure in measures for table in TABLES_OF[measure]]
     if not grouped:
         tables = ["right_and_wrong" if table == "by_group" else table for table in tables]
-    if not {"by_class", "by_group"}.isdisjoint(tables):
+    if not {"by_class", "by_group", "squares"}.isdisjoint(tables):
         tables = [table for table in tables if table != "right_and_wrong"]
     return tuple(OF_FINDINGS.get(one, one) if findings else one for one in dict.fromkeys(tables))
 
@@ -158,14 +164,19 @@ def measures_text(measures: tuple[Measure, ...]) -> str:
 BRIER = "1 − Brier score"  # of the probabilities of findings, learn/scorers.py
 
 
-def score_name(brier: bool, perplexity: bool, accuracy: str = "test accuracy") -> str:
+def score_name(
+    brier: bool, perplexity: bool, accuracy: str = "test accuracy", number: bool = False
+) -> str:
     """What a test's share of its counts is called, wherever it is shown.
 
     Args:
         brier: whether records count by the Brier score of their findings.
         perplexity: whether they count by a language model's losses.
         accuracy: the words for a share of right predictions, which most tests count.
+        number: whether they count by squared errors of a number.
     """
+    if number:
+        return "1 − squared error / largest²"
     if brier:
         return BRIER
     return "1 − loss / log of all words" if perplexity else accuracy
@@ -190,8 +201,8 @@ class Evaluate(Section):
     """What the test buys: one measure or a list, at one price, which their tables of counts share
     evenly. accuracy: how many are right. classes, groups: right and wrong of each class or group,
     and balanced accuracy. confusion, auc: classes, and what each was taken for with F1, or AUC of
-    two classes. calibration: accuracy, and how sure the model was. Example: [auc, calibration,
-    groups]"""
+    two classes. calibration: accuracy, and how sure the model was. Of a number (dataset.target):
+    rmse, which stands for accuracy there, mae, and r2. Example: [auc, calibration, groups]"""
     also: tuple[Also, ...] = ()
     """Further tests, each by a name, measured in the same way. Empty: none. Example: [{name:
     blurred, of: test, corruption: blur, epsilon: 0.5}]"""

@@ -1,5 +1,4 @@
-"""The classes of a record that may be of several, as one number: what stands for them wherever a
-label stands.
+"""What a record is to be told by, as one number: what stands wherever a label stands.
 
 **Up to so many classes** (`dataset.labels: 3`). Each class plus one is a digit to the base of all
 classes plus one, and one is taken from what they make. So a single class is its own number, and
@@ -7,6 +6,9 @@ none is -1. What knows of single classes alone takes any other number for no cla
 
 **Findings** (`dataset.labels: many`). Each class by itself is absent, present or unknown: 0, 1 or
 2, a digit to the base of 3. A record of which nothing is known is -1, and counts as nothing.
+
+**A number** (`dataset.target`). Its place in the public range, in steps of 2^-30 of it. What lies
+beyond the range is cut to it. What is no finite number is -1.
 
 Works on arrays of whole numbers, numpy's or torch's.
 """
@@ -18,9 +20,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-Labels = int | Literal["many"]
-Conflicts = Literal["nothing", "any", "majority"]
+Labels = int | Literal["many", "number"]
+Conflicts = Literal["nothing", "any", "majority", "mean"]
 MANY: Literal["many"] = "many"
+NUMBER: Literal["number"] = "number"
+TARGET_STEPS = 2**30  # from the least to the largest number of a target's range
 ABSENT, PRESENT, UNKNOWN = STATES = range(3)
 MOST_FINDINGS = 39  # classes: 3^39 is below 2^63
 
@@ -49,6 +53,22 @@ def number_of_findings(states: Sequence[int]) -> int:
     return sum(state * len(STATES) ** place for place, state in enumerate(states))
 
 
+def number_of_target(value: float, least: float, largest: float) -> int:
+    """The number that stands for a target: its place in the public range, cut to it; -1 where it is
+    not finite."""
+    if not math.isfinite(value):
+        return -1
+    # divided before it is subtracted: a range may be longer than the largest float
+    width = largest / 2 - least / 2
+    share = (min(max(value, least), largest) / 2 - least / 2) / width
+    return round(min(max(share, 0.0), 1.0) * TARGET_STEPS)
+
+
+def place_in_range(numbers: Any) -> Any:
+    """Where targets lie in their range, from 0 to 1, by the numbers that stand for them."""
+    return numbers / TARGET_STEPS
+
+
 def states_by_finding(numbers: Any, count: int) -> Iterator[tuple[Any, Any]]:
     """For each class, which records have it, and of which records that is known. Of a number below
     0 nothing is known.
@@ -71,13 +91,16 @@ def members_by_class(numbers: Any, count: int, most: Labels) -> Iterator[Any]:
     Args:
         numbers: an array of labels, a number for each record's set.
         count: of classes.
-        most: classes of a record, or `many` where each is a finding.
+        most: classes of a record; `many` where each is a finding; `number` of targets, which are
+            of one class.
 
     Yields:
         A mask over the records for each class, in the classes' order.
     """
     if most == MANY:
         yield from (present for present, _ in states_by_finding(numbers, count))
+    elif most == NUMBER:
+        yield numbers >= 0
     else:
         yield from (has_label(numbers, label, count) for label in range(count))
 
@@ -87,11 +110,13 @@ def label_number_limit(count: int, most: Labels) -> int:
 
     Args:
         count: of all classes.
-        most: classes of a record, or `many` where each is a finding.
+        most: classes of a record; `many` where each is a finding; `number` of targets.
 
     Returns:
         The smallest number that no such set has; a label from there on is no class at all.
     """
+    if most == NUMBER:
+        return TARGET_STEPS + 1
     return len(STATES) ** count if most == MANY else (count + 1) ** most - 1
 
 
@@ -140,8 +165,8 @@ def pooled_label(numbers: Sequence[int], rule: Conflicts, count: int, most: Labe
         numbers: its records' labels.
         rule: `nothing` gives no label where records differ. `any` takes the last of their classes,
             or their union where a record may be of several. `majority` takes the most frequent
-            label, of equals the last. Of findings each has a vote of its own, of the records that
-            know.
+            label, of equals the last. `mean` takes the mean of targets. Of findings each has a vote
+            of its own, of the records that know.
         count: of classes.
         most: classes of a record. A union of more is no label.
 
@@ -153,7 +178,9 @@ def pooled_label(numbers: Sequence[int], rule: Conflicts, count: int, most: Labe
         each = ([number // digit % len(STATES) for number in numbers] for digit in digits)
         known = ([state for state in states if state != UNKNOWN] for states in each)
         return number_of_findings([_vote(states, rule, UNKNOWN) for states in known])
-    if most == 1 or rule != "any":
+    if rule == "mean":
+        return round(sum(numbers) / len(numbers)) if numbers else -1
+    if most in (1, NUMBER) or rule != "any":
         return _vote(numbers, rule, -1)
     union = {one for number in numbers for one in _classes_in(number, count)}
     return number_of(union, count) if len(union) <= most else -1

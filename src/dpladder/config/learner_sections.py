@@ -121,6 +121,7 @@ class LearnerSection(Section):
 
     searches: ClassVar[Searched] = None
     findings: ClassVar[bool] = False  # takes dataset.labels: many
+    numbers: ClassVar[bool] = False  # predicts a number (dataset.target), and no class
     several_labels: ClassVar[bool] = False  # takes records of several classes
     above_cut: ClassVar[bool] = False  # goes on from the public network itself
     linear_head: ClassVar[bool] = False  # is a descent on a linear head

@@ -13,9 +13,9 @@ from dpladder.config.plugins import methods_of_packages
 from dpladder.config.section import chosen_by_name, from_document
 from dpladder.errors import BadInput
 
-NAMES = ("dp_gd", "dp_finetune", "dp_ls")
+NAMES = ("dp_gd", "dp_finetune", "dp_ls", "dp_ridge")
 """Those of the core, in the order in which the reference has them."""
-DEFAULT = "dp_gd"
+DEFAULT, OF_NUMBERS = "dp_gd", "dp_ridge"
 
 # A section is needed to parse any config, so all are imported. What trains is behind `later`.
 METHODS: dict[str, LearnerMethod] = {

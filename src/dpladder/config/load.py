@@ -12,6 +12,7 @@ left to the plan is resolved later (plan/resolve.py).
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,8 @@ from yaml.constructor import ConstructorError
 
 from dpladder.config.check import problems_of_experiment, problems_of_project
 from dpladder.config.dataset_sections import TAGS
-from dpladder.config.learners import DEFAULT
+from dpladder.config.label_sets import NUMBER
+from dpladder.config.learners import DEFAULT, OF_NUMBERS
 from dpladder.config.model import Config, repeat_name
 from dpladder.config.rules import Problem
 from dpladder.config.section import NAME_PATTERN, described_fields, nested_sections
@@ -488,7 +490,8 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
 
 def apply_task(config: Config) -> Config:
     """With what its task decides: records of a language model, or questions, are of one kind, and
-    of a text every token is kept. Columns that hold a class each name the classes.
+    of a text every token is kept. A target is the one label there is. Columns that hold a class
+    each name the classes.
 
     Args:
         config: as it was given.
@@ -497,7 +500,26 @@ def apply_task(config: Config) -> Config:
         The same where the task decides nothing. All that plans or runs sees the values that are set
         here.
     """
-    if config.task == "classification":
+    if config.task == "regression" and config.dataset.target is not None:
+        of_number = {"classes": 1, "labels": NUMBER}
+        if config.dataset.target.column is not None:
+            of_number["label"] = config.dataset.target.column
+        features = config.features
+        chosen = config.dataset.columns
+        if features.model == "none" and "length" not in features.model_fields_set and chosen:
+            # what numbers tell, their direction alone does not: each column is 1 long at most
+            features = features.model_copy(
+                update={"length": "as_is", "typical": math.sqrt(len(chosen)), "centre": "none"}
+            )
+        measures = config.evaluate.measures
+        measures = ("rmse",) if measures == ("accuracy",) else measures
+        sections = {
+            "dataset": config.dataset.model_copy(update=of_number),
+            "features": features,
+            "evaluate": config.evaluate.model_copy(update={"measures": measures}),
+        }
+        return config.model_copy(update=sections)
+    if config.task in ("classification", "regression"):
         if config.dataset.classes is not None or not isinstance(config.dataset.label, tuple):
             return config
         with_classes = config.dataset.model_copy(update={"classes": config.dataset.label})
@@ -510,9 +532,14 @@ def apply_task(config: Config) -> Config:
 
 def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
     """JSON mode keeps types strict (no "yes" for 1.0) while lists may fill tuples."""
+    dataset, learner = values.get("dataset"), values.get("learner")
+    if isinstance(dataset, Mapping) and dataset.get("target") is not None:
+        values = {"task": "regression", "learner": {}, **values}
+    of_numbers = values.get("task") == "regression" and isinstance(learner or {}, Mapping)
+    names = {**DEFAULT_NAMES, "learner": OF_NUMBERS} if of_numbers else DEFAULT_NAMES
     files = {
         key: {"name": name, **values[key]}
-        for key, name in DEFAULT_NAMES.items()
+        for key, name in names.items()
         if isinstance(values.get(key), Mapping)
     }
     if values.get("sweep") == "auto":

@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from functools import partial
 
 from dpladder.config.dataset_rules import OF_DATASET
+from dpladder.config.evaluate_sections import OF_NUMBERS
 from dpladder.config.features_sections import HUGGING_FACE
+from dpladder.config.label_sets import NUMBER
+from dpladder.config.learners import names_with
 from dpladder.config.model import Config
 from dpladder.config.rules import Messages, Problem, Table, problems, rule_if
 from dpladder.config.sources import kind_of
@@ -32,6 +35,7 @@ def problems_of_task(config: Config) -> Iterator[Problem]:
         "language_model": LANGUAGE_MODEL,
         "question_answering": QUESTION_ANSWERING,
         "classification": CLASSIFIER,
+        "regression": REGRESSION,
     }[config.task]
     yield from problems(of_task, config)
 
@@ -68,10 +72,26 @@ def _check_squad(field: str, c: Config) -> Messages:
         )
 
 
+def _target(c: Config) -> Messages:
+    """A number is learnt where one is declared, and nowhere else."""
+    if c.task == "regression" and c.dataset.target is None:
+        yield "required with task: regression: give the public range of the number that is learnt"
+    if c.task != "regression" and c.dataset.target is not None:
+        yield f"task: {c.task} learns no number: set task: regression, or leave it out"
+
+
+def _number_measures(c: Config) -> Messages:
+    """What is measured of a number. Left out, accuracy stands for rmse (`apply_task`)."""
+    wrong = {*c.evaluate.measures} - {*OF_NUMBERS, "groups"}
+    if wrong and (wrong != {"accuracy"} or "measures" in c.evaluate.model_fields_set):
+        yield f"of numbers there are {', '.join(OF_NUMBERS)} and groups; use some of these"
+
+
 SQUAD_ALONE: Table = {f"dataset.{field}": partial(_check_squad, field) for field in OF_DATASET}
 DECIDED = "a key which task: language_model decides by itself; leave it out"
 LANGUAGE_MODEL: Table = {
     **SQUAD_ALONE,
+    "dataset.target": _target,
     "dataset.classes": rule_if(lambda c: c.dataset.classes is not None, DECIDED),
     # to write what the task sets anyhow is no mistake
     "features.until": rule_if(lambda c: c.features.until not in (None, INPUT), DECIDED),
@@ -101,6 +121,19 @@ LANGUAGE_MODEL: Table = {
 # of classes: poolings and units of the other tasks are refused
 CLASSIFIER: Table = {
     **SQUAD_ALONE,
+    "dataset.target": _target,
+    "learner.name": rule_if(
+        lambda c: c.learner.numbers,
+        "it predicts a number: name that in dataset.target, or use another learner",
+    ),
+    "dataset.labels": rule_if(
+        lambda c: c.dataset.labels == NUMBER,
+        "dataset.target sets it, which names the number's range: leave it out",
+    ),
+    "dataset.unit.conflicts": rule_if(
+        lambda c: c.dataset.unit.conflicts == "mean",
+        "classes have no mean: set nothing, any or majority",
+    ),
     "features.pooling": rule_if(
         lambda c: c.features.pooling in TASK_OF_POOLING,
         lambda c: (
@@ -116,12 +149,44 @@ CLASSIFIER: Table = {
         "given 'document', which is for task: language_model; set by: record",
     ),
 }
+NO_CLASS_OF_NUMBER = "a number has no classes; leave it out"
+REGRESSION: Table = {
+    **CLASSIFIER,
+    "dataset.target": _target,
+    "dataset.classes": rule_if(lambda c: c.dataset.classes is not None, NO_CLASS_OF_NUMBER),
+    "dataset.majority": rule_if(lambda c: c.dataset.majority is not None, NO_CLASS_OF_NUMBER),
+    "dataset.rare": rule_if(lambda c: c.dataset.rare is not None, NO_CLASS_OF_NUMBER),
+    "dataset.labels": rule_if(lambda c: c.dataset.labels not in (1, NUMBER), NO_CLASS_OF_NUMBER),
+    "dataset.label": rule_if(
+        lambda c: c.dataset.label is not None,
+        "the number's column is named in dataset.target.column; leave it out",
+    ),
+    "dataset.unit.conflicts": rule_if(
+        lambda c: c.dataset.unit.conflicts in ("any", "majority"),
+        "a person's numbers have a mean: set mean, or nothing",
+    ),
+    "learner.name": rule_if(
+        lambda c: not c.learner.numbers,
+        lambda c: f"it tells classes apart; use {' or '.join(names_with('numbers'))}",
+    ),
+    "hpo.name": rule_if(
+        lambda c: c.hpo.name != "ladder",
+        "trainings on numbers climb the ladder alone; leave it out",
+    ),
+    "evaluate.measures": _number_measures,
+    "evaluate.also": rule_if(
+        lambda c: any(also.source is not None for also in c.evaluate.also),
+        "another source's labels are matched by class, and these are numbers: give tests of test "
+        "alone",
+    ),
+}
 NO_CLASSES = "a question has answers, and no class; leave it out"
 QUESTION_ANSWERING: Table = {
     **SQUAD_ALONE,
     **{
         key: rule for key, rule in CLASSIFIER.items() if key in ("dataset.spans", "dataset.unit.by")
     },
+    "dataset.target": _target,
     "dataset.classes": rule_if(lambda c: c.dataset.classes is not None, NO_CLASSES),
     "dataset.label": rule_if(lambda c: c.dataset.label is not None, NO_CLASSES),
     "dataset.rare": rule_if(lambda c: c.dataset.rare is not None, NO_CLASSES),

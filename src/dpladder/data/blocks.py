@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -47,12 +47,14 @@ class Block:
         features: float64 (records, width).
         rows: their cells.
         column_of: the column of each role.
+        number_columns: columns whose cells are read as numbers.
     """
 
     start: int
     features: NDArray[np.float64]
     rows: CellRows
     column_of: Mapping[str, str]
+    number_columns: Collection[str] = ()
 
     def __len__(self) -> int:
         return len(self.features)
@@ -67,8 +69,7 @@ class Block:
         """The values of each role."""
         distinct: defaultdict[str, Any] = defaultdict(lambda: None)
         for role, name in self.column_of.items():
-            codes, values = self.rows.columns[name].values()
-            distinct[role] = codes, [printable_text(value) for value in values]
+            distinct[role] = values_of(self.rows.columns[name], name in self.number_columns)
         of_classes = [both for role, both in distinct.items() if role.startswith(OF_CLASS)]
         if of_classes:
             columns = ([values[code] for code in codes] for codes, values in of_classes)
@@ -78,6 +79,14 @@ class Block:
     def lines(self) -> tuple[NDArray[np.int64], memoryview]:
         """All that each record says, one after the other, and where each begins."""
         return joined(self.rows.said, len(self))
+
+
+def values_of(cells: Cells, as_numbers: bool) -> tuple[NDArray[np.int64], Sequence[Any]]:
+    """The different values of cells, and of each cell which one it has; of numbers, all of them."""
+    if as_numbers:
+        return np.arange(len(cells)), cells.numbers().tolist()
+    codes, values = cells.values()
+    return codes, [printable_text(value) for value in values]
 
 
 def printable_text(value: Any) -> Any:
@@ -93,6 +102,7 @@ class TableBlocks:
         read: the features and the cells of one, by its number. A mask names the rows whose
             features alone are needed.
         column_of: the column of each role.
+        number_columns: columns whose cells are read as numbers.
     """
 
     def __init__(
@@ -100,9 +110,10 @@ class TableBlocks:
         counts: Sequence[int],
         read: Callable[[int, NDArray[np.bool_] | None], tuple[NDArray[np.float64], CellRows]],
         column_of: Mapping[str, str],
+        number_columns: Collection[str] = (),
     ) -> None:
         self.starts = [*accumulate(counts, initial=0)]
-        self._read, self.column_of = read, column_of
+        self._read, self.column_of, self._number_columns = read, column_of, number_columns
         self._kept = lru_cache(maxsize=2)(self._block)
 
     def __len__(self) -> int:
@@ -149,7 +160,8 @@ class TableBlocks:
 
     def _block(self, number: int) -> Block:
         features, rows = self._read(number, None)
-        return Block(self.starts[number], features, rows, self.column_of)
+        start = self.starts[number]
+        return Block(start, features, rows, self.column_of, self._number_columns)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.features_sections import LARGEST_IMAGE
-from dpladder.config.label_sets import Labels, members_by_class
+from dpladder.config.label_sets import Labels, members_by_class, place_in_range
 from dpladder.config.wording import printable
 from dpladder.data import texts
 from dpladder.data.equal_rows import WAYS_OUT, equal_rows, too_many_equal
@@ -93,6 +93,8 @@ class Census:
         unnamed: images that no row of a table is about.
         shared: what rows of a table call images of several folders.
         spread: rows of a table that go over several lines.
+        targets: of each part where the numbers lie that are learnt, in words.
+        narrow: whether nearly all of them lie in a tenth of their range.
     """
 
     source: str
@@ -114,6 +116,8 @@ class Census:
     unnamed: Sequence[Place] = ()
     shared: Sequence[Place] = ()
     spread: Sequence[Place] = ()
+    targets: Mapping[str, str] = field(default_factory=dict)
+    narrow: bool = False
 
 
 def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
@@ -136,6 +140,12 @@ def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
         counting = counting[starts_of_equal(rows.unit[counting])]
     parts = {place: part for place, part in enumerate(PARTS) if np.any(rows.part == place)}
     by_part = {place: counting[rows.part[counting] == place] for place in parts}
+    target = surveyed.dataset.target
+    numbers = {
+        parts[place]: _numbers(rows.label[some], target.range)
+        for place, some in by_part.items()
+        if target is not None and len(some)
+    }
     return Census(
         source=source.name,
         rows=len(source.labels),
@@ -170,8 +180,24 @@ def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
         unnamed=tuple(map(str, source.unnamed)),
         shared=tuple(source.shared),
         spread=tuple(source.spread),
+        targets={
+            part: ", ".join(f"{value:.4g}" for value in np.quantile(some, (0.05, 0.5, 0.95)))
+            for part, some in numbers.items()
+        },
+        narrow=target is not None
+        and any(
+            float(np.ptp(np.quantile(some, (0.025, 0.975))))
+            < (target.range[1] - target.range[0]) / 10
+            for some in numbers.values()
+        ),
         skipped=source.skipped,
     )
+
+
+def _numbers(labels: NDArray[np.int64], range_: tuple[float, float]) -> NDArray[np.float64]:
+    """The targets that count, cut to their range."""
+    least, largest = range_
+    return np.asarray(least + place_in_range(labels) * (largest - least), np.float64)
 
 
 def _counts_by_class(labels: NDArray[np.int64], surveyed: Survey) -> dict[str, int]:
@@ -325,9 +351,17 @@ def lines(totals: Census) -> Iterator[str]:
         )
     for part, counts in totals.parts.items():
         text = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        if part in totals.targets:
+            text = f"5 %, median and 95 % of the target: {totals.targets[part]}"
         units, records = totals.units_of_parts.get(part, 0), totals.counting.get(part, 0)
         of_units = f" records of {units:,} units" if units < records else ""
         yield f"part     {part}: {records:,}{of_units} that count: {text}"
+    if totals.narrow:
+        yield (
+            "warning  nearly all targets lie in a tenth of dataset.target.range. Noise is as large "
+            "as the range, so a narrower one tells more. Take it from what is publicly known, and "
+            "never from these records"
+        )
     for part, counts in totals.groups.items():
         text = ", ".join(f"{name} {count:,}" for name, count in counts.items())
         yield f"groups   {part}, in records: {text}"

@@ -168,7 +168,7 @@ def _table_of(table: Path, says: Apart, layout: Layout) -> TableColumns:
         raise missing_source_error(
             table, f"a table with the columns {', '.join(says.columns)} and label"
         )
-    read = columns_in(table)
+    read = columns_in(table, layout.number_columns)
     missing = [name for name in says.columns if name not in read.columns]
     if missing:
         raise BadInput(

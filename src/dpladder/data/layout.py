@@ -39,6 +39,7 @@ class Layout:
         links: which links below a folder are followed.
         named: the column of a role, where it is called otherwise.
         labelled: whether a table has to name a class for each record.
+        number: whether labels are numbers (dataset.target).
     """
 
     columns: tuple[Chosen, ...] = ()
@@ -46,6 +47,12 @@ class Layout:
     links: Links = "none"
     named: tuple[tuple[str, str], ...] = ()
     labelled: bool = True
+    number: bool = False
+
+    @property
+    def number_columns(self) -> frozenset[str]:
+        """The columns whose cells are read as numbers: that of the target, where there is one."""
+        return frozenset([self.name("label")] if self.number else [])
 
     @property
     def group(self) -> str | None:
@@ -105,6 +112,7 @@ def layout_of(dataset: Dataset, grouping: Grouping | None = None, labelled: bool
         dataset.links,
         renamed_columns(dataset),
         labelled,
+        dataset.target is not None,
     )
 
 
@@ -130,6 +138,8 @@ def as_attrs(layout: Layout) -> dict[str, str]:
         attrs["links"] = layout.links
     if layout.named:
         attrs["named"] = json.dumps(dict(layout.named))
+    if layout.number:
+        attrs["number"] = "label"
     return attrs
 
 
@@ -146,5 +156,6 @@ def from_attrs(attrs: Mapping[str, object], labelled: bool) -> Layout:
         None if grouping is None else from_document(Grouping, json.loads(str(grouping))),
         cast(Links, attrs.get("links", "none")),
         tuple(json.loads(str(attrs.get("named", "{}"))).items()),
-        labelled,
+        labelled or "number" in attrs,
+        "number" in attrs,
     )

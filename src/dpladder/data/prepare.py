@@ -53,9 +53,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Dataset
-from dpladder.config.label_sets import MANY, number_of, pooled_label
+from dpladder.config.label_sets import (
+    MANY,
+    NUMBER,
+    number_of,
+    number_of_target,
+    pooled_label,
+)
 from dpladder.config.shift import Grouping, Matching
 from dpladder.data import sealed
+from dpladder.data.columns import number_of as number_in_cell
 from dpladder.data.datasets import class_count, class_index, classes, open_source
 from dpladder.data.digests import ids_of, prf
 from dpladder.data.files import write_private
@@ -214,7 +221,7 @@ def survey(
             f"dataset.public_{public} is not set, so there is no public {public} source to prepare."
         )
     grouping = _grouping(dataset, public, matching)
-    labelled = class_count(classes(dataset, name)) > 1
+    labelled = dataset.target is not None or class_count(classes(dataset, name)) > 1
     source = open_source(name, layout_of(dataset, grouping, labelled))
     _check(source, dataset, public)
     class_of, names = _classes(dataset, source.name, matching)
@@ -279,6 +286,10 @@ def _label_of(class_of: ClassOf, count: int, dataset: Dataset) -> ClassOf:
     """From a record's label as given to its class, or to the number of its classes where it may be
     of several. It is -1 where one of them is none, or they are more."""
     most = dataset.labels
+    if most == NUMBER:
+        assert dataset.target is not None, "which sets it (config/load.py)"
+        least, largest = dataset.target.range
+        return lambda label: number_of_target(number_in_cell(label), least, largest)
     if most == 1:
         return class_of
     if most == MANY:
@@ -339,7 +350,7 @@ def prepare(
         "commitment": commitment.hexdigest(),
         "units": units_digest(surveyed.everybody, keys),
         "tokenizer": "" if cutting is None else cutting.sha256,
-        **({"labels": MANY} if dataset.labels == MANY else {}),
+        **({"labels": dataset.labels} if dataset.labels in (MANY, NUMBER) else {}),
         **({"pool": dataset.unit.pool} if dataset.unit.pooled else {}),
     }
     write_diagnostics(diagnostics, source, surveyed.problems)

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Dataset
-from dpladder.config.label_sets import MANY, Labels
+from dpladder.config.label_sets import MANY, NUMBER, Labels
+from dpladder.data.columns import number_of
 from dpladder.data.digests import (
     WIDE,
     content_digest,
@@ -49,7 +50,10 @@ TOO_MANY = "label is not in dataset.classes, or it has more than dataset.labels"
 WRONG_LABEL: dict[Labels, str] = {
     1: "label is not in dataset.classes",
     MANY: "no class is known, or one is not 1, 0, -1 or blank",
+    NUMBER: "target is missing, or no finite number",
 }
+BELOW = "target lies below its range, and counts as its least number"
+ABOVE = "target lies above its range, and counts as its largest number"
 BATCH = 256  # records of files that a thread reads at a time
 
 # Letters, then up to six digits: 17, row-17, P00017.
@@ -204,11 +208,26 @@ class RowReader:
         if distinct is None:
             return np.full(len(stretch), self.class_of(None))
         codes, values = distinct
+        if self.dataset.target is not None:
+            self._note_beyond(stretch.start, codes, values, self.dataset.target.range)
+            return np.array([self.class_of(value) for value in values], np.int64)[codes]
         counts = np.bincount(codes, minlength=len(values)).tolist()
         for value, count in zip(values, counts, strict=True):
             for name in self._unknown_names(value) if count else ():
                 self.unknown[name] += count
         return np.array([self.class_of(value) for value in values], np.int64)[codes]
+
+    def _note_beyond(
+        self,
+        start: int,
+        codes: NDArray[np.int64],
+        values: Sequence[Any],
+        range_: tuple[float, float],
+    ) -> None:
+        """Note which records' targets are cut to their range."""
+        numbers = np.array([number_of(value) for value in values], np.float64)[codes]
+        for why, beyond in ((BELOW, numbers < range_[0]), (ABOVE, numbers > range_[1])):
+            self.problems.note(why, start + np.flatnonzero(beyond & np.isfinite(numbers)))
 
     def _unknown_names(self, label: object) -> Iterator[str]:
         """What a record's label says that is no class."""

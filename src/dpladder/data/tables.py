@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Chosen
-from dpladder.data.blocks import CellRows, RoleColumn, TableBlocks, printable_text
+from dpladder.data.blocks import CellRows, RoleColumn, TableBlocks, printable_text, values_of
 from dpladder.data.cells import Cells, TextCells, cells_of, joined, python_cells, text_of, texts_of
 from dpladder.data.columns import cell_as_text, matrix_of, name_of, whole_as_int
 from dpladder.data.csv_rows import header_of, rows_of
@@ -132,7 +132,7 @@ def _features(
             rows = rows.some(some)
         return matrix_of(chosen, rows.columns.__getitem__), rows
 
-    blocks = TableBlocks(counts, read, layout.columns_present(names))
+    blocks = TableBlocks(counts, read, layout.columns_present(names), layout.number_columns)
     width = matrix_of(chosen, lambda _: []).shape[1]
     return _source_of(blocks, width, names)
 
@@ -171,8 +171,8 @@ def _texts_or_files(
         lines += [bytes(data[start:end]) for start, end in pairwise(offsets.tolist())]
         contents += rows.columns[what].array.to_pylist()
         for role, name in roles.items():
-            codes, values = rows.columns[name].values()
-            beside[role] += [printable_text(values[code]) for code in codes]
+            codes, values = values_of(rows.columns[name], name in layout.number_columns)
+            beside[role] += [values[code] for code in codes]
     columns = record_columns(beside, path, len(lines))
     if what == TEXT:
         texts = [text or b"" for text in contents]
@@ -386,7 +386,8 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
             rows = rows.some(some)
         return _matrix_of_lists(rows.columns["features"], width), rows
 
-    blocks = TableBlocks(table.counts, read_lists, layout.columns_present(names))
+    roles = layout.columns_present(names)
+    blocks = TableBlocks(table.counts, read_lists, roles, layout.number_columns)
     return _source_of(blocks, width, columns_said)
 
 
@@ -451,22 +452,25 @@ class ParquetTable:
             ) from None
 
 
-def columns_in(path: Path) -> TableColumns:
+def columns_in(path: Path, number_columns: Collection[str] = ()) -> TableColumns:
     """All columns of a table, each with its values as they are read.
 
     Args:
         path: of CSV, parquet or a frame, by its suffix.
+        number_columns: columns whose cells are read as numbers.
     """
     if path.suffix == ".parquet":
         table = ParquetTable(path)
         blocks = (table.block(number) for number in range(len(table.counts)))
-        return TableColumns(_joined_values(blocks, [*table.names], {*table.index}))
+        names = [name for name in table.names if name not in table.index]
+        return TableColumns(_joined_values(blocks, names, number_columns))
     if path.suffix == FRAME:
         names, rows = _frame_at(path)
         return TableColumns(printables(rows, {name: name for name in names}))
     rows_of_file = rows_of(path)
     read = [rows_of_file.block(place) for place in rows_of_file.places]
-    columns = _joined_values((block.columns for block in read), rows_of_file.names, {""})
+    names = [name for name in rows_of_file.names if name]
+    columns = _joined_values((block.columns for block in read), names, number_columns)
     first = [line for block in read for line in block.lines.tolist()]
     return TableColumns(columns, first, rows_of_file.unread, rows_of_file.spread)
 
@@ -489,14 +493,14 @@ class TableColumns:
 
 
 def _joined_values(
-    blocks: Iterable[Mapping[str, Cells]], names: Sequence[str], without: Set[str]
+    blocks: Iterable[Mapping[str, Cells]], names: Sequence[str], number_columns: Collection[str]
 ) -> dict[str, list[Any]]:
     """The values of each column, one block after the other."""
-    values: dict[str, list[Any]] = {name: [] for name in names if name not in without}
+    values: dict[str, list[Any]] = {name: [] for name in names}
     for block in blocks:
         for name, column in values.items():
-            codes, different = block[name].values()
-            column += [printable_text(different[code]) for code in codes]
+            codes, different = values_of(block[name], name in number_columns)
+            column += [different[code] for code in codes]
     return values
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.label_sets import MANY
+from dpladder.config.label_sets import MANY, NUMBER, Labels
 from dpladder.data.sealed import Attrs
 from dpladder.data.stops import reason_to_stop
 from dpladder.errors import Refused
@@ -39,7 +39,8 @@ def stop_if_few_usable(
     Raises:
         Refused: the counts are on the wrong side of a line (data/stops.py). Nothing was spent.
     """
-    most = MANY if attrs.get("labels") == MANY else 1
+    kind = attrs.get("labels")
+    most: Labels = MANY if kind == MANY else NUMBER if kind == NUMBER else 1
     counts = units_by_class(units, labels, int(attrs["classes"]), most)
     why = reason_to_stop(counts, seen, task.reads.stops, most)
     if why is not None:

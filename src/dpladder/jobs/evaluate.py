@@ -163,7 +163,10 @@ def _model(task: Task[EvaluateTest], constants: Constants) -> tuple[MeasuredMode
     also = reads.also if isinstance(reads, EvaluateAlso) else None
     groups = groups_of(reads.group, reads.measures, also)
     names = class_names(reads.classes, constants)
-    return MeasuredModel(model_weights, scorer, constants, names, groups.released), groups
+    measured = MeasuredModel(
+        model_weights, scorer, constants, names, groups.released, reads.predicts
+    )
+    return measured, groups
 
 
 def class_names(classes: int | tuple[str, ...] | None, constants: Constants) -> tuple[str, ...]:

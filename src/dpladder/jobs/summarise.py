@@ -135,7 +135,7 @@ def _warn_if_too_accurate(
     Only a hint for people: `ceiling` is of balanced classes, so a frequent class may exceed it
     rightly.
     """
-    if test.perplexity is not None or reads.labels == MANY:  # of no classes, or of how many
+    if test.perplexity is not None or not isinstance(reads.labels, int):  # of how many classes?
         return None
     mu = stated.mu or gdp.mu_from_epsilon(stated.epsilon, reads.privacy.delta)
     most = ceiling(mu, reads.nominal_size, classes, reads.labels)

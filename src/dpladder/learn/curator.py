@@ -371,7 +371,8 @@ class Curator:
             case SecondMoments():
                 records = self._records()
                 if label is None:
-                    return [moments.second_moment(records, query.radius, records.chunks())]
+                    chunks, constant = records.chunks(), query.constant
+                    return [moments.second_moment(records, query.radius, chunks, constant=constant)]
                 return [moments.class_moment(records, query.radius, self._labels, label)]
             case ResidualSum():
                 return [self._residuals(query, arguments[0])[0]]
@@ -463,6 +464,9 @@ class Curator:
         if callable(query.by):
             weigh = self._trace_function(query.by, ())
             return moments.sums_weighed_per_record(records, radius, weigh, query.constant)
+        if query.by == "number":
+            weights = moments.number_weights(records.labels)
+            return moments.weighed_sums(records, radius, weights, query.constant)
         of = moments.presence_weights if query.by == "presence" else moments.absence_weights
         return moments.weighed_sums(records, radius, of(records.labels, constants.classes))
 

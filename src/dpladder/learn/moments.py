@@ -15,9 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.func import vmap
-from torch.nn.functional import pad
 
-from dpladder.config.label_sets import labels_in_turn, states_by_finding
+from dpladder.config.label_sets import labels_in_turn, place_in_range, states_by_finding
 from dpladder.errors import Refused
 from dpladder.learn.bounds import clip, keep_within, scale_rows
 from dpladder.learn.interface import Constants, Shape, Weights
@@ -41,23 +40,37 @@ def scale_into_ball(records: Records, rows: Rows, radius: float) -> Tensor:
     return scale_rows(records.block(rows)[:, 0], factors.float()[:, None])
 
 
-def weighed_sums(records: Records, radius: float, weights: Tensor) -> Tensor:
+def with_constant(records: Records, rows: Rows, x: Tensor, radius: float) -> Tensor:
+    """Records in the ball with one more column: the radius, and 0 where a record counts as nothing.
+
+    Sensitivity: each is sqrt(2) radius (1 - slack) long at most.
+    """
+    constant = records.counted[rows].to(x) * (radius * (1.0 - records.slack))
+    return torch.cat([x, constant[:, None]], dim=1)
+
+
+def weighed_sums(
+    records: Records, radius: float, weights: Tensor, constant: bool = False
+) -> Tensor:
     """Sums of w x over records in the ball, one for each row of weights.
 
-    Sensitivity: the radius, for a record's weights are cut to length 1 together.
+    Sensitivity: the radius, for a record's weights are cut to length 1 together; sqrt(2) times that
+    with a constant.
 
     Args:
         records: of `dimension` numbers each.
         radius: of the ball.
         weights: (sums, records).
+        constant: whether x has one more column, of the radius.
 
     Returns:
-        float64 of shape (sums, dimension).
+        float64 of shape (sums, dimension), or a column more.
     """
-    shape = (len(weights), records.features.shape[-1])
+    shape = (len(weights), records.features.shape[-1] + constant)
     total = torch.zeros(shape, dtype=torch.float64, device=records.device)
     for rows in records.chunks():
         x = scale_into_ball(records, rows, radius)
+        x = with_constant(records, rows, x, radius) if constant else x
         w = keep_within(weights[:, rows].T, 1.0, records.counted[rows])
         total += records.as_summable(w.float()).T @ records.as_summable(x)
     return total
@@ -68,24 +81,28 @@ def second_moment(
     radius: float,
     rows: Sequence[Rows],
     weigh: Callable[[Rows, Tensor], Tensor] | None = None,
+    constant: bool = False,
 ) -> Tensor:
     """The sum of w x x^T over some records in the ball, as coordinates.
 
-    Sensitivity: radius^2 times the largest w, in L2, which is the matrix's Frobenius norm.
+    Sensitivity: radius^2 times the largest w, in L2, which is the matrix's Frobenius norm; twice
+    that with a constant.
 
     Args:
         records: of `dimension` numbers each.
         radius: of the ball.
         rows: the chunks to add up.
         weigh: w of a chunk's records; without it every w is 1.
+        constant: whether x has one more column, of the radius.
 
     Returns:
         float64 of shape (dimension (dimension + 1) / 2,).
     """
-    dimension = records.features.shape[-1]
+    dimension = records.features.shape[-1] + constant
     total = torch.zeros(dimension, dimension, dtype=torch.float64, device=records.device)
     for chunk in rows:
         x = scale_into_ball(records, chunk, radius)
+        x = with_constant(records, chunk, x, radius) if constant else x
         weighed = x if weigh is None else x * weigh(chunk, x)[:, None]
         total += records.as_summable(x).T @ records.as_summable(weighed)
     return to_coordinates(total)
@@ -170,6 +187,12 @@ def absence_weights(labels: Tensor, classes: int) -> Tensor:
     absent = -1.0 / max(classes - 1, 1)
     findings = states_by_finding(labels, classes)
     return torch.stack([known * torch.where(present, 1.0, absent) for present, known in findings])
+
+
+def number_weights(labels: Tensor) -> Tensor:
+    """What each record weighs in the sum of targets: where its number lies in the public range,
+    from -1 to 1. (1, records)."""
+    return (2.0 * place_in_range(labels.double()) - 1.0)[None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,8 +308,7 @@ def sums_weighed_per_record(
     for rows in records.chunks():
         x = scale_into_ball(records, rows, radius)
         weights = keep_within(each(x, records.labels[rows]), 1.0, records.counted[rows])
-        if constant:
-            x = pad(x, (0, 1), value=radius * (1.0 - records.slack))
+        x = with_constant(records, rows, x, radius) if constant else x
         parts.append(weights.T @ x.double())
     return torch.stack(parts).sum(0)
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, ClassVar, Literal
 
-from dpladder.config.label_sets import MANY, Labels
+from dpladder.config.label_sets import MANY, NUMBER, Labels
 from dpladder.config.learner_sections import Clipping, LinkName
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Declaration, Shape
@@ -330,6 +330,7 @@ class WeighedSums(Query):
       that a record has share its weight out evenly, those that it lacks too.
     - lack: of each finding 1 - 1/m where it is present and -1/m where not, over 1 - 1/m, cut to
       length 1.
+    - number: one sum, of where the target lies in its public range, from -1 to 1.
     - a function of a plug-in's, of `sums` weights a record.
 
     Sensitivity: cap radius, and sqrt(2) times that with a constant; twice that where a unit is
@@ -337,7 +338,7 @@ class WeighedSums(Query):
     """
 
     radius: float
-    by: Literal["class", "presence", "lack"] | Weigh = "class"
+    by: Literal["class", "presence", "lack", "number"] | Weigh = "class"
     apart: bool = False
     constant: bool = False
     sums: int = 0
@@ -368,23 +369,31 @@ def coordinates(dimension: int) -> int:
 @dataclass(frozen=True, kw_only=True)
 class SecondMoments(Query):
     """The sum of x x^T over records that are scaled into a ball, as coordinates. `by_class`: one of
-    each class's own records, `at(label)`, in which a record of k classes weighs 1/sqrt(k).
+    each class's own records, `at(label)`, in which a record of k classes weighs 1/sqrt(k). With a
+    constant, x has one more column of the radius, and is sqrt(2) times as long.
 
     |x x^T| = |x|^2 <= radius^2, and a record's weights in the stack of all classes have length 1 at
     most. Positive semidefinite matrices have inner products of 0 or more, stack by stack.
 
-    Sensitivity: cap radius^2, and sqrt(2) times that where a unit is replaced.
+    Sensitivity: cap radius^2, and twice that with a constant; sqrt(2) times that where a unit is
+    replaced.
     """
 
     radius: float
     by_class: bool = False
+    constant: bool = False
     law: ClassVar[Law] = "apart"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.by_class and self.constant:
+            raise BadInput(f"query {self.name}: sums of classes have no constant. Leave one out.")
+
     def bound(self, constants: Constants) -> float:
-        return self.radius**2
+        return self.radius**2 * (2.0 if self.constant else 1.0)
 
     def shape(self, constants: Constants) -> Shape:
-        return (coordinates(constants.dimension),)
+        return (coordinates(constants.dimension + self.constant),)
 
     def parts(self, constants: Constants) -> int:
         return constants.classes if self.by_class else 1
@@ -584,6 +593,20 @@ def declared(queries: Sequence[Query], constants: Constants, delta0: float = 0.0
 def _refuse_labels(query: Query, labels: Labels) -> None:
     """Refuse a query that takes a label for one class where it is a number for several (learn/
     links.py): a record of two classes would stop the run, whose label is no place among logits."""
+    of_number = isinstance(query, WeighedSums) and query.by == "number"
+    of_classes = isinstance(query, ResidualSum | Curvatures | OfModel)
+    of_classes |= isinstance(query, SecondMoments) and query.by_class
+    of_classes |= isinstance(query, WeighedSums) and isinstance(query.by, str) and not of_number
+    if of_classes if labels == NUMBER else of_number:
+        raise BadInput(
+            f"query {query.name}: {type(query).__name__} "
+            + (
+                "is of classes, and dataset.target is a number: ask for WeighedSums by number, for "
+                "SecondMoments of all records, or for RecordSum."
+                if of_classes
+                else "by number is of dataset.target, which is not declared: declare it."
+            )
+        )
     model = query.model if isinstance(query, OfModel) else None
     takes_findings = not isinstance(query, ResidualSum | Curvatures) and (
         not isinstance(model, LinearHead) or model.link == "sigmoid"
@@ -591,7 +614,7 @@ def _refuse_labels(query: Query, labels: Labels) -> None:
     takes_sets = not isinstance(query, ResidualSum | Curvatures | OfModel) or (
         isinstance(model, Flat) and not model.engine.startswith("dpladder.")
     )
-    if labels != 1 and not (takes_findings if labels == MANY else takes_sets):
+    if labels not in (1, NUMBER) and not (takes_findings if labels == MANY else takes_sets):
         raise BadInput(
             f"query {query.name}: {type(query).__name__} takes one class for each record, and "
             f"dataset.labels is {labels}. Set dataset.labels to 1, or ask for WeighedSums, "

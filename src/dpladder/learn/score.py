@@ -117,6 +117,12 @@ def log_odds(
     return (logits_of or row_by_row_logits)(weights, features) + sigmoid_bias(classes)
 
 
+def place_of_logit(said: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Where in its public range a number is predicted, from 0 to 1: a model says it from -1 to 1.
+    What is none lies in the middle."""
+    return np.asarray(np.clip((1.0 + np.nan_to_num(said)) / 2.0, 0.0, 1.0), np.float64)
+
+
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """The probability of each of some classes of which a record has one: (records, classes)."""
     exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -10,6 +10,8 @@ nothing. A score is the noised sum of these shares. A unit moves it as far as it
   that ranks well.
 - `LossScorer`: a language model predicts no class. A record counts how much less than the public
   bound its loss is, as a share of the bound. That is 0 where the loss is the bound or more.
+- `NumberScorer`: a model predicts a number. A record counts one less the square of how far off that
+  is, as a share of the largest error that is counted.
 - `AnswerScorer`: a model that finds answers is right or wrong about a record.
 """
 
@@ -22,11 +24,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.label_sets import has_label, states_by_finding
+from dpladder.config.label_sets import has_label, place_in_range, states_by_finding
 from dpladder.learn.data import unaugmented
 from dpladder.learn.interface import Logits, Weights
 from dpladder.learn.score import (
     CHUNK,
+    place_of_logit,
     position_independent_logits,
     row_by_row_logits,
     sigmoid,
@@ -34,7 +37,7 @@ from dpladder.learn.score import (
 )
 
 Confidences = tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]
-TaskName = Literal["classes", "findings", "losses", "answers"]
+TaskName = Literal["classes", "findings", "losses", "answers", "numbers"]
 # What a record without any loss counts: the rest pays for float32 inside the network (descent.py).
 FULL = 1.0 - 2.0**-10
 WIDE = 32  # linear heads whose logits are computed in one pass
@@ -220,6 +223,36 @@ class AnswerScorer(Scorer):
         right = [self.of(weights, unaugmented(features, rows)) for rows in _chunks(features)]
         right_shares = np.concatenate([np.empty(0), *right])
         return ((right_shares > 0) & (labels >= 0)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class NumberScorer(Scorer):
+    """A record counts one less the squared error of its number, in units of the largest error that
+    is counted.
+
+    Attributes:
+        largest: that error, as a share of the public range; a larger one counts as it.
+    """
+
+    largest: float = 1.0
+    task: ClassVar[TaskName] = "numbers"
+
+    def errors(
+        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """How far each prediction is off, in units of the largest error: 0 to 1, and 1 where a
+        record has no number. Told by each record alone."""
+        parts = (
+            row_by_row_logits(weights, unaugmented(features, rows)) for rows in _chunks(labels)
+        )
+        said = np.concatenate([np.empty((0, 1)), *parts])[:, 0]
+        off = np.abs(place_of_logit(said) - place_in_range(labels)) / self.largest
+        return np.where(labels >= 0, np.clip(off, 0.0, 1.0), 1.0)
+
+    def shares(
+        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        return 1.0 - self.errors(weights, features, labels) ** 2
 
 
 def shares_of_losses(losses: NDArray[np.float64], most: float) -> NDArray[np.float64]:

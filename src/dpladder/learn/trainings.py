@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from dpladder.config.label_sets import MANY
+from dpladder.config.label_sets import MANY, NUMBER
 from dpladder.config.learners import Learner, method
 from dpladder.config.model import Resources
 from dpladder.errors import Refused
@@ -16,7 +16,7 @@ from dpladder.learn import score
 from dpladder.learn.data import Data
 from dpladder.learn.interface import MAX_BATCHED_TRAININGS, Constants, Declaration, Hyper, Weights
 from dpladder.learn.queries import LinearHead, OfModel, Query, declared
-from dpladder.learn.scorers import ClassScorer, FindingScorer, Scorer
+from dpladder.learn.scorers import ClassScorer, FindingScorer, NumberScorer, Scorer
 from dpladder.privacy.release.meter import Meter
 
 
@@ -154,5 +154,7 @@ def scorer_of(learner: Learner, constants: Constants) -> Scorer:
     logits = weights.logits(learner, constants)
     if constants.labels == MANY:
         return FindingScorer(partial(score.log_odds, constants.classes, logits))
+    if constants.labels == NUMBER:
+        return NumberScorer(constants.largest_error)
     scorer: Scorer | None = weights.scorer(learner, constants)
     return scorer or ClassScorer(logits)

@@ -50,6 +50,9 @@ def _task(config: Config) -> str:
         return "writes texts"
     if config.task == "question_answering":
         return "finds where in a text the answer to a question stands"
+    if config.dataset.target is not None:
+        column, (least, largest) = config.dataset.target.column, config.dataset.target.range
+        return f"predicts {column or 'a number'}, from {least:g} to {largest:g}"
     does = (
         "tells {} findings, each by itself"
         if config.dataset.labels == MANY

@@ -252,7 +252,7 @@ def _scores(config: Config) -> Iterator[str]:
     all is how far a training of its mu can get above luck."""
     dataset, labels, select = config.dataset, config.dataset.labels, config.sweep.select
     classes = count_of_classes(dataset.source, dataset.classes)
-    if select.by == "public" or classes in (None, 1) or labels == MANY:
+    if select.by == "public" or classes in (None, 1) or not isinstance(labels, int):
         # luck says nothing of a language model, and of findings it hangs on how rare they are
         return
     size = follows.nominal_size(config, select.part)

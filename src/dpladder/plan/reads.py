@@ -25,6 +25,7 @@ from dpladder.config.dataset_sections import (
     Links,
     Split,
     Stops,
+    Target,
     TrainedGroup,
     Unit,
     UnitCounts,
@@ -298,6 +299,7 @@ class LineageReads(Reads):
     unit: Annotated[Unit, key("dataset.unit")]
     split: Annotated[Split, key("dataset.split")]
     label: Annotated[str | tuple[str, ...] | None, key("dataset.label")] = None
+    predicts: Annotated[Target | None, key("dataset.target")] = None
     unknown: Annotated[Counted, key("dataset.unknown")] = "ignore"
     blank: Annotated[Counted | None, key("dataset.blank")] = None
     id: Annotated[str | None, key("dataset.id")] = None
@@ -423,7 +425,7 @@ class PrepareDataset(LineageReads, Private):
         """The section, as far as a manifest hangs on it. Its nominal size plays no part there."""
         kind: Any = type(self)
         keys = {
-            name: getattr(self, name)
+            key.removeprefix("dataset."): getattr(self, name)
             for name, key in marks_of(kind).items()
             if isinstance(key, str) and key.startswith("dataset.")
         }

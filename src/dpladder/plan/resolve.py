@@ -406,6 +406,7 @@ def _ladder_to_buy(config: Config) -> LadderToBuy | None:
     if (
         config.sweep.rungs is not None
         or config.learner.searches is None
+        or config.learner.numbers  # its law is public, and trials would not beat it
         or not isinstance(config.hpo, Ladder)
     ):
         return None

@@ -449,6 +449,15 @@ def _accuracies(project: Project) -> Iterator[str]:
     for path in [RESULTS / name / "summary.json" for name in project.experiments]:
         for final in _read_json(path)["targets"] if path.is_file() else ():
             test = final["test"]
+            if test.get("range") is not None:
+                error = test["figures"]["rmse"]
+                shown = "hidden by noise" if error is None else f"{error['value']:.4g}"
+                spread = f" (± {error['sd']:.2g}, noise)" if error and error["sd"] else ""
+                yield (
+                    f"{path.parent.name}: RMSE {shown}{spread} at a total of epsilon = "
+                    f"{round_up_short(final['target_epsilon'])}"
+                )
+                continue
             sd = sampling_spread(test["accuracy"], test["accuracy_sd"], test["total"])
             name = score_name(test.get("brier", False), test.get("perplexity") is not None)
             yield (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from dpladder.learn.measures.figures import OVERCONFIDENCE
+from dpladder.learn.measures.figures import OVERCONFIDENCE, RMSE
 from dpladder.learn.measures.tested import Tested
 from dpladder.privacy.accounting.rounding import NoisedFigure, percent
 from dpladder.privacy.statement.documents import SealedStatement
@@ -77,6 +77,14 @@ def _result(summary: Summary) -> Fact:
     test = target.test
     if test.perplexity is not None:
         return short_number(test.perplexity.value), f"perplexity {whose}"
+    if test.range is not None:
+        error = test.figures.get(RMSE.name)
+        least, largest = map(short_number, test.range)
+        figure = "hidden by noise" if error is None else noised_text(error)
+        return figure, (
+            f"RMSE {whose}, of a number from {least} to {largest}; ± is one standard deviation, of "
+            "noise alone"
+        )
     figure = f"{percent(test.accuracy)} ± {percent(test.spread)}"
     name, beside = summary.counted("test accuracy"), ""
     # of findings it is a mean over all of them, which absent ones dominate: say what they give for
@@ -91,6 +99,15 @@ def _result(summary: Summary) -> Fact:
         )
     deviation = f"± is one standard deviation, of {test.spread_is_over}"
     return figure, f"{name} {whose}; {deviation}{beside}"
+
+
+def noised_text(figure: NoisedFigure) -> str:
+    """A figure and its deviation, as few digits as the deviation allows."""
+    return (
+        f"{short_number(figure.value)} ± {figure.sd:.2g}"
+        if figure.sd
+        else short_number(figure.value)
+    )
 
 
 def commands(summary: Summary, artifact: str) -> Sequence[str]:
@@ -160,14 +177,14 @@ def baseline_as_good(
     """What needs no model and does about as well, by two deviations of the noise of both.
 
     Args:
-        test: of the final model. Perplexity and Brier scores have no such rival.
+        test: of the final model. Perplexity, Brier scores and errors of numbers have no such rival.
         classes: how many there are; None where a record has none.
         declared: the largest class's share by `dataset.majority`, where no test counted it.
 
     Returns:
         Its name and the share that it gets right; None where the model is clearly better.
     """
-    if test.perplexity is not None or test.brier:
+    if test.perplexity is not None or test.brier or test.range is not None:
         return None
     rivals = {"guessing at random": (1 / classes, 0.0)} if classes else {}
     if (baseline := most_frequent(test, declared)) is not None:

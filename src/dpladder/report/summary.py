@@ -325,6 +325,7 @@ class Summary:
             any(target.test.brier for target in self.targets),
             any(target.test.perplexity for target in self.targets),
             otherwise,
+            any(target.test.range for target in self.targets),
         )
 
     def scored(self, otherwise: str) -> str:

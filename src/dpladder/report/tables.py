@@ -166,8 +166,10 @@ def models_table(
 
 def _headline_columns(test: Tested) -> dict[str, float | None]:
     """A language model is known by its perplexity, probabilities of findings by their Brier score,
-    and all others by their accuracy."""
+    numbers by the figures of their errors, and all others by their accuracy."""
     perplexity = test.perplexity
+    if test.range is not None:  # its figures have columns of their own
+        return {}
     if perplexity is None:
         return {
             "one_minus_brier" if test.brier else "test_accuracy": test.accuracy,
@@ -359,7 +361,7 @@ def shift_table(summary: Summary) -> pd.DataFrame:
 
 def _lost_accuracy(there: Tested, here: Tested) -> float | None:
     """How much accuracy is lost; a language model has none."""
-    return None if here.perplexity else there.accuracy - here.accuracy
+    return None if here.perplexity or here.range else there.accuracy - here.accuracy
 
 
 def grid_table(

@@ -9,8 +9,10 @@ import numpy as np
 from dpladder.config.label_sets import (
     ABSENT,
     MANY,
+    NUMBER,
     PRESENT,
     STATES,
+    TARGET_STEPS,
     UNKNOWN,
     Labels,
     number_of,
@@ -54,6 +56,18 @@ FINDINGS: tuple[Record, ...] = (
     ((0.5, 0.5, 0.5), len(STATES) ** CLASSES),
 )
 """Records of which two findings are known, one, none, and whose number is no record's."""
+NUMBERS: tuple[Record, ...] = (
+    ZERO_RECORD,
+    *(
+        ((pull, *[pull * across] * 2), number)
+        for pull in (1e6, -1e6)
+        for across in (0.0, 1.0)
+        for number in (0, TARGET_STEPS)
+    ),
+    ((1.0, 2.0, 3.0), TARGET_STEPS // 3),
+    ((0.5, 0.5, 0.5), TARGET_STEPS + 1),
+)
+"""Records at both ends of a target's range, between them, and whose number is no record's."""
 GUIDES: tuple[Record, ...] = (((1.0, 2.0, 3.0), 0), ((0.5, -1.0, 0.0), 1), ((4.0, 0.0, 1.0), 1))
 """Public records, of which no neighbour has others."""
 
@@ -62,6 +76,8 @@ def canaries_of(labels: Labels) -> tuple[Record, ...]:
     """The records that tempt a clip, for labels of this kind. The first one contributes nothing."""
     if labels == MANY:
         return FINDINGS
+    if labels == NUMBER:
+        return NUMBERS
     return SEVERAL if labels > 1 else CANARIES
 
 

@@ -179,6 +179,54 @@ def f1_of_finding(counts: Counts, sd: float) -> NoisedFigure | None:
 
 F1 = MeasuredFigure("f1", "F1", {"answers": f1_of_answers, "by_finding": f1_of_finding})
 
+# --- numbers ---
+
+
+def root_mean_square(left: float, sd: float) -> NoisedFigure | None:
+    """The root of a mean square, by what it leaves of 1: sqrt(1 - left), whose slope is 1 / (2 root).
+
+    Args:
+        left: noised, from 0 to 1.
+        sd: of its noise.
+
+    Returns:
+        The root with its deviation; None where noise hides it.
+    """
+    square = 1.0 - left
+    return (
+        None if square <= 2.0 * sd else NoisedFigure(math.sqrt(square), sd / 2 / math.sqrt(square))
+    )
+
+
+def r_squared(counts: Counts, sd: float, largest: float) -> NoisedFigure | None:
+    """1 - sum of squared errors / sum of squares about the mean.
+
+    With E squared errors, n records, U the sum of u and S that of u^2, it is 1 - E / T, where T = S
+    - U^2 / n. A count moves T by what it moves S, less 2 U/n times what it moves U, plus (U/n)^2
+    times what it moves n.
+
+    Args:
+        counts: (2, 3), as the table squares has them.
+        sd: of the noise in each count.
+        largest: error that is counted, as a share of the range.
+    """
+    error, total = float(counts[0, 1]) * largest**2, float(counts[1].sum())
+    if total <= detectable_count(sd, 3):
+        return None
+    mean = float(counts[1, :2].sum()) / total
+    spread = float(counts[1, 0]) - mean**2 * total
+    moved = np.array([1.0 - 2.0 * mean, -2.0 * mean, 0.0]) + mean**2
+    if spread <= 2.0 * sd * float(np.linalg.norm(moved)):
+        return None
+    ratio = error / spread
+    noise = sd * math.hypot(largest**2, ratio * float(np.linalg.norm(moved))) / spread
+    return NoisedFigure(1.0 - ratio, noise)
+
+
+RMSE = MeasuredFigure("rmse", "RMSE", {}, "number")
+MAE = MeasuredFigure("mae", "mean absolute error", {}, "number")
+R2 = MeasuredFigure("r2", "R²", {}, "number")
+
 # --- calibration ---
 
 
@@ -245,6 +293,9 @@ FIGURES = (
     ELSEWHERE,
     CALIBRATION_ERROR,
     OVERCONFIDENCE,
+    RMSE,
+    MAE,
+    R2,
 )
 PER_FINDING = ("by_finding", "scores_by_finding")  # tables of each class by itself
 OF_FINDINGS = tuple(figure for figure in FIGURES if not {*PER_FINDING}.isdisjoint(figure.of))

@@ -17,17 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config import evaluate_sections
+from dpladder.config.dataset_sections import Target
 from dpladder.config.detectability import BINS, CONFIDENCES, detectable_count
 from dpladder.config.evaluate_sections import Measures
-from dpladder.config.label_sets import states_by_finding
+from dpladder.config.label_sets import place_in_range, states_by_finding
 from dpladder.learn.counts import CellWeights, sum_of
 from dpladder.learn.data import Data, unaugmented
 from dpladder.learn.interface import Constants, Logits, Shape, Weights, public_random, sigmoid_bias
 from dpladder.learn.measures.figures import (
     ELSEWHERE,
+    MAE,
+    R2,
+    RMSE,
     Counts,
     figures_of,
     figures_of_findings,
+    r_squared,
+    root_mean_square,
     share,
     share_of,
 )
@@ -46,8 +52,9 @@ from dpladder.learn.measures.tested import (
 )
 from dpladder.learn.queries import Cells, QueryCall
 from dpladder.learn.score import CHUNK, row_by_row_logits
-from dpladder.learn.scorers import ClassScorer, FindingScorer, LossScorer, Scorer
+from dpladder.learn.scorers import ClassScorer, FindingScorer, LossScorer, NumberScorer, Scorer
 from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.rounding import NoisedFigure
 
 PROBES = 256  # public records of the usual length, whose scores say how wide a bin should be
 SDS_OF_95_PERCENT = 1.96  # deviations either way, which hold 95 % of a Gaussian
@@ -64,6 +71,7 @@ class MeasuredModel:
         constants: public sizes.
         classes: their names, in order.
         groups: where each is counted by itself; None elsewhere.
+        target: the number that it predicts; None of classes.
     """
 
     weights: Weights
@@ -71,6 +79,7 @@ class MeasuredModel:
     constants: Constants
     classes: tuple[str, ...]
     groups: GroupNames | None = None
+    target: Target | None = None
 
 
 class CellTable:
@@ -164,7 +173,7 @@ class RightAndWrong(CellTable):
             fields["perplexity"] = perplexity_of_share(
                 fields["accuracy"], fields["accuracy_sd"], of.most
             )
-        return fields
+        return fields | _rmse(fields, of)
 
 
 class ByClass(CellTable):
@@ -206,12 +215,14 @@ class ByGroup(CellTable):
         rows = _rows(groups.counted, counts, sd)
         untrained, apart = counts[~summed].sum(axis=0), int((~summed).sum())
         elsewhere = share(untrained[0], untrained[1], sd * math.sqrt(apart)) if apart else None
-        return _accuracy(counts[summed], sd) | {
+        fields = _accuracy(counts[summed], sd)
+        figures = _rmse(fields, of).get("figures", {})
+        return fields | {
             "groups": tuple(
                 GroupTested(**asdict(row), trained=row.name in groups.trained) for row in rows
             ),
             "worst": worst(rows),
-            "figures": {ELSEWHERE.name: elsewhere} if apart else {},
+            "figures": figures | ({ELSEWHERE.name: elsewhere} if apart else {}),
             "brier": of.task == "findings",
         }
 
@@ -260,6 +271,71 @@ class ByFinding(CellTable):
             "findings": tuple(findings),
             "brier": False,
         }
+
+
+class AbsoluteErrors(CellTable):
+    """How far off predictions of a number are, in units of the largest error: (2,), what is left of
+    each record and its error."""
+
+    holds, draw = "absolute_errors", "errors"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (2,)
+
+    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
+        errors = _number_scorer(model).errors(model.weights, data.features, data.labels)
+        places = np.where(data.labels[:, None] >= 0, [0, 1], -1)
+        return places[:, None], np.stack([1.0 - errors, errors], axis=1)[:, None]
+
+    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+        error = share(float(counts[1]), float(counts[0]), sd)
+        return {"figures": {MAE.name: error and error.times(_largest_error(of))}}
+
+
+class Squares(CellTable):
+    """What R^2 takes: (2, 3). Of each record first what is left of it, and its squared error. Then
+    u^2, u - u^2 and 1 - u, where u from 0 to 1 is its place in the range: sums of u and u^2 follow.
+
+    Each row is a block of shares that add up to 1, so a record moves the table by sqrt(2) at most.
+    """
+
+    holds, draw = "squares", "squares"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (2, 3)
+
+    def blocks(self, model: MeasuredModel) -> int:
+        return 2
+
+    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
+        errors = _number_scorer(model).errors(model.weights, data.features, data.labels) ** 2
+        u = place_in_range(np.maximum(data.labels, 0))
+        shares = [[1.0 - errors, errors, np.zeros(len(u))], [u**2, u - u**2, 1.0 - u]]
+        places = np.where(data.labels[:, None, None] >= 0, np.arange(3), -1)
+        return np.broadcast_to(places, (len(u), 2, 3)), np.moveaxis(np.array(shares), 2, 0)
+
+    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+        assert of.range is not None, "what is predicted is a number"
+        fields = _accuracy(counts[:1, :2], sd)
+        share_of_range = _largest_error(of) / (of.range[1] - of.range[0])
+        error = _rmse(fields, of)
+        error["figures"][R2.name] = r_squared(counts, sd, share_of_range)
+        return fields | error
+
+
+def _largest_error(of: ReleasedCounts) -> float:
+    """The largest error of a number that is counted."""
+    assert of.most is not None, "what is predicted is a number"
+    return of.most
+
+
+def _rmse(fields: Mapping[str, Any], of: ReleasedCounts) -> dict[str, Any]:
+    """The root mean squared error of a number, in its own units, and its range; nothing of
+    classes."""
+    if of.range is None:
+        return {}
+    error = root_mean_square(fields["accuracy"], fields["accuracy_sd"])
+    return {"range": of.range, "figures": {RMSE.name: error and error.times(_largest_error(of))}}
 
 
 def _right_or_wrong(model: MeasuredModel, data: Data, rows: NDArray[np.int64]) -> CellWeights:
@@ -511,6 +587,11 @@ def _class_scorer(model: MeasuredModel) -> ClassScorer:
     return model.scorer
 
 
+def _number_scorer(model: MeasuredModel) -> NumberScorer:
+    assert isinstance(model.scorer, NumberScorer), "the config refuses this for other tasks"
+    return model.scorer
+
+
 def _finding_scorer(model: MeasuredModel) -> FindingScorer:
     assert isinstance(model.scorer, FindingScorer), "the config refuses this for other tasks"
     return model.scorer
@@ -522,6 +603,8 @@ TABLES: Mapping[str, CellTable] = {
     table.holds: table
     for table in (
         RightAndWrong(),
+        Squares(),
+        AbsoluteErrors(),
         ByClass(),
         ByFinding(),
         Answers(),
@@ -569,7 +652,12 @@ def released(model: MeasuredModel, tables: Mapping[str, CountTable]) -> Released
         tables: noised counts, by what they hold.
     """
     most = model.scorer.most if isinstance(model.scorer, LossScorer) else None
-    return ReleasedCounts(model.scorer.task, model.classes, dict(tables), model.groups, most)
+    number = None if model.target is None else model.target.range
+    if model.target is not None:
+        most = model.target.largest_error
+    return ReleasedCounts(
+        model.scorer.task, model.classes, dict(tables), model.groups, most, number
+    )
 
 
 def exact(measures: Measures, model: MeasuredModel, data: Data) -> ReleasedCounts:
@@ -590,9 +678,12 @@ def arrays_of(released: ReleasedCounts) -> dict[str, tuple[Counts, float]]:
 def figures_of_counts(released: ReleasedCounts) -> Tested:
     """All that follows from the counts of a test. It costs nothing."""
     fields: dict[str, Any] = {}
+    figures: dict[str, NoisedFigure | None] = {}
     arrays = arrays_of(released)
     for holds, table in TABLES.items():
         if holds in arrays:
-            fields = table.figures(*arrays[holds], released) | fields
-    fields["figures"] = figures_of(arrays) | fields.get("figures", {})
+            of_table = table.figures(*arrays[holds], released)
+            figures |= of_table.get("figures", {})
+            fields = of_table | fields
+    fields["figures"] = figures_of(arrays) | figures
     return Tested(**fields)

@@ -45,7 +45,9 @@ class ReleasedCounts:
         classes: their names.
         tables: named for what they hold (learn/measures/tables.py).
         groups: of records that are in groups.
-        most: the bound that a language model's losses are clipped at, in nats a token.
+        most: the bound that a language model's losses are clipped at, in nats a token; or the
+            largest error of a number that is counted.
+        range: of the number that is predicted.
     """
 
     task: TaskName
@@ -53,6 +55,7 @@ class ReleasedCounts:
     tables: dict[str, CountTable]
     groups: GroupNames | None = None
     most: float | None = None
+    range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,8 @@ class Tested:
       groups, null where one of them cannot be told.
     - `confusion`: what each class was taken for. `reliability`: how often predictions of a
       confidence are right. `perplexity`: of a language model, whose `accuracy` is one less its loss
-      as a share of the most.
+      as a share of the most. `range`: of the number that is predicted, whose `accuracy` is one less
+      the mean squared error in units of the largest one that is counted.
     """
 
     accuracy: float
@@ -207,6 +211,7 @@ class Tested:
     reliability: tuple[ReliabilityBin, ...] | None = None
     perplexity: Perplexity | None = None
     brier: bool = False
+    range: tuple[float, float] | None = None
 
     @property
     def spread(self) -> float:

@@ -23,6 +23,10 @@ class NoisedFigure:
     value: float
     sd: float
 
+    def times(self, factor: float) -> NoisedFigure:
+        """The same in another unit."""
+        return NoisedFigure(factor * self.value, factor * self.sd)
+
 
 def round_up(value: float, places: int = 4) -> str:
     """A cost as shown: rounded up to so many decimal places. It is infinite where events together
