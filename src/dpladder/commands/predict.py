@@ -1,4 +1,4 @@
-"""`dpladder predict`: a table of classes and probabilities for images or features.
+"""`dpladder predict`: a table of classes and probabilities, or of numbers, for images or features.
 
 All of it is post-processing of a release, so it costs nothing. Inputs are the user's own: they are
 neither kept nor sent anywhere.
@@ -29,7 +29,9 @@ BY_PLACE = (
     "note: dataset.columns named none when this model was trained, so it knows columns by their "
     "place alone: give them in the order of then"
 )
-DIGITS = 4  # of a probability; a private model knows none of them better
+# a private model knows none of them better
+DIGITS = 4  # of a probability
+DIGITS_OF_NUMBER = 6
 
 
 def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Path | None) -> None:
@@ -45,8 +47,9 @@ def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Pa
     Raises:
         BadInput: the folder holds no model or several, or the output has another suffix.
 
-    Columns are the input, the record or user, its class, and `p(class)` for each class. A record
-    that cannot be read keeps its row, and `problem` says why.
+    Columns are the input, the record or user, its class, and `p(class)` for each class; or the
+    number that the model predicts. A record that cannot be read keeps its row, and `problem` says
+    why.
     """
     check_output(output, TABLES)
     import pandas as pd
@@ -139,14 +142,20 @@ def _table(model: Model, path: Path) -> pd.DataFrame:
     source, predictions = model.predict_file(path)
     places = [place_of(source, index) for index in range(len(source.labels))]
     records = places if predictions.users is None else predictions.users
-    labels = [None if label is None else cell(label) for label in predictions.labels]
+    labels = [
+        cell(label) if isinstance(label, str) else label and float(f"{label:.{DIGITS_OF_NUMBER}g}")
+        for label in predictions.labels
+    ]
     what = "record" if predictions.users is None else "user"
-    facts = pd.DataFrame({"input": cell(path), what: [*map(cell, records)], "class": labels})
+    said = "class" if predictions.numbers is None else printable(predictions.classes[0])
+    facts = pd.DataFrame({"input": cell(path), what: [*map(cell, records)], said: labels})
     if predictions.ids is not None:
         facts.insert(2, "id", [*map(cell, predictions.ids)])
     probabilities = pd.DataFrame(
         np.round(predictions.probabilities, DIGITS),
-        columns=[f"p({printable(name)})" for name in predictions.classes],
+        columns=[f"p({printable(name)})" for name in predictions.classes]
+        if predictions.numbers is None
+        else [],
     )
     return facts.assign(problem=[cell(problem or "") for problem in predictions.problems]).join(
         probabilities

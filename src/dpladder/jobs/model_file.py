@@ -69,13 +69,17 @@ def _inference(
     network and centring. Of the cache's attributes only those in NETWORK are copied, none of which
     counts or names a record."""
     # vouched for before COMMIT: the seal that the query names covers what the cache says
-    attrs, names = train.part.attrs, task.reads.classes
+    attrs, names, target = train.part.attrs, task.reads.classes, task.reads.predicts
     network = {name: attrs[name] for name in NETWORK if name in attrs}
+    if target is not None:
+        names = (target.column or "number",)
+    kind = "classification" if target is None else "regression"
     return {
-        "task": TASK_OF_POOLING.get(str(network.get("pooling")), "classification"),
+        "task": TASK_OF_POOLING.get(str(network.get("pooling")), kind),
         "classes": list(names)
         if isinstance(names, tuple)
         else [*map(str, range(train.part.classes))],
+        **({} if target is None else {"range": target.range}),
         "columns": [column_as_json(column) for column in task.reads.columns],
         "named": dict(renamed_columns(task.reads)),
         "network": network,

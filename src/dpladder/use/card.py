@@ -29,7 +29,7 @@ TASKS = {
     "images": "image-classification",
     "texts": "text-classification",
 }
-SPEAKING = "text-generation"
+SPEAKING, OF_NUMBERS = "text-generation", "tabular-regression"
 # an example of input, in Python, and the packages that an exported folder imports
 NEEDS = {
     "features": ("[[0.5, 1.25]]", ("torch", "safetensors", "numpy")),
@@ -49,7 +49,11 @@ def card(model: Model, with_header: bool) -> str:
         "privacy": model.privacy,
         "header": with_header,
         "metrics": ", ".join(_values_and_notes(scores)),
-        "task": SPEAKING if model.speaks else TASKS[features.takes],
+        "task": SPEAKING
+        if model.speaks
+        else TASKS[features.takes]
+        if model.range is None
+        else OF_NUMBERS,
         "lineage": config["dataset.lineage"],
         "hub_name": _hub_name(model),
         "network": None if features.model == "none" else markdown_cell(_public_network(model)),
@@ -121,7 +125,7 @@ def _values_and_notes(scores: dict[str, Any]) -> dict[str, tuple[float, dict[str
         values["perplexity"] = tested.perplexity.value
         low, high = (round_nearest(one) for one in (tested.perplexity.low, tested.perplexity.high))
         notes["perplexity"] = f"between {low} and {high} by its noise"
-    else:
+    elif tested.range is None:
         name = "one_minus_brier" if tested.brier else "accuracy"
         values[name] = tested.accuracy
         spread = round_nearest(tested.spread)

@@ -271,6 +271,7 @@ def _config(model: Model) -> dict[str, Any]:
         "until": features.until,
         "classes": list(model.classes),
         "findings": model.findings,
+        "range": model.range,
         "pooled": model.pooled,
         "bias": model.bias,
         "width": sum(widths),

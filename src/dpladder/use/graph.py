@@ -23,7 +23,8 @@ from dpladder.use.raw_rows import rows_of
 
 
 def classify(folder: str | Path, records: Sequence[Any]) -> list[dict[str, float]]:
-    """The probability of each class, by its name, for each record.
+    """The probability of each class, by its name, for each record; or the number that the model
+    predicts, by its name.
 
     Args:
         folder: of the export, with config.json and model.onnx.
@@ -67,6 +68,11 @@ def _open_graph(
 
     def probabilities(records: Sequence[Any]) -> list[dict[str, float]]:
         [logits] = session.run(["logits"], READERS[config["takes"]](place, config, records))
+        if config["range"] is not None:
+            least, largest = config["range"]
+            places = np.clip((1.0 + np.nan_to_num(logits[:, 0])) / 2.0, 0.0, 1.0)
+            numbers = (least + places * (largest - least)).tolist()
+            return [{config["classes"][0]: number} for number in numbers]
         if config["findings"]:
             probabilities = np.exp(-np.logaddexp(0.0, -logits))
         else:

@@ -63,12 +63,14 @@ class Predictions:
     """What a model says of records, a row each; of pooled users, a row for each user.
 
     Attributes:
-        classes: in the order of the columns.
+        classes: in the order of the columns; of a model that predicts a number, its name.
         probabilities: (rows, classes); nan where a record cannot be read.
         problems: what is wrong with a record, or nothing.
         findings: whether each class is told by itself.
         ids: the records' own ids; None where they have none.
         users: whom each row is about; None where rows are records.
+        numbers: (rows,), what is predicted where that is a number, nan where a record cannot be
+            read; None of classes, and `probabilities` has no column then.
     """
 
     classes: tuple[str, ...]
@@ -77,12 +79,16 @@ class Predictions:
     findings: bool = False
     ids: tuple[str, ...] | None = None
     users: tuple[str, ...] | None = None
+    numbers: NDArray[np.float64] | None = None
 
     @property
-    def labels(self) -> list[str | None]:
+    def labels(self) -> list[str | float | None]:
         """The most probable class; of findings the names, between bars, of all that are more
-        probable than not. None where a record cannot be read, so that nobody takes a guess for an
-        answer."""
+        probable than not; of a number, that. None where a record cannot be read, so that nobody
+        takes a guess for an answer."""
+        if self.numbers is not None:
+            pairs = zip(self.numbers.tolist(), self.problems, strict=True)
+            return [None if problem else number for number, problem in pairs]
         if self.findings:
             said = zip(np.nan_to_num(self.probabilities) > 0.5, self.problems, strict=True)
             return [None if wrong else self._class_names(present) for present, wrong in said]
@@ -140,6 +146,12 @@ class Model:
         return bool(self.facts.get("config", {}).get("dataset.labels") == MANY)
 
     @property
+    def range(self) -> tuple[float, float] | None:
+        """Of the number that it predicts; None where it tells classes apart."""
+        ends = self.facts["inference"].get("range")
+        return None if ends is None else (float(ends[0]), float(ends[1]))
+
+    @property
     def pooled(self) -> bool:
         """Whether all records of a user are one to it, the mean of theirs."""
         unit = self.facts.get("config", {}).get("dataset.unit", {})
@@ -172,7 +184,8 @@ class Model:
         return network, tokenizer
 
     def predict(self, inputs: Inputs, users: Sequence[str | None] | None = None) -> Predictions:
-        """The probability of each class for each record, or each user where records are pooled.
+        """The probability of each class for each record, or each user where records are pooled; or
+        the number that the model predicts.
 
         It is post-processing: free, however often.
 
@@ -181,7 +194,7 @@ class Model:
             users: whose the records are, unless the inputs say so; for models of pooled records.
 
         Returns:
-            Probabilities of shape (records or users, classes), with ids and problems.
+            Probabilities of shape (records or users, classes), or numbers, with ids and problems.
 
         Raises:
             BadInput: the model names no classes, or takes other inputs than these.
@@ -205,8 +218,15 @@ class Model:
                 one if isinstance(one, str) else _placeholder_user(source, one) for one in owners
             )
         logits = self.logits(rows)
+        unread = [place for place, problem in enumerate(problems) if problem]
+        if self.range is not None:
+            least, largest = self.range
+            numbers = least + score.place_of_logit(logits[:, 0]) * (largest - least)
+            numbers[unread] = np.nan
+            none = np.empty((len(numbers), 0))
+            return Predictions(self.classes, none, tuple(problems), False, ids, names, numbers)
         probabilities = score.sigmoid(logits) if self.findings else score.softmax(logits)
-        probabilities[[place for place, problem in enumerate(problems) if problem]] = np.nan
+        probabilities[unread] = np.nan
         return Predictions(self.classes, probabilities, tuple(problems), self.findings, ids, names)
 
     def answer(self, questions: Sequence[tuple[str, str]]) -> list[str | None]:
@@ -240,7 +260,13 @@ class Model:
 
     def predict_proba(self, inputs: Inputs) -> NDArray[np.float64]:
         """Probabilities as scikit-learn has them: (records, classes). A record that cannot be read
-        has NaN in its row, and `predict` says why."""
+        has NaN in its row, and `predict` says why.
+
+        Raises:
+            BadInput: the model predicts a number.
+        """
+        if self.range is not None:
+            raise BadInput(f"{self.path} predicts a number, and no probabilities. Use predict.")
         return self.predict(inputs).probabilities
 
     def logits(self, rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -104,7 +104,8 @@ class Classifier(nn.Module):
 
     @torch.inference_mode()
     def classify(self, records: Sequence[Any]) -> list[dict[str, float]]:
-        """The probability of each class, by its name, for each record.
+        """The probability of each class, by its name, for each record; or the number that the model
+        predicts, by its name.
 
         Args:
             records: images, by their paths or opened by Pillow; texts; or rows of numbers, of a
@@ -133,6 +134,11 @@ class Classifier(nn.Module):
         return self._add_bias(self._mapped(mean.double()))
 
     def _odds(self, logits: Tensor) -> list[dict[str, float]]:
+        if self.config["range"] is not None:
+            least, largest = self.config["range"]
+            places = ((1.0 + logits[:, 0].nan_to_num()) / 2.0).clamp(0.0, 1.0)
+            numbers = (least + places * (largest - least)).tolist()
+            return [{self.config["classes"][0]: number} for number in numbers]
         probabilities = logits.sigmoid() if self.config["findings"] else logits.softmax(dim=-1)
         return [
             dict(zip(self.config["classes"], map(float, row), strict=True)) for row in probabilities
