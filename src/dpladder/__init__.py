@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpladder.estimator import PrivateClassifier
+    from dpladder.estimator import PrivateClassifier, PrivateRegressor
     from dpladder.external_ledger.ledger import OpenLedger as Ledger
     from dpladder.use.model import load
 
-__all__ = ["Ledger", "PrivateClassifier", "load"]
+__all__ = ["Ledger", "PrivateClassifier", "PrivateRegressor", "load"]
 
 
 def __dir__() -> list[str]:
@@ -22,10 +22,10 @@ def __getattr__(name: str) -> Any:
         from dpladder.external_ledger.ledger import OpenLedger
 
         return OpenLedger
-    if name == "PrivateClassifier":
-        from dpladder.estimator import PrivateClassifier
+    if name in ("PrivateClassifier", "PrivateRegressor"):
+        from dpladder import estimator
 
-        return PrivateClassifier
+        return getattr(estimator, name)
     if name == "load":
         from dpladder.use.model import load
 

@@ -1,4 +1,4 @@
-"""A private classifier in three lines of Python, shaped like scikit-learn's.
+"""A private classifier, or a regressor, in three lines of Python, shaped like scikit-learn's.
 
     from dpladder import PrivateClassifier
     model = PrivateClassifier(epsilon=1.0, lineage="patients", nominal_size=4000,
@@ -30,13 +30,13 @@ from io import BytesIO
 from numbers import Real
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import yaml
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 
 from dpladder.commands.follow import follow
@@ -48,6 +48,7 @@ from dpladder.data.columns import (
     matrix_of,
     name_of,
     number_as_text,
+    number_of,
     restored_columns,
 )
 from dpladder.data.equal_rows import too_many_equal
@@ -59,7 +60,7 @@ from dpladder.plan.startup import open_resolved
 from dpladder.privacy.accounting.rounding import round_up
 from dpladder.privacy.statement.check import parse_statement, read_statement
 from dpladder.privacy.statement.page import page
-from dpladder.use.model import Model, load
+from dpladder.use.model import Model, Predictions, load
 
 Cell = str | None  # what stands in a cell; nothing where it is missing
 RESULTS = Path("results")
@@ -69,6 +70,7 @@ _WORKING_FOLDER = Lock()  # of the process, so that threads take turns
 # keys of the config that `fit` writes from parameters and from the shape of X
 PARAMETERS = {
     *(f"dataset.{name}" for name in ("lineage", "source", "nominal_size", "classes", "columns")),
+    "dataset.target.range",
     *("privacy.epsilon", "privacy.delta", "privacy.lifetime.epsilon"),
     *("features", "features.model"),
 }
@@ -82,7 +84,7 @@ FITS_MANY = tuple(
     )
 )
 TUNING = (
-    "PrivateClassifier cannot be fitted by scikit-learn's cross-validation, search, calibration, "
+    "{name} cannot be fitted by scikit-learn's cross-validation, search, calibration, "
     "ensembles or models of one class each: each fit asks the private data anew, or takes the "
     "answers about other records or labels, and choosing by scores that nobody paid for leaks. The "
     "ladder tunes inside epsilon: leave the step size empty, or see sweep in config/README.md."
@@ -92,15 +94,15 @@ SAME_VERSION = (
     "these rows are not those of the last fit, and dataset.version is the same: what was released "
     "of that version is kept, and who came later counts as nothing. Without ids the same people in "
     "another type, as float32 or with days as text, are other rows too. To train on the new rows, "
-    'give the version a number: PrivateClassifier(..., **{{"dataset.version": {next}}}). It asks '
+    'give the version a number: {name}(..., **{{"dataset.version": {next}}}). It asks '
     "all anew."
 )
 OTHER_LABELS = (
     "rows of the last fit have other labels now, and dataset.version is the same: the model would "
     "be the old labels'. Nothing was spent. Give the labels a version of their own: "
-    'PrivateClassifier(..., **{{"dataset.version": {next}}}). It asks all anew: {price}'
+    '{name}(..., **{{"dataset.version": {next}}}). It asks all anew: {price}'
 )
-OWN_CONFIG = b"# PrivateClassifier writes this file at each fit. Change its parameters in Python.\n"
+OWN_CONFIG = b"# fit of a notebook writes this file. Change the parameters in Python.\n"
 
 
 class MarkdownPage(str):
@@ -113,61 +115,56 @@ class MarkdownPage(str):
         return str(self)
 
 
-class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A linear classifier, tuned and trained with differential privacy.
-
-    Guarantee: the statement's, which `statement_` holds. It is `lifetime` where that is declared.
-    Else it is what all releases of this lineage cost together, if they were planned before the
-    first of them. Predictions on the caller's own records are post-processing, and free. What is
-    not protected: the parameters, `classes` and `columns` among them, and whatever the caller looks
-    at in X.
-
-    Args:
-        epsilon: The final model's total, the search for its step size included.
-        delta: Fixed for the lineage's life, and well below 1 / nominal_size.
-        lineage: The data's name for life. Later versions of the same data keep it.
-        lifetime: The most that may ever be spent on the lineage; None: no limit is declared.
-        nominal_size: About how many units train: a round figure that everybody may know, for sums
-            are divided by it.
-        classes: All that a label may be. A label that is none of them, or missing, counts as
-            nothing.
-        columns: For a DataFrame, its features in order. Each has its public smallest and largest
-            value as a pair, (0, 100), its public levels as a list, ["f", "m"], or None for numbers
-            as they are. Booleans are 0 and 1.
-            The config's form does too, {"range": (0, 100), "missing": 40}. None for a matrix, whose
-            columns are features as they are, or for images.
-        project: The folder of the run; None: `dpladder-projects/<lineage>` here.
-        **keys: Any other key of the config by its dotted name, as {"learner.name": "dp_ls"}.
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+    """What a private classifier and a private regressor have in common: a project, and its runs.
 
     Attributes:
-        classes_: As given, in the model's own order.
         epsilon_: What the fitted model is stated at, with all releases before it.
         model_: What `dpladder.load` gives of it.
         statement_: The page that `dpladder verify` checks, as the statement says it.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        delta: float = 1e-5,
-        lineage: str | None = None,
-        lifetime: float | None = None,
-        nominal_size: int | None = None,
-        classes: Sequence[Any] | None = None,
-        columns: Mapping[str, Any] | None = None,
-        project: str | Path | None = None,
-        **keys: Any,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.lineage = lineage
-        self.lifetime = lifetime
-        self.nominal_size = nominal_size
-        self.classes = classes
-        self.columns = columns
-        self.project = project
-        self.keys = keys
+    epsilon: float
+    delta: float
+    lineage: str | None
+    lifetime: float | None
+    nominal_size: int | None
+    columns: Mapping[str, Any] | None
+    project: str | Path | None
+    keys: dict[str, Any]
+    _learned: str  # the parameter that says what is learnt
+
+    def _of_dataset(self) -> dict[str, Any]:
+        """What is learnt, as keys of the config's section about the data."""
+        raise NotImplementedError
+
+    def _labels(self, y: Any) -> list[str]:
+        """What each record is to be told by, as text; empty where it has none.
+
+        Raises:
+            BadInput: y is of another shape, or none of it can be used.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def _learned_in(cls, folder: Path, dataset: Mapping[str, Any]) -> Any:
+        """What is learnt, as it was given to the last fit in a project."""
+        raise NotImplementedError
+
+    def _keep_learned(self) -> None:
+        """Keep in the project what a config does not tell of what is learnt."""
+
+    def _take_model(self, model: Model) -> None:
+        """Take what the released model says of what it learnt.
+
+        Raises:
+            BadInput: it learnt something else.
+        """
+        raise NotImplementedError
+
+    @property
+    def _name(self) -> str:
+        return type(self).__name__
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name, config keys among them.
@@ -179,7 +176,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         params = {name: getattr(self, name) for name in self._get_param_names()}
         return params | self.keys
 
-    def set_params(self, **params: Any) -> PrivateClassifier:
+    def set_params(self, **params: Any) -> Self:
         """Set parameters, or config keys by their dotted names. Nothing is checked before `fit` or
         `plan`, as scikit-learn wants it.
 
@@ -187,7 +184,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             **params: by name. Another name than a parameter's is taken for a key of the config.
 
         Returns:
-            The classifier itself.
+            The estimator itself.
         """
         for name, value in params.items():
             if name in self._get_param_names():
@@ -205,7 +202,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 file lies there.
         """
         if self.lineage is None:
-            raise BadInput("PrivateClassifier needs lineage: a name for the data, for its life.")
+            raise BadInput(f"{self._name} needs lineage: a name for the data, for its life.")
         if not (isinstance(self.lineage, str) and re.fullmatch(NAME_PATTERN, self.lineage)):
             raise BadInput(
                 f"lineage is {self.lineage!r}. Allowed: lower-case letters, digits, _ and -."
@@ -216,11 +213,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if folder.exists() and not folder.is_dir():
             raise BadInput(f"project is {folder}, which is a file. Name a folder.")
         return folder
-
-    @property
-    def _class_list(self) -> list[Any]:
-        """The classes as given, be they an array."""
-        return [] if self.classes is None else [*self.classes]
 
     def plan(self, X: Any) -> str:
         """The price of a fit, as `dpladder plan` prints it. Reads no record.
@@ -244,8 +236,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 _write(records, b"")  # a plan asks whether there is a source, and reads none
             return _plan_of(self.project_ / CONFIG)
 
-    def fit(self, X: Any, y: Any, ids: Sequence[Any] | None = None) -> PrivateClassifier:
-        """Tune and train on the records X with their labels y.
+    def fit(self, X: Any, y: Any, ids: Sequence[Any] | None = None) -> Self:
+        """Tune and train on the records X with their labels, or numbers, y.
 
         It is free where the same parameters were fitted before, and the model is then the old one,
         whatever X holds (contract: write-ahead). A warning says so where the records are others.
@@ -253,12 +245,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: A matrix, a DataFrame of pandas or polars, a sparse matrix, or 8-bit images. Images
                 have the shape (records, height, width) or (records, height, width, 3).
-            y: A label for each record, of shape (records,). A missing one, or one that is no class,
-                makes its record count as nothing.
+            y: A label, or a number, for each record, of shape (records,). A missing one, or one
+                that is no class or not finite, makes its record count as nothing.
             ids: Each record's own id. Without ids, equal rows with equal labels are one record.
 
         Returns:
-            The classifier itself, fitted.
+            The estimator itself, fitted.
 
         Raises:
             BadInput: X, y or a parameter cannot be used. Nothing was spent.
@@ -266,14 +258,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 stopped stays charged, and is not paid twice.
         """
         if _fitted_by_model_selection():
-            raise Refused(TUNING)
+            raise Refused(TUNING.format(name=self._name))
         project, X = self.project_, _records(X)
         config, records = self._config(X), self._source(X, y, ids)
         with _alone_in(self._data_folder()) as data:
             source = data / _records_file(X)
             other_rows = self._are_other_rows(source, records, config)
             _write(project / CONFIG, config)
-            _write(project / CLASSES, json.dumps(_plain(self._class_list), default=str).encode())
+            self._keep_learned()
             _write(source, records)
             folder, command = command_of([str(project / CONFIG)])
             with _WORKING_FOLDER, contextlib.chdir(folder):
@@ -285,89 +277,55 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             self._load_release()
             if other_rows:
-                warnings.warn(SAME_VERSION.format(next=_version_after(config)), stacklevel=2)
+                after = _version_after(config)
+                warnings.warn(SAME_VERSION.format(name=self._name, next=after), stacklevel=2)
         return self
 
     @classmethod
-    def load(cls, project: str | Path) -> PrivateClassifier:
-        """The classifier that was fitted in a project folder. It asks the data nothing.
+    def load(cls, project: str | Path) -> Self:
+        """The estimator that was fitted in a project folder. It asks the data nothing.
 
         Args:
             project: the folder that `fit` wrote, by default dpladder-projects/<lineage>.
 
         Returns:
-            A classifier with the parameters of the last fit, and its released model.
+            An estimator with the parameters of the last fit, and its released model.
 
         Raises:
-            BadInput: nothing was fitted there, or the last fit there named other classes than the
-                model's.
+            BadInput: nothing was fitted there, or the last fit there learnt something else than the
+                model.
         """
         folder = Path(project).expanduser().absolute()
         try:
             written = yaml.safe_load((folder / CONFIG).read_text("utf-8"))
-            classes = json.loads((folder / CLASSES).read_bytes())
         except OSError:
-            raise BadInput(
-                f"{folder} holds no {CONFIG} and {CLASSES}. Name the folder of a fit."
-            ) from None
+            raise BadInput(f"{folder} holds no {CONFIG}. Name the folder of a fit.") from None
         privacy, data = written["privacy"], written["dataset"]
-        classifier = cls(
+        learned: dict[str, Any] = {cls._learned: cls._learned_in(folder, data)}
+        estimator = cls(
             privacy["epsilon"],
             delta=privacy["delta"],
             lineage=data["lineage"],
             lifetime=privacy.get("lifetime", {}).get("epsilon"),
             nominal_size=data["nominal_size"],
-            classes=classes,
             columns=_columns_of(data.get("columns", ())),
             project=folder,
+            **learned,
             **dict(_other_keys(written)),
         )
-        classifier._load_release()
-        return classifier
+        estimator._load_release()
+        return estimator
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each record. Free, for it is post-processing.
-
-        Args:
-            X: records as `fit` takes them.
-
-        Returns:
-            A class for each record as `classes` has it, of shape (records,).
-
-        Raises:
-            NotFittedError: neither `fit` nor `load` came before.
-            BadInput: a record cannot be read, so that nobody takes a guess for an answer.
-        """
-        probabilities = self.predict_proba(X)
-        unread = int(np.isnan(probabilities).any(axis=1).sum())
-        if unread:
-            raise BadInput(
-                f"{unread:,} of {len(probabilities):,} records cannot be read: a number is "
-                "missing, or is none. Leave them out: predict_proba gives NaN for them."
-            )
-        return np.asarray(self.classes_)[probabilities.argmax(axis=1)]
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of each class. Free, for it is post-processing.
-
-        Args:
-            X: records as `fit` takes them.
-
-        Returns:
-            Of shape (records, classes), in the order of `classes_`. A record that cannot be read
-            has NaN.
-
-        Raises:
-            NotFittedError: neither `fit` nor `load` came before.
-        """
+    def _predictions(self, X: Any) -> Predictions:
+        """What the released model says of records."""
         if not hasattr(self, "model_"):
-            raise NotFittedError("This PrivateClassifier is not fitted yet. Call fit, or load.")
+            raise NotFittedError(f"This {self._name} is not fitted yet. Call fit, or load.")
         X = _records(X)
         if _is_frame(X):  # its cells say the same as they did to `fit`
             columns = restored_columns(self.model_.facts["inference"].get("columns", ()))
             names = [name for name in map(name_of, columns) if name in [*X.columns]]
             X = pd.DataFrame(_cells_of(X, names), dtype=object)
-        return self.model_.predict_proba(X)
+        return self.model_.predict(X)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is a model; scikit-learn asks it before it shows or uses an estimator."""
@@ -376,14 +334,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _load_release(self) -> None:
         """Take the released model of this total and its statement from the project."""
         self.model_: Model = load(self._weights_file())
-        # in the model's own order: a later fit that was refused may have named them in another
-        by_name = {_text(one): one for one in self._class_list}
-        if by_name.keys() != {*self.model_.classes}:
-            raise BadInput(
-                f"the model in {self.project_} knows classes {', '.join(self.model_.classes)}, and "
-                "the last fit there named others. Fit with the model's classes, which is free."
-            )
-        self.classes_ = np.asarray([by_name[name] for name in self.model_.classes])
+        self._take_model(self.model_)
         # from the statement that was just found to be as it was written, and not from its page
         stated = parse_statement(read_statement(self.project_ / RESULTS))
         self.statement_ = MarkdownPage(page(stated))
@@ -415,7 +366,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels, now = _labels_by_row(before), _labels_by_row(records)
         if any(labels[row] != now[row] for row in labels.keys() & now.keys()):
             after = _version_after(config)
-            raise Refused(OTHER_LABELS.format(next=after, price=self._price_of(config, after)))
+            price = self._price_of(config, after)
+            raise Refused(OTHER_LABELS.format(name=self._name, next=after, price=price))
         return True
 
     def _price_of(self, config: bytes, version: int) -> str:
@@ -435,10 +387,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _config(self, X: Any) -> bytes:
         """The project's config as YAML, of parameters and of what X is, never of what it holds."""
         # scikit-learn would read both off y, and so reveal them (contract: public-sizes)
-        missing = [name for name in ("nominal_size", "classes") if getattr(self, name) is None]
+        public = ("nominal_size", self._learned)
+        missing = [name for name in public if getattr(self, name) is None]
         if missing:
             raise BadInput(
-                f"PrivateClassifier needs {' and '.join(missing)}: public figures, which reading "
+                f"{self._name} needs {' and '.join(missing)}: public figures, which reading "
                 "the data would reveal. Say them when you make it."
             )
         written: dict[str, Any] = {
@@ -446,7 +399,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "lineage": self.lineage,
                 "source": _source_of(X),
                 "nominal_size": self.nominal_size,
-                "classes": [_text(one) for one in self._class_list],
+                **self._of_dataset(),
             },
             "privacy": {"epsilon": self.epsilon, "delta": self.delta},
             "features": {},
@@ -474,7 +427,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if several and written["privacy"]["epsilon"] not in targets:
             raise BadInput(
                 f"epsilon is {written['privacy']['epsilon']}, and final.targets has other totals. "
-                "Give one of them: the classifier is that model."
+                "Give one of them: the estimator is that model."
             )
         try:
             return OWN_CONFIG + yaml.safe_dump(_plain(written), sort_keys=False).encode()
@@ -518,7 +471,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _source(self, X: Any, y: Any, ids: Sequence[Any] | None) -> bytes:
         """The records as a source of the project."""
-        labels, count = _labels(y, self._class_list), X.shape[0]
+        labels, count = self._labels(y), X.shape[0]
         if ids is not None:
             ids = [_text(one) or "" for one in _values(ids)]
         for what, values in (("y", labels), ("ids", ids)):
@@ -536,15 +489,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cells = _cells_of(X, columns) if _is_frame(X) else None
         if cells is not None:
             _refuse_unread_columns(X, cells, columns)
-        if count and not any(labels):
-            raise BadInput(
-                f"y: none of its {count:,} labels is one of the classes, {self._class_list}. Give "
-                "labels as the classes are written. Nothing was spent."
-            )
         # of images nobody asks: two people hardly have the same one
         if ids is None and "dataset.equal_rows" not in self.keys and np.ndim(X) == 2:
             rows = X.tolist() if cells is None else zip(*cells.values(), strict=True)
-            _refuse_equal_rows(rows, labels)
+            _refuse_equal_rows(rows, labels, self._name)
         beside: dict[str, Sequence[Cell]] = {"label": labels}
         if ids is not None:
             beside["id"] = ids
@@ -562,6 +510,238 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folder = self.project_ / "data"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
+
+
+class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """A linear classifier, tuned and trained with differential privacy.
+
+    Guarantee: the statement's, which `statement_` holds. It is `lifetime` where that is declared.
+    Else it is what all releases of this lineage cost together, if they were planned before the
+    first of them. Predictions on the caller's own records are post-processing, and free. What is
+    not protected: the parameters, `classes` and `columns` among them, and whatever the caller looks
+    at in X.
+
+    Args:
+        epsilon: The final model's total, the search for its step size included.
+        delta: Fixed for the lineage's life, and well below 1 / nominal_size.
+        lineage: The data's name for life. Later versions of the same data keep it.
+        lifetime: The most that may ever be spent on the lineage; None: no limit is declared.
+        nominal_size: About how many units train: a round figure that everybody may know, for sums
+            are divided by it.
+        classes: All that a label may be. A label that is none of them, or missing, counts as
+            nothing.
+        columns: For a DataFrame, its features in order. Each has its public smallest and largest
+            value as a pair, (0, 100), its public levels as a list, ["f", "m"], or None for numbers
+            as they are. Booleans are 0 and 1.
+            The config's form does too, {"range": (0, 100), "missing": 40}. None for a matrix, whose
+            columns are features as they are, or for images.
+        project: The folder of the run; None: `dpladder-projects/<lineage>` here.
+        **keys: Any other key of the config by its dotted name, as {"learner.name": "dp_ls"}.
+
+    Attributes:
+        classes_: As given, in the model's own order.
+        epsilon_: What the fitted model is stated at, with all releases before it.
+        model_: What `dpladder.load` gives of it.
+        statement_: The page that `dpladder verify` checks, as the statement says it.
+    """
+
+    _learned = "classes"
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        delta: float = 1e-5,
+        lineage: str | None = None,
+        lifetime: float | None = None,
+        nominal_size: int | None = None,
+        classes: Sequence[Any] | None = None,
+        columns: Mapping[str, Any] | None = None,
+        project: str | Path | None = None,
+        **keys: Any,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.lineage = lineage
+        self.lifetime = lifetime
+        self.nominal_size = nominal_size
+        self.classes = classes
+        self.columns = columns
+        self.project = project
+        self.keys = keys
+
+    @property
+    def _class_list(self) -> list[Any]:
+        """The classes as given, be they an array."""
+        return [] if self.classes is None else [*self.classes]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each record. Free, for it is post-processing.
+
+        Args:
+            X: records as `fit` takes them.
+
+        Returns:
+            A class for each record as `classes` has it, of shape (records,).
+
+        Raises:
+            NotFittedError: neither `fit` nor `load` came before.
+            BadInput: a record cannot be read, so that nobody takes a guess for an answer.
+        """
+        probabilities = self.predict_proba(X)
+        _refuse_unread(np.isnan(probabilities).any(axis=1, keepdims=True)[:, 0], "predict_proba gives NaN for them.")
+        return np.asarray(self.classes_)[probabilities.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of each class. Free, for it is post-processing.
+
+        Args:
+            X: records as `fit` takes them.
+
+        Returns:
+            Of shape (records, classes), in the order of `classes_`. A record that cannot be read
+            has NaN.
+
+        Raises:
+            NotFittedError: neither `fit` nor `load` came before.
+        """
+        return self._predictions(X).probabilities
+
+    def _of_dataset(self) -> dict[str, Any]:
+        return {"classes": [_text(one) for one in self._class_list]}
+
+    def _labels(self, y: Any) -> list[str]:
+        """Each record's class by name; empty where it is missing, or none of the classes."""
+        known = {*map(_text, self._class_list)} - {None}
+        names = map(_text, _values_of_records(y, "label"))
+        labels = [name if name is not None and name in known else "" for name in names]
+        if labels and not any(labels):
+            raise BadInput(
+                f"y: none of its {len(labels):,} labels is one of the classes, {self._class_list}. "
+                "Give labels as the classes are written. Nothing was spent."
+            )
+        return labels
+
+    @classmethod
+    def _learned_in(cls, folder: Path, dataset: Mapping[str, Any]) -> Any:
+        try:
+            return json.loads((folder / CLASSES).read_bytes())
+        except OSError:
+            raise BadInput(
+                f"{folder} holds no {CONFIG} and {CLASSES}. Name the folder of a fit."
+            ) from None
+
+    def _keep_learned(self) -> None:
+        classes = json.dumps(_plain(self._class_list), default=str).encode()
+        _write(self.project_ / CLASSES, classes)
+
+    def _take_model(self, model: Model) -> None:
+        # in the model's own order: a later fit that was refused may have named them in another
+        by_name = {_text(one): one for one in self._class_list}
+        if by_name.keys() != {*model.classes}:
+            raise BadInput(
+                f"the model in {self.project_} knows classes {', '.join(model.classes)}, and "
+                "the last fit there named others. Fit with the model's classes, which is free."
+            )
+        self.classes_ = np.asarray([by_name[name] for name in model.classes])
+
+
+class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """A linear regression of a number, trained with differential privacy. `score` is R².
+
+    Guarantee: the statement's, which `statement_` holds, as of `PrivateClassifier`.
+
+    Args:
+        epsilon: The final model's total.
+        delta: Fixed for the lineage's life, and well below 1 / nominal_size.
+        lineage: The data's name for life. Later versions of the same data keep it.
+        lifetime: The most that may ever be spent on the lineage; None: no limit is declared.
+        nominal_size: About how many units train: a round figure that everybody may know, for sums
+            are divided by it.
+        target_range: The number's smallest and largest value, publicly known and never read off y.
+            Values beyond are cut to it. A number that is missing, or not finite, counts as nothing.
+        columns: For a DataFrame, its features in order, as `PrivateClassifier` has them.
+        project: The folder of the run; None: `dpladder-projects/<lineage>` here.
+        **keys: Any other key of the config by its dotted name, as {"dataset.target.error": 20}.
+
+    Attributes:
+        epsilon_: What the fitted model is stated at, with all releases before it.
+        model_: What `dpladder.load` gives of it.
+        statement_: The page that `dpladder verify` checks, as the statement says it.
+    """
+
+    _learned = "target_range"
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        delta: float = 1e-5,
+        lineage: str | None = None,
+        lifetime: float | None = None,
+        nominal_size: int | None = None,
+        target_range: tuple[float, float] | None = None,
+        columns: Mapping[str, Any] | None = None,
+        project: str | Path | None = None,
+        **keys: Any,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.lineage = lineage
+        self.lifetime = lifetime
+        self.nominal_size = nominal_size
+        self.target_range = target_range
+        self.columns = columns
+        self.project = project
+        self.keys = keys
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The number of each record, in its own units. Free, for it is post-processing.
+
+        Args:
+            X: records as `fit` takes them.
+
+        Returns:
+            Of shape (records,).
+
+        Raises:
+            NotFittedError: neither `fit` nor `load` came before.
+            BadInput: a record cannot be read, so that nobody takes a guess for an answer.
+        """
+        numbers = self._predictions(X).numbers
+        assert numbers is not None, "the model was trained on numbers"
+        _refuse_unread(np.isnan(numbers), "model_.predict gives NaN for them.")
+        return numbers
+
+    def _of_dataset(self) -> dict[str, Any]:
+        ends = self.target_range
+        if np.ndim(ends) != 1 or np.size(ends) != 2:  # type: ignore[arg-type]
+            raise BadInput(
+                f"target_range is {ends!r}. Give the number's public smallest and largest value, as "
+                "(0, 100)."
+            )
+        return {"target": {"range": [float(one) for one in ends]}}  # type: ignore[union-attr]
+
+    def _labels(self, y: Any) -> list[str]:
+        values = map(_text, _values_of_records(y, "number"))
+        numbers = [
+            text if text is not None and math.isfinite(number_of(text)) else "" for text in values
+        ]
+        if numbers and not any(numbers):
+            raise BadInput(
+                f"y: none of its {len(numbers):,} entries is a finite number. Nothing was spent."
+            )
+        return numbers
+
+    @classmethod
+    def _learned_in(cls, folder: Path, dataset: Mapping[str, Any]) -> Any:
+        return tuple(dataset["target"]["range"])
+
+    def _take_model(self, model: Model) -> None:
+        if model.range is None:
+            raise BadInput(
+                f"the model in {self.project_} tells classes apart: use PrivateClassifier."
+            )
 
 
 @contextlib.contextmanager
@@ -597,7 +777,19 @@ def _version_after(config: bytes) -> int:
     return int(yaml.safe_load(config)["dataset"].get("version") or 1) + 1
 
 
-def _refuse_equal_rows(rows: Iterable[Sequence[Any]], labels: Sequence[str]) -> None:
+def _refuse_unread(unread: NDArray[np.bool_], otherwise: str) -> None:
+    """Refuse predictions where records cannot be read, for nobody should take a guess for an
+    answer."""
+    if unread.any():
+        raise BadInput(
+            f"{int(unread.sum()):,} of {len(unread):,} records cannot be read: a number is "
+            f"missing, or is none. Leave them out: {otherwise}"
+        )
+
+
+def _refuse_equal_rows(
+    rows: Iterable[Sequence[Any]], labels: Sequence[str], estimator: str
+) -> None:
     """Without ids equal rows are one record, so different people who answer alike would be lost."""
     count = len(labels)
     # as text, for NaN equals nothing and two rows with one must still be equal
@@ -606,8 +798,8 @@ def _refuse_equal_rows(rows: Iterable[Sequence[Any]], labels: Sequence[str]) -> 
         raise BadInput(
             f"{count - len(said):,} of {count:,} rows equal another one, and a run counts equal "
             "rows as one record. If they are different people, give ids=, one each; if they are "
-            'one record, PrivateClassifier(..., **{"dataset.equal_rows": "one_record"}). Nothing '
-            "was spent."
+            f'one record, {estimator}(..., **{{"dataset.equal_rows": "one_record"}}). Nothing was '
+            "spent."
         )
 
 
@@ -763,18 +955,16 @@ def _text(value: Any) -> Cell:
     return name.removesuffix(MIDNIGHT) if isinstance(value, datetime) else name
 
 
-def _labels(y: Any, classes: Sequence[Any]) -> list[str]:
-    """Each record's class by name; empty where it is missing, or none of the classes."""
+def _values_of_records(y: Any, what: str) -> list[Any]:
+    """What y holds for each record, one value each."""
     if getattr(getattr(y, "device", None), "type", "cpu") != "cpu":
         raise BadInput("y lies on a GPU. Give y.cpu().")
     shape = np.shape(y)
     if len(shape) == 2 and shape[1] == 1:
         y = (y if isinstance(y, np.ma.MaskedArray) else np.asarray(y))[:, 0]
     elif len(shape) != 1:
-        raise BadInput(f"y must hold one label for each record; given was shape {shape}.")
-    known = {*map(_text, classes)} - {None}
-    names = map(_text, _values(y))
-    return [name if name is not None and name in known else "" for name in names]
+        raise BadInput(f"y must hold one {what} for each record; given was shape {shape}.")
+    return _values(y)
 
 
 def _column(name: str, said: Any) -> Any:

@@ -254,11 +254,9 @@ def _frame_at(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
     try:
         names, rows = frame_in(path.read_bytes())
     except FileNotFoundError:
-        raise missing_source_error(path, "what PrivateClassifier.fit wrote") from None
+        raise missing_source_error(path, "what fit of a notebook wrote") from None
     except (OSError, ValueError):
-        raise BadInput(
-            f"{path} is not as PrivateClassifier.fit wrote it. Call fit again."
-        ) from None
+        raise BadInput(f"{path} is not as fit of a notebook wrote it. Call fit again.") from None
     return names, [dict(zip(names, row, strict=True)) for row in rows]
 
 
