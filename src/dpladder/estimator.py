@@ -589,7 +589,10 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
             BadInput: a record cannot be read, so that nobody takes a guess for an answer.
         """
         probabilities = self.predict_proba(X)
-        _refuse_unread(np.isnan(probabilities).any(axis=1, keepdims=True)[:, 0], "predict_proba gives NaN for them.")
+        _refuse_unread(
+            np.asarray(np.isnan(probabilities).any(axis=1)),
+            "predict_proba gives NaN for them.",
+        )
         return np.asarray(self.classes_)[probabilities.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -222,12 +222,12 @@ def _centre(c: Config) -> Messages:
             f"given {value_as_text(centre)} beside features.mean, which is for noised: leave one "
             "of them out"
         )
-    if centre == "noised" and features.mean is None and features.length == "as_is":
+    if centre == "noised" and features.mean is None and isinstance(features.length, str):
         yield RADIUS
 
 
 RADIUS = (
-    "a noised mean of records that keep their lengths (features.length: as_is) needs "
+    "a noised mean of records that keep their lengths (features.length: as_is or at_most) needs "
     "features.mean: {epsilon, radius}"
 )
 
@@ -361,7 +361,9 @@ OF_ONE_CLASS: Table = {
     "features.layers": _layers,
     "features.centre": _centre,
     "features.mean.radius": rule_if(
-        lambda c: c.features.mean and not c.features.mean.radius and c.features.length == "as_is",
+        lambda c: (
+            c.features.mean and not c.features.mean.radius and isinstance(c.features.length, str)
+        ),
         RADIUS,
     ),
     "features.until": _check_cut,

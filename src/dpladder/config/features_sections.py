@@ -33,6 +33,7 @@ Layers = Literal["auto", "last"] | tuple[str, ...]
 HUB, FOLDER = "hf-hub:", "local-dir:"  # as timm calls networks that it has not by name
 
 
+Length = Positive | Literal["as_is", "at_most"]
 PixelsPerSide = Annotated[int, Field(ge=8, le=2048)]
 
 
@@ -83,12 +84,13 @@ class Features(Section):
     by its last norm. noised: the data's, at features.mean or a price that the plan chooses. auto:
     the best that is free, else noised where that pays. none: nobody's."""
     mean: Mean | None = None
-    length: Positive | Literal["as_is"] = 32.0
-    """The public length that every record is scaled to after centring. as_is: records keep
-    theirs."""
+    length: Length = 32.0
+    """The public length that every record is scaled to after centring. as_is: records keep theirs.
+    at_most: they do, and longer ones are cut to typical, before centring."""
     typical: Positive = 32.0
-    """With length: as_is, how long a record typically is, a public figure. 32 is EfficientNet-Lite0
-    on images."""
+    """With length: as_is or at_most, how long a record typically is, a public figure. 32 is
+    EfficientNet-Lite0 on images. Columns of dataset.target are cut to 1, where this is left
+    out."""
     constant: Fraction = 0.2
     """Share of a centred record's length that a constant feature takes. The mean had served as a
     bias."""

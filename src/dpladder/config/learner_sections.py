@@ -63,13 +63,14 @@ Clipping = Annotated[
 ]
 
 
-LinkName = Literal["softmax", "sigmoid"]
+LinkName = Literal["softmax", "sigmoid", "identity"]
 Schedule = Literal["constant", "cosine", "linear"]
 Linked = Annotated[
     LinkName,
     Field(
         description="From logits to the loss. softmax: one over the classes. sigmoid: one for "
-        "each of m classes, whose biases start at -log(m - 1), a probability of 1/m."
+        "each of m classes, whose biases start at -log(m - 1), a probability of 1/m. "
+        "identity: half the squared error, which dataset.target sets."
     ),
 ]
 
@@ -121,7 +122,8 @@ class LearnerSection(Section):
 
     searches: ClassVar[Searched] = None
     findings: ClassVar[bool] = False  # takes dataset.labels: many
-    numbers: ClassVar[bool] = False  # predicts a number (dataset.target), and no class
+    numbers: ClassVar[bool] = False  # takes dataset.target
+    classes: ClassVar[bool] = True  # tells classes apart
     several_labels: ClassVar[bool] = False  # takes records of several classes
     above_cut: ClassVar[bool] = False  # goes on from the public network itself
     linear_head: ClassVar[bool] = False  # is a descent on a linear head

@@ -12,7 +12,6 @@ left to the plan is resolved later (plan/resolve.py).
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from yaml.constructor import ConstructorError
 from dpladder.config.check import problems_of_experiment, problems_of_project
 from dpladder.config.dataset_sections import TAGS
 from dpladder.config.label_sets import NUMBER
+from dpladder.config.learner_sections import Descending
 from dpladder.config.learners import DEFAULT, OF_NUMBERS
 from dpladder.config.model import Config, repeat_name
 from dpladder.config.rules import Problem
@@ -507,15 +507,23 @@ def apply_task(config: Config) -> Config:
         features = config.features
         chosen = config.dataset.columns
         if features.model == "none" and "length" not in features.model_fields_set and chosen:
-            # what numbers tell, their direction alone does not: each column is 1 long at most
+            # their direction alone does not tell what columns do
+            typical = features.typical if "typical" in features.model_fields_set else 1.0
             features = features.model_copy(
-                update={"length": "as_is", "typical": math.sqrt(len(chosen)), "centre": "none"}
+                update={"length": "at_most", "typical": typical, "centre": "none"}
             )
+        learner = config.learner
+        if isinstance(learner, Descending):
+            length = features.typical if isinstance(features.length, str) else features.length
+            # a gradient is an error times the record: one of half the range is not cut
+            clip = learner.clip if "clip" in learner.model_fields_set else length / 2
+            learner = learner.model_copy(update={"link": "identity", "clip": clip})
         measures = config.evaluate.measures
         measures = ("rmse",) if measures == ("accuracy",) else measures
         sections = {
             "dataset": config.dataset.model_copy(update=of_number),
             "features": features,
+            "learner": learner,
             "evaluate": config.evaluate.model_copy(update={"measures": measures}),
         }
         return config.model_copy(update=sections)
@@ -532,10 +540,12 @@ def apply_task(config: Config) -> Config:
 
 def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
     """JSON mode keeps types strict (no "yes" for 1.0) while lists may fill tuples."""
-    dataset, learner = values.get("dataset"), values.get("learner")
+    dataset = values.get("dataset")
     if isinstance(dataset, Mapping) and dataset.get("target") is not None:
         values = {"task": "regression", "learner": {}, **values}
-    of_numbers = values.get("task") == "regression" and isinstance(learner or {}, Mapping)
+    features = values.get("features")
+    of_table = isinstance(features, Mapping) and features.get("model") == "none"
+    of_numbers = values.get("task") == "regression" and of_table
     names = {**DEFAULT_NAMES, "learner": OF_NUMBERS} if of_numbers else DEFAULT_NAMES
     files = {
         key: {"name": name, **values[key]}

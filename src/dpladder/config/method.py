@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from dpladder.errors import BadInput
 
@@ -58,14 +58,17 @@ class LearnerMethod(Method):
             its search to the wrong r.
         weights: the module that says what its weights mean (learn/layers.py has what is needed).
         prior: the median of the best kappa on public data and the factor of one deviation, by
-            whether features are centred. Empty: dp_gd's (search/prior.py).
+            whether features are centred; of numbers (dataset.target), whether they are or not.
+            Empty: dp_gd's (search/prior.py).
     """
 
     queries: Function
     train: Function
     logit_noise: Function | None = None
     weights: str = "dpladder.learn.layers"
-    prior: Mapping[bool, tuple[float, float]] = field(default_factory=dict, hash=False)
+    prior: Mapping[bool | Literal["number"], tuple[float, float]] = field(
+        default_factory=dict, hash=False
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

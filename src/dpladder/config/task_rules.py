@@ -120,10 +120,14 @@ LANGUAGE_MODEL: Table = {
 }
 # of classes: poolings and units of the other tasks are refused
 CLASSIFIER: Table = {
+    "learner.link": rule_if(
+        lambda c: getattr(c.learner, "link", None) == "identity",
+        "dataset.target sets it, which names the number's range: leave it out",
+    ),
     **SQUAD_ALONE,
     "dataset.target": _target,
     "learner.name": rule_if(
-        lambda c: c.learner.numbers,
+        lambda c: not c.learner.classes,
         "it predicts a number: name that in dataset.target, or use another learner",
     ),
     "dataset.labels": rule_if(
@@ -164,6 +168,16 @@ REGRESSION: Table = {
     "dataset.unit.conflicts": rule_if(
         lambda c: c.dataset.unit.conflicts in ("any", "majority"),
         "a person's numbers have a mean: set mean, or nothing",
+    ),
+    "learner.link": rule_if(
+        lambda c: (
+            c.learner.numbers
+            and getattr(c.learner, "link", "softmax") not in ("softmax", "identity")
+        ),
+        "a number has a squared error; leave it out",
+    ),
+    "learner.sampling_rate": rule_if(
+        lambda c: c.learner.sampling < 1.0, "numbers are learnt on full batches; leave it out"
     ),
     "learner.name": rule_if(
         lambda c: not c.learner.numbers,

@@ -13,13 +13,13 @@ Each record is mapped by itself, so all of this costs nothing beside the noised 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.depths import in_words
-from dpladder.config.features_sections import LAST, Features, Mean
+from dpladder.config.features_sections import LAST, Features, Length, Mean
 from dpladder.data.depths import (
     DepthKeys,
     Depths,
@@ -128,14 +128,16 @@ def map_of(keys: MapKeys, known: Known, mean_file: MeanFile) -> Map:
     mean, noise = mean_file.get("mean"), float(mean_file.get("noise", [0.0])[0])
     if mean is not None and noise:
         mean = shrink_mean(mean, noise)
-    bought, length = keys.mean, None if keys.length == "as_is" else keys.length
-    radius, exact = (
-        (None, False) if bought is None or mean is None else ball(bought.radius, keys.length)
-    )
+    bought, length = keys.mean, None if isinstance(keys.length, str) else keys.length
+    radius, exact = None, False
+    if bought is not None and mean is not None:
+        radius, exact = ball(bought.radius, keys.length)
+    elif keys.length == "at_most":
+        radius = keys.typical
     return Map(mean, radius, length, keys.constant, exact, depths)
 
 
-def ball(radius: float | None, length: float | Literal["as_is"]) -> tuple[float, bool]:
+def ball(radius: float | None, length: Length) -> tuple[float, bool]:
     """Where records are scaled to before their mean is noised: into a ball of their own, or all to
     the public length. The radius is the mean's sensitivity, and public.
 
@@ -148,8 +150,8 @@ def ball(radius: float | None, length: float | Literal["as_is"]) -> tuple[float,
     """
     if radius is not None:
         return radius, False
-    if length == "as_is":
-        raise BadInput("features.mean needs a radius where features.length is as_is.")
+    if isinstance(length, str):
+        raise BadInput(f"features.mean needs a radius where features.length is {length}.")
     return length, True
 
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.depths import resolve_layers
-from dpladder.config.features_sections import Features, Layers
+from dpladder.config.features_sections import Features, Layers, Length
 from dpladder.config.sources import Takes
 from dpladder.privacy.arrays import to_length
 
@@ -41,7 +41,7 @@ class DepthKeys(Protocol):
     @property
     def layers(self) -> Layers: ...
     @property
-    def length(self) -> float | Literal["as_is"]: ...
+    def length(self) -> Length: ...
     @property
     def typical(self) -> float: ...
 
@@ -133,7 +133,7 @@ def depths_for(
 
 def row_length(keys: DepthKeys) -> float:
     """The public length of a whole row, which its depths share evenly."""
-    return keys.typical if keys.length == "as_is" else keys.length
+    return keys.typical if isinstance(keys.length, str) else keys.length
 
 
 def depths_taken(keys: DepthKeys, known: Known, mean_file: MeanFile) -> Depths | None:

@@ -50,7 +50,7 @@ def _mean_of_sample(task: Task[FindMean], sample: Part) -> dict[str, NDArray[Any
     chose, by their places among those that were kept."""
     data, reads = read_raw(sample), task.reads
     depths = depths_taken(reads, sample.depths, {})
-    length = None if reads.length == "as_is" else reads.length
+    length = None if isinstance(reads.length, str) else reads.length
     choices: dict[str, NDArray[Any]] = {}
     if depths is not None and reads.layers == "auto" and reads.labels == 1:
         names = [name for name, _ in sample.depths]

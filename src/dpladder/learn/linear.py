@@ -317,7 +317,8 @@ def _sum(
         x = x.view(count * views, width)
         # As (trials, classes, records, views), softmax and norms run along memory.
         residual = link.probabilities(logits(x).view(trials, classes, count, views), dim=1)
-        torch.threshold_(residual, TINY, 0.0)
+        if link.name != "identity":
+            torch.threshold_(residual, TINY, 0.0)
         link.subtract_targets(residual, records.labels[chunk])
         norms = gradient_norms(residual, records.gram[chunk])
         factor = scale(norms, bound) * records.counted[chunk] / views

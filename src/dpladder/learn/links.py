@@ -1,5 +1,5 @@
 """From logits to probabilities, and to the loss that a descent follows: one softmax over the
-classes, or a sigmoid for each. Of findings (`dataset.labels: many`) each has a sigmoid, told by
+classes, or a sigmoid for each, or of a number itself half the squared error. Of findings (`dataset.labels: many`) each has a sigmoid, told by
 itself.
 
 With sigmoids and weights at zero every class would have probability 1/2, and the first steps would
@@ -24,9 +24,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from dpladder.config.label_sets import MANY, Labels, states_by_finding
+from dpladder.config.label_sets import MANY, Labels, place_in_range, states_by_finding
 from dpladder.config.learner_sections import LinkName
 from dpladder.learn.interface import Constants, sigmoid_bias
+
+
+def place_of_target(labels: Tensor) -> Tensor:
+    """Where each record's number lies in its public range, from -1 to 1."""
+    place: Tensor = 2.0 * place_in_range(labels.double()) - 1.0
+    return place
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ class Link:
     """How logits become probabilities and a loss.
 
     Attributes:
-        name: `softmax`, or `sigmoid` for each class.
+        name: `softmax`, or `sigmoid` for each class; `identity` of a number (dataset.target).
         classes: m.
         labels: classes that a record may be of, at most; `many` where each is a finding.
     """
@@ -52,12 +58,16 @@ class Link:
     def loss_at_zero(self) -> float:
         """A record's loss where all weights are zero: log m, or for sigmoids log m + (m - 1) log(m
         / (m - 1))."""
+        if self.name == "identity":  # a target at an end of its range
+            return 0.5
         m = max(self.classes, 2)
         rest = (m - 1) * math.log(m / (m - 1)) if self.name == "sigmoid" else 0.0
         return math.log(m) + rest
 
     def probabilities(self, logits: Tensor, dim: int) -> Tensor:
         """The probability of each class along `dim`, the public bias included."""
+        if self.name == "identity":
+            return logits
         if self.name == "sigmoid":
             return torch.sigmoid(logits + self.bias)
         return torch.softmax(logits, dim=dim)
@@ -73,6 +83,8 @@ class Link:
         Returns:
             The same tensor.
         """
+        if self.name == "identity":
+            return probabilities.sub_(place_of_target(labels)[..., None])
         if self.labels == MANY:
             present, known = self._findings(labels, dim=0)
             return probabilities.sub_(present[..., None]).mul_(known[..., None])
@@ -97,6 +109,8 @@ class Link:
             labels: of the logits' shape, with a single place along `dim`.
             dim: the classes' dimension, which the result lacks.
         """
+        if self.name == "identity":
+            return ((logits - place_of_target(labels)) ** 2 / 2).sum(dim=dim)
         if self.name == "softmax":
             return logits.logsumexp(dim=dim) - logits.gather(dim, labels).squeeze(dim)
         shifted = logits + self.bias

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 from torch.func import vmap
 
-from dpladder.config.label_sets import labels_in_turn, place_in_range, states_by_finding
+from dpladder.config.label_sets import labels_in_turn, states_by_finding
 from dpladder.errors import Refused
 from dpladder.learn.bounds import clip, keep_within, scale_rows
 from dpladder.learn.interface import Constants, Shape, Weights
-from dpladder.learn.links import Link
+from dpladder.learn.links import Link, place_of_target
 from dpladder.learn.queries import curvature_length, residual_length
 from dpladder.learn.records import Records, Rows
 
@@ -40,37 +40,38 @@ def scale_into_ball(records: Records, rows: Rows, radius: float) -> Tensor:
     return scale_rows(records.block(rows)[:, 0], factors.float()[:, None])
 
 
-def with_constant(records: Records, rows: Rows, x: Tensor, radius: float) -> Tensor:
-    """Records in the ball with one more column: the radius, and 0 where a record counts as nothing.
+def with_constant(records: Records, rows: Rows, x: Tensor, radius: float, share: float) -> Tensor:
+    """Records in the ball with one more column, this share of the radius, and 0 where a record
+    counts as nothing; as they are without a share.
 
-    Sensitivity: each is sqrt(2) radius (1 - slack) long at most.
+    Sensitivity: each is sqrt(1 + share^2) radius (1 - slack) long at most.
     """
-    constant = records.counted[rows].to(x) * (radius * (1.0 - records.slack))
+    if not share:
+        return x
+    constant = records.counted[rows].to(x) * (share * radius * (1.0 - records.slack))
     return torch.cat([x, constant[:, None]], dim=1)
 
 
-def weighed_sums(
-    records: Records, radius: float, weights: Tensor, constant: bool = False
-) -> Tensor:
+def weighed_sums(records: Records, radius: float, weights: Tensor, constant: float = 0.0) -> Tensor:
     """Sums of w x over records in the ball, one for each row of weights.
 
-    Sensitivity: the radius, for a record's weights are cut to length 1 together; sqrt(2) times that
-    with a constant.
+    Sensitivity: the radius, for a record's weights are cut to length 1 together; sqrt(1 + c^2)
+    times that with a constant c.
 
     Args:
         records: of `dimension` numbers each.
         radius: of the ball.
         weights: (sums, records).
-        constant: whether x has one more column, of the radius.
+        constant: how long one more column of x is, as a share of the radius; 0 for none.
 
     Returns:
         float64 of shape (sums, dimension), or a column more.
     """
-    shape = (len(weights), records.features.shape[-1] + constant)
+    shape = (len(weights), records.features.shape[-1] + bool(constant))
     total = torch.zeros(shape, dtype=torch.float64, device=records.device)
     for rows in records.chunks():
         x = scale_into_ball(records, rows, radius)
-        x = with_constant(records, rows, x, radius) if constant else x
+        x = with_constant(records, rows, x, radius, constant)
         w = keep_within(weights[:, rows].T, 1.0, records.counted[rows])
         total += records.as_summable(w.float()).T @ records.as_summable(x)
     return total
@@ -81,28 +82,28 @@ def second_moment(
     radius: float,
     rows: Sequence[Rows],
     weigh: Callable[[Rows, Tensor], Tensor] | None = None,
-    constant: bool = False,
+    constant: float = 0.0,
 ) -> Tensor:
     """The sum of w x x^T over some records in the ball, as coordinates.
 
-    Sensitivity: radius^2 times the largest w, in L2, which is the matrix's Frobenius norm; twice
-    that with a constant.
+    Sensitivity: radius^2 times the largest w, in L2, which is the matrix's Frobenius norm; 1 + c^2
+    times that with a constant c.
 
     Args:
         records: of `dimension` numbers each.
         radius: of the ball.
         rows: the chunks to add up.
         weigh: w of a chunk's records; without it every w is 1.
-        constant: whether x has one more column, of the radius.
+        constant: how long one more column of x is, as a share of the radius; 0 for none.
 
     Returns:
         float64 of shape (dimension (dimension + 1) / 2,).
     """
-    dimension = records.features.shape[-1] + constant
+    dimension = records.features.shape[-1] + bool(constant)
     total = torch.zeros(dimension, dimension, dtype=torch.float64, device=records.device)
     for chunk in rows:
         x = scale_into_ball(records, chunk, radius)
-        x = with_constant(records, chunk, x, radius) if constant else x
+        x = with_constant(records, chunk, x, radius, constant)
         weighed = x if weigh is None else x * weigh(chunk, x)[:, None]
         total += records.as_summable(x).T @ records.as_summable(weighed)
     return to_coordinates(total)
@@ -192,7 +193,7 @@ def absence_weights(labels: Tensor, classes: int) -> Tensor:
 def number_weights(labels: Tensor) -> Tensor:
     """What each record weighs in the sum of targets: where its number lies in the public range,
     from -1 to 1. (1, records)."""
-    return (2.0 * place_in_range(labels.double()) - 1.0)[None]
+    return place_of_target(labels)[None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,19 +288,19 @@ def _probability(logits: Tensor, levels: Tensor, link: Link) -> Tensor:
 
 
 def sums_weighed_per_record(
-    records: Records, radius: float, each: OfRecord, constant: bool
+    records: Records, radius: float, each: OfRecord, constant: float
 ) -> Tensor:
     """Sums of w x by any weights of single records.
 
     Sensitivity: a record's weights are cut to length 1 together. So it moves all sums by the
-    radius, and by sqrt(2) times that with a constant. It counts as nothing where its weights are
+    radius, and by sqrt(1 + c^2) times that with a constant c. It counts as nothing where its weights are
     not finite.
 
     Args:
         records: of `dimension` numbers each.
         radius: of the ball.
         each: the traced function, from a chunk of records in the ball and their labels to weights.
-        constant: whether x has one more column, of the radius.
+        constant: how long one more column of x is, as a share of the radius; 0 for none.
 
     Returns:
         float64 (sums, dimension), or a column more.
@@ -308,7 +309,7 @@ def sums_weighed_per_record(
     for rows in records.chunks():
         x = scale_into_ball(records, rows, radius)
         weights = keep_within(each(x, records.labels[rows]), 1.0, records.counted[rows])
-        x = with_constant(records, rows, x, radius) if constant else x
+        x = with_constant(records, rows, x, radius, constant)
         parts.append(weights.T @ x.double())
     return torch.stack(parts).sum(0)
 

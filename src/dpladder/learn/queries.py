@@ -322,8 +322,8 @@ class WeighedSums(Query):
     """Sums of w x over records that are scaled into a ball, one for each row of their weights w.
 
     A record's weights have length 1 at most together, so w x^T has length |w| |x| <= radius. With a
-    constant, x has one more column of the radius, and is sqrt(2) times as long. Two records may be
-    opposite. `by`:
+    constant c, x has one more column of c times the radius, and is sqrt(1 + c^2) times as long. Two
+    records may be opposite. `by`:
     - class: a sum of each class; a record of k classes weighs 1/sqrt(k) in each of them. `apart`:
       class by class, `at(label)`.
     - presence: of each finding a sum of the records that have it, then of those that lack it. Those
@@ -333,21 +333,21 @@ class WeighedSums(Query):
     - number: one sum, of where the target lies in its public range, from -1 to 1.
     - a function of a plug-in's, of `sums` weights a record.
 
-    Sensitivity: cap radius, and sqrt(2) times that with a constant; twice that where a unit is
-    replaced.
+    Sensitivity: cap radius, and sqrt(1 + c^2) times that with a constant; twice that where a unit
+    is replaced.
     """
 
     radius: float
     by: Literal["class", "presence", "lack", "number"] | Weigh = "class"
     apart: bool = False
-    constant: bool = False
+    constant: float = 0.0
     sums: int = 0
 
     def bound(self, constants: Constants) -> float:
-        return math.sqrt(2.0) * self.radius if self.constant else self.radius
+        return self.radius * math.hypot(1.0, self.constant)
 
     def shape(self, constants: Constants) -> Shape:
-        width = constants.dimension + self.constant
+        width = constants.dimension + bool(self.constant)
         if self.apart:
             return (width,)
         return (self.sums or constants.classes * (2 if self.by == "presence" else 1), width)
@@ -370,18 +370,18 @@ def coordinates(dimension: int) -> int:
 class SecondMoments(Query):
     """The sum of x x^T over records that are scaled into a ball, as coordinates. `by_class`: one of
     each class's own records, `at(label)`, in which a record of k classes weighs 1/sqrt(k). With a
-    constant, x has one more column of the radius, and is sqrt(2) times as long.
+    constant c, x has one more column of c times the radius, and is sqrt(1 + c^2) times as long.
 
     |x x^T| = |x|^2 <= radius^2, and a record's weights in the stack of all classes have length 1 at
     most. Positive semidefinite matrices have inner products of 0 or more, stack by stack.
 
-    Sensitivity: cap radius^2, and twice that with a constant; sqrt(2) times that where a unit is
-    replaced.
+    Sensitivity: cap radius^2, and 1 + c^2 times that with a constant; sqrt(2) times that where a
+    unit is replaced.
     """
 
     radius: float
     by_class: bool = False
-    constant: bool = False
+    constant: float = 0.0
     law: ClassVar[Law] = "apart"
 
     def __post_init__(self) -> None:
@@ -390,10 +390,10 @@ class SecondMoments(Query):
             raise BadInput(f"query {self.name}: sums of classes have no constant. Leave one out.")
 
     def bound(self, constants: Constants) -> float:
-        return self.radius**2 * (2.0 if self.constant else 1.0)
+        return self.radius**2 * (1.0 + self.constant**2)
 
     def shape(self, constants: Constants) -> Shape:
-        return (coordinates(constants.dimension + self.constant),)
+        return (coordinates(constants.dimension + bool(self.constant)),)
 
     def parts(self, constants: Constants) -> int:
         return constants.classes if self.by_class else 1
@@ -593,10 +593,14 @@ def declared(queries: Sequence[Query], constants: Constants, delta0: float = 0.0
 def _refuse_labels(query: Query, labels: Labels) -> None:
     """Refuse a query that takes a label for one class where it is a number for several (learn/
     links.py): a record of two classes would stop the run, whose label is no place among logits."""
+    model = query.model if isinstance(query, OfModel) else None
     of_number = isinstance(query, WeighedSums) and query.by == "number"
     of_classes = isinstance(query, ResidualSum | Curvatures | OfModel)
     of_classes |= isinstance(query, SecondMoments) and query.by_class
     of_classes |= isinstance(query, WeighedSums) and isinstance(query.by, str) and not of_number
+    if isinstance(model, LinearHead) and (model.link == "identity") == (labels == NUMBER):
+        of_classes = False
+    of_number |= isinstance(model, LinearHead) and model.link == "identity"
     if of_classes if labels == NUMBER else of_number:
         raise BadInput(
             f"query {query.name}: {type(query).__name__} "
@@ -607,7 +611,6 @@ def _refuse_labels(query: Query, labels: Labels) -> None:
                 else "by number is of dataset.target, which is not declared: declare it."
             )
         )
-    model = query.model if isinstance(query, OfModel) else None
     takes_findings = not isinstance(query, ResidualSum | Curvatures) and (
         not isinstance(model, LinearHead) or model.link == "sigmoid"
     )

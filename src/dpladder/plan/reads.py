@@ -31,7 +31,7 @@ from dpladder.config.dataset_sections import (
     UnitCounts,
 )
 from dpladder.config.evaluate_sections import Measures
-from dpladder.config.features_sections import Features, Layers, Mean, Pooling
+from dpladder.config.features_sections import Features, Layers, Length, Mean, Pooling
 from dpladder.config.label_sets import Labels
 from dpladder.config.learner_sections import Head, LinkName, SumsShared
 from dpladder.config.learners import Learner
@@ -358,7 +358,7 @@ class StoredReads(ReleaseReads):
     mean: Annotated[Mean | None, key("features.mean")]
     model: Annotated[str, key("features.model")]
     layers: Annotated[Layers, key("features.layers")]
-    length: Annotated[float | Literal["as_is"], key("features.length")]
+    length: Annotated[Length, key("features.length")]
     typical: Annotated[float, key("features.typical")]
 
 
@@ -488,7 +488,7 @@ class FindMean(NetworkReads, Private):
     centre: Annotated[str, key("features.centre")]
     labels: Annotated[Labels, key("dataset.labels")]
     layers: Annotated[Layers, key("features.layers")]
-    length: Annotated[float | Literal["as_is"], key("features.length")]
+    length: Annotated[Length, key("features.length")]
     typical: Annotated[float, key("features.typical")]
 
 

@@ -26,7 +26,7 @@ from dpladder.plan.follows import digest
 from dpladder.plan.unit_counts import resolve_unit_counts, with_price
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
-from dpladder.search.prior import DEFAULT, with_prior
+from dpladder.search.prior import DEFAULT, Kind, with_prior
 from dpladder.search.sweep_value import LadderToBuy, best_ladder, rungs_as_text
 
 # networks whose own mean was measured to help
@@ -296,7 +296,8 @@ def resolve_prior(config: Config) -> Config:
 
     Idempotent: a prior that the config names stays.
     """
-    search = with_prior(config.sweep.search, config.learner, config.features.centre != "none")
+    kind: Kind = "number" if config.task == "regression" else config.features.centre != "none"
+    search = with_prior(config.sweep.search, config.learner, kind)
     return config.model_copy(update={"sweep": config.sweep.model_copy(update={"search": search})})
 
 
@@ -336,7 +337,7 @@ def _bought_mean_pays(config: Config, enough: float) -> bool:
         and config.final.budget == "remaining"
         and isinstance(config.hpo, Ladder)
     )
-    measured = config.learner.name == DEFAULT and config.features.length != "as_is"
+    measured = config.learner.name == DEFAULT and not isinstance(config.features.length, str)
     return left and measured and config.mode == "release" and strength(config) >= enough
 
 
@@ -406,7 +407,7 @@ def _ladder_to_buy(config: Config) -> LadderToBuy | None:
     if (
         config.sweep.rungs is not None
         or config.learner.searches is None
-        or config.learner.numbers  # its law is public, and trials would not beat it
+        or config.task == "regression"  # its law is public, and trials would not beat it
         or not isinstance(config.hpo, Ladder)
     ):
         return None

@@ -73,5 +73,5 @@ def training_of_head(learner: FineTune, budget: Entry, constants: Constants) -> 
         constants: public sizes, and the network.
     """
     space = Space(Search(), learner, constants)
-    kappa = prior_of_learner(DEFAULT, centred=False).median
+    kappa = prior_of_learner(DEFAULT, kind=False).median
     return training_of(space, space.r(kappa, budget.mu), budget)

@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Literal
 
 from dpladder.config.learners import Learner, method
 from dpladder.config.sweep_sections import Search
 
+Kind = bool | Literal["number"]  # whether features are centred; or what is learnt are numbers
 DEFAULT = "dp_gd"
 REACH = (
     # the range goes so far beyond the median, at least: learners that precondition have theirs far
@@ -51,17 +53,17 @@ AFTER_HEAD = Belief(0.2, 2.0)
 def belief(learner: str, search: Search) -> Belief:
     """The prior that the config names. Where the plan settled nothing (plan/resolve.py), that of
     centred features."""
-    return Belief(*search.expected) if search.expected else prior_of_learner(learner, centred=True)
+    return Belief(*search.expected) if search.expected else prior_of_learner(learner, True)
 
 
-def with_prior(search: Search, learner: Learner, centred: bool) -> Search:
+def with_prior(search: Search, learner: Learner, kind: Kind) -> Search:
     """The search with the prior filled in that its learner has on such features. A prior that the
     config names stays, and so does a search that has none.
 
     Args:
         search: the config's.
         learner: whose kappa is searched.
-        centred: whether features lose their mean before trainings see them.
+        kind: whether features lose their mean before trainings see them; or that numbers are learnt.
     """
     if (
         search.expected
@@ -71,13 +73,14 @@ def with_prior(search: Search, learner: Learner, centred: bool) -> Search:
     ):
         return search
     belief_of_learner = (
-        AFTER_HEAD if learner.starts_from_private_head else prior_of_learner(learner.name, centred)
+        AFTER_HEAD if learner.starts_from_private_head else prior_of_learner(learner.name, kind)
     )
     prior, (low, high) = belief_of_learner, search.kappa
     reach = (min(low, prior.median / REACH), max(high, prior.median * REACH))
     return search.model_copy(update={"expected": (prior.median, prior.factor), "kappa": reach})
 
 
-def prior_of_learner(learner: str, centred: bool) -> Belief:
+def prior_of_learner(learner: str, kind: Kind) -> Belief:
     """The prior that was fitted to a learner on public data, or dp_gd's where none was."""
-    return Belief(*(method(learner).prior or method(DEFAULT).prior)[centred])
+    own = method(learner).prior
+    return Belief(*(own if kind in own else method(DEFAULT).prior)[kind])

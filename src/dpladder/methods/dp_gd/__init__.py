@@ -14,6 +14,7 @@ class Descent(ByMomentum):
     """Full-batch gradient descent with momentum (Panda et al.), on a linear head."""
 
     linear_head: ClassVar[bool] = True
+    numbers: ClassVar[bool] = True
     name: Literal["dp_gd"] = Field(
         "dp_gd",
         description="How models are trained. config/README.md has all ways, and their keys.",
@@ -26,5 +27,5 @@ METHOD = LearnerMethod(
     train=later("dpladder.methods.dp_gd.train:train"),
     logit_noise=later("dpladder.methods.dp_gd.train:logit_noise"),
     # fitted to five data sets
-    prior={True: (1.45, 1.7), False: (2.48, 1.87)},
+    prior={True: (1.45, 1.7), False: (2.48, 1.87), "number": (0.3, 1.7)},
 )

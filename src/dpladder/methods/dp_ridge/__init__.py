@@ -8,6 +8,7 @@ from pydantic import Field
 
 from dpladder.config.learner_sections import LearnerSection, Radius, Searched
 from dpladder.config.method import LearnerMethod, later
+from dpladder.config.section import Fraction
 
 
 class Ridge(LearnerSection):
@@ -16,6 +17,7 @@ class Ridge(LearnerSection):
 
     searches: ClassVar[Searched] = "ridge"
     numbers: ClassVar[bool] = True
+    classes: ClassVar[bool] = False
     has_head: ClassVar[bool] = False
     steps: ClassVar[int] = 1
     name: Literal["dp_ridge"] = "dp_ridge"
@@ -24,12 +26,12 @@ class Ridge(LearnerSection):
     (features.length). Predictions are of records as they are, so a smaller one bends them."""
     share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.5
     """Share of a training's mu^2 that buys the sum of x y; the rest buys the sum of x x^T."""
-    bias: bool = True
-    """Whether a constant feature is appended, as long as the ball's radius."""
+    constant: Fraction = 0.5
+    """Length of a constant feature that is appended, as a share of the radius. 0: none is."""
 
     @property
     def constant_feature(self) -> bool:
-        return self.bias
+        return self.constant > 0
 
 
 METHOD = LearnerMethod(
@@ -38,5 +40,5 @@ METHOD = LearnerMethod(
     train=later("dpladder.methods.dp_ridge.train:train"),
     logit_noise=later("dpladder.methods.dp_ridge.train:logit_noise"),
     # measured on public tables and digits (docs/measurements/regression.md)
-    prior={True: (1.0, 1.7), False: (1.0, 1.7)},
+    prior={"number": (0.125, 1.7)},
 )

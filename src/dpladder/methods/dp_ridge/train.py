@@ -5,10 +5,9 @@ prices).
 y is where the target lies in its public range, from -1 to 1. So a record moves b by the radius at
 most, and G by its square. Both are asked once, and what follows is post-processing.
 
-Noise moves G's eigenvalues by sqrt(d) times its sd (Wang 2018, section 4.2), so smaller ones tell
-nothing. Wang adds lambda to all of them. To raise those below lambda to it does better, for it
-leaves alone what is known (docs/measurements/regression.md). lambda follows from kappa: the noise
-of b in all directions together, over lambda.
+Noise hides the smaller eigenvalues. Wang adds a ridge to all of them. To raise those below lambda to
+it does better, for it leaves alone what is known, and one lambda does for tables of any width: it
+follows from kappa, the noise of b in a prediction (docs/measurements/regression.md).
 """
 
 from __future__ import annotations
@@ -39,25 +38,25 @@ def queries(learner: Ridge, hyper: Hyper, constants: Constants) -> tuple[Query, 
             name="moments",
             multiplier=gdp.sigma(of_moments, 1),
             radius=radius,
-            constant=learner.bias,
+            constant=learner.constant,
         ),
         WeighedSums(
             name="targets",
             multiplier=gdp.sigma(of_targets, 1),
             radius=radius,
             by="number",
-            constant=learner.bias,
+            constant=learner.constant,
         ),
     )
 
 
 def logit_noise(learner: Ridge, hyper: Hyper, constants: Constants) -> float:
-    """kappa of one training: the noise that it puts into a prediction along all directions that
-    hardly vary, where lambda is what it is divided by."""
+    """kappa of one training: the sd of the noise that it puts into a prediction, in units of half
+    the range, along directions that hardly vary: lambda is what it is divided by there."""
     _, targets = queries(learner, hyper, constants)
-    length = constants.length * math.hypot(min(1.0, learner.radius), learner.radius * learner.bias)
-    directions = math.sqrt(constants.dimension + learner.bias)
-    return directions * length * targets.scale(constants) / constants.n0 / hyper.ridge
+    length = math.hypot(min(1.0, learner.radius), learner.radius * learner.constant)
+    noise = constants.length * length * targets.scale(constants)
+    return noise / constants.n0 / hyper.ridge
 
 
 def train(
@@ -79,6 +78,6 @@ def train(
     values, vectors = torch.linalg.eigh(to_matrix(moments) / constants.n0)
     known = (vectors.T @ targets[0]) / constants.n0 / values.clamp(min=hyper.ridge)
     theta = vectors @ known
-    if learner.bias:  # whose feature was as long as the radius, and is 1 in predictions
-        theta[-1] *= learner.radius * constants.length
+    if learner.constant:  # whose feature is 1 in predictions
+        theta[-1] *= learner.constant * learner.radius * constants.length
     return as_weights(theta[None])
