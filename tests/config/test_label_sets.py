@@ -1,16 +1,24 @@
-"""Several classes as one number: what goes in comes out, and a single class stays what it is."""
+"""Several classes, findings or a target as one number: what goes in comes out, and a single class
+stays what it is."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
+import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dpladder.config.dataset_sections import SHORTEST, Target
 from dpladder.config.label_sets import (
     MANY,
     MOST_FINDINGS,
+    NUMBER,
     PRESENT,
+    TARGET_STEPS,
     UNKNOWN,
     has_label,
     label_number_limit,
@@ -18,6 +26,9 @@ from dpladder.config.label_sets import (
     most_labels,
     number_of,
     number_of_findings,
+    number_of_target,
+    place_in_range,
+    pooled_label,
     states_by_finding,
 )
 
@@ -106,3 +117,66 @@ def test_what_is_below_zero_is_of_no_class_and_has_no_finding(count: int, below:
 def test_of_whom_nothing_is_known_counts_as_nothing() -> None:
     assert number_of_findings([UNKNOWN] * 5) == -1
     assert number_of_findings([0] * 5) == 0
+
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+RANGES = st.tuples(FINITE, FINITE).filter(lambda ends: SHORTEST <= ends[1] - ends[0] < math.inf)
+
+
+@given(RANGES, st.lists(st.floats(), max_size=8))
+@example((-5e99, 5e99), [-math.inf, -1.7e308, 0.0, 1e308, 1.7e308, math.nan])
+@example((1.0, 1.0 + 2**-52), [0.0, 1.0, 1.0 + 2**-52, 2.0])
+def test_a_target_is_cut_to_its_range_and_keeps_its_order(
+    ends: tuple[float, float], values: list[float]
+) -> None:
+    numbers = {value: number_of_target(value, *ends) for value in (*values, *ends)}
+    assert numbers[ends[0]] == 0
+    assert numbers[ends[1]] == TARGET_STEPS < label_number_limit(1, NUMBER)
+    for value, number in numbers.items():
+        assert (number == -1) == (not math.isfinite(value))
+    finite = sorted(value for value in numbers if math.isfinite(value))
+    in_order = [numbers[value] for value in finite]
+    assert in_order == sorted(in_order)
+    assert all(0 <= number <= TARGET_STEPS for number in in_order)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"range": (1.0, 1.0)},
+        {"range": (1.0, 0.0)},
+        {"range": (0.0, math.inf)},
+        {"range": (math.nan, 1.0)},
+        {"range": (-1e308, 1e308)},
+        {"range": (0.0, 5e-324)},
+        {"range": (0.0, 1.0), "error": 1.1},
+        {"range": (0.0, 1.0), "error": 1e-9},
+    ],
+    ids=str,
+)
+def test_a_range_that_numbers_cannot_be_told_apart_in_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        Target(**wrong)
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.floats(0, 1))
+def test_a_target_comes_out_as_it_went_in(least: float, width: float, share: float) -> None:
+    ends = least, least + width
+    value = min(least + share * width, ends[1])
+    number = np.array([number_of_target(value, *ends)])
+    for kind in (number, torch.from_numpy(number).double()):
+        place = float(place_in_range(kind)[0])
+        assert abs(ends[0] + place * (ends[1] - ends[0]) - value) <= width / TARGET_STEPS + 1e-9
+
+
+@pytest.mark.parametrize("numbers", [[7], [0, TARGET_STEPS], [1, 2, 6], [5, 5, 5]])
+def test_a_person_is_told_by_the_mean_of_their_targets(numbers: list[int]) -> None:
+    mean = pooled_label(numbers, "mean", 1, NUMBER)
+    assert mean == round(sum(numbers) / len(numbers))
+    assert pooled_label(numbers[::-1], "mean", 1, NUMBER) == mean
+    alike = len({*numbers}) == 1
+    assert pooled_label(numbers, "nothing", 1, NUMBER) == (numbers[0] if alike else -1)
+
+
+def test_a_person_without_a_target_is_told_by_none() -> None:
+    assert pooled_label([], "mean", 1, NUMBER) == -1

@@ -147,6 +147,10 @@ Chosen = Annotated[
 Groups = tuple[Words, ...]
 
 
+SHORTEST = 1e-100  # range of a target: squares of what lies in it are floats, and so is its inverse
+MOST_ERRORS = 1e6  # in a range: targets are told apart by a billionth of it
+
+
 class Target(Section):
     """The number that is predicted, in place of a class. A record without a finite number counts as
     nothing. Empty: classes are."""
@@ -173,10 +177,13 @@ class Target(Section):
         return self.largest_error / (self.range[1] - self.range[0])
 
     def _problems(self) -> Iterator[str]:
+        length = self.range[1] - self.range[0]
         if not (self.range[0] < self.range[1] and all(map(math.isfinite, self.range))):
             yield "range must be [smallest, largest], two finite numbers"
-        elif self.error is not None and self.error > self.range[1] - self.range[0]:
-            yield "error must not be longer than the range"
+        elif not SHORTEST <= length <= 1 / SHORTEST:
+            yield f"range must be {SHORTEST:g} long at least and {1 / SHORTEST:g} at most"
+        elif self.error is not None and not length / MOST_ERRORS <= self.error <= length:
+            yield "error must not be longer than the range, nor shorter than a millionth of it"
 
 
 class Group(Section):

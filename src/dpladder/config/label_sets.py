@@ -55,13 +55,10 @@ def number_of_findings(states: Sequence[int]) -> int:
 
 def number_of_target(value: float, least: float, largest: float) -> int:
     """The number that stands for a target: its place in the public range, cut to it; -1 where it is
-    not finite."""
+    not finite. The range's length is a float above 0 (config/dataset_sections.py)."""
     if not math.isfinite(value):
         return -1
-    # divided before it is subtracted: a range may be longer than the largest float
-    width = largest / 2 - least / 2
-    share = (min(max(value, least), largest) / 2 - least / 2) / width
-    return round(min(max(share, 0.0), 1.0) * TARGET_STEPS)
+    return round((min(max(value, least), largest) - least) / (largest - least) * TARGET_STEPS)
 
 
 def place_in_range(numbers: Any) -> Any:
