@@ -176,7 +176,9 @@ def test_a_record_counts_by_how_far_its_number_is_off() -> None:
     of = model()
     shares = of.scorer.shares(of.weights, eight_records().features, eight_records().labels)
     assert shares == pytest.approx(1 - OFF**2, abs=1e-7)
-    assert not of.scorer.shares(of.weights, eight_records().features, eight_records(True).labels).any()
+    assert not of.scorer.shares(
+        of.weights, eight_records().features, eight_records(True).labels
+    ).any()
 
 
 def test_tables_of_numbers_are_those_of_plain_numpy() -> None:
@@ -190,7 +192,9 @@ def test_tables_of_numbers_are_those_of_plain_numpy() -> None:
         "right": (RightAndWrong(), squares[0][:2]),
     }
     for table, counts in wanted.values():
-        assert cells_of(table, model(), eight_records()) == pytest.approx(np.array(counts), abs=1e-6)
+        assert cells_of(table, model(), eight_records()) == pytest.approx(
+            np.array(counts), abs=1e-6
+        )
         assert not cells_of(table, model(), eight_records(True)).any()
 
 
