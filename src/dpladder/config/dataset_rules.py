@@ -139,7 +139,7 @@ def _count(c: Config) -> int | None:
 def _majority(c: Config) -> Messages:
     """The largest of K classes has a share of 1/K at least, so a smaller one is a slip."""
     share, count = c.dataset.majority, _count(c)
-    if share is not None and count and share < 1 / count:
+    if share is not None and count and c.dataset.target is None and share < 1 / count:
         yield (
             f"given {share:g}, and the largest of {count} classes holds {1 / count:.4g} at least: "
             "correct it, or leave it out"
