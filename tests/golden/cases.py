@@ -16,6 +16,7 @@ from golden import direct_cases, rule_cases
 from golden.case import KEY, Case, Found, PlainMeter, drawn, order
 
 from dpladder.audit import rules, searches
+from dpladder.config.label_sets import NUMBER, TARGET_STEPS
 from dpladder.config.learners import METHODS, method
 from dpladder.config.model import Resources
 from dpladder.learn import descent_noise
@@ -76,8 +77,15 @@ def claimed_too_much() -> Data:
     return replace(beside_public(), claim=Claim(0.7, 0.1))
 
 
-def constants(relation: str) -> Constants:
-    return Constants(UNITS, CLASSES, WIDTH, relation, cap=CAP)  # type: ignore[arg-type]
+def numbered() -> Data:
+    """The same with numbers as targets, some of them no record's."""
+    labels = np.linspace(-1, TARGET_STEPS + 1, UNITS * CAP).round().astype(np.int64)
+    return replace(records(), labels=labels)
+
+
+def constants(relation: str, learner: Any) -> Constants:
+    about = Constants(UNITS, CLASSES, WIDTH, relation, cap=CAP)  # type: ignore[arg-type]
+    return replace(about, classes=1, labels=NUMBER) if learner.numbers else about
 
 
 def section(name: str) -> Any:
@@ -99,9 +107,10 @@ def training(
         patch.object(descent_noise, "sampled_sigma", lambda *_: 1.25),
         patch.object(hyfree, "_least_scale", lambda *_: 1.25),
     ):
-        declared = declare(learner, hyper, constants(relation))
+        about = constants(relation, learner)
+        declared = declare(learner, hyper, about)
         meter = PlainMeter(declared.draws, noise.DerivedNoise(KEY))
-        weights = train(data(), hyper, learner, constants(relation), meter, Resources(threads=1))
+        weights = train(data(), hyper, learner, about, meter, Resources(threads=1))
     meter.close()
     return {
         "events": repr(declared.events),
@@ -114,7 +123,7 @@ def training(
 def kappa(learner: Any, mu: float) -> Found:
     hyper = replace(HYPER, mu=mu)
     found = method(learner.name).logit_noise(
-        learner, hyper, replace(constants("replace_one"), length=2.0)
+        learner, hyper, replace(constants("replace_one", learner), length=2.0)
     )
     return {"kappa": [found]}
 
@@ -195,6 +204,7 @@ def of_learners() -> list[Case]:
     found = []
     for name in METHODS:
         learner = section(name)
+        data = numbered if learner.numbers else records
         rated = "sampling_rate" in type(learner).model_fields
         rates = (1.0, 0.5) if rated else (None,)
         for rate in rates:
@@ -202,7 +212,7 @@ def of_learners() -> list[Case]:
             sampled = ", sampled" if rate == 0.5 else ""
             for relation in ("add_remove", "replace_one"):
                 title = f"{name} {relation}{sampled}"
-                found.append(Case(title, (name,), partial(training, own, relation)))
+                found.append(Case(title, (name,), partial(training, own, relation, data=data)))
         if method(name).logit_noise is not None:
             for mu in (2.0, 0.01):
                 found.append(

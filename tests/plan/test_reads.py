@@ -92,6 +92,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }
 NEUTRAL = {
     "dataset.version": None,
+    "dataset.target": None,
 }  # left out of params at these values
 
 
