@@ -15,12 +15,11 @@ import numpy as np
 
 from dpladder.audit.engine.findings import Finding
 from dpladder.audit.engine.records import (
-    CLASSES,
     GUIDES,
-    N0,
     ZERO_RECORD,
     Record,
     canaries_of,
+    constants_of,
     data_of,
 )
 from dpladder.config.learners import method
@@ -90,7 +89,8 @@ class PinnedWithin(Within):
 def learner_variants(name: str) -> Iterator[tuple[Any, Constants]]:
     """The learner as a config may have it: as it is by default, on samples, and guided. One that
     trains above a cut comes twice: with a network, and with its head alone."""
-    section, constants = method(name).section, Constants(N0, CLASSES, len(ZERO_RECORD[0]))
+    section = method(name).section
+    constants = constants_of(section)
     plain = section(name=name)
     if plain.above_cut:
         network = network_of(*CUT)

@@ -12,13 +12,27 @@ import numpy as np
 
 from dpladder.audit.engine.mechanism import Mechanism, neighbours
 from dpladder.audit.engine.records import CLASSES, N0, Record, data_of
-from dpladder.config.label_sets import ABSENT, MANY, PRESENT, UNKNOWN, number_of_findings
+from dpladder.config.label_sets import (
+    ABSENT,
+    MANY,
+    NUMBER,
+    PRESENT,
+    TARGET_STEPS,
+    UNKNOWN,
+    number_of_findings,
+)
 from dpladder.learn import counts, score
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
-from dpladder.learn.measures.tables import MeasuredModel, RightAndWrong, one_cell_each
+from dpladder.learn.measures.tables import (
+    AbsoluteErrors,
+    MeasuredModel,
+    RightAndWrong,
+    Squares,
+    one_cell_each,
+)
 from dpladder.learn.queries import Cells, declared
-from dpladder.learn.scorers import AnswerScorer, FindingScorer, LossScorer, Scorer
+from dpladder.learn.scorers import AnswerScorer, FindingScorer, LossScorer, NumberScorer, Scorer
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Composed, Relation
 from dpladder.privacy.arrays import Floats
@@ -28,11 +42,12 @@ MU = 2.0  # of each count by itself
 
 
 def attacks_on_counts() -> Iterator[Mechanism]:
-    """Every way in which records are counted: right and wrong, losses, answers, and shares of
-    findings. All but the first run under both relations."""
+    """Every way in which records are counted: right and wrong, losses, answers, shares of
+    findings, and errors of numbers. All but the first run under both relations."""
     yield right_and_wrong()
     for relation in get_args(Relation):
-        yield from (each(relation) for each in (clipped_losses, right_answers, shares_of_findings))
+        for each in (clipped_losses, right_answers, shares_of_findings, errors_of_numbers):
+            yield each(relation)
 
 
 def counts_at(mu: float) -> Cells:
@@ -91,6 +106,43 @@ def shares_of_findings(relation: Relation) -> Mechanism:
         scale=1.0,
         run=run,
         neighbours=neighbours(((((0.0, 0.0), known[0]),) * 2,), units, relation),
+        relation=relation,
+    )
+
+
+SAID = (-1.0, 0.0, math.inf, math.nan)  # of a number, from -1 to 1, and what no model should say
+
+
+def errors_of_numbers(relation: Relation) -> Mechanism:
+    """A score of numbers, and the tables of an evaluation, on units of two records. The model may
+    say anything of a record, whose number lies anywhere in the range or is none."""
+    constants = Constants(N0, 1, 1, relation, cap=2, labels=NUMBER, largest_error=0.5)
+    model = MeasuredModel((np.ones((1, 1)),), NumberScorer(0.5), constants, ())
+    bought = (RightAndWrong(), AbsoluteErrors(), Squares())
+    queries = [score.count_at(MU), *(table.query(model, MU) for table in bought)]
+    costs = declared(queries, constants)
+    scales = [query.scale(constants) for query in queries]
+
+    def run(units: Sequence[tuple[Record, Record]], meter: Meter) -> Floats:
+        data = data_of([record for unit in units for record in unit], width=1)
+        data = replace(data, features=np.asarray(data.features, np.float64))
+        questions = [queries[0].at(model.weights, model.scorer)]
+        questions += [table.question(model, MU) for table in bought]
+        answers = (counts.ask(question, data, constants, meter) for question in questions)
+        return np.concatenate(
+            [np.ravel(answer) / scale for answer, scale in zip(answers, scales, strict=True)]
+        )
+
+    numbers = (0, TARGET_STEPS // 2, TARGET_STEPS)
+    known = [((said,), number) for said in SAID for number in numbers]
+    units = [(record,) * 2 for record in (*known, ((0.0,), -1), ((0.0,), TARGET_STEPS + 1))]
+    return Mechanism(
+        name=f"errors of numbers {relation}",
+        event=Composed(costs.events),
+        draws=costs.draws,
+        scale=1.0,
+        run=run,
+        neighbours=neighbours(((((0.0,), -1),) * 2,), units, relation),
         relation=relation,
     )
 

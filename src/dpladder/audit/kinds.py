@@ -22,7 +22,7 @@ from dpladder.audit.engine.findings import LeftOut
 from dpladder.audit.engine.mechanism import Mechanism, neighbours
 from dpladder.audit.engine.records import CLASSES, N0, ZERO_RECORD, Record, canaries_of, data_of
 from dpladder.audit.scene import SceneFolder
-from dpladder.config.label_sets import MANY, Labels
+from dpladder.config.label_sets import MANY, NUMBER, Labels
 from dpladder.config.learner_sections import Lora
 from dpladder.config.model import Resources
 from dpladder.learn.finetune import shapes as finetune
@@ -460,6 +460,14 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
         Attack(_class_sums(apart=True), "up to 3 classes", classes=3, labels=3, tight=True),
         Attack(_class_sums(by="presence"), "presence", labels=MANY, tight=True),
         Attack(_class_sums(radius=2.0, by="lack"), "lack", labels=MANY, tight=True),
+        Attack(_class_sums(by="number"), "numbers", classes=1, labels=NUMBER, tight=True),
+        Attack(
+            _class_sums(radius=2.0, by="number", constant=True),
+            "numbers, with a constant",
+            classes=1,
+            labels=NUMBER,
+            tight=True,
+        ),
         Attack(
             _class_sums(radius=2.0, by=_oversized_weights, sums=3, constant=True),
             "weights of a plug-in's",
@@ -470,6 +478,7 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
         Attack(_moments(), tight=True),
         Attack(_moments(by_class=True), "class by class", classes=3, tight=True),
         Attack(_moments(by_class=True), "up to 3 classes", classes=3, labels=3, tight=True),
+        Attack(_moments(constant=True), "with a constant", classes=1, labels=NUMBER, tight=True),
     ),
     "curvatures": tuple(
         Attack(

@@ -8,11 +8,11 @@ from typing import get_args
 
 from dpladder.audit.engine.findings import LeftOut
 from dpladder.audit.engine.mechanism import Mechanism
-from dpladder.audit.engine.records import CLASSES, N0, ZERO_RECORD
+from dpladder.audit.engine.records import constants_of
 from dpladder.audit.kinds import Asking, GridCell
 from dpladder.audit.scene import SceneFolder
 from dpladder.config.learners import METHODS, method
-from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.interface import Hyper
 from dpladder.privacy.accounting.events import Relation
 
 ATTACKED = METHODS
@@ -28,7 +28,7 @@ def default_queries(name: str) -> Iterator[Mechanism]:
     learner = method(name).section(name=name)
     for relation in get_args(Relation):
         for cap in (1, 2):
-            constants = Constants(N0, CLASSES, len(ZERO_RECORD[0]), relation, cap=cap)
+            constants = constants_of(learner, relation, cap)
             queries = method(name).queries(learner, Hyper(0.5, 2, 2.0, 1e-7), constants)
             yield Asking(queries, constants).mechanism(f"{name} {GridCell(relation, cap=cap)}")
 

@@ -33,7 +33,7 @@ from dpladder.audit.scene import (
     job_environment,
 )
 from dpladder.config.features_sections import Features
-from dpladder.config.label_sets import MANY, PRESENT, number_of_findings
+from dpladder.config.label_sets import MANY, PRESENT, TARGET_STEPS, number_of_findings
 from dpladder.config.learner_sections import SumsShared
 from dpladder.config.load import overlay
 from dpladder.jobs.release import ReleaseRequest, release_once
@@ -52,6 +52,10 @@ Kind = Literal["add_remove", "replace_one"]
 KINDS: tuple[Kind, ...] = ("add_remove", "replace_one")
 CAPS = {"add_remove": 1, "replace_one": 2}
 FINDINGS = {"dataset": {"labels": MANY}, "learner": {"link": "sigmoid"}}
+NUMBERS = {
+    "dataset": {"classes": None, "target": {"range": [0.0, 1.0], "error": 0.5}},
+    "learner": {"name": "dp_ridge"},
+}
 ALL_PRESENT = number_of_findings([PRESENT] * CLASSES)
 
 
@@ -297,6 +301,11 @@ def evaluation_by_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
     return _evaluation(scenes, kind, "groups", grouped={"column": "place", "names": ["a", "b"]})
 
 
+def evaluation_of_numbers(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """Absolute errors of numbers, and squares of errors and of the numbers themselves."""
+    return _evaluation(scenes, kind, ("mae", "r2"), NUMBERS)
+
+
 def evaluation_of_several(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """Scores of two classes and right answers by group, at one price."""
     return _evaluation(
@@ -348,7 +357,7 @@ def _evaluation(
         which: the rule.
         of: wildcards of its job.
     """
-    findings = further == FINDINGS
+    findings, numbers = further == FINDINGS, further == NUMBERS
     measures = [measures] if isinstance(measures, str) else measures
     classes = 2 if "auc" in measures and not findings else CLASSES
     data: dict[str, Any] = {"classes": classes, "group": grouped}
@@ -373,8 +382,9 @@ def _evaluation(
     # other side, and is of another class. That matters where one group alone counts: a record of
     # the first one's class may not be of it.
     some = which == "evaluate_also" and grouped is not None
-    turned = classes == 2 or some or findings
-    labels = (-1, 0, 2, ALL_PRESENT) if findings else range(-1, classes)
+    turned = classes == 2 or some or findings or numbers
+    labels: Sequence[int] = (-1, 0, 2, ALL_PRESENT) if findings else range(-1, classes)
+    labels = (-1, 0, TARGET_STEPS // 3, TARGET_STEPS) if numbers else labels
     canaries = [
         _unit(features, label, CAPS[kind])
         for label in labels
@@ -390,11 +400,13 @@ def _evaluation(
         )
 
     suffix = "" if measures == ["accuracy"] else f" {' '.join(measures)}"
-    suffix += " of findings" if findings else ""
+    suffix += " of findings" if findings else " of numbers" if numbers else ""
     if some:
         suffix += " of a group"
-    # A share is whole only where probabilities are 0 or 1, which no canary makes them.
+    # A share is whole only where probabilities are 0 or 1, which no canary makes them; nor does one
+    # make the model say a number at one end exactly, from which it could be replaced.
     tight = "calibration" not in measures and (not findings or "auc" in measures)
+    tight = tight and not (numbers and kind == "replace_one")
     pairs = neighbours(base, canaries, kind)
     return rule.mechanism(f"rule {which}{suffix} {kind}", scale, pairs, tight, effort=0.8)
 
@@ -418,6 +430,7 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
         evaluation_of_confidence,
         evaluation_of_confidence_in_findings,
         evaluation_of_several,
+        evaluation_of_numbers,
     ),
     "evaluate_also": (further_evaluation, further_evaluation_of_a_group),
 }

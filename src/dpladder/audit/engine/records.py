@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from dpladder.config.label_sets import (
     number_of_findings,
 )
 from dpladder.learn.data import Data
+from dpladder.learn.interface import Constants
+from dpladder.privacy.accounting.events import Relation
 
 Record = tuple[tuple[float, ...], int]  # features and label
 
@@ -79,6 +82,18 @@ def canaries_of(labels: Labels) -> tuple[Record, ...]:
     if labels == NUMBER:
         return NUMBERS
     return SEVERAL if labels > 1 else CANARIES
+
+
+def constants_of(section: Any, relation: Relation = "add_remove", cap: int = 1) -> Constants:
+    """Public sizes for a learner, by what its section says that it predicts.
+
+    Args:
+        section: of the learner's keys, or one with values.
+        relation, cap: what neighbours are, and records of a unit.
+    """
+    classes, labels = (1, NUMBER) if section.numbers else (CLASSES, 1)
+    width = len(ZERO_RECORD[0])
+    return Constants(N0, classes, width, relation, cap=cap, labels=labels)
 
 
 def data_of(
