@@ -19,6 +19,7 @@ from dpladder.plan.mechanisms import METHODS
 PAGE = "docs/features.md"
 PROGRAMS = {
     "PrivateClassifier": "train and predict with scikit-learn's conventions ([api.md](api.md))",
+    "PrivateRegressor": "train on numbers and predict them, in the same way ([api.md](api.md))",
     "Ledger": "book what other DP code spends; release noised counts, histograms, sums, quantiles "
     "([ledger.md](ledger.md))",
     "load": "a released model, to predict with ([models.md](models.md))",

@@ -83,9 +83,13 @@ def numbered() -> Data:
     return replace(records(), labels=labels)
 
 
+def _of_numbers(learner: Any) -> bool:
+    return not learner.classes or getattr(learner, "link", None) == "identity"
+
+
 def constants(relation: str, learner: Any) -> Constants:
     about = Constants(UNITS, CLASSES, WIDTH, relation, cap=CAP)  # type: ignore[arg-type]
-    return replace(about, classes=1, labels=NUMBER) if learner.numbers else about
+    return replace(about, classes=1, labels=NUMBER) if _of_numbers(learner) else about
 
 
 def section(name: str) -> Any:
@@ -204,7 +208,7 @@ def of_learners() -> list[Case]:
     found = []
     for name in METHODS:
         learner = section(name)
-        data = numbered if learner.numbers else records
+        data = numbered if _of_numbers(learner) else records
         rated = "sampling_rate" in type(learner).model_fields
         rates = (1.0, 0.5) if rated else (None,)
         for rate in rates:
@@ -221,6 +225,9 @@ def of_learners() -> list[Case]:
     options = {"schedule": "cosine", "average": "ema", "free_step": True, "weight_decay": 0.1}
     rich = section("dp_gd").model_copy(update=options)
     found.append(Case("dp_gd with options", ("dp_gd",), partial(training, rich, "add_remove")))
+    of_numbers = section("dp_gd").model_copy(update={"link": "identity"})
+    run = partial(training, of_numbers, "replace_one", data=numbered)
+    found.append(Case("dp_gd of numbers", ("dp_gd",), run))
     for name in ("dp_gd", "dp_adam"):
         guided = section(name).model_copy(update={"public": "gradient"})
         run = partial(training, guided, "replace_one", data=beside_public)

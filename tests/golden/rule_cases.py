@@ -31,6 +31,7 @@ from dpladder.audit.scene import (
     Units,
     scene_folder,
 )
+from dpladder.config.label_sets import TARGET_STEPS
 from dpladder.jobs import reservation
 from dpladder.jobs.task import read_json
 from dpladder.learn import weights
@@ -42,7 +43,11 @@ from dpladder.privacy.release.noise import DerivedNoise
 
 KIND: rules.Kind = "replace_one"
 UNITS = 60
-OF_TWO = (rules.evaluation_of_scores, rules.evaluation_of_several)  # classes
+CLASSES_OF = {  # where they are not CLASSES
+    rules.evaluation_of_scores: 2,
+    rules.evaluation_of_several: 2,
+    rules.evaluation_of_numbers: 1,
+}
 SLOW = ("dp_hypo", "koskela_kulkarni", "propose_test")  # they import much, or solve for their noise
 WIDE = {"eta": [0.1, 1.0], "steps": [1, 4]}  # the audits' own search has one place alone
 SOLVED = {
@@ -66,11 +71,13 @@ class WideSceneFolder(SceneFolder):
 
 
 def units(classes: int = CLASSES) -> Units:
-    """Two records a unit, some far away, zero, or without a label."""
+    """Two records a unit, some far away, zero, or without a label. Of one class, numbers all over
+    their range."""
     random = np.random.default_rng(29)
     features = random.normal(size=(2 * UNITS, 3)).round(3)
     features[0], features[1], features[2] = 1e6, 0.0, [1e-30, 0, 0]
-    labels = np.arange(2 * UNITS) % classes
+    places = np.arange(2 * UNITS)
+    labels = places % classes if classes > 1 else places * (TARGET_STEPS // len(places))
     labels[5:8] = -1
     rows = [
         (tuple(map(float, row)), int(label)) for row, label in zip(features, labels, strict=True)
@@ -200,7 +207,7 @@ def of_rules() -> list[Case]:
     found = []
     for rule, attacks in rules.ATTACKED.items():
         for attack in attacks:
-            classes = 2 if attack in OF_TWO else CLASSES
+            classes = CLASSES_OF.get(attack, CLASSES)
             compute = partial(whole, partial(attack, kind=KIND), classes)
             found.append(Case(f"rule {rule} {attack.__name__}", (rule,), compute))
     for attack, learner in ((trial_on_public_records, "dp_gd"), (trial_from_shared_sums, "dp_ls")):

@@ -56,37 +56,35 @@ def records(count: int = COUNT) -> Data:
     return Data(features.astype(np.float32), labels)
 
 
-def in_plain_numpy(data: Data, radius: float) -> tuple[Any, Any]:
-    """What records in the ball are with a constant, and where their numbers lie, from -1 to 1."""
+def in_plain_numpy(data: Data, radius: float, constant: float) -> tuple[Any, Any]:
+    """What records in the ball are with a constant, if there is one, and where their numbers lie, from -1 to 1."""
     x = data.features.astype(np.float64)
     lengths = np.linalg.norm(x, axis=1)
     counts = (data.labels >= 0) & (data.labels <= TARGET_STEPS) & (lengths > 0) & (lengths < 1e15)
     x, inside = x[counts], radius * (1 - SLACK)
     x = x * np.minimum(1.0, inside / lengths[counts])[:, None]
     y = 2.0 * data.labels[counts] / TARGET_STEPS - 1.0
-    return np.c_[x, np.full(len(x), inside)], y
+    return np.c_[x, np.full(len(x), constant * inside)] if constant else x, y
 
 
-def test_sums_with_a_constant_are_those_of_plain_numpy() -> None:
+@pytest.mark.parametrize("constant", [0.0, 0.5, 1.0])
+def test_sums_with_a_constant_are_those_of_plain_numpy(constant: float) -> None:
     data = records()
-    x, y = in_plain_numpy(data, RADIUS)
+    x, y = in_plain_numpy(data, RADIUS, constant)
     assert 0 < len(x) < COUNT
-    moments = SecondMoments(**NAMED, radius=RADIUS, constant=True)
-    assert np.asarray(to_matrix(answer_of(moments.at(), data, CONSTANTS))) == pytest.approx(
-        x.T @ x, rel=1e-5, abs=1e-3
-    )
-    for constant in (True, False):
-        sums = WeighedSums(**NAMED, radius=RADIUS, by="number", constant=constant)
-        wanted = (y @ x)[None, : DIMENSION + constant]
-        found = np.asarray(answer_of(sums.at(), data, CONSTANTS))
-        assert found == pytest.approx(wanted, rel=1e-5, abs=1e-3)
+    moments = SecondMoments(**NAMED, radius=RADIUS, constant=constant)
+    sums = WeighedSums(**NAMED, radius=RADIUS, by="number", constant=constant)
+    found = np.asarray(to_matrix(answer_of(moments.at(), data, CONSTANTS)))
+    assert found == pytest.approx(x.T @ x, rel=1e-5, abs=1e-3)
+    found = np.asarray(answer_of(sums.at(), data, CONSTANTS))
+    assert found == pytest.approx((y @ x)[None], rel=1e-5, abs=1e-3)
 
 
 HOSTILE = [*NUMBERS, ((1e14, -1e14, 1e14), 0), ((1e30, 0.0, 0.0), 0), ((np.inf, 0, 0), 0)]
 KINDS = [
     WeighedSums(**NAMED, radius=RADIUS, by="number"),
-    WeighedSums(**NAMED, radius=RADIUS, by="number", constant=True),
-    SecondMoments(**NAMED, radius=RADIUS, constant=True),
+    WeighedSums(**NAMED, radius=RADIUS, by="number", constant=0.5),
+    SecondMoments(**NAMED, radius=RADIUS, constant=0.5),
 ]
 
 
@@ -119,33 +117,32 @@ def test_queries_of_classes_refuse_numbers_and_those_of_numbers_refuse_classes()
 @pytest.mark.parametrize("share", [0.2, 0.5])
 def test_ridge_declares_what_it_may_spend(share: float, relation: Any) -> None:
     constants = replace(CONSTANTS, relation=relation, cap=3)
-    for bias in (True, False):
-        costs = declare(Ridge(share=share, bias=bias), Hyper(1.0, 1, 0.7), constants)
+    for constant in (0.0, 0.5):
+        costs = declare(Ridge(share=share, constant=constant), Hyper(1.0, 1, 0.7), constants)
         each = [mu(counted.event) * math.sqrt(counted.count) for counted in costs.events]
         assert math.hypot(*each) == pytest.approx(0.7, rel=1e-9)
         assert len(costs.draws) == 2
 
 
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("constant", [0.0, 0.5])
 @pytest.mark.parametrize("ridge", [1e-3, 0.5])
 def test_ridge_without_noise_is_least_squares_whose_eigenvalues_are_raised(
-    ridge: float, bias: bool
+    ridge: float, constant: float
 ) -> None:
     data, hyper = records(), Hyper(1 / ridge, 1, 1e9)  # hardly any noise
-    learner, constants = Ridge(radius=1.2, bias=bias), replace(CONSTANTS, length=2.0)
+    learner, constants = Ridge(radius=1.2, constant=constant), replace(CONSTANTS, length=2.0)
     meter = SmoothMeter(declare(learner, hyper, constants).draws, Seeded())
     weights = train(data, hyper, learner, constants, meter, Resources(threads=1))
     meter.close()
-    x, y = in_plain_numpy(data, 2.4)
-    x = x if bias else x[:, :-1]
+    x, y = in_plain_numpy(data, 2.4, constant)
     values, vectors = np.linalg.eigh(x.T @ x / COUNT)
     theta = vectors @ (vectors.T @ (y @ x / COUNT) / np.maximum(values, ridge))
-    if bias:
-        theta[-1] *= 2.4
-    assert weights[0].shape == (1, DIMENSION + bias)
+    if constant:
+        theta[-1] *= 2.4 * constant
+    assert weights[0].shape == (1, DIMENSION + bool(constant))
     assert weights[0] == pytest.approx(theta[None], abs=2e-3)
     shares = scorer_of(learner, constants).shares(weights, data.features[:5], data.labels[:5])
-    said = data.features[:5] @ theta[:DIMENSION] + (theta[-1] if bias else 0.0)
+    said = data.features[:5] @ theta[:DIMENSION] + (theta[-1] if constant else 0.0)
     off = np.clip((1 + said) / 2, 0, 1) - data.labels[:5] / TARGET_STEPS
     right = np.where(data.labels[:5] >= 0, 1 - off**2, 0.0)
     known = np.isfinite(said)

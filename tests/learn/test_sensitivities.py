@@ -36,8 +36,8 @@ ADDED: list[tuple[Query, float, float]] = [  # a query, one unit more or less, o
     (WeighedSums(**NAMED, radius=RADIUS, constant=True), ROOT2 * CAP * RADIUS, 2 * ROOT2 * 1.5),
     (SecondMoments(**NAMED, radius=RADIUS), CAP * RADIUS**2, ROOT2 * CAP * RADIUS**2),
     (
-        SecondMoments(**NAMED, radius=RADIUS, constant=True),
-        *(2 * CAP * RADIUS**2 * law for law in (1, ROOT2)),
+        SecondMoments(**NAMED, radius=RADIUS, constant=0.5),
+        *(1.25 * CAP * RADIUS**2 * law for law in (1, ROOT2)),
     ),
     (ResidualSum(**NAMED, radius=RADIUS), ROOT2 * CAP * RADIUS, 2 * ROOT2 * CAP * RADIUS),
     (ResidualSum(**NAMED, radius=RADIUS, link="sigmoid"), 2 * CAP * RADIUS, 4 * CAP * RADIUS),

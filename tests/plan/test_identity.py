@@ -72,7 +72,7 @@ def of_learner(learner: str) -> dict[str, Any]:
     section = next(section for section in SECTIONS if learner == name_of(section))
     rungs = {} if section.searches else {"sweep": {"rungs": []}}
     cut = {"features": {"until": "blocks.5", "centre": "none"}} if section.above_cut else {}
-    number = {"dataset": {"target": {"range": [0, 9]}}} if section.numbers else {}
+    number = {"dataset": {"target": {"range": [0, 9]}}} if not section.classes else {}
     return {"learner": {"name": learner}, **rungs, **cut, **number}
 
 

@@ -22,6 +22,7 @@ from dpladder.audit.engine.records import (
     constants_of,
     data_of,
 )
+from dpladder.config.label_sets import NUMBER
 from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.learn.data import Data
@@ -87,8 +88,8 @@ class PinnedWithin(Within):
 
 
 def learner_variants(name: str) -> Iterator[tuple[Any, Constants]]:
-    """The learner as a config may have it: as it is by default, on samples, and guided. One that
-    trains above a cut comes twice: with a network, and with its head alone."""
+    """The learner as a config may have it: as it is by default, of numbers, on samples, and guided.
+    One that trains above a cut comes twice: with a network, and with its head alone."""
     section = method(name).section
     constants = constants_of(section)
     plain = section(name=name)
@@ -97,6 +98,9 @@ def learner_variants(name: str) -> Iterator[tuple[Any, Constants]]:
         yield plain, replace(constants, dimension=int(np.prod(network.shape)), network=network)
         plain = plain.model_copy(update={"trains": "head"})
     yield plain, constants
+    if plain.numbers and plain.classes:
+        of_number = replace(constants, classes=1, labels=NUMBER)
+        yield plain.model_copy(update={"link": "identity"}), of_number
     if "sampling_rate" in section.model_fields:
         yield plain.model_copy(update={"sampling_rate": 0.5}), constants
     if plain.guidance == "auto" and plain.has_head:
@@ -136,6 +140,7 @@ def findings(name: str, key: bytes) -> Iterator[Finding]:
         ]
         differing = sum(one != outputs[0] for one in outputs[1:])
         note = ", sampled" * (learner.sampling < 1.0)
+        note += ", numbers" * (constants.labels == NUMBER)
         note += f", guided, look {learner.look_share:g}" * learner.uses_public_gradient
         note += ", a network" * (constants.network is not None)
         yield Finding(f"{name}{note}", "weights that follow records", 0, differing, 0, 0)

@@ -435,12 +435,27 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
         Attack(
             _gradients(link="sigmoid", steps=1), "findings", cells=WHOLE, labels=MANY, tight=True
         ),
+        Attack(
+            _gradients(link="identity", steps=1),
+            "numbers",
+            cells=WHOLE,
+            classes=1,
+            labels=NUMBER,
+            tight=True,
+        ),
     ),
     "losses": (
         Attack(_gradient_and_losses(), sampled=True),
         Attack(_gradient_and_losses(), "far", cells=REPLACED, far=True),
         Attack(_gradient_and_losses(5), "five points", cells=REPLACED[:1], far=True),
         Attack(_gradient_and_losses(link="sigmoid"), "findings", cells=WHOLE, labels=MANY),
+        Attack(
+            _gradient_and_losses(link="identity"),
+            "numbers",
+            cells=WHOLE,
+            classes=1,
+            labels=NUMBER,
+        ),
         Attack(_gradient_and_losses(laplace=True), "Laplace noise", cells=ADDED, far=True),
     ),
     "differences": (
@@ -453,6 +468,14 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
         Attack(
             _differences(link="sigmoid", steps=1), "findings", cells=WHOLE, labels=MANY, tight=True
         ),
+        Attack(
+            _differences(link="identity", steps=1),
+            "numbers",
+            cells=WHOLE,
+            classes=1,
+            labels=NUMBER,
+            tight=True,
+        ),
     ),
     "class sums": (
         Attack(_class_sums(), classes=3, tight=True),
@@ -462,7 +485,7 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
         Attack(_class_sums(radius=2.0, by="lack"), "lack", labels=MANY, tight=True),
         Attack(_class_sums(by="number"), "numbers", classes=1, labels=NUMBER, tight=True),
         Attack(
-            _class_sums(radius=2.0, by="number", constant=True),
+            _class_sums(radius=2.0, by="number", constant=0.5),
             "numbers, with a constant",
             classes=1,
             labels=NUMBER,
@@ -478,7 +501,7 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
         Attack(_moments(), tight=True),
         Attack(_moments(by_class=True), "class by class", classes=3, tight=True),
         Attack(_moments(by_class=True), "up to 3 classes", classes=3, labels=3, tight=True),
-        Attack(_moments(constant=True), "with a constant", classes=1, labels=NUMBER, tight=True),
+        Attack(_moments(constant=0.5), "with a constant", classes=1, labels=NUMBER, tight=True),
     ),
     "curvatures": tuple(
         Attack(

@@ -91,7 +91,7 @@ def constants_of(section: Any, relation: Relation = "add_remove", cap: int = 1) 
         section: of the learner's keys, or one with values.
         relation, cap: what neighbours are, and records of a unit.
     """
-    classes, labels = (1, NUMBER) if section.numbers else (CLASSES, 1)
+    classes, labels = (1, NUMBER) if not section.classes else (CLASSES, 1)
     width = len(ZERO_RECORD[0])
     return Constants(N0, classes, width, relation, cap=cap, labels=labels)
 
