@@ -12,7 +12,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpladder.config.dataset_sections import SHORTEST, Target
+from dpladder.config.dataset_sections import SHORTEST, NumberTarget
 from dpladder.config.label_sets import (
     MANY,
     MOST_FINDINGS,
@@ -156,7 +156,7 @@ def test_a_target_is_cut_to_its_range_and_keeps_its_order(
 )
 def test_a_range_that_numbers_cannot_be_told_apart_in_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"range must be|error must not"):
-        Target(**wrong)
+        NumberTarget(**wrong)
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.floats(0, 1))

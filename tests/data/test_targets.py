@@ -1,5 +1,5 @@
-"""Numbers as targets, in every kind of source: each record's label is its place in the public range,
-whatever other records hold."""
+"""Numbers as targets, in every kind of source: each record's label is its place in the public
+range, whatever other records hold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from extracted import KEYS, manifest_of
 from PIL import Image
 from support import each_row
 
-from dpladder.config.dataset_sections import Dataset, Split, Target, Unit
+from dpladder.config.dataset_sections import Dataset, NumberTarget, Split, Unit
 from dpladder.config.images_with_table import as_source_text
 from dpladder.config.label_sets import NUMBER, TARGET_STEPS
 from dpladder.data import csv_rows
@@ -39,7 +39,10 @@ def label_of(number: float) -> int:
 
 
 def looked(source: str, **more: Any) -> Survey:
-    keys = {"target": Target(column="age", range=ENDS), "split": Split(test=0.0, validation=0.0)}
+    keys = {
+        "target": NumberTarget(column="age", range=ENDS),
+        "split": Split(test=0.0, validation=0.0),
+    }
     given = keys | {"label": "age", "labels": NUMBER, "classes": 1} | more  # config/load.py
     return survey(Dataset(lineage="ages", source=source, nominal_size=12, **given), KEYS)
 
@@ -115,7 +118,7 @@ def test_of_folders_the_names_are_the_numbers(tmp_path: Path) -> None:
         (tmp_path / "ages" / name).mkdir(parents=True)
         pixels = np.full((9, 9), place, np.uint8)
         Image.fromarray(pixels).save(tmp_path / "ages" / name / "a.png")
-    found = looked(f"folder:{tmp_path / 'ages'}", target=Target(range=ENDS), label=None)
+    found = looked(f"folder:{tmp_path / 'ages'}", target=NumberTarget(range=ENDS), label=None)
     files = found.source.files
     assert files is not None
     told = {Path(files[row.index]).parent.name: row.label for row in each_row(found.rows)}
@@ -170,7 +173,7 @@ def test_a_persons_records_are_told_by_the_mean_of_their_numbers(tmp_path: Path)
 
 
 def test_a_manifest_says_that_its_labels_are_numbers(tmp_path: Path) -> None:
-    keys = {"target": Target(column="age", range=ENDS), "labels": NUMBER, "classes": 1}
+    keys = {"target": NumberTarget(column="age", range=ENDS), "labels": NUMBER, "classes": 1}
     source = written(tmp_path, "csv")
     dataset = Dataset(
         lineage="a", source=source, nominal_size=9, label="age", columns=("x",), **keys

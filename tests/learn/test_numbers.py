@@ -13,7 +13,7 @@ from counted import cells_of
 from support import Seeded, SmoothMeter, answer_of
 
 from dpladder.audit.engine.records import NUMBERS, ZERO_RECORD, data_of
-from dpladder.config.dataset_sections import Target
+from dpladder.config.dataset_sections import NumberTarget
 from dpladder.config.label_sets import NUMBER, TARGET_STEPS
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
@@ -57,7 +57,8 @@ def records(count: int = COUNT) -> Data:
 
 
 def in_plain_numpy(data: Data, radius: float, constant: float) -> tuple[Any, Any]:
-    """What records in the ball are with a constant, if there is one, and where their numbers lie, from -1 to 1."""
+    """What records in the ball are, with a constant if there is one, and where their numbers lie,
+    from -1 to 1."""
     x = data.features.astype(np.float64)
     lengths = np.linalg.norm(x, axis=1)
     counts = (data.labels >= 0) & (data.labels <= TARGET_STEPS) & (lengths > 0) & (lengths < 1e15)
@@ -151,7 +152,7 @@ def test_ridge_without_noise_is_least_squares_whose_eigenvalues_are_raised(
 
 # --- scorer, tables and figures ---
 
-TARGET = Target(column="age", range=(20.0, 60.0), error=10.0)
+TARGET = NumberTarget(column="age", range=(20.0, 60.0), error=10.0)
 SAID = np.array([-1.0, 0.0, 0.2, 1e9, np.nan, -np.inf, 0.1, 0.3])  # from -1 to 1
 PLACES = np.array([0.0, 0.5, 0.5, 1.0, 0.4, 0.9, 0.62, 0.3])
 OFF = np.array([0.0, 0.0, 0.4, 0.0, 0.4, 1.0, 0.28, 1.0])  # in largest errors, cut to 1

@@ -151,7 +151,7 @@ SHORTEST = 1e-100  # range of a target: squares of what lies in it are floats, a
 MOST_ERRORS = 1e6  # in a range: targets are told apart by a billionth of it
 
 
-class Target(Section):
+class NumberTarget(Section):
     """The number that is predicted, in place of a class. A record without a finite number counts as
     nothing. Empty: classes are."""
 
@@ -280,7 +280,7 @@ class Dataset(Section):
     """The column that says whose a record is. Empty: user, where there is one. Example: patient"""
     nominal_size: Count
     """About how many units train: a round, public figure. Sums are divided by it. Example: 4000"""
-    target: Annotated[Target | None, NeutralAt(None)] = None
+    target: Annotated[NumberTarget | None, NeutralAt(None)] = None
     classes: Count | tuple[str, ...] | None = None
     """The classes in their order, or how many. Empty: those of a data set known by name, or of the
     list dataset.label. Example: [healthy, ill]"""

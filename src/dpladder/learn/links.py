@@ -1,6 +1,6 @@
 """From logits to probabilities, and to the loss that a descent follows: one softmax over the
-classes, or a sigmoid for each, or of a number itself half the squared error. Of findings (`dataset.labels: many`) each has a sigmoid, told by
-itself.
+classes, or a sigmoid for each, or of a number itself half the squared error. Of findings
+(`dataset.labels: many`) each has a sigmoid, told by itself.
 
 With sigmoids and weights at zero every class would have probability 1/2, and the first steps would
 only unlearn that. So a bias starts where each has 1/m, its share of m balanced classes: b = -log((1

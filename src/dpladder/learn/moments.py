@@ -293,8 +293,8 @@ def sums_weighed_per_record(
     """Sums of w x by any weights of single records.
 
     Sensitivity: a record's weights are cut to length 1 together. So it moves all sums by the
-    radius, and by sqrt(1 + c^2) times that with a constant c. It counts as nothing where its weights are
-    not finite.
+    radius, and by sqrt(1 + c^2) times that with a constant c. It counts as nothing where its
+    weights are not finite.
 
     Args:
         records: of `dimension` numbers each.

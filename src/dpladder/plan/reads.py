@@ -23,9 +23,9 @@ from dpladder.config.dataset_sections import (
     Counted,
     Dataset,
     Links,
+    NumberTarget,
     Split,
     Stops,
-    Target,
     TrainedGroup,
     Unit,
     UnitCounts,
@@ -299,7 +299,7 @@ class LineageReads(Reads):
     unit: Annotated[Unit, key("dataset.unit")]
     split: Annotated[Split, key("dataset.split")]
     label: Annotated[str | tuple[str, ...] | None, key("dataset.label")] = None
-    predicts: Annotated[Target | None, key("dataset.target")] = None
+    predicts: Annotated[NumberTarget | None, key("dataset.target")] = None
     unknown: Annotated[Counted, key("dataset.unknown")] = "ignore"
     blank: Annotated[Counted | None, key("dataset.blank")] = None
     id: Annotated[str | None, key("dataset.id")] = None

@@ -451,10 +451,10 @@ def _accuracies(project: Project) -> Iterator[str]:
             test = final["test"]
             if test.get("range") is not None:
                 error = test["figures"]["rmse"]
-                shown = "hidden by noise" if error is None else f"{error['value']:.4g}"
+                figure = "hidden by noise" if error is None else f"{error['value']:.4g}"
                 spread = f" (± {error['sd']:.2g}, noise)" if error and error["sd"] else ""
                 yield (
-                    f"{path.parent.name}: RMSE {shown}{spread} at a total of epsilon = "
+                    f"{path.parent.name}: RMSE {figure}{spread} at a total of epsilon = "
                     f"{round_up_short(final['target_epsilon'])}"
                 )
                 continue

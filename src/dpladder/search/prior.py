@@ -63,7 +63,8 @@ def with_prior(search: Search, learner: Learner, kind: Kind) -> Search:
     Args:
         search: the config's.
         learner: whose kappa is searched.
-        kind: whether features lose their mean before trainings see them; or that numbers are learnt.
+        kind: whether features lose their mean before trainings see them; or that numbers are
+            learnt.
     """
     if (
         search.expected
@@ -82,5 +83,5 @@ def with_prior(search: Search, learner: Learner, kind: Kind) -> Search:
 
 def prior_of_learner(learner: str, kind: Kind) -> Belief:
     """The prior that was fitted to a learner on public data, or dp_gd's where none was."""
-    own = method(learner).prior
-    return Belief(*(own if kind in own else method(DEFAULT).prior)[kind])
+    priors = method(learner).prior
+    return Belief(*(priors if kind in priors else method(DEFAULT).prior)[kind])

@@ -183,7 +183,8 @@ F1 = MeasuredFigure("f1", "F1", {"answers": f1_of_answers, "by_finding": f1_of_f
 
 
 def root_mean_square(left: float, sd: float) -> NoisedFigure | None:
-    """The root of a mean square, by what it leaves of 1: sqrt(1 - left), whose slope is 1 / (2 root).
+    """The root of a mean square, by what it leaves of 1: sqrt(1 - left), whose slope is 1 / (2
+    root).
 
     Args:
         left: noised, from 0 to 1.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config import evaluate_sections
-from dpladder.config.dataset_sections import Target
+from dpladder.config.dataset_sections import NumberTarget
 from dpladder.config.detectability import BINS, CONFIDENCES, detectable_count
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.label_sets import place_in_range, states_by_finding
@@ -79,7 +79,7 @@ class MeasuredModel:
     constants: Constants
     classes: tuple[str, ...]
     groups: GroupNames | None = None
-    target: Target | None = None
+    target: NumberTarget | None = None
 
 
 class CellTable:

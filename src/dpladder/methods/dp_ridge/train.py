@@ -5,9 +5,9 @@ prices).
 y is where the target lies in its public range, from -1 to 1. So a record moves b by the radius at
 most, and G by its square. Both are asked once, and what follows is post-processing.
 
-Noise hides the smaller eigenvalues. Wang adds a ridge to all of them. To raise those below lambda to
-it does better, for it leaves alone what is known, and one lambda does for tables of any width: it
-follows from kappa, the noise of b in a prediction (docs/measurements/regression.md).
+Noise hides the smaller eigenvalues. Wang adds a ridge to all of them. To raise those below lambda
+to it does better, for it leaves alone what is known, and one lambda does for tables of any width:
+it follows from kappa, the noise of b in a prediction (docs/measurements/regression.md).
 """
 
 from __future__ import annotations
