@@ -117,7 +117,7 @@ def errors_of_numbers(relation: Relation) -> Mechanism:
     """A score of numbers, and the tables of an evaluation, on units of two records. The model may
     say anything of a record, whose number lies anywhere in the range or is none."""
     constants = Constants(N0, 1, 1, relation, cap=2, labels=NUMBER, largest_error=0.5)
-    model = MeasuredModel((np.ones((1, 1)),), NumberScorer(0.5), constants, ())
+    model = MeasuredModel((np.ones((1, 1), np.float32),), NumberScorer(0.5), constants, ())
     bought = (RightAndWrong(), AbsoluteErrors(), Squares())
     queries = [score.count_at(MU), *(table.query(model, MU) for table in bought)]
     costs = declared(queries, constants)
