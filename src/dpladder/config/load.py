@@ -512,18 +512,23 @@ def apply_task(config: Config) -> Config:
             features = features.model_copy(
                 update={"length": "at_most", "typical": typical, "centre": "none"}
             )
-        learner = config.learner
+        learner, search, most = config.learner, config.sweep.search, 1e9
         if isinstance(learner, Descending):
             length = features.typical if isinstance(features.length, str) else features.length
             # a gradient is an error times the record: one of half the range is not cut
             clip = learner.clip if "clip" in learner.model_fields_set else length / 2
             learner = learner.model_copy(update={"link": "identity", "clip": clip})
+            # with momentum a step above 2 (1 + m) over the largest curvature runs away (Polyak 1964)
+            most = 1 / length**2
+        if "eta" not in search.model_fields_set:
+            search = search.model_copy(update={"eta": (1e-9, most)})
         measures = config.evaluate.measures
         measures = ("rmse",) if measures == ("accuracy",) else measures
         sections = {
             "dataset": config.dataset.model_copy(update=of_number),
             "features": features,
             "learner": learner,
+            "sweep": config.sweep.model_copy(update={"search": search}),
             "evaluate": config.evaluate.model_copy(update={"measures": measures}),
         }
         return config.model_copy(update=sections)
