@@ -1,4 +1,4 @@
-"""A private regressor in three lines of Python: scikit-learn's manners, and the workflow's books."""
+"""A private regressor in three lines of Python: scikit-learn's manners, the workflow's books."""
 
 from __future__ import annotations
 

@@ -720,8 +720,8 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         ends = self.target_range
         if np.ndim(ends) != 1 or np.size(ends) != 2:  # type: ignore[arg-type]
             raise BadInput(
-                f"target_range is {ends!r}. Give the number's public smallest and largest value, as "
-                "(0, 100)."
+                f"target_range is {ends!r}. Give the number's public smallest and largest value, "
+                "as (0, 100)."
             )
         return {"target": {"range": [float(one) for one in ends]}}  # type: ignore[union-attr]
 

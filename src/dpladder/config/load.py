@@ -518,7 +518,7 @@ def apply_task(config: Config) -> Config:
             # a gradient is an error times the record: one of half the range is not cut
             clip = learner.clip if "clip" in learner.model_fields_set else length / 2
             learner = learner.model_copy(update={"link": "identity", "clip": clip})
-            # with momentum a step above 2 (1 + m) over the largest curvature runs away (Polyak 1964)
+            # above 2 (1 + m) over the largest curvature, steps run away (Polyak 1964)
             most = 1 / length**2
         if "eta" not in search.model_fields_set:
             search = search.model_copy(update={"eta": (1e-9, most)})
