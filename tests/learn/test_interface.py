@@ -11,6 +11,7 @@ from typing import Literal
 import pytest
 from support import in_new_python
 
+from dpladder.config.label_sets import NUMBER
 from dpladder.config.learner_sections import LearnerSection, Rated
 from dpladder.config.learners import METHODS, learner_of, method
 from dpladder.config.method import LearnerMethod
@@ -36,6 +37,13 @@ CONSTANTS = Constants(n0=1000, classes=10, dimension=64)
 HYPER = Hyper(eta=0.5, steps=25, mu=0.3, delta0=1e-7)
 
 
+def constants_for(name: str, constants: Constants) -> Constants:
+    """As a task has them that the learner is for."""
+    if METHODS[name].section.classes:
+        return constants
+    return replace(constants, classes=1, labels=NUMBER)
+
+
 def test_the_papers_learner_declares_one_matrix_of_noise_a_step():
     declared = declare(Descent(clip=2.0), HYPER, CONSTANTS)
     sigma = gdp.sigma(0.3, 25)
@@ -46,7 +54,8 @@ def test_the_papers_learner_declares_one_matrix_of_noise_a_step():
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize(("mu_of_run", "steps"), [(0.004102, 100), (0.268, 1), (1.67, 7)])
 def test_a_run_costs_what_it_may_spend_and_never_more(name, mu_of_run, steps):
-    declared = declare(learner_of({"name": name}), Hyper(1.0, steps, mu_of_run), CONSTANTS)
+    constants = constants_for(name, CONSTANTS)
+    declared = declare(learner_of({"name": name}), Hyper(1.0, steps, mu_of_run), constants)
     spent = mu(Composed(declared.events))
     assert spent <= mu_of_run
     assert spent == pytest.approx(mu_of_run, rel=1e-9)
@@ -71,6 +80,7 @@ SHAPES = [
 @pytest.mark.parametrize("values", SHAPES, ids=str)
 def test_the_draws_of_a_training_cost_what_its_events_charge(values, cap, relation):
     constants = Constants(n0=1000, classes=10, dimension=8, relation=relation, cap=cap)
+    constants = constants_for(values["name"], constants)
     declared = declare(learner_of(values), Hyper(1.0, 7, 0.3, 1e-7), constants)
     check_charge_matches_noise(declared.events, declared.draws, relation)
     draws = list(declared.draws)
@@ -153,12 +163,15 @@ def test_declaring_and_measuring_need_no_torch():
         "from dpladder.config.learners import METHODS, learner_of\n"
         "from dpladder.learn.interface import Constants, Hyper\n"
         "from dpladder.learn.trainings import declare, scorer_of\n"
-        "from dpladder.learn.scorers import ClassScorer\n"
+        "from dpladder.learn.scorers import ClassScorer, NumberScorer\n"
         "for name in METHODS:\n"
         "    learner, constants = learner_of({'name': name}), Constants(9, 2, 3)\n"
+        "    if not learner.classes:\n"
+        "        constants = Constants(9, 1, 3, labels='number')\n"
         "    declare(learner, Hyper(1.0, 5, 1.0), constants)\n"
         "    if not learner.above_cut:\n"
-        "        assert scorer_of(learner, constants) == ClassScorer()\n"
+        "        scorer = ClassScorer() if learner.classes else NumberScorer()\n"
+        "        assert scorer_of(learner, constants) == scorer\n"
         "print(*sorted({'torch', 'opacus', 'scipy', 'dp_accounting'} & set(sys.modules)))"
     )
     assert in_new_python(code).split() == []

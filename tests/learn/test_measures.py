@@ -15,8 +15,23 @@ from scipy.special import softmax
 from sklearn.metrics import f1_score, roc_auc_score
 
 from dpladder.config.detectability import BINS
-from dpladder.config.evaluate_sections import MEASURES, OF_FINDINGS, TABLES_OF, Measure
-from dpladder.config.label_sets import ABSENT, PRESENT, UNKNOWN, number_of, number_of_findings
+from dpladder.config.dataset_sections import NumberTarget
+from dpladder.config.evaluate_sections import (
+    MEASURES,
+    OF_FINDINGS,
+    OF_NUMBERS,
+    TABLES_OF,
+    Measure,
+)
+from dpladder.config.label_sets import (
+    ABSENT,
+    NUMBER,
+    PRESENT,
+    TARGET_STEPS,
+    UNKNOWN,
+    number_of,
+    number_of_findings,
+)
 from dpladder.learn.counts import FINEST, add_up
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
@@ -29,7 +44,7 @@ from dpladder.learn.measures.tables import (
     Scores,
 )
 from dpladder.learn.measures.tested import GroupNames
-from dpladder.learn.scorers import ClassScorer, FindingScorer, Scorer
+from dpladder.learn.scorers import ClassScorer, FindingScorer, NumberScorer, Scorer
 
 RANDOM = np.random.default_rng(7)
 HEAD = (np.zeros((3, 1), np.float32),)
@@ -188,8 +203,15 @@ def test_a_record_adds_no_more_than_its_query_declares_whatever_its_shares_are(p
     assert np.array_equal(whole, add_up((2, 2, 2), 2, places[::-1], shares[::-1]))
 
 
+AGE = NumberTarget(range=(0, 100))
+
+
 def a_head(measure: Measure) -> MeasuredModel:
     classes = 2 if measure == "auc" else 3
+    if measure in OF_NUMBERS:
+        weights = (np.float32([[2.0, -1.0, 0.5]]),)
+        constants = Constants(50, 1, 3, labels=NUMBER)
+        return MeasuredModel(weights, NumberScorer(), constants, ("age",), None, AGE)
     head = (RANDOM.normal(size=(classes, 3)).astype(np.float32),)
     names, groups = tuple("abc")[:classes], GROUPS if measure == "groups" else None
     return MeasuredModel(head, ClassScorer(), Constants(50, classes, 3), names, groups)
@@ -202,6 +224,8 @@ def test_no_record_moves_a_measures_tables_further_than_their_noise_is_for(measu
     wanted = tables.tables_of((measure,), model)
     queries = [one.query for one in tables.questions_of(wanted, model, 1.0)]
     rows, labels = RANDOM.normal(size=(60, 3)), RANDOM.integers(-1, classes, 60)
+    if measure in OF_NUMBERS:
+        labels = RANDOM.integers(-1, 2, 60) * TARGET_STEPS
     rows[:4] = [[0, 0, 0], [np.inf, 0, 0], [np.nan, 1, 1], [1e30, -1e30, 0]]
     groups = RANDOM.integers(-1, 3, 60)
 

@@ -117,7 +117,7 @@ def test_a_mean_is_bought_where_it_pays_for_a_twentieth_of_what_the_smallest_tot
     mu = gdp.mu_from_epsilon(found.main.features.mean.epsilon, 1e-5)
     assert mu == pytest.approx(math.sqrt(0.05) * gdp.mu_from_epsilon(1.0, 1e-5), rel=0.01)
     assert "at n0*mu = 375 gains more than that" in found.choices["main"]
-    held = prior_of_learner("dp_gd", centred=True)
+    held = prior_of_learner("dp_gd", True)
     assert found.main.sweep.search.expected == (held.median, held.factor)
 
 
