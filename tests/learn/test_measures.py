@@ -14,8 +14,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import softmax
 from sklearn.metrics import f1_score, roc_auc_score
 
-from dpladder.config.detectability import BINS
 from dpladder.config.dataset_sections import NumberTarget
+from dpladder.config.detectability import BINS
 from dpladder.config.evaluate_sections import (
     MEASURES,
     OF_FINDINGS,

@@ -515,11 +515,11 @@ def apply_task(config: Config) -> Config:
         learner, search, most = config.learner, config.sweep.search, 1e9
         if isinstance(learner, Descending):
             length = features.typical if isinstance(features.length, str) else features.length
-            # a gradient is an error times the record: one of half the range is not cut
+            # a gradient is an error times the record: one of a quarter of the range is not cut
             clip = learner.clip if "clip" in learner.model_fields_set else length / 2
             learner = learner.model_copy(update={"link": "identity", "clip": clip})
             # above 2 (1 + m) over the largest curvature, steps run away (Polyak 1964)
-            most = 1 / length**2
+            most = min(search.eta[1], 2 / length**2)
         if "eta" not in search.model_fields_set:
             search = search.model_copy(update={"eta": (1e-9, most)})
         measures = config.evaluate.measures
