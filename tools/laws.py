@@ -71,7 +71,7 @@ def kappas(cache: Path | None, repeats: int, folder: Path) -> None:
             strength, test = f"{at_mu[0].n0 * mu:.0f}", [cell.test for cell in at_mu]
             over_kappa.append(Curve(name, strength, [cell.kappa for cell in at_mu], test))
             over_r.append(Curve(name, strength, [space.r(cell.kappa, mu) for cell in at_mu], test))
-    law = prior_of_learner("dp_gd", True).median
+    law = prior_of_learner("dp_gd", kind=True).median
     print_head("data", "n₀μ", "best r", "best κ", "lost at κ = 1.6")
     for name in SETS:
         ours = [one for one in zip(over_r, over_kappa, strict=True) if one[0].data == name]

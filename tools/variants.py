@@ -68,7 +68,7 @@ def best_accuracies(
     arena: Arena, learner: Learner, epsilon: float, repeats: int, name: str = "", **measure: Any
 ) -> Floats:
     """By repeat, at the best of three r."""
-    median = prior_of_learner(learner.name, True).median
+    median = prior_of_learner(learner.name, kind=True).median
     asks = [
         ask_for(f"{name}{epsilon} {around}", arena, learner, epsilon, around * median)
         for around in (AROUND if learner.searches else AROUND[:1])
