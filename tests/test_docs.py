@@ -143,6 +143,10 @@ BESIDE: Mapping[str, Mapping[str, Any]] = {
     "columns": {"dataset": {"classes": ["healthy", "ill"]}},
     "group": OWN,
     "also": OWN | {"features": {"centre": "none"}},
+    "target": {
+        "dataset": {"source": "csv:patients.csv", "classes": None},
+        "features": {"model": "none", "centre": "none"},
+    },
 }
 """What a reader has in a config already, where a page shows a key that needs it."""
 FOLDERS = ("data/features", "data/chests/images")
@@ -165,7 +169,7 @@ def test_a_config_that_a_page_shows_is_planned_as_it_stands(
     if {"dataset", "privacy"} <= part.keys():  # a page shows the whole of it
         values = {}
     else:
-        for key in {*part.get("dataset", {}), *part.get("evaluate", {})} & {*BESIDE}:
+        for key in sorted({*part.get("dataset", {}), *part.get("evaluate", {})} & {*BESIDE}):
             values = overlay(values, BESIDE[key])
     Path("config.yaml").write_text(yaml.safe_dump(overlay(values, part)), "utf-8")
     assert cli.main(["plan", "config.yaml"]) == 0

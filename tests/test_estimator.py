@@ -906,9 +906,10 @@ def test_of_scikit_learns_checks_those_fail_that_privacy_rules_out() -> None:
 
 
 @pytest.mark.ci
-def test_the_notebook_of_the_page_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("heading", ["A private classifier in a notebook", "A private regressor"])
+def test_the_notebook_of_the_page_runs(heading: str, tmp_path: Path) -> None:
     page = (Path(__file__).parents[1] / "docs" / "api.md").read_text("utf-8")
-    section = page.partition("## A private classifier in a notebook")[2].partition("\n## ")[0]
+    section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     cells = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     names: dict[str, Any] = {}
     for cell in cells:
