@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import approval
+import hypothesis
 import pytest
+
+# no test fails for the time that it takes, which hangs on what else the machine does
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 MACHINE = ("PATH", "TMPDIR", "CI", "LD_LIBRARY_PATH")
 """Variables that say where tests run, and nothing of who runs them. Tests keep these."""
