@@ -236,7 +236,12 @@ def diabetes() -> Any:
 def learner_of_dpladder(name: str, problem: Problem, epsilon: float) -> Floats:
     """A training that is booked, noised and asked as in a release, at its prior's kappa."""
     arena, length = problem.arena, problem.arena.constants.length
-    document = {**CONFIG, "features": {"length": length}, "learner": {"name": name}}
+    document: dict[str, Any] = {**CONFIG, "learner": {"name": name}}
+    if length == 1.0:  # rows of a table, as its columns make them
+        document["dataset"] = {**document["dataset"], "columns": ["one"]}
+        document["features"] = {"model": "none"}
+    else:
+        document["features"] = {"length": length}
     config = resolve_prior(apply_task(from_document(Config, document)))
     space = Space(config.sweep.search, config.learner, arena.constants)
     entry = entry_for(config.learner, epsilon)

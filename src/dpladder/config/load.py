@@ -505,8 +505,8 @@ def apply_task(config: Config) -> Config:
         if config.dataset.target.column is not None:
             of_number["label"] = config.dataset.target.column
         features = config.features
-        chosen = config.dataset.columns
-        if features.model == "none" and "length" not in features.model_fields_set and chosen:
+        of_table = features.model == "none" and bool(config.dataset.columns)
+        if of_table and "length" not in features.model_fields_set:
             # their direction alone does not tell what columns do
             typical = features.typical if "typical" in features.model_fields_set else 1.0
             features = features.model_copy(
@@ -517,7 +517,9 @@ def apply_task(config: Config) -> Config:
             length = features.typical if isinstance(features.length, str) else features.length
             # a gradient is an error times the record: one of a quarter of the range is not cut
             clip = learner.clip if "clip" in learner.model_fields_set else length / 2
-            learner = learner.model_copy(update={"link": "identity", "clip": clip})
+            # rows of tables are not centred, so nothing else stands for an intercept
+            bias = learner.bias or ("bias" not in learner.model_fields_set and of_table)
+            learner = learner.model_copy(update={"link": "identity", "clip": clip, "bias": bias})
             # above 2 (1 + m) over the largest curvature, steps run away (Polyak 1964)
             most = min(search.eta[1], 2 / length**2)
         if "eta" not in search.model_fields_set:

@@ -187,6 +187,15 @@ REGRESSION: Table = {
         lambda c: c.hpo.name != "ladder",
         "trainings on numbers climb the ladder alone; leave it out",
     ),
+    "dataset.public_unlabelled": rule_if(
+        lambda c: c.dataset.public_unlabelled is not None,
+        "a student learns which class the head names, and of numbers there is none; leave it out",
+    ),
+    "final.without_noise": rule_if(
+        lambda c: c.final.without_noise,
+        "it finds its step size by how many classes are right, and of numbers there are none; "
+        "leave it out",
+    ),
     "evaluate.measures": _number_measures,
     "evaluate.also": rule_if(
         lambda c: any(also.source is not None for also in c.evaluate.also),

@@ -161,7 +161,9 @@ def _scores(model: Model) -> dict[str, Any]:
     return {
         "tested": tested,
         "score": score_name(tested.brier, perplexity=False, accuracy="Accuracy"),
-        "score_of_groups": score_name(model.findings, perplexity=False, accuracy="accuracy"),
+        "score_of_groups": score_name(
+            model.findings, perplexity=False, accuracy="accuracy", number=model.range is not None
+        ),
         "rival": rival and rival[0],
         "rival_share": rival and rival[1],
         "figures": [
