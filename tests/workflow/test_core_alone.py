@@ -73,7 +73,7 @@ def test_the_core_has_its_own_learners_and_the_ladder_alone() -> None:
     code = (
         "from dpladder.config import learners, searches; print(*learners.METHODS, searches.METHODS)"
     )
-    assert in_new_python(code).split() == ["dp_gd", "dp_finetune", "dp_ls", "{}"]
+    assert in_new_python(code).split() == ["dp_gd", "dp_finetune", "dp_ls", "dp_ridge", "{}"]
 
 
 def test_the_audit_of_the_core_attacks_all_that_it_publishes() -> None:
@@ -96,7 +96,11 @@ def test_the_core_plans_the_demo(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "key", "said"),
     [
-        ({"learner": {"name": "dp_adam"}}, "learner.name", "allowed: dp_gd, dp_finetune, dp_ls"),
+        (
+            {"learner": {"name": "dp_adam"}},
+            "learner.name",
+            "allowed: dp_gd, dp_finetune, dp_ls, dp_ridge",
+        ),
         ({"hpo": {"name": "dp_hypo"}, "sweep": {"rungs": []}}, "hpo.name", "allowed: ladder"),
     ],
     ids=["a learner", "a search"],

@@ -14,6 +14,7 @@ import yaml
 
 from dpladder.config.evaluate_sections import score_name
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
+from dpladder.data.columns import number_as_text
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS
 from dpladder.learn.measures.tested import Tested
 from dpladder.network.facts import INPUT
@@ -61,6 +62,7 @@ def card(model: Model, with_header: bool) -> str:
         "depths": ", ".join(depths.names) if depths and several_depths else None,
         "equal_lengths": depths is not None and depths.length_of_each is not None,
         "classes": len(model.classes),
+        **dict(zip(("least", "largest"), map(number_as_text, model.range or ()), strict=False)),
         "class_names": ", ".join(map(markdown_cell, model.classes)),
         "classes_of_record": config.get("dataset.labels", 1),
         "example": example,
