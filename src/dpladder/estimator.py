@@ -717,6 +717,8 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         return numbers
 
     def _of_dataset(self) -> dict[str, Any]:
+        if "dataset.target.column" in self.keys:
+            raise BadInput("dataset.target.column: fit is given y itself. Leave it out.")
         ends = self.target_range
         if np.ndim(ends) != 1 or np.size(ends) != 2:  # type: ignore[arg-type]
             raise BadInput(

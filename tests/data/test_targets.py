@@ -20,7 +20,7 @@ from support import each_row
 
 from dpladder.config.dataset_sections import Dataset, NumberTarget, Split, Unit
 from dpladder.config.images_with_table import as_source_text
-from dpladder.config.label_sets import NUMBER, TARGET_STEPS
+from dpladder.config.label_sets import NUMBER, TARGET_STEPS, number_of_target
 from dpladder.data import csv_rows
 from dpladder.data.census import census, check_every_record, report
 from dpladder.data.prepare import Survey, survey
@@ -196,3 +196,50 @@ def test_a_column_that_is_not_there_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("x,old\n1,2\n", "utf-8")
     with pytest.raises(BadInput, match="age"):
         looked(f"csv:{tmp_path / 't.csv'}", columns=("x",))
+
+
+def test_a_column_that_also_says_whose_a_record_is_keeps_what_it_says(tmp_path: Path) -> None:
+    """007 and 7 are two people, whatever is learnt of that column."""
+    table = tmp_path / "people.csv"
+    table.write_text("id,a,b\n007,1,2\n7,3,4\n7.5,5,6\nx,7,8\n")
+    known = {
+        column: looked(
+            f"csv:{table}",
+            target=NumberTarget(range=(0, 10)),
+            label=column,
+            columns=("a",),
+        )
+        for column in ("b", "id")
+    }
+    assert known["b"].units == known["id"].units == 4
+    assert np.array_equal(known["b"].everybody, known["id"].everybody)
+
+
+def test_images_are_named_by_what_a_cell_says_though_it_is_the_target(tmp_path: Path) -> None:
+    for name in ("p_07", "p_7"):
+        Image.new("L", (8, 8), int(name[2:])).save(tmp_path / f"{name}.png")
+    table = tmp_path / "ages.csv"
+    table.write_text("age\n07\n7\n")
+    source = {"images": str(tmp_path), "table": str(table), "key": "p_{age}.png"}
+    found = looked(
+        as_source_text(source), target=NumberTarget(column="age", range=(0, 10)), label="age"
+    )
+    assert found.units == 2
+    assert sorted(found.rows.label.tolist()) == [number_of_target(7.0, 0.0, 10.0)] * 2
+
+
+@pytest.mark.parametrize("shape", [(6, 1), (6,)])
+def test_a_target_may_stand_in_a_single_column_of_an_array(
+    tmp_path: Path, shape: tuple[int, ...]
+) -> None:
+    file = tmp_path / "a.npz"
+    np.savez(file, features=np.eye(6), labels=np.arange(6.0).reshape(shape))
+    found = looked(f"npz:{file}", target=NumberTarget(range=(0, 5)), label=None)
+    assert sorted(found.rows.label.tolist()) == [number_of_target(n, 0.0, 5.0) for n in range(6)]
+
+
+def test_a_target_of_several_numbers_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.npz"
+    np.savez(file, features=np.eye(6), labels=np.ones((6, 2)))
+    with pytest.raises(BadInput, match="one number for each record"):
+        looked(f"npz:{file}", target=NumberTarget(range=(0, 5)), label=None)

@@ -33,7 +33,11 @@ ADDED: list[tuple[Query, float, float]] = [  # a query, one unit more or less, o
     (LossSums(**NAMED, model=HEAD, points=4, sampling_rate=0.5), 2 * CAP, 4 * CAP),
     (LossDifference(**NAMED, model=HEAD, clip=CLIP), CLIP, 2 * CLIP),
     (WeighedSums(**NAMED, radius=RADIUS), CAP * RADIUS, 2 * CAP * RADIUS),
-    (WeighedSums(**NAMED, radius=RADIUS, constant=True), ROOT2 * CAP * RADIUS, 2 * ROOT2 * 1.5),
+    (
+        WeighedSums(**NAMED, radius=RADIUS, by="number", constant=1.0),
+        ROOT2 * CAP * RADIUS,
+        2 * ROOT2 * 1.5,
+    ),
     (SecondMoments(**NAMED, radius=RADIUS), CAP * RADIUS**2, ROOT2 * CAP * RADIUS**2),
     (
         SecondMoments(**NAMED, radius=RADIUS, constant=0.5),

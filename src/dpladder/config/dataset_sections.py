@@ -137,6 +137,7 @@ class Column(Section):
 
 # columns with a meaning of their own, which a group cannot have too
 RESERVED_COLUMNS = ("label", "id", "user", "split", "path", "text")
+COLUMNS_OF_PREDICTIONS = ("input", "record", "problem")  # beside what is predicted
 TAGS = ("a name", "a column")  # how pydantic tells which of both was meant
 Chosen = Annotated[
     Annotated[str, Tag(TAGS[0])] | Annotated[Column, Tag(TAGS[1])],
@@ -177,6 +178,9 @@ class NumberTarget(Section):
         return self.largest_error / (self.range[1] - self.range[0])
 
     def _problems(self) -> Iterator[str]:
+        taken = {*RESERVED_COLUMNS, *COLUMNS_OF_PREDICTIONS} - {"label"}
+        if self.column in taken:
+            yield f"column must not be one of {', '.join(sorted(taken))}, which say something else"
         length = self.range[1] - self.range[0]
         if not (self.range[0] < self.range[1] and all(map(math.isfinite, self.range))):
             yield "range must be [smallest, largest], two finite numbers"

@@ -509,8 +509,9 @@ def apply_task(config: Config) -> Config:
         if of_table and "length" not in features.model_fields_set:
             # their direction alone does not tell what columns do
             typical = features.typical if "typical" in features.model_fields_set else 1.0
+            centre = features.centre if "centre" in features.model_fields_set else "none"
             features = features.model_copy(
-                update={"length": "at_most", "typical": typical, "centre": "none"}
+                update={"length": "at_most", "typical": typical, "centre": centre}
             )
         learner, search, most = config.learner, config.sweep.search, 1e9
         if isinstance(learner, Descending):
@@ -523,7 +524,7 @@ def apply_task(config: Config) -> Config:
             # above 2 (1 + m) over the largest curvature, steps run away (Polyak 1964)
             most = min(search.eta[1], 2 / length**2)
         if "eta" not in search.model_fields_set:
-            search = search.model_copy(update={"eta": (1e-9, most)})
+            search = search.model_copy(update={"eta": (min(1e-9, most / 1e6), most)})
         measures = config.evaluate.measures
         measures = ("rmse",) if measures == ("accuracy",) else measures
         sections = {

@@ -165,6 +165,15 @@ REGRESSION: Table = {
         lambda c: c.dataset.label is not None,
         "the number's column is named in dataset.target.column; leave it out",
     ),
+    "dataset.target.column": rule_if(
+        lambda c: (
+            c.dataset.target is not None
+            and c.dataset.target.column is not None
+            and c.dataset.target.column
+            in (c.dataset.id, c.dataset.user, c.dataset.group and c.dataset.group.column)
+        ),
+        "that column says whose a record is, or of which group; name another one",
+    ),
     "dataset.unit.conflicts": rule_if(
         lambda c: c.dataset.unit.conflicts in ("any", "majority"),
         "a person's numbers have a mean: set mean, or nothing",

@@ -135,6 +135,8 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Sourc
     said = [name for name in OF_RECORDS if name in arrays]
     beside_them = layout.columns_present(arrays, plural="s") | {name: name for name in said}
     columns = {role: _values(arrays[name], name, path) for role, name in beside_them.items()}
+    if layout.number and "label" in columns:
+        columns["label"] = _one_number_each(arrays[beside_them["label"]], columns["label"], path)
     record_fields = record_columns(columns, path, len(matrix))
 
     def read(index: int) -> Any:
@@ -148,6 +150,23 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Sourc
         return cell_as_text({name: columns[name][index] for name in said}).encode()
 
     return Source(kind, read, **record_fields, width=width, line=line)  # type: ignore[arg-type]
+
+
+def _one_number_each(array: Any, values: Any, path: Path) -> Any:
+    """A target's values, which may stand in a single column.
+
+    Raises:
+        BadInput: there are several for each record.
+    """
+    if array.ndim == 1:
+        return values
+    if array.ndim == 2 and array.shape[1] == 1:
+        return [value[0] for value in values]
+    raise BadInput(
+        f"{path}: a target needs one number for each record, and that array has the shape "
+        f"(records, {', '.join(map(str, array.shape[1:]))}). Name another one in "
+        "dataset.target.column."
+    )
 
 
 def _values(array: Any, name: str, path: Path) -> list[Any]:

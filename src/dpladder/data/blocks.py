@@ -47,14 +47,14 @@ class Block:
         features: float64 (records, width).
         rows: their cells.
         column_of: the column of each role.
-        number_columns: columns whose cells are read as numbers.
+        number_roles: roles whose cells are read as numbers.
     """
 
     start: int
     features: NDArray[np.float64]
     rows: CellRows
     column_of: Mapping[str, str]
-    number_columns: Collection[str] = ()
+    number_roles: Collection[str] = ()
 
     def __len__(self) -> int:
         return len(self.features)
@@ -69,7 +69,7 @@ class Block:
         """The values of each role."""
         distinct: defaultdict[str, Any] = defaultdict(lambda: None)
         for role, name in self.column_of.items():
-            distinct[role] = values_of(self.rows.columns[name], name in self.number_columns)
+            distinct[role] = values_of(self.rows.columns[name], role in self.number_roles)
         of_classes = [both for role, both in distinct.items() if role.startswith(OF_CLASS)]
         if of_classes:
             columns = ([values[code] for code in codes] for codes, values in of_classes)
@@ -102,7 +102,7 @@ class TableBlocks:
         read: the features and the cells of one, by its number. A mask names the rows whose
             features alone are needed.
         column_of: the column of each role.
-        number_columns: columns whose cells are read as numbers.
+        number_roles: roles whose cells are read as numbers.
     """
 
     def __init__(
@@ -110,10 +110,10 @@ class TableBlocks:
         counts: Sequence[int],
         read: Callable[[int, NDArray[np.bool_] | None], tuple[NDArray[np.float64], CellRows]],
         column_of: Mapping[str, str],
-        number_columns: Collection[str] = (),
+        number_roles: Collection[str] = (),
     ) -> None:
         self.starts = [*accumulate(counts, initial=0)]
-        self._read, self.column_of, self._number_columns = read, column_of, number_columns
+        self._read, self.column_of, self._number_roles = read, column_of, number_roles
         self._kept = lru_cache(maxsize=2)(self._block)
 
     def __len__(self) -> int:
@@ -161,7 +161,7 @@ class TableBlocks:
     def _block(self, number: int) -> Block:
         features, rows = self._read(number, None)
         start = self.starts[number]
-        return Block(start, features, rows, self.column_of, self._number_columns)
+        return Block(start, features, rows, self.column_of, self._number_roles)
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,8 @@ def from_images_and_table(says: Apart, layout: Layout = PLAIN) -> Source:
         for role, name in layout.columns_present(table_columns).items()
         if role != "id"
     }
+    if layout.number and read_table.numbers is not None:
+        columns["label"] = [read_table.numbers[row] for row, _ in pairs]
     columns["id"] = [
         keys[row] if place is None else text("/".join(ways[place])) for row, place in pairs
     ]
@@ -168,7 +170,7 @@ def _table_of(table: Path, says: Apart, layout: Layout) -> TableColumns:
         raise missing_source_error(
             table, f"a table with the columns {', '.join(says.columns)} and label"
         )
-    read = columns_in(table, layout.number_columns)
+    read = columns_in(table, layout.name("label") if layout.number else None)
     missing = [name for name in says.columns if name not in read.columns]
     if missing:
         raise BadInput(

@@ -50,9 +50,10 @@ class Layout:
     number: bool = False
 
     @property
-    def number_columns(self) -> frozenset[str]:
-        """The columns whose cells are read as numbers: that of the target, where there is one."""
-        return frozenset([self.name("label")] if self.number else [])
+    def number_roles(self) -> tuple[str, ...]:
+        """The roles whose cells are read as numbers: the target's. Whoever is known by the same
+        column is known by what it says."""
+        return ("label",) if self.number else ()
 
     @property
     def group(self) -> str | None:

@@ -132,7 +132,7 @@ def _features(
             rows = rows.some(some)
         return matrix_of(chosen, rows.columns.__getitem__), rows
 
-    blocks = TableBlocks(counts, read, layout.columns_present(names), layout.number_columns)
+    blocks = TableBlocks(counts, read, layout.columns_present(names), layout.number_roles)
     width = matrix_of(chosen, lambda _: []).shape[1]
     return _source_of(blocks, width, names)
 
@@ -171,7 +171,7 @@ def _texts_or_files(
         lines += [bytes(data[start:end]) for start, end in pairwise(offsets.tolist())]
         contents += rows.columns[what].array.to_pylist()
         for role, name in roles.items():
-            codes, values = values_of(rows.columns[name], name in layout.number_columns)
+            codes, values = values_of(rows.columns[name], role in layout.number_roles)
             beside[role] += [values[code] for code in codes]
     columns = record_columns(beside, path, len(lines))
     if what == TEXT:
@@ -385,7 +385,7 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
         return _matrix_of_lists(rows.columns["features"], width), rows
 
     roles = layout.columns_present(names)
-    blocks = TableBlocks(table.counts, read_lists, roles, layout.number_columns)
+    blocks = TableBlocks(table.counts, read_lists, roles, layout.number_roles)
     return _source_of(blocks, width, columns_said)
 
 
@@ -450,27 +450,32 @@ class ParquetTable:
             ) from None
 
 
-def columns_in(path: Path, number_columns: Collection[str] = ()) -> TableColumns:
+def columns_in(path: Path, number: str | None = None) -> TableColumns:
     """All columns of a table, each with its values as they are read.
 
     Args:
         path: of CSV, parquet or a frame, by its suffix.
-        number_columns: columns whose cells are read as numbers.
+        number: the column whose cells are read as numbers, too.
     """
     if path.suffix == ".parquet":
         table = ParquetTable(path)
-        blocks = (table.block(number) for number in range(len(table.counts)))
+        of_file = [table.block(place) for place in range(len(table.counts))]
         names = [name for name in table.names if name not in table.index]
-        return TableColumns(_joined_values(blocks, names, number_columns))
+        return TableColumns(_joined_values(of_file, names), _numbers(of_file, number))
     if path.suffix == FRAME:
         names, rows = _frame_at(path)
         return TableColumns(printables(rows, {name: name for name in names}))
     rows_of_file = rows_of(path)
     read = [rows_of_file.block(place) for place in rows_of_file.places]
     names = [name for name in rows_of_file.names if name]
-    columns = _joined_values((block.columns for block in read), names, number_columns)
-    first = [line for block in read for line in block.lines.tolist()]
-    return TableColumns(columns, first, rows_of_file.unread, rows_of_file.spread)
+    blocks = [block.columns for block in read]
+    return TableColumns(
+        _joined_values(blocks, names),
+        _numbers(blocks, number),
+        [line for block in read for line in block.lines.tolist()],
+        rows_of_file.unread,
+        rows_of_file.spread,
+    )
 
 
 @dataclass(frozen=True)
@@ -479,27 +484,36 @@ class TableColumns:
 
     Attributes:
         columns: from names to values.
+        numbers: those that the cells of one column say; None where they are its values.
         first: of CSV the line that each row begins with; the header is line 1.
         unread: of CSV, lines that are no row, and count as nothing.
         spread: of CSV, of each row of several lines the first and the last one.
     """
 
     columns: Mapping[str, Sequence[Any]]
+    numbers: Sequence[float] | None = None
     first: Sequence[int] = ()
     unread: Sequence[str] = ()
     spread: Sequence[str] = ()
 
 
 def _joined_values(
-    blocks: Iterable[Mapping[str, Cells]], names: Sequence[str], number_columns: Collection[str]
+    blocks: Iterable[Mapping[str, Cells]], names: Sequence[str]
 ) -> dict[str, list[Any]]:
     """The values of each column, one block after the other."""
     values: dict[str, list[Any]] = {name: [] for name in names}
     for block in blocks:
         for name, column in values.items():
-            codes, different = values_of(block[name], name in number_columns)
+            codes, different = values_of(block[name], as_numbers=False)
             column += [different[code] for code in codes]
     return values
+
+
+def _numbers(blocks: Iterable[Mapping[str, Cells]], name: str | None) -> list[float] | None:
+    """What the cells of one column say as numbers, one block after the other."""
+    if name is None:
+        return None
+    return [value for block in blocks if name in block for value in block[name].numbers().tolist()]
 
 
 def _index_of(schema: Any) -> list[str]:

@@ -317,6 +317,19 @@ Weigh = Callable[[Any, Any], Any]
 record's weights are a function of its own row alone, and are cut to length 1 together."""
 
 
+LONGEST_CONSTANT = 1e3  # as a share of the radius: float32 holds it beside any record
+
+
+def _refuse_constant(query: Query, constant: float, takes_one: bool) -> None:
+    """Refuse a constant feature whose length is no usable share of the radius, or that a kind of
+    sum does not add."""
+    if not 0.0 <= constant <= LONGEST_CONSTANT or (constant and not takes_one):
+        raise BadInput(
+            f"query {query.name}: its constant is {constant}. Give a share of the radius from 0 to "
+            f"{LONGEST_CONSTANT:g}, and 0 for sums of classes or findings."
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class WeighedSums(Query):
     """Sums of w x over records that are scaled into a ball, one for each row of their weights w.
@@ -342,6 +355,10 @@ class WeighedSums(Query):
     apart: bool = False
     constant: float = 0.0
     sums: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _refuse_constant(self, self.constant, self.by == "number" or callable(self.by))
 
     def bound(self, constants: Constants) -> float:
         return self.radius * math.hypot(1.0, self.constant)
@@ -386,8 +403,7 @@ class SecondMoments(Query):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.by_class and self.constant:
-            raise BadInput(f"query {self.name}: sums of classes have no constant. Leave one out.")
+        _refuse_constant(self, self.constant, not self.by_class)
 
     def bound(self, constants: Constants) -> float:
         return self.radius**2 * (1.0 + self.constant**2)

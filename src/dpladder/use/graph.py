@@ -70,7 +70,7 @@ def _open_graph(
         [logits] = session.run(["logits"], READERS[config["takes"]](place, config, records))
         if config["range"] is not None:
             least, largest = config["range"]
-            places = np.clip((1.0 + np.nan_to_num(logits[:, 0])) / 2.0, 0.0, 1.0)
+            places = np.clip((1.0 + logits[:, 0]) / 2.0, 0.0, 1.0)
             numbers = (least + places * (largest - least)).tolist()
             return [{config["classes"][0]: number} for number in numbers]
         if config["findings"]:

@@ -136,7 +136,7 @@ class Classifier(nn.Module):
     def _odds(self, logits: Tensor) -> list[dict[str, float]]:
         if self.config["range"] is not None:
             least, largest = self.config["range"]
-            places = ((1.0 + logits[:, 0].nan_to_num()) / 2.0).clamp(0.0, 1.0)
+            places = ((1.0 + logits[:, 0]) / 2.0).clamp(0.0, 1.0)
             numbers = (least + places * (largest - least)).tolist()
             return [{self.config["classes"][0]: number} for number in numbers]
         probabilities = logits.sigmoid() if self.config["findings"] else logits.softmax(dim=-1)

@@ -195,7 +195,9 @@ def root_mean_square(left: float, sd: float) -> NoisedFigure | None:
     """
     square = 1.0 - left
     return (
-        None if square <= 2.0 * sd else NoisedFigure(math.sqrt(square), sd / 2 / math.sqrt(square))
+        None
+        if square <= 2.0 * sd and sd
+        else NoisedFigure(math.sqrt(square), sd and sd / 2 / math.sqrt(square))
     )
 
 
