@@ -70,7 +70,7 @@ QUERIES: dict[str, Query] = {
     "class sums, class by class": WeighedSums(**NAMED, radius=1.0, apart=True),
     "weights that are no numbers": WeighedSums(**NAMED, radius=1.0, by=root, sums=WIDTH),
     "weights that overflow": WeighedSums(
-        **NAMED, radius=1.0, by=overflowing, sums=WIDTH, constant=True
+        **NAMED, radius=1.0, by=overflowing, sums=WIDTH, constant=1.0
     ),
     "moments": SecondMoments(**NAMED, radius=1.0),
     "moments, class by class": SecondMoments(**NAMED, radius=1.0, by_class=True),

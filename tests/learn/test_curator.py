@@ -194,7 +194,7 @@ def test_weights_of_a_plug_in_are_cut_to_length_one_together() -> None:
     def weigh(x: Any, label: Any) -> Any:
         return torch.stack([label + 0.5, 2.0 * label]).to(x)
 
-    query = WeighedSums(name="sums", multiplier=1.0, radius=2.0, by=weigh, sums=2, constant=True)
+    query = WeighedSums(name="sums", multiplier=1.0, radius=2.0, by=weigh, sums=2, constant=1.0)
     expected = np.zeros((2, 4))
     for row, label in zip(data.features.astype(np.float64), data.labels, strict=True):
         weights = np.array([label + 0.5, 2.0 * label])

@@ -107,7 +107,7 @@ def test_queries_of_classes_refuse_numbers_and_those_of_numbers_refuse_classes()
     for query in (WeighedSums(**NAMED, radius=1.0), ResidualSum(**NAMED, radius=1.0)):
         with pytest.raises(BadInput, match=r"dataset\.target is a number"):
             declared([query], CONSTANTS)
-    with pytest.raises(BadInput, match="which is not declared"):
+    with pytest.raises(BadInput, match="declares none"):
         declared([KINDS[0]], replace(CONSTANTS, labels=1, classes=2))
 
 

@@ -39,7 +39,7 @@ def queries(learner: NearestMean, hyper: Any, constants: Any) -> tuple[Any, ...]
         radius=learner.radius,
         by=membership,
         sums=constants.classes,
-        constant=True,
+        constant=1.0,
     )
     return (sums,)
 

@@ -492,7 +492,7 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
             tight=True,
         ),
         Attack(
-            _class_sums(radius=2.0, by=_oversized_weights, sums=3, constant=True),
+            _class_sums(radius=2.0, by=_oversized_weights, sums=3, constant=1.0),
             "weights of a plug-in's",
             tight=True,
         ),

@@ -163,9 +163,8 @@ def _one_number_each(array: Any, values: Any, path: Path) -> Any:
     if array.ndim == 2 and array.shape[1] == 1:
         return [value[0] for value in values]
     raise BadInput(
-        f"{path}: a target needs one number for each record, and that array has the shape "
-        f"(records, {', '.join(map(str, array.shape[1:]))}). Name another one in "
-        "dataset.target.column."
+        f"{path}: a target needs one number for each record, and that array holds several. Name "
+        "another one in dataset.target.column."
     )
 
 

@@ -209,8 +209,9 @@ class RowReader:
             return np.full(len(stretch), self.class_of(None))
         codes, values = distinct
         if self.dataset.target is not None:
-            self._note_beyond(stretch.start, codes, values, self.dataset.target.range)
-            return np.array([self.class_of(value) for value in values], np.int64)[codes]
+            numbers = [number_of(value) for value in values]
+            self._note_beyond(stretch.start, np.array(numbers)[codes], self.dataset.target.range)
+            return np.array([self.class_of(number) for number in numbers], np.int64)[codes]
         counts = np.bincount(codes, minlength=len(values)).tolist()
         for value, count in zip(values, counts, strict=True):
             for name in self._unknown_names(value) if count else ():
@@ -218,14 +219,9 @@ class RowReader:
         return np.array([self.class_of(value) for value in values], np.int64)[codes]
 
     def _note_beyond(
-        self,
-        start: int,
-        codes: NDArray[np.int64],
-        values: Sequence[Any],
-        range_: tuple[float, float],
+        self, start: int, numbers: NDArray[np.float64], range_: tuple[float, float]
     ) -> None:
         """Note which records' targets are cut to their range."""
-        numbers = np.array([number_of(value) for value in values], np.float64)[codes]
         for why, beyond in ((BELOW, numbers < range_[0]), (ABOVE, numbers > range_[1])):
             self.problems.note(why, start + np.flatnonzero(beyond & np.isfinite(numbers)))
 

@@ -609,24 +609,8 @@ def declared(queries: Sequence[Query], constants: Constants, delta0: float = 0.0
 def _refuse_labels(query: Query, labels: Labels) -> None:
     """Refuse a query that takes a label for one class where it is a number for several (learn/
     links.py): a record of two classes would stop the run, whose label is no place among logits."""
+    _refuse_number(query, labels)
     model = query.model if isinstance(query, OfModel) else None
-    of_number = isinstance(query, WeighedSums) and query.by == "number"
-    of_classes = isinstance(query, ResidualSum | Curvatures | OfModel)
-    of_classes |= isinstance(query, SecondMoments) and query.by_class
-    of_classes |= isinstance(query, WeighedSums) and isinstance(query.by, str) and not of_number
-    if isinstance(model, LinearHead) and (model.link == "identity") == (labels == NUMBER):
-        of_classes = False
-    of_number |= isinstance(model, LinearHead) and model.link == "identity"
-    if of_classes if labels == NUMBER else of_number:
-        raise BadInput(
-            f"query {query.name}: {type(query).__name__} "
-            + (
-                "is of classes, and dataset.target is a number: ask for WeighedSums by number, for "
-                "SecondMoments of all records, or for RecordSum."
-                if of_classes
-                else "by number is of dataset.target, which is not declared: declare it."
-            )
-        )
     takes_findings = not isinstance(query, ResidualSum | Curvatures) and (
         not isinstance(model, LinearHead) or model.link == "sigmoid"
     )
@@ -638,6 +622,29 @@ def _refuse_labels(query: Query, labels: Labels) -> None:
             f"query {query.name}: {type(query).__name__} takes one class for each record, and "
             f"dataset.labels is {labels}. Set dataset.labels to 1, or ask for WeighedSums, "
             "SecondMoments or RecordSum; findings take a LinearHead whose link is sigmoid, too."
+        )
+
+
+def _refuse_number(query: Query, labels: Labels) -> None:
+    """Refuse sums of classes where a number is learnt, and those of a number where classes are."""
+    model = query.model if isinstance(query, OfModel) else None
+    of_number = (isinstance(query, WeighedSums) and query.by == "number") or (
+        isinstance(model, LinearHead) and model.link == "identity"
+    )
+    of_classes = not of_number and (
+        isinstance(query, ResidualSum | Curvatures | OfModel)
+        or (isinstance(query, SecondMoments) and query.by_class)
+        or (isinstance(query, WeighedSums) and isinstance(query.by, str))
+    )
+    if labels == NUMBER and of_classes:
+        raise BadInput(
+            f"query {query.name}: {type(query).__name__} is of classes, and dataset.target is a "
+            "number. Ask for WeighedSums by number, SecondMoments of all records, or RecordSum."
+        )
+    if labels != NUMBER and of_number:
+        raise BadInput(
+            f"query {query.name}: {type(query).__name__} is of a number, and dataset.target "
+            "declares none. Declare it, or ask for sums of classes."
         )
 
 

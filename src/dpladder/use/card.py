@@ -30,7 +30,8 @@ TASKS = {
     "images": "image-classification",
     "texts": "text-classification",
 }
-SPEAKING, OF_NUMBERS = "text-generation", "tabular-regression"
+SPEAKING = "text-generation"
+OF_NUMBERS = {"features": "tabular-regression"}  # the Hub has no word for others
 # an example of input, in Python, and the packages that an exported folder imports
 NEEDS = {
     "features": ("[[0.5, 1.25]]", ("torch", "safetensors", "numpy")),
@@ -54,7 +55,7 @@ def card(model: Model, with_header: bool) -> str:
         if model.speaks
         else TASKS[features.takes]
         if model.range is None
-        else OF_NUMBERS,
+        else OF_NUMBERS.get(features.takes, "other"),
         "lineage": config["dataset.lineage"],
         "hub_name": _hub_name(model),
         "network": None if features.model == "none" else markdown_cell(_public_network(model)),
