@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -42,33 +43,36 @@ def content_digest(content: Any, key: bytes) -> bytes:
     if isinstance(content, bytes):
         return prf(key, b"file", content)
     array = np.ascontiguousarray(content, "<f8" if content.ndim == 1 else None)
-    return prf(key, *_parts_of_array(array.dtype, array.shape), array.tobytes())
+    kind = f"{array.dtype.str}{array.shape}".encode()
+    return prf(key, b"array", kind, array.tobytes())
 
 
-def content_digests(rows: NDArray[np.float64], key: bytes) -> Ids:
-    """`content_digest` of each of some rows of features."""
+def row_digests(rows: NDArray[np.float64], key: bytes) -> Ids:
+    """Of each of some rows of features a digest by which to see whether two of them differ; nobody
+    is known by it.
+
+    Four multilinear hashes of 32 bits under secret words (Lemire & Kaser, arXiv 1202.4961, section
+    2): two rows that differ in any bit agree with probability 2^-128, whoever wrote them without
+    the key. A fifth of the time of a keyed BLAKE2b for each row.
+    """
     rows = np.ascontiguousarray(rows, "<f8")
-    size = rows.shape[1] * rows.itemsize
-    begun = _hash(key, ID_BYTES, _parts_of_array(rows.dtype, rows.shape[1:]))
-    begun.update(size.to_bytes(8, "little"))
-    data = memoryview(rows.reshape(-1).view(np.uint8).data)
+    halves = rows.view(np.uint32).reshape(len(rows), 2 * rows.shape[1])
+    secret = _secret_words(key, 2 * rows.shape[1])
+    sums = secret[0] + halves.astype(np.uint64) @ secret[1:]  # modulo 2^64
+    return (sums >> np.uint64(32)).astype("<u4").view(np.uint8)
 
-    def digest(start: int) -> bytes:
-        whole = begun.copy()
-        whole.update(data[start : start + size])
-        return whole.digest()
 
-    starts = range(0, len(rows) * size, size) if size else [0] * len(rows)
-    return ids_of(map(digest, starts))
+@lru_cache(maxsize=4)
+def _secret_words(key: bytes, length: int) -> NDArray[np.uint64]:
+    """Words of 64 bits for four hashes of rows of this length: uint64 (length + 1, 4)."""
+    size, counts = length.to_bytes(8, "little"), range(2 * (length + 1))
+    words = ids_of(prf(key, b"words", size, count.to_bytes(8, "little")) for count in counts)
+    return words.view("<u8").reshape(length + 1, 4).astype(np.uint64)
 
 
 def ids_of(values: Iterable[bytes]) -> Ids:
     """Digests of 16 bytes each, one below the other: uint8 (records, 16)."""
     return np.frombuffer(b"".join(values), np.uint8).reshape(-1, ID_BYTES)
-
-
-def _parts_of_array(dtype: np.dtype[Any], shape: tuple[int, ...]) -> tuple[bytes, bytes]:
-    return b"array", f"{dtype.str}{shape}".encode()
 
 
 def _hash(key: bytes, size: int, parts: Iterable[bytes]) -> Any:

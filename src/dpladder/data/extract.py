@@ -35,7 +35,7 @@ from dpladder.data.blocks import TableBlocks
 from dpladder.data.cache import address, claims, open_cache
 from dpladder.data.datasets import open_source
 from dpladder.data.depths import spans_of, stored_depths
-from dpladder.data.digests import content_digest, content_digests
+from dpladder.data.digests import content_digest, row_digests
 from dpladder.data.encoders import Encoder
 from dpladder.data.files import closed_folder, explain_os_errors, link, private_folder
 from dpladder.data.parallel import ordered_arrays, ordered_map
@@ -448,7 +448,7 @@ def _scatter(
     with progress("extracting features", int(counts.sum())) as advance:
         for indices, features_read in blocks.features(places >= 0):
             at = places[indices]
-            if np.any(content_digests(features_read, work.units_key) != known.contents[rows[at]]):
+            if np.any(row_digests(features_read, work.units_key) != known.contents[rows[at]]):
                 raise _changed(work.source)
             for start in range(0, len(at), ROWS_AT_ONCE):
                 some = at[start : start + ROWS_AT_ONCE]
@@ -459,7 +459,8 @@ def _scatter(
                 table[some], checks[some] = finished[: len(some)], seen[: len(some)]
             touched += len(at) * mmap.PAGESIZE
             if min(touched, table.nbytes) > MOST_TOUCHED:
-                table._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+                sealed.forget_pages(table)
+                sealed.forget_pages(known.contents)
                 touched = 0
             advance(len(at))
     return table, checks

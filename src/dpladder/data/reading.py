@@ -23,9 +23,9 @@ from dpladder.data.columns import number_of
 from dpladder.data.digests import (
     WIDE,
     content_digest,
-    content_digests,
     ids_of,
     prf,
+    row_digests,
     wide_digests,
 )
 from dpladder.data.findings import Findings
@@ -116,9 +116,12 @@ class RowReader:
         self._nothing = _as_ids(content_digest(b"", key))
         # Rows of features in which nothing is a number are no copies: a run would go on where all
         # of a table is lost, for decimal commas or a column of texts.
-        is_row = source.kind == "features"
-        blank = content_digest(np.full(source.width, np.nan), key) if is_row else None
-        self._blank = None if blank is None else _as_ids(blank)
+        blank = np.full(source.width, np.nan)
+        self._blank: Any = None
+        if source.blocks is not None:
+            self._blank = row_digests(blank[None], key)[0]
+        elif source.kind == "features":
+            self._blank = _as_ids(content_digest(blank, key))
 
     def add(self, stretch: Stretch, contents: Ids) -> None:
         """Take the next records of the source.
@@ -304,7 +307,7 @@ def read_contents(source: Source, key: bytes) -> Iterator[tuple[Stretch, Ids]]:
         if source.blocks is not None:
             for block in source.blocks:
                 stretch = Stretch(source, block.start, block.start + len(block), block)
-                yield stretch, content_digests(block.features, key)
+                yield stretch, row_digests(block.features, key)
                 advance(len(block))
             return
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import mmap
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from dpladder.errors import BadInput
 from dpladder.formats import FORMATS, Newer
 
 LEAF = 4 << 20  # bytes
+MOST_MAPPED = 64 * LEAF  # that are hashed before their memory is let go
 ALIGNMENT = 64  # bytes; a cache line, and enough for every number type
 SEAL = "seal"
 
@@ -202,6 +204,19 @@ def _seal(attrs: Attrs, arrays: Mapping[str, NDArray[Any]], key: bytes) -> bytes
 def _tree(array: NDArray[Any]) -> bytes:
     """The hash of the hashes of an array's leaves, in order."""
     data = memoryview(array.reshape(-1).view(np.uint8).data)
-    leaves = (data[start : start + LEAF] for start in range(0, len(data), LEAF))
+    whole = sha256()
     with ThreadPoolExecutor(cores()) as pool:  # hashing large buffers releases the GIL
-        return sha256(b"".join(pool.map(lambda leaf: sha256(leaf).digest(), leaves))).digest()
+        for first in range(0, len(data), MOST_MAPPED):
+            some = data[first : first + MOST_MAPPED]
+            leaves = (some[start : start + LEAF] for start in range(0, len(some), LEAF))
+            whole.update(b"".join(pool.map(lambda leaf: sha256(leaf).digest(), leaves)))
+            forget_pages(array)
+    return whole.digest()
+
+
+def forget_pages(array: NDArray[Any]) -> None:
+    """Let go of the memory of a mapped array. What was written stays in the file, and what is read
+    again comes from the page cache."""
+    mapping = getattr(array, "_mmap", None)
+    if mapping is not None:
+        mapping.madvise(mmap.MADV_DONTNEED)

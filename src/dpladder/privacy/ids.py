@@ -38,7 +38,8 @@ def starts_of_equal(ids: Ids) -> NDArray[np.bool_]:
 def id_set(ids: Ids) -> Ids:
     """Each of some ids once, sorted."""
     ids_in_order = ids[id_order(ids)]
-    return ids_in_order[starts_of_equal(ids_in_order)]
+    first = starts_of_equal(ids_in_order)
+    return ids_in_order if first.all() else ids_in_order[first]
 
 
 def union(one: Ids, other: Ids) -> Ids:
