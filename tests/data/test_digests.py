@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpladder.data.digests import prf, row_digests
+from dpladder.data.digests import content_digest, prf, row_digests
 
 KEY = b"k" * 32
 
@@ -35,6 +35,12 @@ def test_digests_of_rows_are_the_multilinear_hash(width: int) -> None:
     rows[rows > 1] = np.nan
     digests = row_digests(rows, KEY)
     assert [one.tobytes() for one in digests] == [by_hand(row, KEY) for row in rows]
+
+
+def test_a_row_alone_is_known_as_among_others() -> None:
+    rows = np.random.default_rng(1).integers(0, 9, (4, 3)).astype(np.float32)
+    alone = b"".join(content_digest(row, KEY) for row in rows)
+    assert alone == row_digests(rows.astype(np.float64), KEY).tobytes()
 
 
 def test_every_bit_of_a_row_and_of_the_key_changes_all_of_its_digest() -> None:

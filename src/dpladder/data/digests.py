@@ -42,18 +42,20 @@ def content_digest(content: Any, key: bytes) -> bytes:
     """
     if isinstance(content, bytes):
         return prf(key, b"file", content)
-    array = np.ascontiguousarray(content, "<f8" if content.ndim == 1 else None)
+    if content.ndim == 1:
+        return row_digests(content[None], key).tobytes()
+    array = np.ascontiguousarray(content)
     kind = f"{array.dtype.str}{array.shape}".encode()
     return prf(key, b"array", kind, array.tobytes())
 
 
-def row_digests(rows: NDArray[np.float64], key: bytes) -> Ids:
-    """Of each of some rows of features a digest by which to see whether two of them differ; nobody
-    is known by it.
+def row_digests(rows: NDArray[Any], key: bytes) -> Ids:
+    """`content_digest` of each of some rows of features.
 
     Four multilinear hashes of 32 bits under secret words (Lemire & Kaser, arXiv 1202.4961, section
     2): two rows that differ in any bit agree with probability 2^-128, whoever wrote them without
-    the key. A fifth of the time of a keyed BLAKE2b for each row.
+    the key. A fifth of the time of a keyed BLAKE2b for each row. Where a record is known by it, a
+    keyed BLAKE2b follows (`wide_digests`), which makes the two together as good as random.
     """
     rows = np.ascontiguousarray(rows, "<f8")
     halves = rows.view(np.uint32).reshape(len(rows), 2 * rows.shape[1])

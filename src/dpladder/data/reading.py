@@ -116,12 +116,9 @@ class RowReader:
         self._nothing = _as_ids(content_digest(b"", key))
         # Rows of features in which nothing is a number are no copies: a run would go on where all
         # of a table is lost, for decimal commas or a column of texts.
-        blank = np.full(source.width, np.nan)
-        self._blank: Any = None
-        if source.blocks is not None:
-            self._blank = row_digests(blank[None], key)[0]
-        elif source.kind == "features":
-            self._blank = _as_ids(content_digest(blank, key))
+        is_row = source.kind == "features"
+        blank = content_digest(np.full(source.width, np.nan), key) if is_row else None
+        self._blank = None if blank is None else _as_ids(blank)
 
     def add(self, stretch: Stretch, contents: Ids) -> None:
         """Take the next records of the source.

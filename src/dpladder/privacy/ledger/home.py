@@ -24,7 +24,7 @@ from dpladder.errors import BadInput
 
 VARIABLE = "DPLADDER_HOME"
 KEY_BYTES = 32
-ONE_USERS, A_GROUPS = 3, 4  # formats; 1 and 2 knew people by other digests
+ONE_USERS, A_GROUPS = 5, 6  # formats; those before knew people by other digests
 ROOM = 0o2770  # of a group's home
 
 Purpose = Literal["noise", "commitment", "audit", "ledger", "cache", "units"]
