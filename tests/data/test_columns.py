@@ -19,6 +19,7 @@ import pytest
 from support import ROOT
 
 from dpladder.config.dataset_sections import Column
+from dpladder.data import csv_rows, tables
 from dpladder.data.column_report import columns_of, hint_at_encoding, lines
 from dpladder.data.columns import column_as_json, matrix_of, restored_columns
 from dpladder.data.datasets import open_source
@@ -311,6 +312,42 @@ def test_what_cannot_be_a_feature_is_not_proposed(tmp_path: Path) -> None:
     told = "\n".join(lines(columns_of(source, Layout()), declared=False))
     assert "nothing: no column looks like a feature: " in told
     assert told.endswith("Texts are read from a column that is called text")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_columns_are_told_alike_in_blocks_of_any_length(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = range(300)
+    table = pd.DataFrame(
+        {
+            "visit": rows,
+            "twice": [*range(299), 7],
+            "day": [f"2024-08-{1 + row % 28:02d}" for row in rows],
+            "late": [str(row) if row < 280 else "none" for row in rows],
+            "few": ["east" if row % 2 else "west" for row in rows],
+            "gap": [None if row < 40 else 1.5 for row in rows],
+            "label": [row % 2 for row in rows],
+        }
+    )
+    source = open_source(written(tmp_path, kind, table), FEW)
+    whole = columns_of(source, FEW)
+    told = {one.name: (one.unfit, one.words, one.lost) for one in whole}
+    assert told == {
+        "visit": ("a number for each row", 0, 0),
+        "twice": (None, 0, 0),
+        "day": ("dates", 1, 0),
+        "late": ("names or free text", pytest.approx(20 / 300), 0),
+        "few": (None, 1, 150),
+        "gap": (None, 0, 0),
+        "label": (None, 0, 0),
+    }
+    monkeypatch.setattr(csv_rows, "BLOCK", 500)
+    monkeypatch.setattr(tables, "BLOCK_ROWS", 17)
+    assert columns_of(source, FEW) == whole
+
+
+FEW = Layout(restored_columns(["visit", {"name": "few", "levels": ["east"]}]))
 
 
 SEMICOLONS = "größe;label\n1,5;1\n-2;0\n1,25e1;1\n1.000,5;0\n"

@@ -7,20 +7,24 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Chosen
 from dpladder.config.sources import kind_of
 from dpladder.data import tables
-from dpladder.data.columns import levels_of, matrix_of, name_of, with_point
-from dpladder.data.csv_rows import delimiter_in
+from dpladder.data.cells import Cells, TextCells, offsets_of
+from dpladder.data.columns import levels_of, matrix_of, name_of
 from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.data.sources import Source
+from dpladder.progress import progress
 
+A_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 MOST_LEVELS = 50
 """More words than that are names or free text, which no levels fit."""
 
@@ -92,56 +96,112 @@ def columns_of(source: Source, layout: Layout) -> list[ColumnReport]:
 def columns_at(path: Path, layout: Layout) -> list[ColumnReport]:
     """The columns of a table at a path, in the order of the table. A row's features in one list
     column give none."""
-    table = tables.columns_in(path).columns
-    if path.suffix not in (".parquet", tables.FRAME) and delimiter_in(path) != ",":
-        table = {name: [*map(with_point, cells)] for name, cells in table.items()}
-    roles = {name: role for role, name in layout.columns_present(table).items()}
-    chosen = {name_of(one): one for one in tables.features_in(path, [*table], layout)}
-    if [*chosen] == ["features"] and any(isinstance(row, list) for row in table["features"]):
-        return []  # a row's features in one column
-    return [
-        _report_column(name, values, roles.get(name), chosen.get(name))
-        for name, values in table.items()
-    ]
+    table = tables.blocks_in(path)
+    roles = {name: role for role, name in layout.columns_present(table.names).items()}
+    chosen = {name_of(one): one for one in tables.features_in(path, [*table.names], layout)}
+    tallies = [_Tally(name, roles.get(name), chosen.get(name)) for name in table.names]
+    with progress("looking at columns", table.count, "rows", after=2.0) as advance:
+        for block in table.blocks:
+            if [*chosen] == ["features"] and _is_of_lists(block["features"]):
+                return []  # a row's features in one column
+            for tally in tallies:
+                tally.add(block[tally.name])
+            advance(len(next(iter(block.values()))))
+    return [tally.report() for tally in tallies]
 
 
-def _report_column(
-    name: str, values: Sequence[Any], role: str | None, feature: Chosen | None
-) -> ColumnReport:
-    """One column in figures: what is missing or no number, and what the config's use of it loses.
+@dataclass
+class _Tally:
+    """One column in figures, as its blocks come: what is missing or no number, and what the
+    config's use of it loses.
 
-    Args:
+    Attributes:
         name: of the column.
-        values: a cell for each row, as the table's reader gives it.
         role: what it holds beside features, if anything.
         feature: what the config makes of it, if anything.
+        rows, missing, words, lost: how many rows there are, have nothing, have no number, or are
+            lost.
+        dates: whether all that is there begins as a date does.
+        some: different values, up to one more than levels may be.
+        numbers: of all rows that have one, where each is a whole number; None where one is not.
     """
-    missing = np.array([value is None or value != value or value == "" for value in values], bool)
-    number = np.isfinite(matrix_of([name], lambda _: values)[:, 0])
-    words = float(np.mean(~number[~missing])) if not missing.all() else 0.0
-    if feature is None:
-        lost = 0
-    elif levels_of(feature):
-        lost = int((matrix_of([feature], lambda _: values).sum(1) == 0).sum())
-    else:
-        lost = int((~np.isfinite(matrix_of([feature], lambda _: values)[:, 0])).sum())
-    share = float(missing.mean()) if len(missing) else 0.0
-    here = [str(value) for value, none in zip(values, missing, strict=True) if not none]
-    return ColumnReport(
-        name, words, share, role, feature, lost, _reason_to_skip(here, words, share)
-    )
+
+    name: str
+    role: str | None
+    feature: Chosen | None
+    rows: int = 0
+    missing: int = 0
+    words: int = 0
+    lost: int = 0
+    dates: bool = True
+    some: set[str] = field(default_factory=set)
+    numbers: list[NDArray[np.float64]] | None = field(default_factory=list)
+
+    def add(self, cells: Cells) -> None:
+        """Take the cells of some more rows."""
+        present, numbers = ~_absent(cells), cells.numbers()
+        is_number = np.isfinite(numbers)
+        self.rows += len(present)
+        self.missing += int(np.count_nonzero(~present))
+        self.words += int(np.count_nonzero(present & ~is_number))
+        if self.feature is not None:
+            matrix = matrix_of([self.feature], lambda _: cells)
+            levels = levels_of(self.feature)
+            lost = matrix.sum(1) == 0 if levels else ~np.isfinite(matrix[:, 0])
+            self.lost += int(np.count_nonzero(lost))
+        here = numbers[present]
+        self.dates &= not is_number[present].any()
+        if self.dates or len(self.some) <= MOST_LEVELS:
+            codes, values = cells.values()
+            texts = [str(values[code]) for code in np.unique(codes[present])]
+            self.dates = self.dates and all(map(A_DATE.match, texts))
+            self.some.update(islice(texts, MOST_LEVELS + 1))
+        if self.numbers is not None:
+            is_whole = is_number[present].all() and np.all((here >= 0) & (np.floor(here) == here))
+            self.numbers = [*self.numbers, here] if is_whole and _may_number(cells) else None
+
+    def report(self) -> ColumnReport:
+        """The column in figures."""
+        there = self.rows - self.missing
+        return ColumnReport(
+            self.name,
+            self.words / there if there else 0.0,
+            self.missing / self.rows if self.rows else 0.0,
+            self.role,
+            self.feature,
+            self.lost,
+            self._reason_to_skip(there),
+        )
+
+    def _reason_to_skip(self, there: int) -> str | None:
+        """Why a column is no feature by the look of it, from what is there of it."""
+        if self.missing > 0.5 * self.rows:
+            return "mostly missing"
+        if self.dates:
+            return "dates"
+        if self.words:
+            return "names or free text" if len(self.some) > MOST_LEVELS else None
+        if self.numbers is None or there <= MOST_LEVELS:
+            return None
+        different = len(np.unique(np.concatenate(self.numbers)))
+        return "a number for each row" if different == there else None
 
 
-def _reason_to_skip(here: Sequence[str], words: float, missing: float) -> str | None:
-    """Why a column is no feature by the look of it, from what is there of it."""
-    if missing > 0.5:
-        return "mostly missing"
-    if all(re.match(r"\d{4}-\d\d-\d\d", value) for value in here):
-        return "dates"
-    if words:
-        return "names or free text" if len({*here}) > MOST_LEVELS else None
-    numbered = len(here) > MOST_LEVELS and len({*here}) == len(here)
-    return "a number for each row" if numbered and all(map(str.isdigit, here)) else None
+def _absent(cells: Cells) -> NDArray[np.bool_]:
+    """Of each cell whether nothing stands there."""
+    if isinstance(cells, TextCells):
+        return np.diff(offsets_of(cells.array)) == 0
+    return np.asarray(cells.array.is_null(nan_is_null=True))
+
+
+def _may_number(cells: Cells) -> bool:
+    """Whether a column's type can number rows."""
+    return isinstance(cells, TextCells) or bool(pa.types.is_integer(cells.array.type))
+
+
+def _is_of_lists(cells: Cells) -> bool:
+    """Whether each cell is a row of numbers."""
+    return isinstance(cells.array, pa.FixedSizeListArray | pa.ListArray | pa.LargeListArray)
 
 
 def hint_at_encoding(source: Source) -> str:
@@ -150,10 +210,11 @@ def hint_at_encoding(source: Source) -> str:
     kind, path = kind_of(source.name), Path(source.name.partition(":")[2]).expanduser()
     if kind is None or source.name.partition(":")[0] not in ("csv", "jsonl"):
         return ""
-    content = path.read_bytes()
-    if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return ""
-    wrong = sum(not _is_utf8(line) for line in content.split(b"\n"))
+    with path.open("rb") as file:
+        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return ""
+        file.seek(0)
+        wrong = sum(not _is_utf8(line) for line in file)
     return (
         f"encoding {wrong:,} lines are no UTF-8, so that their letters name other levels and "
         f"classes. Write the file anew: iconv -f WINDOWS-1252 -t UTF-8 {path} > new{path.suffix}"

@@ -450,6 +450,28 @@ class ParquetTable:
             ) from None
 
 
+def blocks_in(path: Path) -> TableCells:
+    """All columns of a table but those that number rows, some rows at a time.
+
+    Args:
+        path: of CSV, parquet or a frame, by its suffix.
+    """
+    if path.suffix == ".parquet":
+        table = ParquetTable(path)
+        names = [name for name in table.names if name not in table.index]
+        blocks = (table.block(place, names) for place in range(len(table.counts)))
+        return TableCells(names, sum(table.counts), blocks)
+    if path.suffix == FRAME:
+        names, cells = _frame_at(path)
+        texts = {name: TextCells(texts_of(row[name] for row in cells)) for name in names}
+        return TableCells(names, len(cells), iter([texts]))
+    rows = rows_of(path)
+    names = [name for name in rows.names if name]
+    return TableCells(
+        names, rows.count, (rows.block(place, names).columns for place in rows.places)
+    )
+
+
 def columns_in(path: Path, number: str | None = None) -> TableColumns:
     """All columns of a table, each with its values as they are read.
 
@@ -457,25 +479,35 @@ def columns_in(path: Path, number: str | None = None) -> TableColumns:
         path: of CSV, parquet or a frame, by its suffix.
         number: the column whose cells are read as numbers, too.
     """
-    if path.suffix == ".parquet":
-        table = ParquetTable(path)
-        of_file = [table.block(place) for place in range(len(table.counts))]
-        names = [name for name in table.names if name not in table.index]
-        return TableColumns(_joined_values(of_file, names), _numbers(of_file, number))
-    if path.suffix == FRAME:
-        names, rows = _frame_at(path)
-        return TableColumns(printables(rows, {name: name for name in names}))
+    if path.suffix in (".parquet", FRAME):
+        table = blocks_in(path)
+        blocks = [*table.blocks]
+        return TableColumns(_joined_values(blocks, table.names), _numbers(blocks, number))
     rows_of_file = rows_of(path)
     read = [rows_of_file.block(place) for place in rows_of_file.places]
-    names = [name for name in rows_of_file.names if name]
     blocks = [block.columns for block in read]
     return TableColumns(
-        _joined_values(blocks, names),
+        _joined_values(blocks, [name for name in rows_of_file.names if name]),
         _numbers(blocks, number),
         [line for block in read for line in block.lines.tolist()],
         rows_of_file.unread,
         rows_of_file.spread,
     )
+
+
+@dataclass(frozen=True)
+class TableCells:
+    """The cells of a table, some rows at a time. Private.
+
+    Attributes:
+        names: of its columns.
+        count: of its rows.
+        blocks: cells by the name of their column; they can be had once.
+    """
+
+    names: Sequence[str]
+    count: int
+    blocks: Iterator[Mapping[str, Cells]]
 
 
 @dataclass(frozen=True)
