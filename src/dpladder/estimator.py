@@ -42,6 +42,7 @@ from sklearn.exceptions import NotFittedError
 from dpladder.commands.follow import follow
 from dpladder.commands.project import CONFIG, command_of
 from dpladder.config.section import NAME_PATTERN
+from dpladder.data.cells import text_of
 from dpladder.data.columns import (
     is_missing,
     level_as_text,
@@ -496,7 +497,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         beside: dict[str, Sequence[Cell]] = {"label": labels}
         if ids is not None:
             beside["id"] = ids
-        return _arrays_as_bytes(X, beside) if cells is None else _rows_as_bytes({**cells, **beside})
+        return _arrays_as_bytes(X, beside) if cells is None else frame_as_bytes({**cells, **beside})
 
     def _data_folder(self) -> Path:
         """The folder of the records, mode 0700: nobody else reads what lies there (docs/design.md:
@@ -835,15 +836,6 @@ def _refuse_unread_columns(
             )
 
 
-def _rows_as_bytes(columns: Mapping[str, Sequence[Cell]]) -> bytes:
-    """The records of a DataFrame as a source, a row each."""
-    rows = [[*row] for row in zip(*columns.values(), strict=True)]
-    content = frame_as_bytes([*columns], rows)
-    # a cell that became a record of its own would be charged as none (contract: unbreakable)
-    assert frame_in(content) == ([*columns], rows), "rows read are rows written"
-    return content
-
-
 def _arrays_as_bytes(X: NDArray[Any], beside: Mapping[str, Sequence[Cell]]) -> bytes:
     """The records of a matrix, or images, as a source."""
     written = BytesIO()
@@ -864,9 +856,13 @@ def _labels_by_row(source: bytes) -> dict[tuple[Any, ...], set[str]]:
             for column in columns.values()
         ]
     else:
-        names, rows = frame_in(source)
-        labels = [str(row.pop(names.index("label"))) for row in rows]
-        values = [*zip(*rows, strict=True)]
+        names, batches = frame_in(source)
+        cells = {
+            name: [cell for batch in batches for cell in batch.column(place).to_pylist()]
+            for place, name in enumerate(names)
+        }
+        labels = ["" if label is None else text_of(label) for label in cells.pop("label")]
+        values = [*cells.values()]
     labels_by_row: dict[tuple[Any, ...], set[str]] = {}
     for row, label in zip(zip(*values, strict=True), labels, strict=True):
         labels_by_row.setdefault(row, set()).add(label)

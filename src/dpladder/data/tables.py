@@ -26,7 +26,16 @@ from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Chosen
 from dpladder.data.blocks import CellRows, RoleColumn, TableBlocks, printable_text, values_of
-from dpladder.data.cells import Cells, TextCells, cells_of, joined, python_cells, text_of, texts_of
+from dpladder.data.cells import (
+    BINARY,
+    Cells,
+    TextCells,
+    cells_of,
+    joined,
+    python_cells,
+    text_of,
+    texts_of,
+)
 from dpladder.data.columns import cell_as_text, matrix_of, name_of, whole_as_int
 from dpladder.data.csv_rows import header_of, rows_of
 from dpladder.data.layout import PLAIN, ROLES, Layout
@@ -224,40 +233,51 @@ def features_in(path: Path, names: Sequence[str], layout: Layout) -> Sequence[Ch
 FRAME = ".frame"
 
 
-def frame_as_bytes(names: Sequence[str], rows: Sequence[Sequence[str | None]]) -> bytes:
-    """Rows as the notebook's class hands them to a run: a line with the names of the columns, then
-    a line for each row, a list of its cells in JSON.
+def frame_as_bytes(columns: Mapping[str, Sequence[str | None]]) -> bytes:
+    """Columns as the notebook's class hands them to a run: a file of Arrow, some rows at a time.
 
-    JSON escapes what could end a line or a text, so rows and lines are as many, whatever stands in
-    a cell. Halves of a surrogate pair are written each by itself: escaped side by side, they would
-    come back as the character that a pair stands for.
+    Cells and names are bytes there, so no cell can end a row, whatever stands in it, and halves of
+    a surrogate pair stay halves.
     """
-    lines = (json.dumps([*cells], ensure_ascii=False) for cells in (names, *rows))
-    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
+    names = {str(place): name for place, name in enumerate(columns)}
+    schema = pa.schema(
+        [(place, BINARY) for place in names],
+        {place.encode(): text_bytes(name) for place, name in names.items()},
+    )
+    count = len(next(iter(columns.values()), ()))
+    written = pa.BufferOutputStream()
+    with pa.ipc.new_file(written, schema) as file:
+        for start in range(0, count, BLOCK_ROWS):
+            cells = [texts_of(column[start : start + BLOCK_ROWS]) for column in columns.values()]
+            file.write_batch(pa.record_batch(cells, schema))
+    return bytes(written.getvalue())
 
 
-def frame_in(content: bytes) -> tuple[list[str], list[list[str | None]]]:
-    """The names and the rows that `frame_as_bytes` wrote.
+def frame_in(content: Any) -> tuple[list[str], list[Any]]:
+    """The names of the columns that `frame_as_bytes` wrote, and their cells, some rows at a time.
 
     Raises:
-        ValueError: it wrote no such thing, or not all of it.
+        ArrowException: it wrote no such thing, or not all of it.
     """
-    lines = content.decode("utf-8", "surrogatepass").removesuffix("\n").split("\n")
-    names, *rows = map(json.loads, lines)
-    if any(not isinstance(row, list) or len(row) != len(names) for row in rows):
-        raise ValueError("rows differ in length from the header")
-    return names, rows
+    file = pa.ipc.open_file(content)
+    facts = file.schema.metadata or {}
+    names = [text_of(facts[str(place).encode()]) for place in range(len(file.schema))]
+    batches = [file.get_batch(number) for number in range(file.num_record_batches)]
+    for batch in batches:
+        batch.validate(full=True)
+    return names, batches
 
 
-def _frame_at(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
-    """The names of a frame's columns, and its rows from names to cells."""
+def _frame_at(path: Path) -> tuple[list[str], list[Mapping[str, Cells]]]:
+    """The names of a frame's columns, and its cells, some rows at a time."""
     try:
-        names, rows = frame_in(path.read_bytes())
+        names, batches = frame_in(pa.memory_map(str(path)))
     except FileNotFoundError:
         raise missing_source_error(path, "what fit of a notebook wrote") from None
-    except (OSError, ValueError):
+    except (*BROKEN, KeyError, pa.ArrowException):
         raise BadInput(f"{path} is not as fit of a notebook wrote it. Call fit again.") from None
-    return names, [dict(zip(names, row, strict=True)) for row in rows]
+    cells = [map(TextCells, batch.columns) for batch in batches]
+    return names, [dict(zip(names, columns, strict=True)) for columns in cells]
 
 
 def from_frame(path: Path, layout: Layout = PLAIN) -> Source:
@@ -266,15 +286,20 @@ def from_frame(path: Path, layout: Layout = PLAIN) -> Source:
     Raises:
         BadInput: `fit` did not write it, or it lacks a column that the config names.
     """
-    names, rows = _frame_at(path)
+    names, blocks = _frame_at(path)
     check_held(path, names, layout)
     chosen = features_in(path, names, layout)
-    columns = {name: TextCells(texts_of(row[name] for row in rows)) for name in names}
 
     def read(number: int, wanted: Collection[str] | None) -> CellRows:
-        return CellRows(columns, [cells.as_texts() for cells in columns.values()])
+        columns = blocks[number]
+        said = columns.values() if wanted is None else ()
+        return CellRows(columns, [cells.as_texts() for cells in said])
 
-    return _features([len(rows)], read, chosen, names, layout)
+    return _features([*map(_rows_in, blocks)], read, chosen, names, layout)
+
+
+def _rows_in(block: Mapping[str, Cells]) -> int:
+    return len(next(iter(block.values())))
 
 
 def from_jsonl(path: Path, layout: Layout = PLAIN) -> Source:
@@ -462,9 +487,8 @@ def blocks_in(path: Path) -> TableCells:
         blocks = (table.block(place, names) for place in range(len(table.counts)))
         return TableCells(names, sum(table.counts), blocks)
     if path.suffix == FRAME:
-        names, cells = _frame_at(path)
-        texts = {name: TextCells(texts_of(row[name] for row in cells)) for name in names}
-        return TableCells(names, len(cells), iter([texts]))
+        names, frame = _frame_at(path)
+        return TableCells(names, sum(map(_rows_in, frame)), iter(frame))
     rows = rows_of(path)
     names = [name for name in rows.names if name]
     return TableCells(
