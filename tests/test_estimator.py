@@ -47,6 +47,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import dpladder
 from dpladder import PrivateClassifier
 from dpladder.config.dataset_sections import Column
+from dpladder.data import tables
 from dpladder.data.cells import text_of
 from dpladder.data.columns import level_as_text, restored_columns
 from dpladder.data.datasets import open_source
@@ -431,8 +432,11 @@ def odd_texts(random: np.random.Generator, count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_rows_of_any_text_are_handed_over_row_for_row(seed: int, no_run: list[Any]) -> None:
+def test_rows_of_any_text_are_handed_over_row_for_row(
+    seed: int, no_run: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A cell that became a record of its own would let one person move sums any number of times."""
+    monkeypatch.setattr(tables, "BLOCK_ROWS", 10)
     random, count = np.random.default_rng(seed), 40
     names = [f"n{place}{name}" for place, name in enumerate(odd_texts(random, 3))]
     cells = [odd_texts(random, count) for _ in names]
