@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,9 @@ from PIL import Image
 from dpladder import cli
 from dpladder.commands import project
 from dpladder.config.docs import described_keys
+from dpladder.config.learners import METHODS as LEARNERS
 from dpladder.config.load import load
+from dpladder.config.section import described_fields
 from dpladder.plan.dag import build_dag
 from dpladder.plan.mechanisms import METHODS
 from dpladder.plan.plan import make_plan
@@ -300,10 +304,39 @@ def test_keys_are_found_by_a_word_of_their_name_or_text(
     assert "did you mean patient?" in capsys.readouterr().err
 
 
+def test_a_key_of_several_meanings_is_shown_with_each_and_whose_it_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["keys", "learner.optimizer"]) == 0
+    shown = capsys.readouterr().out
+    assert "(sgd | momentum | adamw, default sgd)\n    hyfree_dp, hyfree_finetune: What " in shown
+    assert "(momentum | adam, default momentum)\n    dp_finetune: What makes" in shown
+    assert cli.main(["keys", "one_step"]) == 0
+    assert "    one_step: The learning rate." in capsys.readouterr().out
+
+
+def test_each_key_of_each_learner_and_search_is_described_as_its_section_has_it() -> None:
+    keys = {(key.name, key.text, name) for key in described_keys() for name in key.methods}
+    for name, method in METHODS.items():
+        section = "learner" if name in LEARNERS else "hpo"
+        for field, described in described_fields(method.section).items():
+            text = " ".join((described.description or "").split())
+            assert field == "name" or (f"{section}.{field}", text, name) in keys, (name, field)
+
+
 def test_the_page_of_features_has_each_command_key_and_method_once() -> None:
     lines = (DEMO.parents[1] / "docs" / "features.md").read_text("utf-8").splitlines()
     names = [line.split("`")[1] for line in lines if line.startswith("- `")]
     commands = [f"dpladder {name}" for name in cli.COMMANDS]
-    keys = [key.name for key in described_keys()]
-    assert len(names) == len(set(names))
-    assert {*commands, *keys, *METHODS} <= set(names)
+    of_methods = {key.name for key in described_keys() if key.methods}
+    once = [name for name in names if name not in of_methods]
+    assert len(once) == len(set(once))
+    assert {*commands, *(key.name for key in described_keys()), *METHODS} <= set(names)
+
+
+def test_the_page_of_features_has_each_meaning_of_a_key_once_with_whose_it_is() -> None:
+    page = (DEMO.parents[1] / "docs" / "features.md").read_text("utf-8")
+    lines = re.findall(r"^- `(.*?)` \((.*?)\): ", page, re.M)
+    shown = Counter((key, name) for key, names in lines for name in names.split(", "))
+    assert shown == Counter((key.name, name) for key in described_keys() for name in key.methods)
+    assert "\n- `learner.eta` (one_step): The learning rate\n" in page

@@ -51,8 +51,12 @@ def _lines() -> Iterator[str]:
         yield f"- `{name}`: {first_sentence(' '.join((method.section.__doc__ or '').split()))}"
     for section, keys in groupby(described_keys(), key=lambda key: key.name.partition(".")[0]):
         yield from ("", f"## Keys of `{section}`", "")
+        meanings: dict[tuple[str, str], list[str]] = {}
         for key in keys:
-            yield f"- `{key.name}`: {first_sentence(key.text)}"
+            meanings.setdefault((key.name, first_sentence(key.text)), []).extend(key.methods)
+        for (name, meaning), methods in meanings.items():
+            whose = f" ({', '.join(methods)})" if methods else ""
+            yield f"- `{name}`{whose}: {meaning}"
     yield ""
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from dpladder.config.docs import described_keys
+from dpladder.config.docs import DescribedKey, described_keys
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
 
 
 def keys(word: str) -> bool:
-    """Print each key whose name, text or allowed values have the word, with what it means.
+    """Print each meaning of each key whose name, text or allowed values have the word, and all keys
+    of the learners and searches whose name has it.
 
     Args:
         word: in capitals or not.
@@ -18,9 +19,8 @@ def keys(word: str) -> bool:
     Raises:
         BadInput: no key has it.
     """
-    rows = list(described_keys())
-    wanted = word.casefold()
-    matches = [row for row in rows if wanted in f"{row.name} {row.allowed} {row.text}".casefold()]
+    rows = described_keys()
+    matches = [row for row in rows if word.casefold() in " ".join(_words(row)).casefold()]
     if not matches:
         texts = " ".join(f"{row.name} {row.text}" for row in rows)
         closest = did_you_mean(word, sorted({*re.findall(r"\w{4,}", texts)}))
@@ -30,5 +30,10 @@ def keys(word: str) -> bool:
         )
     for row in matches:
         default = f", default {row.default}" if row.default else ""
-        print(f"{row.name}  ({row.allowed}{default})\n    {row.text}")
+        print(f"{row.name}  ({row.allowed}{default})".replace("`", ""))
+        print(f"    {', '.join(row.methods)}{': ' if row.methods else ''}{row.text}")
     return True
+
+
+def _words(row: DescribedKey) -> tuple[str, ...]:
+    return row.name, row.allowed, row.text, *row.methods

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -129,7 +128,7 @@ def reference() -> str:
         "",
         "| key | allowed | default | meaning |",
         "|---|---|---|---|",
-        *_rows(Config, ""),
+        *map(_as_markdown, _rows(Config, "")),
         "",
     ]
     return "\n".join(lines)
@@ -137,39 +136,37 @@ def reference() -> str:
 
 @dataclass(frozen=True)
 class DescribedKey:
-    """A key of the config in words.
+    """One meaning of a key of the config, in words.
 
     Attributes:
         name: in full, such as `dataset.lineage`.
-        allowed: what it may hold.
-        default: empty where it has none.
+        allowed: what it may hold, in Markdown.
+        default: in Markdown; empty of a section, whose keys have defaults of their own.
         text: what it means.
+        methods: the learners or searches that have the key with this meaning; empty of a key that
+            is none of theirs.
     """
 
     name: str
     allowed: str
     default: str
     text: str
+    methods: tuple[str, ...] = ()
 
 
-def described_keys() -> Iterator[DescribedKey]:
-    """Each key once, in the order of the reference; a key of several learners or searches comes
-    with its first meaning."""
-    names: set[str] = set()
-    for row in _rows(Config, ""):
-        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
-        key, allowed, default, text = (cell.replace("\\|", "|") for cell in cells)
-        name = key.strip("`")
-        if key.startswith("`") and name not in names:
-            names.add(name)
-            yield DescribedKey(name, allowed.replace("`", ""), default.strip("`"), text)
+def described_keys() -> list[DescribedKey]:
+    """Each meaning of each key once, in the order of the reference, those of one key together."""
+    keys = dict.fromkeys(row for row in _rows(Config, "") if isinstance(row, DescribedKey))
+    names = [*dict.fromkeys(key.name for key in keys)]
+    return sorted(keys, key=lambda key: names.index(key.name))
 
 
-def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
-    """The table's rows for a section and those inside it; `[]` marks entries of a list."""
+def _rows(model: type[BaseModel], prefix: str) -> Iterator[DescribedKey | str]:
+    """The keys of a section and of those inside it, and headings among them as rows of Markdown;
+    `[]` marks entries of a list."""
     for name, field in described_fields(model).items():
         key, inner = prefix + name, list(nested_sections(field.annotation))
-        yield _row(key, _allowed_values(field), field)
+        yield _described(key, _allowed_values(field), field)
         # a union of sections: each has rows of its own under one key
         if len(inner) > 1:
             yield from _alternatives(key, [section for section, _ in inner])
@@ -178,45 +175,48 @@ def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
             yield from _rows(section, f"{key}[]." if listed else f"{key}.")
 
 
-def _row(key: str, allowed: str, field: FieldInfo) -> str:
-    text = _cell(field.description or "")
-    return f"| `{key}` | {_cell(allowed)} | {_default(field)} | {text} |"
+def _described(key: str, allowed: str, field: FieldInfo) -> DescribedKey:
+    return DescribedKey(key, allowed, _default(field), " ".join((field.description or "").split()))
 
 
-def _alternatives(key: str, sections: Sequence[type[BaseModel]]) -> Iterator[str]:
+def _alternatives(key: str, sections: Sequence[type[BaseModel]]) -> Iterator[DescribedKey | str]:
     """The sections of which a name chooses one; what several of them have stands once, first.
 
-    A row is shared where key, type, default and text are all equal. A section whose own row differs
-    has it below its name.
+    Two meanings are the same where type, default and text are all equal. Of several meanings that
+    several have, the most frequent stands first, and any other below each name that has it.
     """
-    rows = {section: [*_rows(section, f"{key}.")][1:] for section in sections}  # [0]: its name
-    shared = _deduplicate_rows(row for section_rows in rows.values() for row in section_rows)
+    having: dict[DescribedKey | str, list[str]] = {}
+    for section in sections:
+        for row in [*_rows(section, f"{key}.")][1:]:  # [0]: its name
+            having.setdefault(row, []).append(name_of(section))
+    keys = [
+        replace(row, methods=tuple(names))
+        for row, names in having.items()
+        if isinstance(row, DescribedKey)
+    ]
+    frequent: dict[str, DescribedKey] = {}
+    for row in sorted(keys, key=lambda row: -len(row.methods)):
+        frequent.setdefault(row.name, row)
+    shared = [row for row in keys if row == frequent[row.name] and len(row.methods) > 1]
     chosen = [section.model_fields["name"] for section in sections]
-    allowed = " \\| ".join(f"`{name}`" for name in map(name_of, sections))
-    yield _row(f"{key}.name", allowed, next(field for field in chosen if not field.is_required()))
+    allowed = " | ".join(f"`{name}`" for name in map(name_of, sections))
+    default = next(field for field in chosen if not field.is_required())
+    yield _described(f"{key}.name", allowed, default)
     if shared:
         yield f"| *{key}: what several have* | | | each says below which of these it has |"
         yield from shared
-    for section, section_rows in rows.items():
-        has = [_name(row, key) for row in section_rows if row in shared]
+    for section in sections:
+        rows = [row for row in keys if name_of(section) in row.methods]
+        has = [row.name.removeprefix(f"{key}.") for row in rows if row in shared]
         also = f" Has {', '.join(f'`{name}`' for name in has if '.' not in name)}." if has else ""
-        text = _cell(section.__doc__ or "")
-        yield f"| *{key}: {name_of(section)}* | | | {text}{also} |"
-        yield from (row for row in section_rows if row not in shared)
+        yield f"| *{key}: {name_of(section)}* | | | {_cell(section.__doc__ or '')}{also} |"
+        yield from (row for row in rows if row not in shared)
 
 
-def _deduplicate_rows(rows: Iterable[str]) -> list[str]:
-    """Rows that occur more than once; of several about one key the most frequent alone."""
-    often: dict[str, str] = {}
-    counted = Counter(rows)
-    for row, times in counted.items():
-        if times > 1 and times > counted[often.get(_name(row), "")]:
-            often[_name(row)] = row
-    return [row for row in counted if row in often.values()]
-
-
-def _name(row: str, section: str = "") -> str:
-    return row.split("`")[1].removeprefix(f"{section}.")
+def _as_markdown(row: DescribedKey | str) -> str:
+    if isinstance(row, str):
+        return row
+    return f"| `{row.name}` | {_cell(row.allowed)} | {row.default} | {_cell(row.text)} |"
 
 
 def _allowed_values(field: FieldInfo) -> str:
@@ -225,7 +225,7 @@ def _allowed_values(field: FieldInfo) -> str:
     if written:  # in another form than it is kept
         schema = written[0].json_schema or {}
         if "enum" in (first := schema.get("anyOf", [{}])[0]):
-            return " \\| ".join(f"`{word}`" for word in first["enum"]) + ", or a list of these"
+            return " | ".join(f"`{word}`" for word in first["enum"]) + ", or a list of these"
         return "text or mapping" if "type" in schema else "list or mapping of text"
     return _kind(field.annotation, tuple(field.metadata))
 
@@ -241,7 +241,7 @@ def _kind(kind: Any, metadata: tuple[Any, ...] = ()) -> str:
         kinds = ["empty" if item is NoneType else _kind(item, metadata) for item in arguments]
         return " or ".join(dict.fromkeys(kinds))
     if origin is Literal:
-        return " \\| ".join(f"`{value}`" for value in arguments)
+        return " | ".join(f"`{value}`" for value in arguments)
     if origin is tuple:
         return (
             "list of " + _kind(arguments[0])
@@ -302,8 +302,8 @@ def _flow(value: Any) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text for a cell of Markdown: on one line, its bars escaped once."""
-    return " ".join(text.replace("|", "\\|").replace("\\\\|", "\\|").split())
+    """A text for a cell of Markdown: on one line, its bars escaped."""
+    return " ".join(text.replace("|", "\\|").split())
 
 
 def write(texts: Mapping[str, str], arguments: Sequence[str]) -> int:
