@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from snakemake.cli import parse_config
 
+from dpladder.config import sources
 from dpladder.config.load import from_command_line, load, overlay, read_yaml, resolve
 from dpladder.errors import BadInput
 
@@ -95,6 +96,20 @@ def test_experiments_on_two_lineages_may_differ_in_their_terms(small):
     assert (
         load([small], {"experiments": {"other": other}}).experiments["other"].privacy.delta == 1e-6
     )
+
+
+def test_a_folder_of_files_that_hold_labels_has_columns(small, tmp_path, monkeypatch):
+    """As shards have, for which nobody says classes by folders."""
+    kind = sources.SourceKind("shards.from_shards", folder=True)
+    monkeypatch.setitem(sources.SOURCES, "shards", kind)
+    group = {"names": ["a", "b"], "column": "region"}
+    data = {"source": f"shards:{tmp_path}", "classes": 2, "label": "cls", "id": "key"}
+    config = load([small], {"dataset": {**data, "group": group}}).main
+    assert config.dataset.label == "cls"
+    with pytest.raises(BadInput, match="has no folders of groups: give the column"):
+        load([small], {"dataset": {**data, "group": {"names": ["a", "b"], "level": 1}}})
+    with pytest.raises(BadInput, match="a folder is wanted there"):
+        load([small], {"dataset": {**data, "source": f"shards:{small}"}})
 
 
 def test_jsonl_says_which_columns_it_has_and_no_features(small, tmp_path):

@@ -56,7 +56,7 @@ def _source(field: str, c: Config) -> Messages:
             "or hold out private data by dataset.split"
         )
     kind = kind_of(source)
-    of_one = kind is not None and (kind.folder or not kind.is_private_file)
+    of_one = kind is not None and not kind.by_columns
     if of_one and findings.has_many_labels(c):
         yield "with dataset.labels: many name a table or arrays: a record of this has one label"
     told_by_groups = group_rules("", lambda: (source, c.dataset.group)).values()
@@ -167,7 +167,7 @@ def labels(c: Config) -> Messages:
     dataset, kind, names, count = c.dataset, _kind(c), _names(c), _count(c) or 2
     if dataset.labels in (1, NUMBER):
         return
-    if kind and (kind.folder or not kind.is_private_file):
+    if kind and not kind.by_columns:
         yield f"a record of {value_as_text(dataset.source)} has one label: leave it out"
     if dataset.labels == MANY:
         yield from findings.check_finding_count(count)

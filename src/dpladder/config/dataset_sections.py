@@ -356,7 +356,7 @@ class Dataset(Section):
             )
         column_keys = [*self.label_columns, *filter(None, (self.id, self.user))]
         kind = kind_of(self.source)
-        if column_keys and kind is not None and (kind.folder or not kind.is_private_file):
+        if column_keys and kind is not None and not kind.by_columns:
             yield (
                 "label, id and user name columns of a table or arrays, and this source has none: "
                 "leave them out"

@@ -116,12 +116,15 @@ def group_rules(key: str, of: Callable[..., tuple[str | None, Group | None]]) ->
 
     def column(*seen: object) -> Messages:
         source, group, kind = source_and_kind(*seen)
-        if group and kind and kind.folder and group.level is None:
+        if group and kind and kind.by_folders and group.level is None:
             yield f"{value_as_text(source)} is a folder, which has a level: 1 or 2"
 
     def level(*seen: object) -> Messages:
         source, group, kind = source_and_kind(*seen)
-        if group and kind and kind.is_private_file and not kind.folder and group.column is None:
-            yield f"{value_as_text(source)} is no folder: give the column that holds the group"
+        if group and kind and kind.by_columns and group.column is None:
+            yield (
+                f"{value_as_text(source)} has no folders of groups: give the column that holds the "
+                "group"
+            )
 
     return {key: published, f"{key}.column": column, f"{key}.level": level}

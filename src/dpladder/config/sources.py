@@ -24,7 +24,8 @@ class SourceKind:
         after: what the config writes after the name and a colon; a count may be left out. A
             `<mapping>` is of images, or bags, and labels apart (config/images_with_table.py).
         classes: what the public knows of them: how many, or their names.
-        folder: whether its records are files below a folder.
+        folder: whether its path is a folder's; else a file's.
+        by_folders: whether folders below it say what class and group a record is of.
         holds: what its records may be; of a table, its columns tell.
         columns: whether some of them may be named.
         called: the operator's own files in words, for public pages, which name no path.
@@ -35,6 +36,7 @@ class SourceKind:
     after: Literal["", "<path>", "<Name>", "<count>", "<mapping>"] = "<path>"
     classes: int | tuple[str, ...] | None = None
     folder: bool = False
+    by_folders: bool = False
     holds: tuple[Takes, ...] = ("images",)
     columns: bool = False
     called: str = "files"
@@ -65,8 +67,14 @@ class SourceKind:
 
     @property
     def reads_folder(self) -> bool:
-        """Whether files below a folder are its records, so that links among them matter."""
+        """Whether it reads files below a folder, so that links among them matter."""
         return self.folder or self.after == "<mapping>"
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether columns of a table, or arrays, say what a record's class, group, id and user are,
+        and the config may name them."""
+        return self.is_private_file and not self.by_folders
 
 
 SOURCES: Mapping[str, SourceKind] = {
@@ -75,9 +83,15 @@ SOURCES: Mapping[str, SourceKind] = {
     "torchvision": SourceKind("datasets.from_torchvision", after="<Name>"),
     "kjv": SourceKind("verses.from_kjv", after="<count>", classes=GENRES, holds=("texts",)),
     "web": SourceKind("verses.from_web", after="<count>", classes=GENRES, holds=("texts",)),
-    "folder": SourceKind("folders.from_folder", folder=True, called="a folder of images"),
+    "folder": SourceKind(
+        "folders.from_folder", folder=True, by_folders=True, called="a folder of images"
+    ),
     "texts": SourceKind(
-        "folders.from_texts", folder=True, holds=("texts",), called="a folder of texts"
+        "folders.from_texts",
+        folder=True,
+        by_folders=True,
+        holds=("texts",),
+        called="a folder of texts",
     ),
     "images": SourceKind(
         "folders.from_images_and_table", after="<mapping>", called="a folder of images, and a table"
