@@ -39,6 +39,7 @@ MAY_USE = {
     "commands": BASIS | {"network", "data", "learn", "plan", "report", "jobs", "use", "audit"},
     "estimator": BASIS | {"data", "plan", "commands", "use"},
     "cli": {"errors", "config", "commands"},
+    "__main__": {"cli"},
     f"{PAPERS}.rules": BASIS | {"plan"},
     f"{PAPERS}.methods": BASIS | {"learn", "network"},
     f"{PAPERS}.searches": BASIS | {"learn", "search"},

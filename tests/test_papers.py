@@ -198,7 +198,7 @@ def test_a_config_runs_in_the_row_s_folder_with_the_cores_that_were_asked_for() 
     command = papers.command_of(BY_KEY["searches-cifar10"], 3)
     example, overlay = BY_KEY["searches-cifar10"].configs
     assert command[1:] == [
-        *("-m", "dpladder.cli", "run", str(example), str(overlay), "compare_hpo", "--cores", "3")
+        *("-m", "dpladder", "run", str(example), str(overlay), "compare_hpo", "--cores", "3")
     ]
 
 

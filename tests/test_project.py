@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ import yaml
 from PIL import Image
 from support import ROOT, Workspace
 
-from dpladder import cli
+from dpladder import PrivateClassifier, PrivateRegressor, cli
 from dpladder.commands.project import RUN_HELP, command_of, init, lineage_of
+from dpladder.config.docs import described_keys
 from dpladder.config.load import load
+from dpladder.config.model import DELTA
 from dpladder.errors import BadInput
 
 
@@ -29,7 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def dpladder(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dpladder.cli", *arguments]
+    command = [sys.executable, "-m", "dpladder", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
 
@@ -58,6 +61,10 @@ def test_a_new_project_needs_its_data_and_nothing_else(
     assert "lineage my-photos" in capsys.readouterr().out.lower()
     os.chdir(folder)
     assert load(["config.yaml"]).main.dataset.lineage == "my-photos"
+    assert load(["config.yaml"]).main.privacy.delta == PrivateClassifier().delta == DELTA
+    assert PrivateRegressor().delta == DELTA
+    [text] = [key.text for key in described_keys() if key.name == "privacy.delta"]
+    assert text.endswith(f"take the example. Example: {DELTA:.1e}")
     assert cli.main(["plan"]) == 0
 
 
@@ -164,6 +171,11 @@ def test_every_argument_has_its_help() -> None:
         return found
 
     assert without(cli._parser()) == []
+
+
+def test_python_runs_the_package_as_the_command() -> None:
+    ended = dpladder("--version")
+    assert (ended.returncode, ended.stdout) == (0, f"dpladder {version('dpladder')}\n")
 
 
 def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:

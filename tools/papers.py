@@ -233,7 +233,7 @@ def command_of(row: Row, cores: int) -> list[str]:
     program, *words = row.command
     whole = [str(ROOT / word) if word.endswith((".yaml", ".py")) else word for word in words]
     if program == "dpladder":
-        return [sys.executable, "-m", "dpladder.cli", *whole, "--cores", str(cores)]
+        return [sys.executable, "-m", "dpladder", *whole, "--cores", str(cores)]
     return [sys.executable, *whole]
 
 

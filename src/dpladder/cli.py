@@ -325,7 +325,3 @@ def _completion(shell: str) -> None:
     import shtab
 
     print(shtab.complete(_parser(shtab.glob("*.yaml", "*.yml")), shell))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -41,6 +41,7 @@ from sklearn.exceptions import NotFittedError
 
 from dpladder.commands.follow import follow
 from dpladder.commands.project import CONFIG, command_of
+from dpladder.config.model import DELTA
 from dpladder.config.section import NAME_PATTERN
 from dpladder.data.cells import text_of
 from dpladder.data.columns import (
@@ -524,7 +525,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     Args:
         epsilon: The final model's total, the search for its step size included.
-        delta: Fixed for the lineage's life, and well below 1 / nominal_size.
+        delta: Fixed for the lineage's life, and well below 1 / nominal_size; 1e-6 unless given.
         lineage: The data's name for life. Later versions of the same data keep it.
         lifetime: The most that may ever be spent on the lineage; None: no limit is declared.
         nominal_size: About how many units train: a round figure that everybody may know, for sums
@@ -552,7 +553,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         self,
         epsilon: float = 1.0,
         *,
-        delta: float = 1e-5,
+        delta: float = DELTA,
         lineage: str | None = None,
         lifetime: float | None = None,
         nominal_size: int | None = None,
@@ -657,7 +658,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     Args:
         epsilon: The final model's total.
-        delta: Fixed for the lineage's life, and well below 1 / nominal_size.
+        delta: Fixed for the lineage's life, and well below 1 / nominal_size; 1e-6 unless given.
         lineage: The data's name for life. Later versions of the same data keep it.
         lifetime: The most that may ever be spent on the lineage; None: no limit is declared.
         nominal_size: About how many units train: a round figure that everybody may know, for sums
@@ -680,7 +681,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         self,
         epsilon: float = 1.0,
         *,
-        delta: float = 1e-5,
+        delta: float = DELTA,
         lineage: str | None = None,
         lifetime: float | None = None,
         nominal_size: int | None = None,
@@ -769,7 +770,7 @@ def _alone_in(folder: Path) -> Iterator[Path]:
 
 def _plan_of(config: Path) -> str:
     """What `dpladder plan` says of a config."""
-    command = [sys.executable, "-m", "dpladder.cli", "plan", str(config)]
+    command = [sys.executable, "-m", "dpladder", "plan", str(config)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         kind = BadInput if done.returncode == BadInput.exit_code else Refused

@@ -59,7 +59,7 @@ def train(folder: Path, name: str, records: Floats, labels: NDArray[np.int64]) -
         "sweep": {"rungs": []},
     }
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
-    command = [sys.executable, "-m", "dpladder.cli", "run", str(folder)]
+    command = [sys.executable, "-m", "dpladder", "run", str(folder)]
     home = {"DPLADDER_HOME": str(folder / "home")}
     subprocess.run(command, check=True, env=os.environ | home, capture_output=True)
 

@@ -80,7 +80,7 @@ def test_a_command_of_the_pages_does_what_it_is_for(
         assert cli.main(["home", "backup", "backup"]) == 0
         monkeypatch.setenv("DPLADDER_HOME", str(finished.folder / "elsewhere"))
     if words[0] == "run":  # which may give its place to Snakemake
-        program = [sys.executable, "-m", "dpladder.cli", *words]
+        program = [sys.executable, "-m", "dpladder", *words]
         assert subprocess.run(program, check=False, timeout=600).returncode == 0
     else:
         assert cli.main(words) == 0

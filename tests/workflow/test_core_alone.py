@@ -47,7 +47,7 @@ def hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def dpladder(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error::UserWarning", "-m", "dpladder.cli", *arguments]
+    command = [sys.executable, "-W", "error::UserWarning", "-m", "dpladder", *arguments]
     return subprocess.run(
         command, cwd=cwd, capture_output=True, text=True, check=False, timeout=600, env=os.environ
     )

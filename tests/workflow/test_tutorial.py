@@ -79,7 +79,7 @@ def test_the_tutorial_works_in_its_order(tmp_path: Path, monkeypatch: pytest.Mon
             words += ["results", "exported"]
         if "photo.jpg" in words:
             Image.open(folder / "data/ill/0.png").save(folder / "photo.jpg")
-        command = [sys.executable, "-m", "dpladder.cli", *words]
+        command = [sys.executable, "-m", "dpladder", *words]
         ended = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, check=False, timeout=600
         )
@@ -103,7 +103,7 @@ def test_the_tutorial_works_in_its_order(tmp_path: Path, monkeypatch: pytest.Mon
     assert "scans" in said["ledger show"]
 
     # what private jobs took, for the operator alone
-    command = [sys.executable, "-m", "dpladder.cli", "check"]
+    command = [sys.executable, "-m", "dpladder", "check"]
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     [path] = re.findall(r"time and memory of each private job on lineage \S+: (\S+)", ended.stdout)
     lines = [line.split("\t") for line in (folder / path).read_text("utf-8").splitlines()]

@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from dpladder.commands.arguments import SLURM, VERBOSE
 from dpladder.commands.follow import WORDS, follow, follows
+from dpladder.config.model import DELTA
 from dpladder.config.section import NAME_PATTERN
 from dpladder.errors import BadInput
 from dpladder.plan.startup import DEMO, INSTALLED, ROOT, need_submission
@@ -64,6 +65,7 @@ def init(folder: Path) -> None:
     facts = {
         "name": name,
         "lineage": lineage,
+        "delta": f"{DELTA:.1e}",
         "reference": ROOT / "config" / "README.md",
         "environment": ENVIRONMENT,
     }

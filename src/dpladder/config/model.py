@@ -21,6 +21,9 @@ from dpladder.config.section import Count, Epsilon, Name, NeutralAt, NonNegative
 from dpladder.config.shift import Spans
 from dpladder.config.sweep_sections import Final, Fit, Sweep
 
+DELTA = 1e-6
+"""The delta of a new project and of an estimator in Python, where nobody gives another one."""
+
 
 class Lifetime(Section):
     """The most that may ever be spent on the lineage."""
@@ -45,7 +48,7 @@ class Privacy(Section):
     """Total of an experiment's final artifact, its search included. Example: 1.0"""
     delta: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
     """Probability of failure, fixed for the lineage's life. Keep it well below 1/nominal_size.
-    Example: 1.0e-06"""
+    A new project and an estimator in Python take the example. Example: 1.0e-06"""
     relation: Literal["add_remove", "replace_one"] = "add_remove"
     """What neighbouring data sets are, fixed for life. add_remove: one unit more or less.
     replace_one: one unit replaced."""

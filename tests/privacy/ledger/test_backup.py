@@ -170,7 +170,7 @@ def test_the_commands_ask_for_a_file_with_the_passphrase(
 def test_a_backup_without_a_terminal_says_how_to_give_the_passphrase(
     home: Home, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-m", "dpladder.cli", "home", "backup", str(tmp_path / "b")]
+    command = [sys.executable, "-m", "dpladder", "home", "backup", str(tmp_path / "b")]
     ended = subprocess.run(
         command,
         env=os.environ | {"DPLADDER_HOME": str(home.path)},
