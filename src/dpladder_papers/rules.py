@@ -1,11 +1,12 @@
-"""The rules of contests on data declared public, which enter the workflow's table by an entry point
-(config/plugins.py). They are no part of the DAG behind a statement: ask for them by name."""
+"""What enters the workflow's tables by an entry point (config/plugins.py): the rules of contests on
+data declared public, and the pictures of research alone. Contests are no part of the DAG behind a
+statement: ask for them by name."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from dpladder.config import Config
+from dpladder.config import Config, Project
 from dpladder.config.learners import Learner
 from dpladder.config.load import BASE
 from dpladder.config.search_sections import Ladder
@@ -13,7 +14,10 @@ from dpladder.config.sweep_sections import Fit, Sweep
 from dpladder.plan.follows import effective_values
 from dpladder.plan.inputs import FEATURES, MEAN
 from dpladder.plan.node import Node, Reads, RuleSpec, Wildcards, fact
+from dpladder.plan.pictures import Kind, Names
 from dpladder.plan.reads import SeenReads, TrainingReads
+
+PACKAGE = "dpladder_papers"
 
 
 def _contestants(node: Node) -> list[dict[str, Any]]:
@@ -109,7 +113,7 @@ RULES = {
         per=None,
         stated=False,
         module="dpladder_papers.jobs.compare_learners",
-        figures={"results/comparison/learners.svg": "dpladder_papers"},
+        figures={"results/comparison/learners.svg": PACKAGE},
     ),
     "compare_hpo": RuleSpec(
         CompareHpo,
@@ -119,8 +123,50 @@ RULES = {
         stated=False,
         module="dpladder_papers.jobs.compare_hpo",
         figures={
-            "results/comparison/hpo.svg": "dpladder_papers",
-            "results/comparison/ablations.svg": "dpladder_papers",
+            "results/comparison/hpo.svg": PACKAGE,
+            "results/comparison/ablations.svg": PACKAGE,
         },
     ),
 }
+
+
+def _if_descents(project: Project, name: str) -> Names | None:
+    """Gaps in r need the repeats of research to say anything; one picture shows them all."""
+    config = project.experiments[name]
+    drawn = config.learner.searches == "rate" and config.sweep.ladder
+    repeated = config.mode == "research" and name in project.repeats
+    return (name, *project.repeats[name]) if drawn and repeated else None
+
+
+def _if_known_starts(project: Project, _: str) -> Names | None:
+    """Final models of research that start where everybody knows; one alone says nothing."""
+    totals = {
+        name: config.totals
+        for name, config in project.experiments.items()
+        if config.mode == "research" and config.learner.starts_at_public_point
+    }
+    return tuple(totals) if sum(map(len, totals.values())) > 1 else None
+
+
+OF_EXPERIMENT = (
+    Kind(
+        "gap",
+        "figures/gap.svg",
+        "Research",
+        _if_descents,
+        "research.gap_figure:plot_gap",
+        "all",
+        package=PACKAGE,
+    ),
+)
+OF_ALL = (
+    Kind(
+        "distance",
+        "figures/distance.svg",
+        "Research",
+        _if_known_starts,
+        "research.distance_figure:plot_distance",
+        "all",
+        package=PACKAGE,
+    ),
+)

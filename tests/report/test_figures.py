@@ -16,16 +16,10 @@ from dpladder.config.section import from_document
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import Statement
-from dpladder.report import (
-    distance_figure,
-    gap_figure,
-    ladder_figure,
-    scores_figure,
-    shift_figure,
-    utility_figure,
-)
+from dpladder.report import ladder_figure, scores_figure, shift_figure, utility_figure
 from dpladder.report.budget_figure import COLOURS, plot_budget
 from dpladder.report.utility_figure import frontier
+from dpladder_papers.research import distance_figure, gap_figure
 
 pytestmark = pytest.mark.filterwarnings("error")
 SVG = "{http://www.w3.org/2000/svg}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
+from importlib import import_module, resources
 from pathlib import Path
 
 import pandas as pd
@@ -89,19 +89,21 @@ def test_a_figure_and_a_table_are_shown_that_are_a_row_a_function_and_a_caption(
 
 
 def test_every_row_has_a_function_and_a_caption_and_every_function_a_row() -> None:
-    rows = (*pictures.OF_EXPERIMENT, *pictures.OF_ALL)
-    drawn = {kind.draw for kind in rows if kind.file.endswith(".svg")}
+    rows = [kind for table in pictures.kinds() for kind in table]
+    own = [kind for kind in rows if kind.package == "dpladder.report"]
     functions = {
         f"{module.stem}:{name}"
         for module in REPORT.glob("*_figure.py")
         for name in re.findall(r"^def (plot_\w+)", module.read_text("utf-8"), re.M)
     }
-    assert functions == drawn
+    assert functions == {kind.draw for kind in own if kind.file.endswith(".svg")}
+    assert {kind.name for kind in rows} - {kind.name for kind in own} == {"gap", "distance"}
     for kind in rows:
         module, _, name = kind.draw.partition(":")
-        assert callable(getattr(import_module(f"dpladder.report.{module}"), name))
+        assert callable(getattr(import_module(f"{kind.package}.{module}"), name))
         if kind.on_page or kind.chapter:
-            assert (REPORT / "captions" / f"{kind.name}.rst").is_file()
+            captions = resources.files(kind.package) / "captions"
+            assert (captions / f"{kind.name}.rst").is_file()
 
 
 @pytest.mark.ci

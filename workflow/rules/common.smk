@@ -242,7 +242,8 @@ def filed(picture):
     """A picture as an output, with its place in Snakemake's own report."""
     if not picture.category:
         return picture.path
-    caption = f"../../src/dpladder/report/captions/{picture.name}.rst"
+    package = picture.package.replace(".", "/")
+    caption = f"../../src/{package}/captions/{picture.name}.rst"
     labels = {"experiment": picture.experiment} if picture.experiment else {}
     return report(picture.path, caption=caption, category=picture.category, labels=labels)
 

@@ -51,8 +51,9 @@ def methods_of_packages(
 
 
 def rules_of_packages() -> list[Any]:
-    """Modules with the `RULES` that other packages of dpladder's own distribution add to the table
-    (plan/rules.py). Rules are the workflow's, so nobody else's entry points are looked at."""
+    """Modules with what other packages of dpladder's own distribution add to the workflow: `RULES`
+    (plan/rules.py), and `OF_EXPERIMENT` and `OF_ALL` of pictures (plan/pictures.py). So nobody
+    else's entry points are looked at."""
     entries = installed_entry_points().select(group="dpladder.rules")
     return [import_module(entry.value) for entry in entries if _name_of(entry.dist) == DISTRIBUTION]
 

@@ -61,7 +61,14 @@ def write_report(task: Task[WriteReport]) -> None:
         if picture.on_page:
             figure = path if path is not None and path.suffix == ".svg" else None
             on_page.append(
-                OnPage(picture.name, picture.experiment, picture.category, table, figure)
+                OnPage(
+                    picture.name,
+                    picture.experiment,
+                    picture.category,
+                    table,
+                    figure,
+                    picture.package,
+                )
             )
     for left in reads.left_behind:
         Path(left).unlink(missing_ok=True)
@@ -97,12 +104,12 @@ def _draw(picture: Picture, material: tuple[Any, ...], path: Path | None) -> pd.
     """Write a picture to its file. The table, of one that is.
 
     Args:
-        picture: whose `draw` names a function of dpladder.report, as module:function.
+        picture: whose `draw` names a function of its package, as module:function.
         material: its arguments.
         path: of the file; None for a table that stands on the page alone.
     """
     module, _, name = picture.draw.partition(":")
-    function = getattr(import_module(f"dpladder.report.{module}"), name)
+    function = getattr(import_module(f"{picture.package}.{module}"), name)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
     if path is not None and path.suffix == ".svg":

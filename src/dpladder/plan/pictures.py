@@ -1,18 +1,19 @@
 """Every figure and table of the report, one row each. A row has its name, when there is one, what
 draws it, and where it lies and is shown.
 
-The table below is the whole list: no other place decides which pictures a project has. What a
-picture shows are summaries and the statement, which are public.
+The tables below and those of packages are the whole list: no other place decides which pictures a
+project has. What a picture shows are summaries and the statement, which are public.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dpladder.config import Config, Project
+from dpladder.config import Project
+from dpladder.config.plugins import rules_of_packages
 from dpladder.plan import follows
 
 Names = tuple[str, ...]
@@ -31,7 +32,7 @@ class Picture:
         shows: The experiments whose summaries it shows; none where it shows the statement.
         category: Its chapter in Snakemake's own report; empty where it is not filed there.
         experiment: Whose folder it lies in; empty where it is about the whole project.
-        draw, takes, on_page: As its row says (plan/pictures.py).
+        draw, takes, on_page, package: As its row says (plan/pictures.py).
     """
 
     name: str
@@ -42,6 +43,7 @@ class Picture:
     draw: str
     takes: Takes
     on_page: bool
+    package: str
 
 
 @dataclass(frozen=True)
@@ -49,17 +51,18 @@ class Kind:
     """One figure or table, whole: a new one is a row below, a function and a caption.
 
     Args:
-        name: Of its caption, in report/captions/<name>.rst.
+        name: Of its caption, in captions/<name>.rst of its package.
         file: Below its experiment's results, or those of all; .svg is a figure. Empty: a table that
             stands on the page alone.
         chapter: In Snakemake's report, and on the page unless it is one experiment's; empty: it is
             not filed in Snakemake's.
         when: The experiments that it shows, for a project and an experiment; None: there is none.
-        draw: The function of `report`, as module:function. A figure's last argument is its path.
+        draw: The function of its package, as module:function. A figure's last argument is its path.
         takes: What the function is given: the summary of one experiment, or of each in turn, whose
             tables are joined; all summaries, with the cells that compare them or without; or the
             statement.
         on_page: Whether the page shows it.
+        package: Whose the function and the caption are.
     """
 
     name: str
@@ -69,6 +72,16 @@ class Kind:
     draw: str
     takes: Takes = "one"
     on_page: bool = True
+    package: str = "dpladder.report"
+
+
+def kinds() -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
+    """The rows of an experiment and those of all, each with what packages add."""
+    packages = rules_of_packages()
+    return (
+        (*OF_EXPERIMENT, *(kind for package in packages for kind in package.OF_EXPERIMENT)),
+        (*OF_ALL, *(kind for package in packages for kind in package.OF_ALL)),
+    )
 
 
 def pictures_of(project: Project) -> tuple[Picture, ...]:
@@ -78,7 +91,8 @@ def pictures_of(project: Project) -> tuple[Picture, ...]:
         Those of each experiment first, then those of all, each in the order of the table. Their
         paths are relative to the project's folder.
     """
-    of_experiments = ((name, kind) for name in project.experiments for kind in OF_EXPERIMENT)
+    of_experiment, of_all = kinds()
+    of_experiments = ((name, kind) for name in project.experiments for kind in of_experiment)
     return tuple(
         Picture(
             kind.name,
@@ -89,8 +103,9 @@ def pictures_of(project: Project) -> tuple[Picture, ...]:
             kind.draw,
             kind.takes,
             kind.on_page,
+            kind.package,
         )
-        for name, kind in (*of_experiments, *(("", kind) for kind in OF_ALL))
+        for name, kind in (*of_experiments, *(("", kind) for kind in of_all))
         if (shows := kind.when(project, name)) is not None
     )
 
@@ -102,14 +117,13 @@ def stale_pictures(project: Project) -> tuple[str, ...]:
     Returns:
         Paths that no picture of today has, whether a file is there or not, in alphabetical order.
     """
-    of_experiments = [
-        Path("results", name, kind.file)
-        for name in project.experiments
-        for kind in OF_EXPERIMENT
+    of_experiment, of_all = kinds()
+    possible = {
+        str(Path("results", name, kind.file))
+        for name, rows in (("", of_all), *((name, of_experiment) for name in project.experiments))
+        for kind in rows
         if kind.file
-    ]
-    of_all = [Path("results", kind.file) for kind in OF_ALL if kind.file]
-    possible = {str(path) for path in [*of_experiments, *of_all]}
+    }
     return tuple(sorted(possible - {picture.path for picture in pictures_of(project)}))
 
 
@@ -143,15 +157,6 @@ def _calibrated(project: Project, name: str) -> Names | None:
     return (name,) if "calibration" in project.experiments[name].evaluate.measures else None
 
 
-def _if_descents(project: Project, name: str) -> Names | None:
-    """Learning rates against steps, and gaps in r, need the repeats of research to say anything;
-    one picture shows them all."""
-    config = project.experiments[name]
-    drawn = config.learner.searches == "rate" and _if_trials(project, name)
-    repeated = config.mode == "research" and name in project.repeats
-    return (name, *project.repeats[name]) if drawn and repeated else None
-
-
 # --- and one of all experiments ---
 
 
@@ -167,31 +172,13 @@ def _modelled(project: Project, _: str) -> Names | None:
 
 def _frontier(project: Project, _: str) -> Names | None:
     """A point alone says nothing."""
-    experiments = project.experiments
-    return tuple(experiments) if _models(project, tuple(experiments)) > 1 else None
-
-
-def _if_known_starts(project: Project, _: str) -> Names | None:
-    """Final models of research that start where everybody knows."""
-    experiments = tuple(
-        name for name, config in _research(project) if config.learner.starts_at_public_point
-    )
-    return experiments if _models(project, experiments) > 1 else None
+    models = sum(len(config.totals) for config in project.experiments.values())
+    return tuple(project.experiments) if models > 1 else None
 
 
 def _cells(project: Project, _: str) -> Names | None:
     """The experiments that one table compares; no table without a grid or repeats."""
     return tuple(follows.cells(project)) or None
-
-
-def _research(project: Project) -> Iterator[tuple[str, Config]]:
-    """Experiments with models on data declared public."""
-    yield from (item for item in project.experiments.items() if item[1].mode == "research")
-
-
-def _models(project: Project, names: Names) -> int:
-    """How many final models these experiments have together."""
-    return sum(len(project.experiments[name].totals) for name in names)
 
 
 def _figure(name: str, chapter: str, when: When, takes: Takes = "one", draw: str = "") -> Kind:
@@ -216,7 +203,6 @@ OF_EXPERIMENT = (
     _figure("ladder", "Ladder", _if_trials),
     _figure("scores", "Ladder", _if_trials),
     Kind("trials", "tables/trials.html", "Ladder", _if_trials, "tables:trials_table"),
-    _figure("gap", "Research", _if_descents, "all"),
 )
 OF_ALL = (
     Kind("models", "summary.csv", "", _modelled, "tables:models_table", "compared", on_page=False),
@@ -228,7 +214,6 @@ OF_ALL = (
         for name in ("classes", "confusion", "findings", "groups")
     ),
     _figure("pareto", "Final models", _frontier, "compared", "utility_figure:plot_pareto"),
-    _figure("distance", "Research", _if_known_starts, "all"),
     _figure("budget", "Privacy", _statement, "statement"),
     Kind("spends", "tables/spends.html", "Privacy", _statement, "tables:spends_table", "statement"),
 )

@@ -22,6 +22,7 @@ from dpladder.report.summary import Summary
 from dpladder.report.tables import readable
 
 FIRST, LAST = "Final models", "Privacy"  # chapters
+REPORT = "dpladder.report"  # whose captions are the page's own
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class OnPage:
             own.
         table: what is shown where there is no figure. An empty one is left out of the page.
         figure: the SVG that is drawn already.
+        package: whose captions/ has its caption.
     """
 
     name: str
@@ -72,6 +74,7 @@ class OnPage:
     chapter: str
     table: pd.DataFrame
     figure: Path | None = None
+    package: str = REPORT
 
 
 @dataclass(frozen=True)
@@ -161,9 +164,13 @@ def _sections(
     models = [*_models(statement, summaries, about)]
 
     def chapter(title: str, of: Sequence[OnPage], models: Sequence[ModelShown] = ()) -> Chapter:
-        tables = [_table(one.table, caption(one.name)) for one in of if not one.table.empty]
+        tables = [
+            _table(one.table, caption(one.name, one.package)) for one in of if not one.table.empty
+        ]
         figures = [
-            Drawing(one.name, _svg(one.figure), caption(one.name)) for one in of if one.figure
+            Drawing(one.name, _svg(one.figure), caption(one.name, one.package))
+            for one in of
+            if one.figure
         ]
         return Chapter(title, tables, figures, models)
 
@@ -252,7 +259,7 @@ class Captions:
     def __init__(self, features: Mapping[str, bool]) -> None:
         self._told, self._seen = features, set[str]()
 
-    def __call__(self, name: str, package: str = "dpladder.report") -> Markup:
+    def __call__(self, name: str, package: str = REPORT) -> Markup:
         """The caption of that name as safe HTML. The second time it is its beginning in bold, and
         "As above"."""
         path = resources.files(package).joinpath("captions", f"{name}.rst")
