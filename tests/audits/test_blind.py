@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dpladder.audit import blind
+from dpladder.audit import learners
 from dpladder.config.learners import METHODS
 from dpladder.learn.curator import Curator
 from dpladder_papers.methods.dp_prototypes import train as prototypes
@@ -22,7 +22,7 @@ SLOW |= {"dp_finetune", "hyfree_finetune", "prodigy_finetune"}
     [pytest.param(name, marks=[pytest.mark.ci] if name in SLOW else []) for name in METHODS],
 )
 def test_no_learner_follows_from_records(name: str) -> None:
-    found = list(blind.findings(name, KEY))
+    found = list(learners.findings(name, KEY))
     assert found
     assert all(finding.ok for finding in found), found
 
@@ -38,4 +38,4 @@ def test_a_learner_that_reaches_around_its_curator_is_caught(
         return (weights + max(len(one._data.labels) for one in seen),)
 
     monkeypatch.setattr(prototypes, "train", peeking)
-    assert not all(finding.ok for finding in blind.findings("dp_prototypes", KEY))
+    assert not all(finding.ok for finding in learners.findings("dp_prototypes", KEY))

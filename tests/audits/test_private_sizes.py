@@ -13,8 +13,8 @@ import pytest
 from support import Seeded
 
 from dpladder.audit import rules, searches
-from dpladder.audit.blind import PinnedMeter
 from dpladder.audit.engine.mechanism import Mechanism
+from dpladder.audit.learners import PinnedMeter
 from dpladder.audit.scene import SceneFolder, scene_folder
 from dpladder.config.learners import method
 from dpladder.config.model import Resources

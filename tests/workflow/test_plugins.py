@@ -20,13 +20,13 @@ from dpladder.privacy.statement.check import check, read_statement
 
 EXAMPLE = ROOT / "examples" / "own_methods"
 SHORT = """
-from dpladder.audit import blind, every, learners
+from dpladder.audit import every, learners
 from dpladder.audit.engine import attack, findings
 attack.ROUNDS, attack.RUNS, attack.FEW_RUNS = 40, 1500, 100
 assert {"own.nearest_mean", "own.halving"} <= {*every.groups()}
 plain, *_ = learners.attacks(None, "own.nearest_mean")
 report = attack.run_audit([plain], b"public", among=50)
-report = findings.Report(0, (*report.findings, *blind.findings("own.nearest_mean", b"k" * 32)))
+report = findings.Report(0, (*report.findings, *learners.findings("own.nearest_mean", b"k" * 32)))
 print("ok" if report.ok else findings.table(report))
 """
 LEARNER, SEARCH = "dpladder.learners", "dpladder.searches"

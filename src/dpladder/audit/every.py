@@ -13,7 +13,7 @@ from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 
-from dpladder.audit import blind, kinds, learners, rules, searches
+from dpladder.audit import kinds, learners, rules, searches
 from dpladder.audit.engine.attack import DELTA, run_audit
 from dpladder.audit.engine.findings import LeftOut, Report
 from dpladder.audit.engine.mechanism import Mechanism
@@ -115,7 +115,7 @@ def _run_attack(key: bytes, number: int, group: str) -> Report:
         number: mechanisms of all groups, which share the allowed error.
         group: which.
     """
-    seen = tuple(blind.findings(group, key)) if group in learners.ATTACKED else ()
+    seen = tuple(learners.findings(group, key)) if group in learners.ATTACKED else ()
     with scene_folder(key) as folder:
         attacked = mechanisms(group, folder)
         report = run_audit(attacked, key, among=number) if attacked else Report(DELTA, ())

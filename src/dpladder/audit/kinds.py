@@ -3,7 +3,7 @@
 The cells of a kind are all that a config can ask for. There are both relations, full batches and
 samples, one record to a unit and two, and one view of it and two.
 
-What a learner makes of answers is post-processing, which the blind check holds (audit/blind.py).
+What a learner makes of answers is post-processing, which the blind check holds (audit/learners.py).
 """
 
 from __future__ import annotations
