@@ -31,8 +31,8 @@ from dpladder.privacy.accounting.events import partition_version
 from dpladder.privacy.ids import contains
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
-from dpladder.privacy.ledger.features import first_found_value
-from dpladder.privacy.ledger.home import subkey
+from dpladder.privacy.ledger.home import Home, create_once, make_folder, subkey
+from dpladder.privacy.ledger.journal import unwritable_error
 from dpladder.privacy.ledger.units import units_of
 from dpladder.privacy.release.store import query_digest
 from dpladder.public_files import file_digest
@@ -126,6 +126,24 @@ def save_found(task: Task[places.WithFeatures], name: str, arrays: Mapping[str, 
     )
     first = first_found_value(job_home(), under, save(dict(arrays)))
     task.output[name].write_bytes(first)
+
+
+def first_found_value(home: Home, name: str, value: bytes) -> bytes:
+    """What was found of a public sample the first time, whatever is found now: home keeps it.
+
+    Args:
+        home: where it is kept.
+        name: a digest of all that it is found from.
+        value: what was found now; kept where nothing was found before.
+    """
+    path = home.features / name
+    if not path.exists():
+        try:
+            make_folder(path.parent)
+            create_once(path, value)
+        except OSError as error:
+            raise unwritable_error(path.parent, error) from None
+    return path.read_bytes()
 
 
 def read_raw(part: Part) -> Data:

@@ -79,7 +79,7 @@ class Home:
 
     @property
     def features(self) -> Path:
-        """Which features releases stand on (privacy/ledger/features.py)."""
+        """Which features releases stand on (jobs/features.py)."""
         return self.path / "features"
 
 
