@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from dpladder.config.images_with_table import as_source_text
 from dpladder.config.label_sets import Conflicts
-from dpladder.config.look_alikes import look_alikes
 from dpladder.config.section import (
     Count,
     Epsilon,
@@ -23,6 +22,7 @@ from dpladder.config.section import (
 )
 from dpladder.config.shift import Grouping
 from dpladder.config.sources import FORMS, count_of_classes, kind_of
+from dpladder.config.wording import look_alikes
 
 NO_USERS = ("record", "document")
 
