@@ -14,7 +14,6 @@ from matplotlib.lines import Line2D
 from numpy.polynomial import Polynomial
 
 from dpladder.privacy.accounting.rounding import round_up_short
-from dpladder.report.reading import short_number
 from dpladder.report.style import (
     GREY,
     INK,
@@ -27,6 +26,7 @@ from dpladder.report.style import (
     score_bar,
 )
 from dpladder.report.summary import FinalFound, FitFound, RungFound, Summary
+from dpladder.report.tables import short_number
 
 AXIS = {
     "epsilon": "ε of one trial or final training (δ = {})",

@@ -10,8 +10,8 @@ from dpladder.learn.measures.figures import OVERCONFIDENCE, RMSE
 from dpladder.learn.measures.tested import Tested
 from dpladder.privacy.accounting.rounding import NoisedFigure, percent
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.report.reading import short_number
 from dpladder.report.summary import FinalFound, Summary
+from dpladder.report.tables import short_number
 
 Fact = tuple[str, str]
 WARNING_SDS = 2.0  # deviations

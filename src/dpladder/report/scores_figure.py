@@ -7,7 +7,6 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from dpladder.privacy.accounting.rounding import round_up_short
-from dpladder.report.reading import short_number
 from dpladder.report.style import (
     BLUE,
     GREY,
@@ -19,6 +18,7 @@ from dpladder.report.style import (
     percent_axis,
 )
 from dpladder.report.summary import RungFound, Summary
+from dpladder.report.tables import short_number
 
 
 def plot_scores(summary: Summary, path: Path) -> None:

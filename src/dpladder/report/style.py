@@ -16,7 +16,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from dpladder.report.reading import short_number
+from dpladder.report.tables import short_number
 
 # Okabe & Ito's colours, told apart with every common form of colour blindness; their yellow is too
 # pale for points.

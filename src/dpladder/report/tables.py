@@ -31,8 +31,19 @@ from dpladder.privacy.accounting.rounding import (
     round_up_short,
 )
 from dpladder.privacy.statement.documents import Statement
-from dpladder.report.reading import short_number
 from dpladder.report.summary import Summary
+
+
+def short_number(value: float, _: object = None) -> str:
+    """Three digits, as people write them: 1,000 and 1e-5. What matplotlib passes second is ignored.
+
+    It rounds to the nearest, so no cost is written with it: those are rounded up
+    (privacy/accounting/rounding.py).
+    """
+    if 1000 <= abs(value) < 1e6:
+        return f"{value:,.0f}"
+    return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e")
+
 
 Show = Callable[[Any], str]
 UNTOLD = "hidden by noise"

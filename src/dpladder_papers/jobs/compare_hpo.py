@@ -18,10 +18,10 @@ from dpladder.jobs.arena import arena_of
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.privacy.accounting import gdp
-from dpladder.report.reading import Document
 from dpladder.research.arena import Arena
 from dpladder.research.without_noise import GRID
 from dpladder.search.protocol import Setting
+from dpladder_papers.research.comparison_table import Document
 from dpladder_papers.research.contest import GRID_REPEATS, Competitor, Standing, contest, oracle
 from dpladder_papers.research.contestants import METHODS, entry
 from dpladder_papers.research.ladder import LadderSearcher

@@ -7,10 +7,12 @@ adds to it. All of it is of public data, so no figure here needs noise.
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from dpladder.report.reading import Document
+Document = Mapping[str, Any]
+"""A row of a contest."""
 
 
 def write_csv(rows: Sequence[Document], path: Path) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from dpladder.report.reading import Document, short_number
 from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
-from dpladder_papers.research.comparison_table import epsilons, names
+from dpladder.report.tables import short_number
+from dpladder_papers.research.comparison_table import Document, epsilons, names
 
 REFERENCE = "dp_gd"
 # standard errors, of few repeats, by which two means must differ before one is called better

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpladder.report.reading import Document, short_number
 from dpladder.report.style import CYCLE, GREY, canvas, percent_axis
-from dpladder_papers.research.comparison_table import epsilons, names, write_csv
+from dpladder.report.tables import short_number
+from dpladder_papers.research.comparison_table import Document, epsilons, names, write_csv
 
 NOBODY_ASKED = "Not compared: research.searches does not name it."
 
