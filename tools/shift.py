@@ -26,7 +26,7 @@ from terminal import print_head, print_row, read_options
 from trainings import ask_for, heads, shares_right
 
 from dpladder.config.features_sections import Features
-from dpladder.config.shift import Corruption
+from dpladder.config.records import Corruption
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, network_mean
 from dpladder.data.datasets import open_source

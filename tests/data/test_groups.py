@@ -13,7 +13,7 @@ from extracted import KEYS, dataset_of, extract_part, manifest_of, open_part
 
 from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.config.features_sections import Features
-from dpladder.config.shift import Grouping
+from dpladder.config.records import Grouping
 from dpladder.data.cache import merge
 from dpladder.data.datasets import open_source
 from dpladder.data.layout import Layout

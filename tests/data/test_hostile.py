@@ -24,7 +24,7 @@ from support import each_row
 from dpladder.config.dataset_sections import Dataset, Links, Split
 from dpladder.config.images_with_table import as_source_text
 from dpladder.config.label_sets import number_of
-from dpladder.config.shift import Matching
+from dpladder.config.records import Matching
 from dpladder.config.wording import cell, printable
 from dpladder.data.arrays import from_hdf5, from_npz
 from dpladder.data.census import census, check_every_record, report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpladder.config.shift import Corruption, Matching
+from dpladder.config.records import Corruption, Matching
 from dpladder.config.sources import labels_of, names_of
 from dpladder.data.shift import NOISE, class_mapping, corrupt_image
 

@@ -19,7 +19,7 @@ from transformers import AutoTokenizer
 
 from dpladder.config.dataset_sections import Unit
 from dpladder.config.features_sections import Features
-from dpladder.config.shift import Spans
+from dpladder.config.records import Spans
 from dpladder.data.prepare import Keys, Manifest
 from dpladder.data.spans import Cutter, cutter
 from dpladder.errors import Refused

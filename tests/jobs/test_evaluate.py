@@ -24,7 +24,7 @@ from dpladder.audit.scene import (
 )
 from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.config.evaluate_sections import Evaluate, tables_of
-from dpladder.config.shift import Corruption, FurtherTest
+from dpladder.config.records import Corruption, FurtherTest
 from dpladder.errors import BadInput
 from dpladder.jobs.evaluate import NO_GROUPS, Groups, evaluate, groups_of
 from dpladder.jobs.release import release_once

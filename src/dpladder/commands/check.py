@@ -17,7 +17,7 @@ import numpy as np
 
 from dpladder.config import Config, Project
 from dpladder.config.dataset_sections import Dataset
-from dpladder.config.shift import Matching, Spans
+from dpladder.config.records import Matching, Spans
 from dpladder.config.wording import printable
 from dpladder.data import census, column_report
 from dpladder.data.check_cache import CheckCache

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from dpladder.config.images_with_table import as_source_text
 from dpladder.config.label_sets import Conflicts
+from dpladder.config.records import Grouping
 from dpladder.config.section import (
     Count,
     Epsilon,
@@ -20,7 +21,6 @@ from dpladder.config.section import (
     Section,
     Words,
 )
-from dpladder.config.shift import Grouping
 from dpladder.config.sources import FORMS, count_of_classes, kind_of
 from dpladder.config.wording import look_alikes
 

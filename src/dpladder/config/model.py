@@ -15,10 +15,10 @@ from dpladder.config.dataset_sections import Dataset
 from dpladder.config.evaluate_sections import Evaluate
 from dpladder.config.features_sections import Features
 from dpladder.config.learners import DEFAULT, METHODS, Learner
+from dpladder.config.records import Spans
 from dpladder.config.search_sections import Ladder
 from dpladder.config.searches import Hpo
 from dpladder.config.section import Count, Epsilon, Name, NeutralAt, NonNegative, Section, Words
-from dpladder.config.shift import Spans
 from dpladder.config.sweep_sections import Final, Fit, Sweep
 
 DELTA = 1e-6

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.check import KEPT_WEIGHTS
 from dpladder.config.features_sections import Features
-from dpladder.config.shift import Corruption
+from dpladder.config.records import Corruption
 from dpladder.data import sealed
 from dpladder.data.files import closed_folder, link, replacing
 from dpladder.data.sealed import Attrs

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.features_sections import Features
-from dpladder.config.shift import Corruption
+from dpladder.config.records import Corruption
 from dpladder.data import sealed
 from dpladder.data.backbones import encoder
 from dpladder.data.blocks import TableBlocks

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Protocol, cast
 
 from dpladder.config.dataset_sections import Chosen, Dataset, Links
+from dpladder.config.records import Grouping
 from dpladder.config.section import from_document
-from dpladder.config.shift import Grouping
 from dpladder.data.columns import column_as_json, name_of, restored_columns
 
 ROLES = ("label", "id", "user", "split")

@@ -60,7 +60,7 @@ from dpladder.config.label_sets import (
     number_of_target,
     pooled_label,
 )
-from dpladder.config.shift import Grouping, Matching
+from dpladder.config.records import Grouping, Matching
 from dpladder.data import sealed
 from dpladder.data.columns import number_of as number_in_cell
 from dpladder.data.datasets import class_count, class_index, classes, open_source

@@ -14,7 +14,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.shift import Corruption, Matching
+from dpladder.config.records import Corruption, Matching
 from dpladder.data.datasets import class_count, classes_of
 from dpladder.data.sources import text
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dpladder.config.shift import Spans
+from dpladder.config.records import Spans
 from dpladder.data.texts import decode
 from dpladder.network.language import tokenizer_digest, tokenizer_of
 

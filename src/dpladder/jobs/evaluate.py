@@ -15,7 +15,7 @@ import numpy as np
 
 from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.config.evaluate_sections import Measures
-from dpladder.config.shift import FurtherTest
+from dpladder.config.records import FurtherTest
 from dpladder.jobs.record import write_record
 from dpladder.jobs.release import Release, release_once, single
 from dpladder.jobs.reservation import find_reservation

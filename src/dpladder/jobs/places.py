@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-from dpladder.config.shift import ALSO
+from dpladder.config.records import ALSO
 from dpladder.data.prepare import Part
 from dpladder.errors import Refused
 from dpladder.jobs.task import Task

@@ -17,8 +17,8 @@ import numpy as np
 
 from dpladder.config.label_sets import MANY
 from dpladder.config.learners import Learner
+from dpladder.config.records import ALSO, FurtherTest
 from dpladder.config.section import from_document
-from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.config.sweep_sections import Search
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json

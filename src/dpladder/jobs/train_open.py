@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from dpladder.config.shift import FurtherTest
+from dpladder.config.records import FurtherTest
 from dpladder.errors import Refused
 from dpladder.jobs.arena import arena_of
 from dpladder.jobs.evaluate import class_names, groups_of

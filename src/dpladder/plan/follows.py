@@ -21,8 +21,8 @@ from dpladder.config.evaluate_sections import Also
 from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import Head
 from dpladder.config.model import Research
+from dpladder.config.records import ALSO, Corruption, FurtherTest, Matching
 from dpladder.config.section import Section, values_of
-from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
 from dpladder.config.sources import Takes, kind_of, labels_of, names_of, paths_of
 from dpladder.config.sweep_sections import Select
 

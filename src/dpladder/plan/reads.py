@@ -36,8 +36,8 @@ from dpladder.config.label_sets import Labels
 from dpladder.config.learner_sections import Head, LinkName, SumsShared
 from dpladder.config.learners import Learner
 from dpladder.config.model import Privacy, Research
+from dpladder.config.records import Corruption, FurtherTest, Matching, Spans
 from dpladder.config.searches import PrivateSearch
-from dpladder.config.shift import Corruption, FurtherTest, Matching, Spans
 from dpladder.config.sweep_sections import Fit, Rung, Search, Select
 from dpladder.plan import follows
 from dpladder.plan.about import about

@@ -12,8 +12,8 @@ from typing import Any
 
 from dpladder.config import Config
 from dpladder.config.plugins import rules_of_packages
+from dpladder.config.records import ALSO
 from dpladder.config.search_sections import Ladder
-from dpladder.config.shift import ALSO
 from dpladder.plan import package, reads
 from dpladder.plan.follows import (
     further_tests,
