@@ -59,6 +59,7 @@ def features_of(weights: str, until: str | None = None) -> np.ndarray:
     return np.concatenate([*network.encode(np.split(np.stack(loaded), 5))])
 
 
+@pytest.mark.ci
 def test_a_tuned_network_is_a_checkpoint_and_differs_above_the_cut_alone(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_tuned_network_is_a_checkpoint_and_differs_above_the_cut_alone(
     np.testing.assert_allclose(*below, atol=1e-5)
 
 
+@pytest.mark.ci
 def test_a_network_is_tuned_to_the_same_bytes_again() -> None:
     words = project()
     found = []
@@ -116,6 +118,7 @@ def test_what_cannot_be_tuned_is_refused_with_what_can(
     assert wanted in capsys.readouterr().err
 
 
+@pytest.mark.ci
 def test_products_of_small_arrays_take_one_thread() -> None:
     """Of two, on cores that others use too, the public head took six times as long."""
     told = (

@@ -54,7 +54,7 @@ def cells_at(column: TextCells) -> list[str | None]:
     return [None if cell is None else text_of(cell) for cell in column.array.to_pylist()]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(header=st.sampled_from(HEADERS), end=st.sampled_from(["\n", "\r", "\r\n"]), body=BODY)
 @example(header="a,b,c", end="\n", body='1,2,"3\n4,5,6\n7,8,"\n1,2,3\n')
 @example(header="a,b,c", end="\n", body='"a""b",1,2\n"a"b,1,2\n"",1,2\n')
@@ -109,7 +109,7 @@ def same_number(one: float, other: float) -> bool:
     return (math.isnan(one) and math.isnan(other)) or str(one) == str(other)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(cells=st.lists(st.none() | CELL, max_size=8), comma=st.booleans())
 def test_cells_of_texts_mean_what_each_means_alone(cells: list[str | None], comma: bool) -> None:
     cells = [None if cell is None else text_of(texts_of([cell])[0].as_py()) for cell in cells]
@@ -151,7 +151,7 @@ ARRAYS = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(typed=ARRAYS)
 @example(typed=(pa.float64(), [1 / 3, 0.1, -2 / 3, 1e-5, 1e16, 123456.789]))
 def test_cells_of_any_type_mean_what_each_means_alone(typed: tuple[Any, list[Any]]) -> None:
@@ -216,7 +216,7 @@ def seen(found: Survey) -> dict[int, str]:
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(rows=TABLE, roles=st.sampled_from(ROLES), comma=st.booleans())
 def test_records_copies_and_conflicts_of_blocks_are_those_of_rows(
     kind: str, rows: list[tuple[str, ...]], roles: dict[str, Any], comma: bool

@@ -70,8 +70,13 @@ SHAPES = [
     {"name": "dp_fc", "shared": {"epsilon": 1.0}, "clip": 0.3},
     {"name": "dp_gd", "sampling_rate": 0.2, "clip": 3.0},
     {"name": "dp_gd", "public": "gradient"},
-    {"name": "dp_adam", "public": "gradient", "sampling_rate": 0.2},
-    {"name": "hyfree_dp", "sampling_rate": 0.2},
+    *(
+        pytest.param(values, marks=pytest.mark.ci)
+        for values in (
+            {"name": "dp_adam", "public": "gradient", "sampling_rate": 0.2},
+            {"name": "hyfree_dp", "sampling_rate": 0.2},
+        )
+    ),
 ]
 
 

@@ -76,6 +76,7 @@ def test_the_core_has_its_own_learners_and_the_ladder_alone() -> None:
     assert in_new_python(code).split() == ["dp_gd", "dp_finetune", "dp_ls", "dp_ridge", "{}"]
 
 
+@pytest.mark.ci
 def test_the_audit_of_the_core_attacks_all_that_it_publishes() -> None:
     groups = in_new_python("from dpladder.audit import every; print(*every.groups(), sep='|')")
     named = {*groups.strip().split("|")}
@@ -83,6 +84,7 @@ def test_the_audit_of_the_core_attacks_all_that_it_publishes() -> None:
     assert not {"dp_adam", "dp_hypo", "compare_hpo"} & named
 
 
+@pytest.mark.ci
 def test_the_core_has_no_rule_of_the_second_package(project: Path) -> None:
     names = outcome("run", "--list-rules", cwd=project).split()
     assert {"run_trial", "write_report"} <= {*names}
