@@ -766,7 +766,7 @@ def test_a_fit_is_a_run_of_the_workflow_and_the_second_one_is_free(tmp_path: Pat
     assert said.returncode == 0, said.stderr
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_a_fit_under_other_terms_and_two_fits_at_once_pay_once(tmp_path: Path) -> None:
     people, labels = patients()
     people.assign(label=labels).to_csv(tmp_path / "people.csv", index=False)
@@ -812,7 +812,7 @@ def test_a_fit_under_other_terms_and_two_fits_at_once_pay_once(tmp_path: Path) -
         model.predict(people.rename(columns={"sex": "gender"}))
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_a_second_model_of_a_lineage_is_stated_with_the_first(tmp_path: Path) -> None:
     people, labels = patients()
     model = classifier(**{"sweep.rungs": [], "features.centre": "none"}).fit(people, labels)
@@ -846,7 +846,7 @@ def test_a_sparse_matrix_that_memory_cannot_hold_is_refused_before_it_is_written
         classifier(columns=None, classes=[0, 1], nominal_size=600).fit(wide, [0, 1, 0])
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_numbers_sparse_rows_and_missing_labels_are_taken(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     labels = random.integers(0, 3, 900)
@@ -928,6 +928,7 @@ def test_of_scikit_learns_checks_those_fail_that_privacy_rules_out() -> None:
 
 
 @pytest.mark.ci
+@pytest.mark.few(1)
 @pytest.mark.parametrize("heading", ["A private classifier in a notebook", "A private regressor"])
 def test_the_notebook_of_the_page_runs(heading: str, tmp_path: Path) -> None:
     page = (Path(__file__).parents[1] / "docs" / "api.md").read_text("utf-8")

@@ -24,7 +24,7 @@ from dpladder.learn.queries import Query
 from dpladder.privacy.accounting.events import Relation
 
 KEY = b"a public key for audits in tests"
-SLOW = ("class sums", "perceptron", "network")
+SLOW = ("class sums", "curvatures", "moments", "network", "perceptron")  # for nights
 
 
 @pytest.fixture(name="sharp")
@@ -39,7 +39,7 @@ def _sharp(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.ci] if name in SLOW else [pytest.mark.weaker])
+        pytest.param(name, marks=[pytest.mark.long] if name in SLOW else [pytest.mark.weaker])
         for name in kinds.ATTACKED
     ],
 )

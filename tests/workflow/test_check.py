@@ -42,6 +42,7 @@ def spent(project: Workspace) -> set[str]:
 
 
 @pytest.mark.ci
+@pytest.mark.few(1)
 @pytest.mark.parametrize("spoilt", [mistyped_classes, images_that_are_none])
 def test_data_that_cannot_be_meant_costs_its_counts_alone_and_the_message_says_where_to_look(
     project: Workspace, spoilt: Any

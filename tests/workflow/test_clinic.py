@@ -84,7 +84,7 @@ def test_the_try_with_stand_ins_begins_as_the_page_says(project: Workspace) -> N
     assert "extract_features" in planned.stdout
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_the_page_of_clinics_holds_what_it_promises(
     project: Workspace, capfd: pytest.CaptureFixture[str]
 ) -> None:

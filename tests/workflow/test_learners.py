@@ -124,7 +124,6 @@ def test_records_of_several_classes_are_trained_on_and_each_of_theirs_is_right(p
     assert {group["name"] for group in test["groups"]} == {"north", "south"}
 
 
-@pytest.mark.ci
 def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(project, walk):
     np.savez(project.folder / "validation.npz", **mixture(60, seed=1))
     project.configure(STATISTICS)

@@ -118,7 +118,7 @@ def test_a_learner_of_another_package_asks_what_was_released_before(installed, p
     assert [line["rule"] for line in spends if line["label"] == "sums"] == ["estimate_sums"]
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_the_audit_covers_them_and_a_learner_that_lies_is_caught(installed):
     """Weights that are longer than they may be are cut by the curator, and so are no lie."""
     assert in_new_python(SHORT).strip() == "ok"

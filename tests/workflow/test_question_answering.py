@@ -80,7 +80,7 @@ def _questions(project: Workspace) -> Workspace:
     return project
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_it_is_tuned_on_trained_on_and_measured_by_right_answers(questions: Workspace) -> None:
     ended = questions.finish(
         "results/privacy.json", "results/main/summary.json", "results/report.html"

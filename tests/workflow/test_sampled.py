@@ -38,7 +38,6 @@ def spends(statement) -> list:
     return [from_json(line["spend"]) for line in statement["datasets"]["tiny"]["spends"]]
 
 
-@pytest.mark.ci
 def test_a_sampled_project_runs_from_data_to_statement_and_is_restored_for_nothing(project):
     project.configure(SAMPLED)
     project.finish()
