@@ -525,7 +525,8 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     Args:
         epsilon: The final model's total, the search for its step size included.
-        delta: Fixed for the lineage's life, and well below 1 / nominal_size; 1e-6 unless given.
+        delta: Fixed for the lineage's life, and well below 1 / nominal_size. As a new project has
+            it, unless given.
         lineage: The data's name for life. Later versions of the same data keep it.
         lifetime: The most that may ever be spent on the lineage; None: no limit is declared.
         nominal_size: About how many units train: a round figure that everybody may know, for sums
@@ -658,7 +659,8 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     Args:
         epsilon: The final model's total.
-        delta: Fixed for the lineage's life, and well below 1 / nominal_size; 1e-6 unless given.
+        delta: Fixed for the lineage's life, and well below 1 / nominal_size. As a new project has
+            it, unless given.
         lineage: The data's name for life. Later versions of the same data keep it.
         lifetime: The most that may ever be spent on the lineage; None: no limit is declared.
         nominal_size: About how many units train: a round figure that everybody may know, for sums
