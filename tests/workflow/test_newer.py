@@ -17,7 +17,7 @@ from dpladder import formats
 from dpladder.cli import main
 from dpladder.data.cache import verify_cache
 from dpladder.formats import FORMATS, Kind
-from dpladder.privacy.ledger.home import open_home, subkey
+from dpladder.privacy.ledger.home import ONE_USERS, open_home, subkey
 
 MODEL = "results/main/final/1/weights.safetensors"
 
@@ -135,7 +135,7 @@ def test_every_number_up_to_todays_is_read(kind: Kind) -> None:
 def test_what_is_written_now_carries_its_number(finished) -> None:
     entries = sorted((finished.home / "ledger" / "tiny").glob("*.json"))
     assert {json.loads(path.read_text())["format"] for path in entries} == {FORMATS["ledger"]}
-    assert (finished.home / "format").read_text() == "3\n"  # one user's
+    assert (finished.home / "format").read_text() == f"{ONE_USERS}\n"
     assert (
         json.loads(Path("results/ledger.json").read_text())["tiny"]["format"] == FORMATS["results"]
     )
