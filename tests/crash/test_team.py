@@ -29,7 +29,7 @@ from dpladder.formats import FORMATS
 from dpladder.privacy.accounting.draws import Draw
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger.book import Ledger, load, open_ledger, reserve
-from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.home import ONE_USERS, open_home
 from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.release.meter import Meter
 
@@ -223,11 +223,11 @@ def test_a_stranger_and_an_older_dpladder_are_kept_out_in_one_sentence(team: Tea
     assert len(said.strip().splitlines()) == 1
     code, said = team.start(COLLEAGUE, as_older, "ledger", "show").finish()
     assert code == 2
-    assert "was written by a newer dpladder (format 4; this one reads up to 3): upgrade." in said
+    assert "was written by a newer dpladder (format 6; this one reads up to 5): upgrade." in said
 
 
 def as_older(*arguments: str) -> None:
-    FORMATS["home"] = 3
+    FORMATS["home"] = ONE_USERS
     command(*arguments)
 
 
@@ -259,7 +259,7 @@ def test_a_users_own_home_becomes_the_groups_with_all_that_it_holds(team: Team) 
     (own.folder / "shared").mkdir()
     os.chown(own.folder / "shared", OWNER, OWNER)
     own.run(OWNER, whole, "before")
-    assert (own.home / "format").read_text() == "3\n"  # one user's
+    assert (own.home / "format").read_text() == f"{ONE_USERS}\n"
     (own.folder / "shared").chmod(0o755)
     code, said = own.command(COLLEAGUE, "ledger", "show")
     assert code == 2

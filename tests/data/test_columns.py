@@ -323,6 +323,7 @@ def test_columns_are_told_alike_in_blocks_of_any_length(
         {
             "visit": rows,
             "twice": [*range(299), 7],
+            "size": [float(row) for row in rows],
             "day": [f"2024-08-{1 + row % 28:02d}" for row in rows],
             "late": [str(row) if row < 280 else "none" for row in rows],
             "few": ["east" if row % 2 else "west" for row in rows],
@@ -336,6 +337,7 @@ def test_columns_are_told_alike_in_blocks_of_any_length(
     assert told == {
         "visit": ("a number for each row", 0, 0),
         "twice": (None, 0, 0),
+        "size": (None, 0, 0),
         "day": ("dates", 1, 0),
         "late": ("names or free text", pytest.approx(20 / 300), 0),
         "few": (None, 1, 150),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpladder.config.dataset_sections import Chosen
 from dpladder.config.sources import kind_of
 from dpladder.data import tables
-from dpladder.data.cells import Cells, TextCells, offsets_of
+from dpladder.data.cells import Cells, TextCells, data_of, offsets_of
 from dpladder.data.columns import levels_of, matrix_of, name_of
 from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.data.sources import Source
@@ -195,8 +195,11 @@ def _absent(cells: Cells) -> NDArray[np.bool_]:
 
 
 def _may_number(cells: Cells) -> bool:
-    """Whether a column's type can number rows."""
-    return isinstance(cells, TextCells) or bool(pa.types.is_integer(cells.array.type))
+    """Whether cells are written as what numbers rows."""
+    if isinstance(cells, TextCells):
+        text = np.frombuffer(data_of(cells.array), np.uint8)
+        return bool(np.all((text >= ord("0")) & (text <= ord("9"))))
+    return bool(pa.types.is_integer(cells.array.type))
 
 
 def _is_of_lists(cells: Cells) -> bool:
