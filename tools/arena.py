@@ -48,11 +48,16 @@ class Published:
 
 PUBLISHED: Mapping[str, Published] = {
     "cifar10": Published(("folder:data/cifar10/train", "folder:data/cifar10/test"), 50_000),
+    # as PNG, a folder for each class, without test images that are training images (cifar100.py)
+    "cifar100": Published(("folder:data/cifar100/train", "folder:data/cifar100/test"), 50_000),
     "fashion70k": Published(("torchvision:FashionMNIST",), 60_000, IMAGES_96),
     # as PNG, a folder for each class
     "mnist70k": Published(("folder:data/mnist/train", "folder:data/mnist/test"), 60_000, IMAGES_96),
     # examples/glue.py writes it
     "sst2": Published(("jsonl:data/glue/sst2.jsonl",), 67_349, SENTENCES),
+    # examples/tweeteval.py writes them
+    "offensive": Published(("jsonl:data/tweeteval/offensive.jsonl",), 11_883, SENTENCES),
+    "emoji": Published(("jsonl:data/tweeteval/emoji.jsonl",), 44_507, SENTENCES),
     # aclImdb's train and test, a folder for each class
     "imdb": Published(
         ("texts:data/imdb/train", "texts:data/imdb/test"),
@@ -68,7 +73,7 @@ DATA = ("mnist5k-112", "digits", "mixture", "fashion", *LAST, *AUTO, *WHOLE)
 FITTED = ("digits", "mixture", *AUTO)  # what priors and prices are fitted to
 # the same classes from elsewhere: MNIST as digits has its images, digits as MNIST, a translation
 # whose last output follows the network's own norm
-WITH_NORM = ("mnist5k", "digits-1280", "clothes", "objects", "fashion", "cifar10")
+WITH_NORM = ("mnist5k", "digits-1280", "clothes", "objects", "fashion", "cifar10", "cifar100")
 KIN = {"digits": "mnist5k-8", "mnist5k": "digits-1280", "bible": "web"}
 DELTA, LENGTH = 1e-5, 32.0
 PUBLIC = 200  # records of a public sample
