@@ -68,6 +68,9 @@ def test_rows_of_a_csv_come_in_blocks_as_they_come_one_by_one(
             path.write_bytes((header + end + body).encode("utf-8", "surrogateescape"))
             wanted, found = plain_table(path), rows_of(path)
             blocks = [found.block(place) for place in found.places]
+            every_other = [
+                found.block(place, None, np.arange(place.rows) % 2 == 1) for place in found.places
+            ]
         assert found.names == wanted.names
         assert (found.unread, found.spread) == (wanted.unread, wanted.spread)
         assert [line for block in blocks for line in block.lines.tolist()] == wanted.first
@@ -77,6 +80,10 @@ def test_rows_of_a_csv_come_in_blocks_as_they_come_one_by_one(
             assert read == [row[name] for row in wanted.rows]
         rest = [cell for block in blocks for cell in cells_at(TextCells(block.rest))]
         assert rest == [row.get(NO_ROW) for row in wanted.rows]
+        for whole, some in zip(blocks, every_other, strict=True):
+            assert some.lines.tolist() == whole.lines[1::2].tolist()
+            for name in {*wanted.names}:
+                assert cells_at(some.columns[name]) == cells_at(whole.columns[name])[1::2]
 
 
 def test_what_arrow_does_not_read_is_read_one_by_one(

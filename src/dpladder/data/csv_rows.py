@@ -107,18 +107,26 @@ class CsvRows:
         """How many rows it holds."""
         return sum(place.rows for place in self.places)
 
-    def block(self, place: BlockPlace, wanted: Collection[str] | None = None) -> RowBlock:
+    def block(
+        self,
+        place: BlockPlace,
+        wanted: Collection[str] | None = None,
+        some: NDArray[np.bool_] | None = None,
+    ) -> RowBlock:
         """The rows of a block.
 
         Args:
             place: of the block.
             wanted: the columns that are read; None for all.
+            some: a mask of its rows; None for all.
         """
         with _bytes_at(self.path) as file:
             file.seek(place.offset)
             lines_read = self._lines(file.read(place.size), place.line)
         if len(lines_read.irregular) + np.count_nonzero(lines_read.regular) != place.rows:
             raise BadInput(f"{self.path} was written while it was read. Run it again.")
+        if some is not None:
+            lines_read.keep_rows(some)
         return self._cells(lines_read, place.line, wanted)
 
     def _find(self) -> None:
@@ -371,6 +379,15 @@ class _Lines:
     def text(self, first: int, last: int) -> bytes:
         """Some lines as they stand, without the last one's end."""
         return self.chunk[self.start(first) : int(self.ends[last])]
+
+    def keep_rows(self, some: NDArray[np.bool_]) -> None:
+        """Leave out all rows but those that a mask names."""
+        firsts = np.array([first for first, _, _ in self.irregular], np.int64)
+        rows = np.sort(np.concatenate([np.flatnonzero(self.regular), firsts]))
+        kept = np.zeros(len(self.ends), bool)
+        kept[rows[some]] = True
+        self.regular &= kept
+        self.irregular = [row for row in self.irregular if kept[row[0]]]
 
     def regular_bytes(self) -> bytes:
         """The lines that Arrow reads, one after the other."""

@@ -55,6 +55,9 @@ from dpladder.data.sources import (
 from dpladder.errors import BadInput
 
 BLOCK_ROWS = 32_768  # of a parquet table that are read at a time
+Mask = NDArray[np.bool_] | None
+# from the number of a block, the columns that are read, or all, and the rows, to those rows
+ReadRows = Callable[[int, Collection[str] | None, Mask], CellRows]
 
 
 class Worded(BadInput):
@@ -96,8 +99,8 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
         name for name in names if name
     }  # an unnamed column numbers rows: one that joins moves it
 
-    def read(number: int, wanted: Collection[str] | None) -> CellRows:
-        block = table.block(table.places[number], wanted)
+    def read(number: int, wanted: Collection[str] | None, some: Mask) -> CellRows:
+        block = table.block(table.places[number], wanted, some)
         if wanted is not None:
             return CellRows(block.columns)
         cells = [
@@ -113,10 +116,6 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
     return replace(source, unread=table.unread, spread=table.spread)
 
 
-ReadRows = Callable[[int, Collection[str] | None], CellRows]
-Mask = NDArray[np.bool_] | None
-
-
 def _features(
     counts: Sequence[int],
     read_rows: ReadRows,
@@ -128,7 +127,7 @@ def _features(
 
     Args:
         counts: the rows of each block.
-        read_rows: the rows of a block by its number, and which of their columns.
+        read_rows: the rows of a block.
         chosen: the columns that are features.
         names: of all columns.
         layout: what the config says of columns.
@@ -136,9 +135,7 @@ def _features(
     features = {*map(name_of, chosen)}
 
     def read(number: int, some: Mask) -> tuple[NDArray[np.float64], CellRows]:
-        rows = read_rows(number, None if some is None else features)
-        if some is not None:
-            rows = rows.some(some)
+        rows = read_rows(number, None if some is None else features, some)
         return matrix_of(chosen, rows.columns.__getitem__), rows
 
     blocks = TableBlocks(counts, read, layout.columns_present(names), layout.number_roles)
@@ -175,7 +172,7 @@ def _texts_or_files(
     contents: list[bytes | None] = []
     beside: dict[str, list[Any]] = {role: [] for role in roles}
     for number, count in enumerate(counts):
-        rows = read(number, None)
+        rows = read(number, None, None)
         offsets, data = joined(rows.said, count)
         lines += [bytes(data[start:end]) for start, end in pairwise(offsets.tolist())]
         contents += rows.columns[what].array.to_pylist()
@@ -290,10 +287,11 @@ def from_frame(path: Path, layout: Layout = PLAIN) -> Source:
     check_held(path, names, layout)
     chosen = features_in(path, names, layout)
 
-    def read(number: int, wanted: Collection[str] | None) -> CellRows:
+    def read(number: int, wanted: Collection[str] | None, some: Mask) -> CellRows:
         columns = blocks[number]
-        said = columns.values() if wanted is None else ()
-        return CellRows(columns, [cells.as_texts() for cells in said])
+        if some is not None:
+            return CellRows(columns).some(some)
+        return CellRows(columns, [cells.as_texts() for cells in columns.values()])
 
     return _features([*map(_rows_in, blocks)], read, chosen, names, layout)
 
@@ -386,10 +384,10 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     check_held(path, names, layout)
     columns_said = [name for name in names if name not in table.index]
 
-    def read(number: int, wanted: Collection[str] | None) -> CellRows:
+    def read(number: int, wanted: Collection[str] | None, some: Mask) -> CellRows:
         columns = table.block(number, wanted)
-        if wanted is not None:
-            return CellRows(columns)
+        if some is not None:
+            return CellRows(columns).some(some)
         return CellRows(columns, [columns[name].as_texts() for name in columns_said])
 
     if TEXT in names and not layout.columns:
@@ -404,9 +402,7 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     width = _width_of_lists(table.kind_of("features"), path)
 
     def read_lists(number: int, some: Mask) -> tuple[NDArray[np.float64], CellRows]:
-        rows = read(number, None if some is None else {"features"})
-        if some is not None:
-            rows = rows.some(some)
+        rows = read(number, None if some is None else {"features"}, some)
         return _matrix_of_lists(rows.columns["features"], width), rows
 
     roles = layout.columns_present(names)
