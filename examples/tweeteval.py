@@ -3,8 +3,8 @@
     python examples/tweeteval.py TWEETEVAL data/tweeteval   # reads TWEETEVAL/datasets/offensive and
     emoji, writes data/tweeteval/offensive.jsonl and emoji.jsonl
 
-TWEETEVAL is a clone of https://github.com/cardiffnlp/tweeteval. Its train part comes first, then its
-test part; its validation part is left out.
+TWEETEVAL is a clone of https://github.com/cardiffnlp/tweeteval. Its train part comes first, then
+its test part without tweets that came before; its validation part is left out.
 """
 
 import argparse
