@@ -16,7 +16,7 @@ TASKS = ("offensive", "emoji")
 
 def write(task: str, folder: Path, target: Path) -> str:
     """What was written of a task, in words."""
-    told, seen = [], set()
+    told, before = [], set()
     with (target / f"{task}.jsonl").open("w", encoding="utf-8") as file:
         for part in ("train", "test"):
             texts, labels = (
@@ -26,9 +26,9 @@ def write(task: str, folder: Path, target: Path) -> str:
             )
             count = 0
             for number, (text, label) in enumerate(zip(texts, labels, strict=True)):
-                if not label.strip() or text in seen:  # the last line; a tweet that came before
+                if not label.strip() or text in before:  # the last line; a tweet that came before
                     continue
-                seen.add(text)
+                before.add(text)
                 one = {"id": f"{task} {part} {number}", "split": part, "text": text.strip()}
                 file.write(json.dumps(one | {"label": label.strip()}, ensure_ascii=False) + "\n")
                 count += 1

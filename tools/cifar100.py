@@ -9,7 +9,7 @@ data/cifar100`.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from hashlib import sha256
 from pathlib import Path
 
@@ -23,7 +23,9 @@ def pixels(file: Path) -> bytes:
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="it holds train and test, as PNG")
+    folder = parser.parse_args().folder
     known = {pixels(file) for file in (folder / "train").rglob("*.png")}
     twins = [file for file in sorted((folder / "test").rglob("*.png")) if pixels(file) in known]
     for file in twins:

@@ -384,10 +384,10 @@ class _Lines:
         """Leave out all rows but those that a mask names."""
         firsts = np.array([first for first, _, _ in self.irregular], np.int64)
         rows = np.sort(np.concatenate([np.flatnonzero(self.regular), firsts]))
-        kept = np.zeros(len(self.ends), bool)
-        kept[rows[some]] = True
-        self.regular &= kept
-        self.irregular = [row for row in self.irregular if kept[row[0]]]
+        stays = np.zeros(len(self.ends), bool)
+        stays[rows[some]] = True
+        self.regular &= stays
+        self.irregular = [row for row in self.irregular if stays[row[0]]]
 
     def regular_bytes(self) -> bytes:
         """The lines that Arrow reads, one after the other."""
