@@ -106,7 +106,7 @@ def columns_at(path: Path, layout: Layout) -> list[ColumnReport]:
                 return []  # a row's features in one column
             for tally in tallies:
                 tally.add(block[tally.name])
-            advance(len(next(iter(block.values()))))
+            advance(len(block[table.names[0]]))
     return [tally.report() for tally in tallies]
 
 
@@ -122,7 +122,7 @@ class _Tally:
         rows, missing, words, lost: how many rows there are, have nothing, have no number, or are
             lost.
         dates: whether all that is there begins as a date does.
-        some: different values, up to one more than levels may be.
+        different: values, each once, up to one more than levels may be.
         numbers: of all rows that have one, where each is a whole number; None where one is not.
     """
 
@@ -134,7 +134,7 @@ class _Tally:
     words: int = 0
     lost: int = 0
     dates: bool = True
-    some: set[str] = field(default_factory=set)
+    different: set[str] = field(default_factory=set)
     numbers: list[NDArray[np.float64]] | None = field(default_factory=list)
 
     def add(self, cells: Cells) -> None:
@@ -151,11 +151,11 @@ class _Tally:
             self.lost += int(np.count_nonzero(lost))
         here = numbers[present]
         self.dates &= not is_number[present].any()
-        if self.dates or len(self.some) <= MOST_LEVELS:
+        if self.dates or len(self.different) <= MOST_LEVELS:
             codes, values = cells.values()
             texts = [str(values[code]) for code in np.unique(codes[present])]
             self.dates = self.dates and all(map(A_DATE.match, texts))
-            self.some.update(islice(texts, MOST_LEVELS + 1))
+            self.different.update(islice(texts, MOST_LEVELS + 1))
         if self.numbers is not None:
             is_whole = is_number[present].all() and np.all((here >= 0) & (np.floor(here) == here))
             self.numbers = [*self.numbers, here] if is_whole and _may_number(cells) else None
@@ -180,11 +180,11 @@ class _Tally:
         if self.dates:
             return "dates"
         if self.words:
-            return "names or free text" if len(self.some) > MOST_LEVELS else None
+            return "names or free text" if len(self.different) > MOST_LEVELS else None
         if self.numbers is None or there <= MOST_LEVELS:
             return None
-        different = len(np.unique(np.concatenate(self.numbers)))
-        return "a number for each row" if different == there else None
+        all_differ = len(np.unique(np.concatenate(self.numbers))) == there
+        return "a number for each row" if all_differ else None
 
 
 def _absent(cells: Cells) -> NDArray[np.bool_]:

@@ -54,8 +54,8 @@ def row_digests(rows: NDArray[Any], key: bytes) -> Ids:
 
     Four multilinear hashes of 32 bits under secret words (Lemire & Kaser, arXiv 1202.4961, section
     2): two rows that differ in any bit agree with probability 2^-128, whoever wrote them without
-    the key. A fifth of the time of a keyed BLAKE2b for each row. Where a record is known by it, a
-    keyed BLAKE2b follows (`wide_digests`), which makes the two together as good as random.
+    the key. They work on a block as a whole. Where a record is known by it, a keyed BLAKE2b follows
+    (`wide_digests`), which makes the two together as good as random.
     """
     rows = np.ascontiguousarray(rows, "<f8")
     halves = rows.view(np.uint32).reshape(len(rows), 2 * rows.shape[1])
