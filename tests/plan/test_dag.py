@@ -127,7 +127,7 @@ def test_the_learners_that_share_a_head_are_not_told_apart_by_their_public_start
     Path("images").mkdir()
     cut: dict[str, Any] = {
         "dataset": {"source": "folder:images", "public_sample": "folder:images/."},
-        "features": {"model": "efficientnet_lite0", "until": "blocks.5", "centre": "none"},
+        "features": {"model": "efficientnet_lite0", "until": "blocks.5"},
         "learner": {"name": "dp_finetune", "head": {"epsilon": 0.1}, "public": "gradient"},
         "sweep": {"rungs": []},
     }

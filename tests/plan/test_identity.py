@@ -71,7 +71,7 @@ def test_jobs_of_each_learner_at_its_defaults_are_known_by_what_they_were_known_
 def of_learner(learner: str) -> dict[str, Any]:
     section = next(section for section in SECTIONS if learner == name_of(section))
     rungs = {} if section.searches else {"sweep": {"rungs": []}}
-    cut = {"features": {"until": "blocks.5", "centre": "none"}} if section.above_cut else {}
+    cut = {"features": {"until": "blocks.5", "centre": "auto"}} if section.above_cut else {}
     number = {"dataset": {"target": {"range": [0, 9]}}} if not section.classes else {}
     return {"learner": {"name": learner}, **rungs, **cut, **number}
 

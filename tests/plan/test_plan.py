@@ -640,17 +640,6 @@ def test_terms_follow_from_the_config() -> None:
     }
 
 
-def test_a_score_on_public_records_has_no_share_to_change(tmp_path: Any) -> None:
-    (tmp_path / "v.npz").touch()
-    public = {"dataset": {"public_validation": f"npz:{tmp_path / 'v.npz'}"}}
-    trial = {"rung": "0", "trial": "0"}
-    first, other = (
-        node_of(project(**public, sweep={"select": select}), "run_trial", **trial).question_id
-        for select in ({"by": "public"}, {"by": "public", "share": 0.2, "part": "validation"})
-    )
-    assert first == other
-
-
 def test_a_training_on_samples_is_booked_inside_its_epsilon() -> None:
     """What it is booked at comes out of delta, so less mu is left, and the spend says both."""
     sampled = plan(learner={"name": "dp_gd", "sampling_rate": 0.5})

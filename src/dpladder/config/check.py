@@ -152,16 +152,11 @@ def _lifetime(c: Config) -> Messages:
 
 
 def _without_noise(c: Config) -> Messages:
-    """A training without noise is free of charge only on data that nobody needs protection in
-    (contract: research)."""
+    """A training without noise is one on full batches, with nothing bought before it."""
     if not c.final.without_noise:
         return
-    if c.mode != "research":
-        yield "a model without noise protects nobody: set mode: research, on data declared public"
     if c.learner.sampling < 1:
         yield "it trains on full batches: leave learner.sampling_rate out"
-    if c.features.until is not None:
-        yield "its learner is one on pooled features: leave features.until out"
     if c.features.mean is not None or c.learner.purchases:
         yield "features.mean, learner.shared and learner.head are noised: leave them out"
 
@@ -237,9 +232,7 @@ def _layers(c: Config) -> Messages:
     features, layers = c.features, c.features.layers
     if isinstance(layers, str):
         return
-    if features.takes == "features":
-        yield "features.model is none, and records that are features have no depths; leave it out"
-    elif not layers:
+    if not layers:
         yield "it names no depth; write last for the network's own pooled output"
     elif len(set(layers)) < len(layers):
         yield "it names a depth twice"
@@ -253,17 +246,8 @@ def _layers(c: Config) -> Messages:
 def _check_cut(c: Config) -> Messages:
     """Activations at a cut are what a network goes on from, and nothing else may be made of
     them."""
-    features = c.features
-    if features.until is None:
+    if c.features.until is None:
         return
-    if features.takes == "features":
-        yield "features.model is none, and there is no network to cut; leave it out"
-    if features.layers != "auto":
-        yield "it needs features.layers to be left out: those are pooled"
-    if features.normalize:
-        yield "it needs features.normalize: false, for the network goes on from what is kept"
-    if features.mean is not None or features.centre not in ("auto", "none"):
-        yield "it needs features.centre: none, and no features.mean"
     if not c.learner.above_cut:
         yield (
             f"learner {c.learner.name} takes pooled features; leave it out, or set learner.name: "
@@ -347,17 +331,10 @@ OF_ONE_CLASS: Table = {
         "research runs only on data declared public; set dataset.declared_public: true if nobody "
         "in it needs protection",
     ),
-    "research.repeats": rule_if(
-        lambda c: c.mode == "release" and c.research.repeats > 1, "repeats need mode: research"
-    ),
     "final.without_noise": _without_noise,
     **DATASET,
     "features.model": _model,
     "features.weights": _weights,
-    "features.image_size": rule_if(
-        lambda c: c.features.takes == "texts" and c.features.image_size is not None,
-        "texts have no pixels; leave it out",
-    ),
     "features.layers": _layers,
     "features.centre": _centre,
     "features.mean.radius": rule_if(

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import zip_longest
 
 from dpladder.config import findings
+from dpladder.config.dataset_sections import SOURCES_OF_DATASET
 from dpladder.config.evaluate_sections import BY_CLASS, OF_NUMBERS
 from dpladder.config.images_with_table import apart_of
 from dpladder.config.label_sets import MANY, NUMBER, most_labels
@@ -22,13 +23,6 @@ from dpladder.config.sources import SourceKind, count_of_classes, kind_of, label
 from dpladder.config.wording import value_as_text
 
 MOST_CONFUSED = 30  # classes in a table of what each was taken for
-OF_DATASET = (
-    "source",
-    "public_test",
-    "public_validation",
-    "public_sample",
-    "public_unlabelled",
-)
 LINE_COLUMNS = ("id", "user", "split")
 
 
@@ -89,14 +83,9 @@ def _source(field: str, c: Config) -> Messages:
 
 
 def _columns(c: Config) -> Messages:
-    """Columns may be chosen where a source has any, and never the one that holds the labels."""
-    columns, source, kind = c.dataset.columns, c.dataset.source, _kind(c)
-    if columns and kind and not kind.columns:
-        yield (
-            "only tables (csv, parquet) have columns to choose from, and jsonl some to name: leave "
-            "it out"
-        )
-    elif source.startswith("jsonl:") and not set(columns) <= set(LINE_COLUMNS):
+    """Columns may be chosen, but never the one that holds the labels."""
+    columns, source = c.dataset.columns, c.dataset.source
+    if source.startswith("jsonl:") and not set(columns) <= set(LINE_COLUMNS):
         yield f"for jsonl name those of {', '.join(LINE_COLUMNS)} that its lines have"
     elif columns and c.features.takes == "texts" and source.startswith(("csv:", "parquet:")):
         yield "of a table of texts the column text is read; leave it out"
@@ -104,13 +93,6 @@ def _columns(c: Config) -> Messages:
     elif repeated := {*c.dataset.names_of_columns} & {*(c.dataset.label_columns or ("label",))}:
         names = ", ".join(sorted(repeated))
         yield f"names {names}, which holds the labels and is no feature; leave it out"
-
-
-def _links(c: Config) -> Messages:
-    sources = [getattr(c.dataset, field) for field in OF_DATASET]
-    kinds = [kind_of(source) for source in sources if source is not None]
-    if c.dataset.links != "none" and not any(kind and kind.reads_folder for kind in kinds):
-        yield "only folders (folder, texts, images) have links: leave it out"
 
 
 def _two_users(c: Config) -> bool:
@@ -228,9 +210,8 @@ def _measures(c: Config) -> Messages:
 
 
 DATASET: Table = {
-    **{f"dataset.{field}": partial(_source, field) for field in OF_DATASET},
+    **{f"dataset.{field}": partial(_source, field) for field in SOURCES_OF_DATASET},
     "dataset.columns": _columns,
-    "dataset.links": _links,
     "dataset.id": rule_if(
         lambda c: c.dataset.id is not None and apart_of(c.dataset.source) is not None,
         "an image is known by its path below the folder, and so is a bag; leave it out",
@@ -246,10 +227,6 @@ DATASET: Table = {
         "learner without features.until, or a cap",
     ),
     "dataset.split.test": _test_part,
-    "dataset.public_size": rule_if(
-        lambda c: c.dataset.public_size is not None and c.dataset.public_sample is None,
-        "it is about dataset.public_sample, which is not given: leave it out",
-    ),
     **group_rules("dataset.group", lambda c: (c.dataset.source, c.dataset.group)),
     "evaluate.measures": _measures,
 }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from dpladder.config.images_with_table import as_source_text
-from dpladder.config.label_sets import Conflicts
+from dpladder.config.label_sets import MANY, Conflicts
 from dpladder.config.records import Grouping
 from dpladder.config.section import (
     Count,
@@ -17,6 +17,7 @@ from dpladder.config.section import (
     Fraction,
     Name,
     NeutralAt,
+    OnlyFor,
     Positive,
     Section,
     Words,
@@ -138,7 +139,7 @@ class Column(Section):
 # columns with a meaning of their own, which a group cannot have too
 RESERVED_COLUMNS = ("label", "id", "user", "split", "path", "text")
 COLUMNS_OF_PREDICTIONS = ("input", "record", "problem")  # beside what is predicted
-TAGS = ("a name", "a column")  # how pydantic tells which of both was meant
+TAGS = ("\0a name", "\0a column")  # how pydantic tells both apart; no key in YAML holds a NUL
 Chosen = Annotated[
     Annotated[str, Tag(TAGS[0])] | Annotated[Column, Tag(TAGS[1])],
     Discriminator(lambda value: TAGS[0] if isinstance(value, str) else TAGS[1]),
@@ -263,6 +264,38 @@ lost: fewer than half of nominal_size count as something. lopsided: fewer than a
 another class than the most frequent one, or have a finding."""
 
 
+SOURCES_OF_DATASET = (
+    "source",
+    "public_test",
+    "public_validation",
+    "public_sample",
+    "public_unlabelled",
+)
+"""The keys that name a source, the private one first."""
+
+
+def _any_reads_folder(c: Any) -> bool:
+    """Whether files below a folder are read for any of a config's sources."""
+    sources = [getattr(c.dataset, key) for key in SOURCES_OF_DATASET]
+    kinds = [kind_of(source) for source in sources if source is not None]
+    return any(kind is not None and kind.reads_folder for kind in kinds)
+
+
+OF_COLUMNS = OnlyFor(
+    "sources with columns or arrays",
+    lambda c: (kind := kind_of(c.dataset.source)) is None or kind.by_columns,
+)
+OF_TABLES = OnlyFor(
+    "tables (csv, parquet, jsonl)",
+    lambda c: (kind := kind_of(c.dataset.source)) is None or kind.columns,
+)
+OF_FOLDERS = OnlyFor("folders (folder, texts, images)", _any_reads_folder)
+OF_CLASSES = OnlyFor("task: classification", lambda c: c.task == "classification")
+OF_FINDINGS = OnlyFor("dataset.labels: many", lambda c: c.dataset.labels == MANY)
+OF_SPANS = OnlyFor("task: language_model", lambda c: c.task == "language_model")
+OF_SAMPLE = OnlyFor("dataset.public_sample", lambda c: c.dataset.public_sample is not None)
+
+
 class Dataset(Section):
     """The private data: a lineage for life, and where its current version lies."""
 
@@ -271,27 +304,27 @@ class Dataset(Section):
     source: Where = Field(
         description=f"Where the records come from. One of: {' | '.join(FORMS)}",
     )
-    columns: tuple[Chosen, ...] = ()
+    columns: Annotated[tuple[Chosen, ...], OF_TABLES] = ()
     """Columns of a table that are features, in this order. Each is a name, or a name with public
     levels or range. Of jsonl, also which of id, user and split its lines have. Empty: all but
     label, id, user, split and a pandas index. Example: [visits, {name: age, range: [0, 100]}]"""
-    label: Words | tuple[Words, ...] | None = None
+    label: Annotated[Words | tuple[Words, ...] | None, OF_COLUMNS] = None
     """The column, or array, of each record's class. With labels: many also a list, a column for
     each class, which then names the classes. Empty: label. Example: diagnosis"""
-    id: str | None = Field(None, min_length=1)
+    id: Annotated[str | None, Field(min_length=1), OF_COLUMNS] = None
     """The column of each record's own id. Empty: id, where there is one. Example: case"""
-    user: str | None = Field(None, min_length=1)
+    user: Annotated[str | None, Field(min_length=1), OF_COLUMNS] = None
     """The column that says whose a record is. Empty: user, where there is one. Example: patient"""
     nominal_size: Count
     """About how many units train: a round, public figure. Sums are divided by it. Example: 4000"""
     target: Annotated[NumberTarget | None, NeutralAt(None)] = None
-    classes: Count | tuple[str, ...] | None = None
+    classes: Annotated[Count | tuple[str, ...] | None, OF_CLASSES] = None
     """The classes in their order, or how many. Empty: those of a data set known by name, or of the
     list dataset.label. Example: [healthy, ill]"""
-    majority: Annotated[float, Field(gt=0, lt=1)] | None = None
+    majority: Annotated[Annotated[float, Field(gt=0, lt=1)] | None, OF_CLASSES] = None
     """The largest class's share, known from elsewhere and never counted in the data. The report
     compares accuracy with it. Empty: no comparison. Example: 0.9"""
-    rare: Annotated[float, Field(gt=0, lt=1)] | None = None
+    rare: Annotated[Annotated[float, Field(gt=0, lt=1)] | None, OF_CLASSES] = None
     """The share of the rarest class or finding, known from elsewhere and never counted in the data.
     Few records of it then stop no run, and the plan says whether a test can see it. Empty: not
     known. Example: 0.03"""
@@ -299,25 +332,25 @@ class Dataset(Section):
     """Largest number of classes of a record. Above 1 (learner dp_ls) a label is a list, or names
     between bars: cat|dog. A prediction is right if it names one of them. many (multi-label): any
     number of findings, or none, each told by itself. number: dataset.target sets it."""
-    unknown: Counted = "ignore"
-    """With labels: many, what a finding of -1 (uncertain) or blank counts as. ignore: left out for
+    unknown: Annotated[Counted, OF_FINDINGS] = "ignore"
+    """What a finding of -1 (uncertain) or blank counts as. ignore: left out for
     this record. 0: absent. 1: present."""
-    blank: Counted | None = None
-    """With labels: many, what a blank finding counts as; blank often means not mentioned. Empty: as
+    blank: Annotated[Counted | None, OF_FINDINGS] = None
+    """What a blank finding counts as; blank often means not mentioned. Empty: as
     unknown. Example: 0"""
     version: Annotated[int | None, NeutralAt(None)] = None
     """The number of this version of the data. Data that changed gets another number and is asked
     anew, at its price. Under the same number releases are restored, and units that came later count
     as nothing. Experiments of one lineage with different sources need a number each. Empty: no
     number, for data that never changed. Example: 2"""
-    links: Links = "none"
+    links: Annotated[Links, OF_FOLDERS] = "none"
     """Which links in a folder are followed. none: none, and a file that is a link counts as
     nothing. inside: those that lead to files and folders of the source itself."""
     declared_public: bool = False
     """Whether nobody in the data needs protection. true: required by mode: research."""
-    spans: bool = False
-    """Whether a text longer than features.tokens becomes several records. Only with task:
-    language_model. dataset.unit.by is then document or user, and dataset.unit.cap of them count."""
+    spans: Annotated[bool, OF_SPANS] = False
+    """Whether a text longer than features.tokens becomes several records. dataset.unit.by is then
+    document or user, and dataset.unit.cap of them count."""
     equal_rows: Annotated[Literal["one_record"] | None, NeutralAt(None)] = None
     """What equal rows of a table without ids are. one_record: one record, stored several times.
     Empty: the run is refused where the levels allow fewer different rows than nominal_size.
@@ -336,11 +369,11 @@ class Dataset(Section):
     """A few hundred records of the same kind, declared public. Their mean centres the features.
     With learner.init: public their labels train the first head, and with learner.public they guide
     each step. Empty: none. Example: folder:public/sample"""
-    public_unlabelled: Where | None = None
+    public_unlabelled: Annotated[Where | None, OF_CLASSES] = None
     """Many records of the same kind, declared public; their labels are not read. The final head
     labels them, and a student that learns those labels is released beside it, for free. Empty:
     none. Example: folder:public/unlabelled"""
-    public_size: Count | None = None
+    public_size: Annotated[Count | None, OF_SAMPLE] = None
     """About how many records public_sample has, for the plan alone. The plan then says how much of
     a step is theirs, and whether trials pay beside them. Empty: not known. Example: 200"""
 
@@ -355,12 +388,6 @@ class Dataset(Section):
                 "in letters of one script, or leave one out"
             )
         column_keys = [*self.label_columns, *filter(None, (self.id, self.user))]
-        kind = kind_of(self.source)
-        if column_keys and kind is not None and not kind.by_columns:
-            yield (
-                "label, id and user name columns of a table or arrays, and this source has none: "
-                "leave them out"
-            )
         if len(set(column_keys)) != len(column_keys):
             yield "label, id and user must name a column each"
         names = self.names_of_columns

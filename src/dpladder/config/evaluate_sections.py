@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from dpladder.config.dataset_sections import Group, Groups, Where
-from dpladder.config.section import NAME_PATTERN, Epsilon, Name, Section
+from dpladder.config.section import NAME_PATTERN, Epsilon, Name, OnlyFor, Section
 
 
 def _as_pairs(values: Any) -> Any:
@@ -191,18 +191,24 @@ def spread_words(noised: bool) -> str:
     return "noise and sampling" if noised else "sampling alone, for its counts are exact"
 
 
+OF_PREDICTIONS = OnlyFor(
+    "task: classification or regression",
+    lambda c: c.task in ("classification", "regression"),
+)
+
+
 class Evaluate(Section):
     """How the final model is measured on the test part."""
 
     epsilon: Epsilon | None = None
     """Epsilon of the noised count on the private test part. Empty: as much as the final training.
     Example: 0.5"""
-    measures: Measures = ("accuracy",)
+    measures: Annotated[Measures, OF_PREDICTIONS] = ("accuracy",)
     """What the test buys: one measure or a list, at one price, which their tables of counts share
     evenly. accuracy: how many are right. classes, groups: right and wrong of each class or group,
     and balanced accuracy. confusion, auc: classes, and what each was taken for with F1, or AUC of
     two classes. calibration: accuracy, and how sure the model was. Of a number (dataset.target):
     rmse, which stands for accuracy there, mae, and r2. Example: [auc, calibration, groups]"""
-    also: tuple[Also, ...] = ()
+    also: Annotated[tuple[Also, ...], OF_PREDICTIONS] = ()
     """Further tests, each by a name, measured in the same way. Empty: none. Example: [{name:
     blurred, of: test, corruption: blur, epsilon: 0.5}]"""

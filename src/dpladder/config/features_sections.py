@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dpladder.config.section import Count, Epsilon, Fraction, Positive, Section
+from dpladder.config.section import Count, Epsilon, Fraction, OnlyFor, Positive, Section
 from dpladder.config.sources import Takes
 
 
@@ -35,6 +35,10 @@ HUB, FOLDER = "hf-hub:", "local-dir:"  # as timm calls networks that it has not 
 
 Length = Positive | Literal["as_is", "at_most"]
 PixelsPerSide = Annotated[int, Field(ge=8, le=2048)]
+OF_IMAGES = OnlyFor("images (features.model)", lambda c: c.features.takes == "images")
+OF_TEXTS = OnlyFor("texts (features.model)", lambda c: c.features.takes == "texts")
+OF_NETWORKS = OnlyFor("networks (features.model)", lambda c: c.features.takes != "features")
+OF_POOLED = OnlyFor("pooled features (no features.until)", lambda c: c.features.until is None)
 
 
 class Features(Section):
@@ -44,54 +48,54 @@ class Features(Section):
     """The public network. Images: any timm model, hf-hub:<owner/name>, or local-dir:<folder> as
     timm saves one. Texts: minilm (all-MiniLM-L6-v2), or hf:<name or folder> for an encoder of
     transformers. none: the source holds features. efficientnet_lite0, 1 and 2 come bundled."""
-    weights: str = Field("bundled", min_length=1)
+    weights: Annotated[str, Field(min_length=1), OF_NETWORKS] = "bundled"
     """The network's weights. bundled, or pretrained (also for hf: and hf-hub:). random: drawn by
     public seed 0, to train from scratch. Or a checkpoint's path, to .safetensors, .pth, .pt or
     .bin."""
-    image_size: PixelsPerSide | None = None
+    image_size: Annotated[PixelsPerSide | None, OF_IMAGES] = None
     """Pixels per side that the network sees. Empty: the model's own. Example: 224"""
-    largest_image: Annotated[int, Field(ge=64, le=2**32)] = LARGEST_IMAGE
+    largest_image: Annotated[int, Field(ge=64, le=2**32), OF_IMAGES] = LARGEST_IMAGE
     """Pixels of an image before it is scaled, at most. A larger one counts as nothing, for one file
     could fill a job's memory."""
-    tokens: Annotated[int, Field(ge=4, le=8192)] = 64
+    tokens: Annotated[int, Field(ge=4, le=8192), OF_TEXTS] = 64
     """Tokens of a text that the network sees. A longer text is cut, a shorter one is filled up."""
-    pooling: Pooling = "mean"
+    pooling: Annotated[Pooling, OF_TEXTS] = "mean"
     """What of a text's last layer is kept. mean, cls, last: the mean, the first or the last token.
     none: each token is followed by the next (task: language_model sets it). each: each token by
     itself (task: question_answering sets it)."""
-    mirror: bool = False
+    mirror: Annotated[bool, OF_IMAGES] = False
     """Whether every second view is mirrored too, with learner.augment. Pictures bear that, letters
     do not."""
-    layers: Layers = "auto"
+    layers: Annotated[Layers, OF_NETWORKS, OF_POOLED] = "auto"
     """Depths of the network whose pooled outputs are laid side by side, each scaled to one length.
     auto, images: the last three stages, or the last output where n0*mu is below 100. auto, texts:
     the word embeddings and the last layer. last: the network's own pooled output. Or a list of
     names, such as [blocks.4, last]."""
-    until: str | None = Field(None, min_length=1)
+    until: Annotated[str | None, Field(min_length=1), OF_NETWORKS] = None
     """The last layer that stays frozen, for learners that train the network. Its outputs are kept
-    and trained on; centre, length and constant have no effect. input: decoded pixels or tokens, to
+    and trained on as they are. input: decoded pixels or tokens, to
     train from the first layer on. Empty: nothing of the network is trained. Example: blocks.5"""
-    normalize: bool = False
+    normalize: Annotated[bool, OF_POOLED] = False
     """Whether every record is scaled to unit length."""
     dtype: Literal["float16", "float32"] = "float16"
     """The number type that features are stored in."""
-    batch_size: Count = 64
+    batch_size: Annotated[Count, OF_NETWORKS] = 64
     """Records per forward pass, padded to one fixed shape."""
     shards: Count | Literal["auto"] = 1
     """Number of independent extraction jobs. auto: one for every 20,000 declared units."""
-    centre: Literal["auto", "public", "network", "noised", "none"] = "auto"
+    centre: Annotated[Literal["auto", "public", "network", "noised", "none"], OF_POOLED] = "auto"
     """Whose mean is taken away. public: that of dataset.public_sample. network: the network's own,
     by its last norm. noised: the data's, at features.mean or a price that the plan chooses. auto:
     the best that is free, else noised where that pays. none: nobody's."""
-    mean: Mean | None = None
-    length: Length = 32.0
+    mean: Annotated[Mean | None, OF_POOLED] = None
+    length: Annotated[Length, OF_POOLED] = 32.0
     """The public length that every record is scaled to after centring. as_is: records keep theirs.
     at_most: they do, and longer ones are cut to typical, before centring."""
     typical: Positive = 32.0
     """With length: as_is or at_most, how long a record typically is, a public figure. 32 is
     EfficientNet-Lite0 on images. Columns of dataset.target are cut to 1, where this is left
     out."""
-    constant: Fraction = 0.2
+    constant: Annotated[Fraction, OF_POOLED] = 0.2
     """Share of a centred record's length that a constant feature takes. The mean had served as a
     bias."""
 

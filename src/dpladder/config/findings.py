@@ -53,12 +53,6 @@ def _label(c: Any) -> Messages:
         yield f"{len(columns)} columns for {count} classes: name a column for each class, in order"
 
 
-def _check_finding_keys(key: str, c: Any) -> Messages:
-    neutral = "ignore" if key == "unknown" else None
-    if not has_many_labels(c) and getattr(c.dataset, key) != neutral:
-        yield "with one class for each record nothing is unknown: set dataset.labels: many"
-
-
 def _shared_sums(c: Any) -> Messages:
     """Sums over the records of one class mean nothing where a record has several findings."""
     if has_many_labels(c) and c.learner.trials_are_solved:
@@ -86,8 +80,6 @@ def _check_further_tests(c: Any) -> Messages:
 RULES: Table = {
     "evaluate.also": _check_further_tests,
     "dataset.label": _label,
-    "dataset.unknown": partial(_check_finding_keys, "unknown"),
-    "dataset.blank": partial(_check_finding_keys, "blank"),
     "learner.shared": _shared_sums,
 }
 """Beside them, each key of `TAKEN` has its rule."""

@@ -18,8 +18,16 @@ from dpladder.config.learners import DEFAULT, METHODS, Learner
 from dpladder.config.records import Spans
 from dpladder.config.search_sections import Ladder
 from dpladder.config.searches import Hpo
-from dpladder.config.section import Count, Epsilon, Name, NeutralAt, NonNegative, Section, Words
-from dpladder.config.sweep_sections import Final, Fit, Sweep
+from dpladder.config.section import (
+    Count,
+    Epsilon,
+    Name,
+    NeutralAt,
+    NonNegative,
+    Section,
+    Words,
+)
+from dpladder.config.sweep_sections import IN_RESEARCH, Final, Fit, Sweep
 
 DELTA = 1e-6
 """The delta of a new project and of an estimator in Python, where nobody gives another one."""
@@ -62,13 +70,13 @@ class Privacy(Section):
 
 
 class Research(Section):
-    """Only in mode: research, on lineages declared public."""
+    """What research does, on lineages declared public."""
 
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0), IN_RESEARCH] = 0
     """Seeds everything, noise included; so nothing of it is a release."""
-    repeats: Count = 1
+    repeats: Annotated[Count, IN_RESEARCH] = 1
     """Number of independent repetitions of the whole experiment."""
-    searches: Annotated[tuple[str, ...], NeutralAt(())] = ()
+    searches: Annotated[tuple[str, ...], NeutralAt(()), IN_RESEARCH] = ()
     """Searches that compare_hpo compares. ablations: the ladder with one part changed. Empty: all.
     Example: [ladder, random_search]"""
 

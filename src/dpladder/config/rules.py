@@ -8,10 +8,11 @@ mistake once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from dpladder.config.section import Section
+from dpladder.config.section import OnlyFor, Section, marks_of
 from dpladder.config.wording import KeyPath, value_as_text
 
 Problem = tuple[KeyPath, str]
@@ -38,6 +39,30 @@ def rule_if(broken: Callable[..., object], says: str | Callable[..., str]) -> Ru
             yield says if isinstance(says, str) else says(*seen)
 
     return rule
+
+
+def rules_of_marks(section: type[Section], at: tuple[str, ...] = ()) -> Table:
+    """A rule for each key that is marked as meant for some configs alone (`OnlyFor`), of a section
+    and of those that always stand in it."""
+    table: dict[str, Rule] = {}
+    for name, field in section.model_fields.items():
+        key = (*at, name)
+        if marks := marks_of(field):
+            default = field.get_default(call_default_factory=True)
+            table[".".join(key)] = partial(_check_marks, key, default, marks)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            table |= rules_of_marks(field.annotation, key)
+    return table
+
+
+def _check_marks(key: Sequence[str], default: Any, marks: Sequence[OnlyFor], c: Any) -> Messages:
+    """A key that means nothing beside the others."""
+    value = c
+    for name in key:
+        value = getattr(value, name)
+    unfit = [mark.words for mark in marks if not mark.fits(c)]
+    if unfit and value != default:
+        yield f"this key is only for {unfit[0]}; leave it out"
 
 
 def problems(

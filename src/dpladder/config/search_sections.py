@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from dpladder.config.rules import Messages, Table
-from dpladder.config.section import Section
+from dpladder.config.section import OnlyFor, Section
 
 
 class Ladder(Section):
@@ -19,6 +19,9 @@ class Ladder(Section):
     name: Literal["ladder"] = "ladder"
     """Which search. ladder, or a private search that pays for itself. config/README.md has them
     all."""
+
+
+OF_LADDER = OnlyFor("hpo.name: ladder", lambda c: isinstance(c.hpo, Ladder))
 
 
 class SearchSection(Section):
@@ -44,16 +47,10 @@ def _private_search(c: Any) -> Messages:
         yield "it climbs no ladder; write sweep: {rungs: []} beside it"
     if learner.sampling < 1:
         yield "its theorem is for full batches; leave learner.sampling_rate out"
-    if (sweep.search.draw, sweep.search.prior) != ("stratified", "lognormal"):
-        yield "it draws r by itself; leave sweep.search.draw and sweep.search.prior out"
-    if (sweep.select.by, sweep.select.part) != ("noisy_count", "train"):
-        yield "it counts on the training part; leave sweep.select.by and sweep.select.part out"
     if c.features.mean is not None or learner.purchases:
         yield (
             "it spends the whole total; leave features.mean, learner.shared and learner.head out"
         )
-    if c.final.budget != "remaining":
-        yield "it spends the whole total; leave final.budget out"
     # a price is charged only where a theorem proves it (contract: one-filter)
     if c.privacy.relation not in c.hpo.exact_under:
         yield f"its bound holds under privacy.relation: {', '.join(c.hpo.exact_under)} alone"

@@ -11,7 +11,7 @@ import ast
 import inspect
 import json
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import cache, reduce
 from itertools import pairwise
@@ -39,6 +39,20 @@ class NeutralAt:
     what the default does. Sections of other packages mark theirs in the same way."""
 
     value: Any
+
+
+@dataclass(frozen=True)
+class OnlyFor:
+    """Marks a key that means something in some configs alone, in the annotation of its field.
+    Elsewhere it is refused, but at its default (config/check.py), and its description says so.
+
+    Attributes:
+        words: those configs, in a clause after "only for".
+        fits: whether a config is one of them, as it was given.
+    """
+
+    words: str
+    fits: Callable[[Any], object]
 
 
 def _describe_properties(schema: dict[str, Any], section: type[BaseModel]) -> None:
@@ -87,10 +101,25 @@ def described_fields(section: type[BaseModel]) -> dict[str, FieldInfo]:
     Texts are looked up here and not by pydantic (`use_attribute_docstrings`): that reads sources
     whenever a section is made, and so at each start."""
     for name, field in section.model_fields.items():
-        below = [_texts_below_fields(kind).get(name) for kind in section.__mro__]
-        inner = [section.__doc__ for section, _ in nested_sections(field.annotation)]
-        field.description = field.description or next(filter(None, below + inner), None)
+        if field.description is None:
+            below = [_texts_below_fields(kind).get(name) for kind in section.__mro__]
+            inner = [section.__doc__ for section, _ in nested_sections(field.annotation)]
+            text = next(filter(None, below + inner), None)
+            field.description = _with_marks(text, marks_of(field))
     return section.model_fields
+
+
+def _with_marks(text: str | None, marks: Sequence[OnlyFor]) -> str | None:
+    """A key's description, with the configs that it is for before its example."""
+    if text is None or not marks:
+        return text
+    meaning, example, value = text.partition(" Example: ")
+    return f"{meaning} Only for {' and '.join(mark.words for mark in marks)}.{example}{value}"
+
+
+def marks_of(field: FieldInfo) -> list[OnlyFor]:
+    """The configs that a key is for; none where it is for all of them."""
+    return [mark for mark in field.metadata if isinstance(mark, OnlyFor)]
 
 
 def nested_sections(kind: Any, listed: bool = False) -> Iterator[tuple[type[BaseModel], bool]]:

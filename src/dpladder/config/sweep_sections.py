@@ -7,7 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dpladder.config.section import Count, Epsilon, Positive, Section
+from dpladder.config.dataset_sections import OF_CLASSES
+from dpladder.config.features_sections import OF_POOLED
+from dpladder.config.search_sections import OF_LADDER
+from dpladder.config.section import Count, Epsilon, OnlyFor, Positive, Section
+
+IN_RESEARCH = OnlyFor("mode: research", lambda c: c.mode == "research")
+OF_COUNTS = OnlyFor("sweep.select.by: noisy_count", lambda c: c.sweep.select.by == "noisy_count")
 
 
 class Rung(Section):
@@ -25,7 +31,9 @@ class Search(Section):
     into a logit. r: eta times steps, as in the paper."""
     kappa: tuple[Positive, Positive] = (0.05, 20.0)
     """Smallest and largest kappa."""
-    draw: Literal["stratified", "log_uniform", "uniform", "grid", "binary"] = "stratified"
+    draw: Annotated[
+        Literal["stratified", "log_uniform", "uniform", "grid", "binary"], OF_LADDER
+    ] = "stratified"
     """How trials are placed. stratified: evenly over the prior or the range. log_uniform: at random
     in the range's logarithm. uniform: the paper's. grid and binary bisect the range."""
     eta: tuple[Positive, Positive] = (1e-6, 0.5)
@@ -35,7 +43,9 @@ class Search(Section):
     decompose: Literal["eta_first", "steps_first", "balanced", "random"] = "eta_first"
     """How r splits into eta and steps: which of the two reaches its limit first, or both in step.
     random: the paper's random splits."""
-    prior: Literal["lognormal", "none", "monotone", "proportional"] = "lognormal"
+    prior: Annotated[Literal["lognormal", "none", "monotone", "proportional"], OF_LADDER] = (
+        "lognormal"
+    )
     """What is known before a rung. lognormal: where the best kappa lies on public data. none:
     nothing. monotone: the r of the rung below is the lower end. proportional: that r, scaled with
     epsilon, is the centre."""
@@ -55,12 +65,12 @@ class Select(Section):
     """How a rung's best trial is chosen. Nothing about a trial's quality is free on private
     data."""
 
-    by: Literal["noisy_count", "public"] = "noisy_count"
+    by: Annotated[Literal["noisy_count", "public"], OF_LADDER] = "noisy_count"
     """How trials are scored. noisy_count: by a noised count of correct predictions. public: on
     dataset.public_validation."""
-    part: Literal["train", "validation"] = "train"
+    part: Annotated[Literal["train", "validation"], OF_LADDER, OF_COUNTS] = "train"
     """The private part whose correct predictions are counted."""
-    share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.05
+    share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False), OF_COUNTS] = 0.05
     """Share of each rung's mu squared that pays for its scores."""
 
 
@@ -102,15 +112,14 @@ class Fit(Section):
 class Final(Section):
     """The final private training."""
 
-    budget: Literal["remaining"] | Epsilon = "remaining"
+    budget: Annotated[Literal["remaining"] | Epsilon, OF_LADDER] = "remaining"
     """Epsilon of the final training. remaining: all that the total leaves."""
     targets: tuple[Epsilon, ...] = ()
     """Several totals that share one sweep. Empty: privacy.epsilon alone. Example: [0.5, 1, 2]"""
 
-    without_noise: bool = False
-    """Whether to train once more with a millionth of the noise, only in mode: research. It is shown
-    as epsilon = infinity. It takes up to eight times the steps of sweep.search, protects nobody and
-    is no release."""
+    without_noise: Annotated[bool, IN_RESEARCH, OF_CLASSES, OF_POOLED] = False
+    """Whether to train once more with a millionth of the noise. It is shown as epsilon = infinity.
+    It takes up to eight times the steps of sweep.search, protects nobody and is no release."""
 
     def _problems(self) -> Iterator[str]:
         if len(set(self.targets)) != len(self.targets):

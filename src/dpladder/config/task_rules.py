@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from dpladder.config.dataset_rules import OF_DATASET
+from dpladder.config.dataset_sections import SOURCES_OF_DATASET
 from dpladder.config.evaluate_sections import OF_NUMBERS
 from dpladder.config.features_sections import HUGGING_FACE
 from dpladder.config.label_sets import NUMBER
 from dpladder.config.learners import names_with
 from dpladder.config.model import Config
-from dpladder.config.rules import Messages, Problem, Table, problems, rule_if
+from dpladder.config.rules import Messages, Problem, Table, problems, rule_if, rules_of_marks
 from dpladder.config.sources import kind_of
 from dpladder.config.wording import value_as_text
 
 INPUT = "input"  # of features.until: from the first layer on
 SQUAD = "squad:"  # begins a source of questions
 LEAST_TOKENS = 128  # of a question with its context
+MARKS = rules_of_marks(Config)
 TASK_OF_POOLING = {"none": "language_model", "each": "question_answering"}
 
 
@@ -37,6 +38,7 @@ def problems_of_task(config: Config) -> Iterator[Problem]:
         "classification": CLASSIFIER,
         "regression": REGRESSION,
     }[config.task]
+    yield from problems(MARKS, config)
     yield from problems(of_task, config)
 
 
@@ -87,12 +89,13 @@ def _number_measures(c: Config) -> Messages:
         yield f"of numbers there are {', '.join(OF_NUMBERS)} and groups; use some of these"
 
 
-SQUAD_ALONE: Table = {f"dataset.{field}": partial(_check_squad, field) for field in OF_DATASET}
+SQUAD_ALONE: Table = {
+    f"dataset.{field}": partial(_check_squad, field) for field in SOURCES_OF_DATASET
+}
 DECIDED = "a key which task: language_model decides by itself; leave it out"
 LANGUAGE_MODEL: Table = {
     **SQUAD_ALONE,
     "dataset.target": _target,
-    "dataset.classes": rule_if(lambda c: c.dataset.classes is not None, DECIDED),
     # to write what the task sets anyhow is no mistake
     "features.until": rule_if(lambda c: c.features.until not in (None, INPUT), DECIDED),
     "features.pooling": rule_if(lambda c: c.features.pooling not in ("mean", "none"), DECIDED),
@@ -109,14 +112,6 @@ LANGUAGE_MODEL: Table = {
         "a language model tells words by softmax alone; leave it out",
     ),
     "dataset.unit.by": _unit,
-    "evaluate.measures": rule_if(
-        lambda c: c.evaluate.measures != ("accuracy",),
-        "a language model is measured by its perplexity alone; leave it out",
-    ),
-    "evaluate.also": rule_if(
-        lambda c: c.evaluate.also,
-        "a language model has no classes that further tests could name; leave it out",
-    ),
 }
 # of classes: poolings and units of the other tasks are refused
 CLASSIFIER: Table = {
@@ -145,22 +140,17 @@ CLASSIFIER: Table = {
             f"{TASK_OF_POOLING[c.features.pooling]}; use mean, cls or last"
         ),
     ),
-    "dataset.spans": rule_if(
-        lambda c: c.dataset.spans, "given true, which is for task: language_model; leave it out"
-    ),
     "dataset.unit.by": rule_if(
         lambda c: c.dataset.unit.by == "document",
         "given 'document', which is for task: language_model; set by: record",
     ),
 }
-NO_CLASS_OF_NUMBER = "a number has no classes; leave it out"
 REGRESSION: Table = {
     **CLASSIFIER,
     "dataset.target": _target,
-    "dataset.classes": rule_if(lambda c: c.dataset.classes is not None, NO_CLASS_OF_NUMBER),
-    "dataset.majority": rule_if(lambda c: c.dataset.majority is not None, NO_CLASS_OF_NUMBER),
-    "dataset.rare": rule_if(lambda c: c.dataset.rare is not None, NO_CLASS_OF_NUMBER),
-    "dataset.labels": rule_if(lambda c: c.dataset.labels not in (1, NUMBER), NO_CLASS_OF_NUMBER),
+    "dataset.labels": rule_if(
+        lambda c: c.dataset.labels not in (1, NUMBER), "a number has no classes; leave it out"
+    ),
     "dataset.label": rule_if(
         lambda c: c.dataset.label is not None,
         "the number's column is named in dataset.target.column; leave it out",
@@ -196,15 +186,6 @@ REGRESSION: Table = {
         lambda c: c.hpo.name != "ladder",
         "trainings on numbers climb the ladder alone; leave it out",
     ),
-    "dataset.public_unlabelled": rule_if(
-        lambda c: c.dataset.public_unlabelled is not None,
-        "a student learns which class the head names, and of numbers there is none; leave it out",
-    ),
-    "final.without_noise": rule_if(
-        lambda c: c.final.without_noise,
-        "it finds its step size by how many classes are right, and of numbers there are none; "
-        "leave it out",
-    ),
     "evaluate.measures": _number_measures,
     "evaluate.also": rule_if(
         lambda c: any(also.source is not None for also in c.evaluate.also),
@@ -212,16 +193,13 @@ REGRESSION: Table = {
         "alone",
     ),
 }
-NO_CLASSES = "a question has answers, and no class; leave it out"
 QUESTION_ANSWERING: Table = {
     **SQUAD_ALONE,
-    **{
-        key: rule for key, rule in CLASSIFIER.items() if key in ("dataset.spans", "dataset.unit.by")
-    },
+    "dataset.unit.by": CLASSIFIER["dataset.unit.by"],
     "dataset.target": _target,
-    "dataset.classes": rule_if(lambda c: c.dataset.classes is not None, NO_CLASSES),
-    "dataset.label": rule_if(lambda c: c.dataset.label is not None, NO_CLASSES),
-    "dataset.rare": rule_if(lambda c: c.dataset.rare is not None, NO_CLASSES),
+    "dataset.label": rule_if(
+        lambda c: c.dataset.label is not None, "a question has answers, and no class; leave it out"
+    ),
     "dataset.user": rule_if(
         lambda c: c.dataset.unit.by == "user" and c.dataset.user is None,
         "required with dataset.unit.by: user; SQuAD names each article by its title: user: title",
@@ -274,13 +252,5 @@ QUESTION_ANSWERING: Table = {
     "learner.head": rule_if(
         lambda c: c.learner.starts_from_private_head,
         "the head that is bought tells classes; leave it out",
-    ),
-    "evaluate.measures": rule_if(
-        lambda c: c.evaluate.measures != ("accuracy",),
-        "what is counted is how many answers are right; leave it out",
-    ),
-    "evaluate.also": rule_if(
-        lambda c: c.evaluate.also,
-        "a question has no class that further tests could name; leave it out",
     ),
 }
