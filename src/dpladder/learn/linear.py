@@ -40,10 +40,11 @@ from dpladder.learn.records import (
 )
 
 # On a GPU a chunk should outlast the launch of its 25 kernels. On a CPU it should stay in cache,
-# and where records are narrow it should outlast the calls of 25 functions.
+# and where records are narrow it should outlast the calls of 25 functions, between which threads
+# wait for each other.
 CHUNK = {"cpu": 1024, "cuda": 65536}
 NARROW = 48  # numbers of a record, with its views: wider ones are added up no faster
-CHUNK_OF_NARROW = 8192
+CHUNK_OF_NARROW = 16384
 TINY = 2.0**-80  # probabilities below are zero: denormal numbers slow many CPUs down
 # a squared logit; beyond it float64 does not tell losses that ties leave
 LARGEST_SQUARED_LOGIT = 2.0**50
@@ -147,6 +148,12 @@ def _chunk(constants: Constants, device: torch.device, numbers: int) -> int:
     return min(CHUNK[device.type], rows)
 
 
+def _chunks_up_to(whole: int) -> list[int]:
+    """All sizes that a chunk on a CPU may have where it is no larger than `whole`."""
+    long = range(2 * LONGEST_SINGLE, whole + 1, LONGEST_SINGLE)
+    return [*range(64, min(whole, LONGEST_SINGLE) + 1, 64), *long]
+
+
 def refuse_places(
     constants: Constants,
     resources: Resources,
@@ -179,7 +186,7 @@ def refuse_places(
     width = constants.dimension + bias
     whole = _chunk(constants, device, views * width)
     torch.set_num_threads(1)  # as in the threads of a step
-    for chunk in range(64, whole + 1, 64) if parts and device.type == "cpu" else [whole]:
+    for chunk in _chunks_up_to(whole) if parts and device.type == "cpu" else [whole]:
         for together in range(1, min(trainings, MAX_BATCHED_TRAININGS) + 1):
             _refuse_places(constants.classes * together, width, chunk, views, device)
     torch.set_num_threads(resources.threads)
@@ -428,7 +435,8 @@ def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
         float64 (trials, records), never below the norm of what float32 makes of the gradient.
     """
     squared = residual.to(torch.float64, copy=True).square_()
-    lengths = squared.sum(1).sqrt_() * gram.diagonal(dim1=1, dim2=2).sqrt()  # each view's own
+    # each view's own
+    lengths = squared.sum(1).mul_(gram.diagonal(dim1=1, dim2=2)).sqrt_()
     views = residual.shape[3]
     if views == 1:
         return lengths[..., 0]
