@@ -1,12 +1,12 @@
 """In distribution and off it, network by network, in one process: what grid.yaml and shift.yaml
 ask, without the workflow.
 
-python tools/shift.py [mnist5k | cifar10] [--networks efficientnet_lite0 efficientnet_lite1
-    efficientnet_lite2] [--epsilons 0.5 1 4 inf] [--records 5000] [--size 96] [--repeats 5]
-    [--cache FOLDER]
+python tools/shift.py [mnist5k | cifar10 | cifar100] [--networks efficientnet_lite0
+    efficientnet_lite1 efficientnet_lite2] [--epsilons 0.5 1 4 inf] [--records 5000] [--size 96]
+    [--repeats 5] [--cache FOLDER]
 
 Trains on the last output of each network, less the network's own mean, and tests on records of the
-same kind and of another: mnist5k on its own fifth and on scikit-learn's digits, cifar10 (see
+same kind and of another: mnist5k on its own fifth and on scikit-learn's digits, the others (see
 arena.py; EfficientNet-Lite0 at 128 pixels, whatever the options) on its own test images and on
 `--records` of them. Of the other kind also with Gaussian blur and noise. One training by the
 prior's kappa with the whole total; inf is the same learner without noise, at the best r.
@@ -35,7 +35,9 @@ from dpladder.learn.data import Data
 from dpladder.methods.dp_gd import Descent
 from dpladder.research.arena import Arena
 
-OTHERS = {"mnist5k": "digits", "cifar10": PUBLISHED["cifar10"].sources[-1]}
+OTHERS = {"mnist5k": "digits"} | {
+    name: PUBLISHED[name].sources[-1] for name in ("cifar10", "cifar100")
+}
 TESTS: dict[str, Corruption | None] = {
     "as they are": None,
     **{
