@@ -11,7 +11,7 @@ from dpladder.config.learners import Learner
 from dpladder.config.load import BASE
 from dpladder.config.search_sections import Ladder
 from dpladder.config.sweep_sections import Fit, Sweep
-from dpladder.plan.follows import effective_values
+from dpladder.plan.follows import plain_values
 from dpladder.plan.inputs import FEATURES, MEAN
 from dpladder.plan.node import Node, Reads, RuleSpec, Wildcards, fact
 from dpladder.plan.pictures import Kind, Names
@@ -26,11 +26,11 @@ def _contestants(node: Node) -> list[dict[str, Any]]:
     return [
         {
             "experiment": name,
-            "learner": effective_values(config)["learner"],
+            "learner": plain_values(config)["learner"],
             # rungs that the plan chose are chosen anew for each total
-            "sweep": effective_values(config)["sweep"]
+            "sweep": plain_values(config)["sweep"]
             | ({"rungs": None} if name in project.choices else {}),
-            "fit": effective_values(config)["fit"],
+            "fit": plain_values(config)["fit"],
             "epsilon": config.privacy.epsilon,
             "comparable": _features_of(node, name) == _features_of(node, BASE)
             and config.features.until is None

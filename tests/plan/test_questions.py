@@ -82,7 +82,7 @@ def test_what_changes_a_query_changes_its_question(base: dict[str, Any]) -> None
     values = overlay(TINY, base)
     config = resolve(values)
     before, compared = asked(resolve_defaults(config)), 0
-    for change in [*EDITS, *single_edits(follows.effective_values(config.main))]:
+    for change in [*EDITS, *single_edits(follows.plain_values(config.main))]:
         try:
             after = asked(resolve_defaults(resolve(overlay(values, change))))
         except BadInput:  # a value that this config cannot have

@@ -70,7 +70,7 @@ def _keys_behind(dag: Dag, name: str) -> dict[str, Any]:
     """
     config = dag.project.experiments[name]
     test, *_ = dag.jobs(name, "evaluate", target=follows.target_name(config.totals[0]))
-    values = follows.effective_values(config)
+    values = follows.plain_values(config)
     read_as_facts = {key: value_at(values, key) for key in KEYS_OF_FACTS}
     keys: dict[str, Any] = json.loads(json.dumps(test.keys_behind | read_as_facts))
     return keys

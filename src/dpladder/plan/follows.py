@@ -1,5 +1,5 @@
 """What follows from one config: its parts and further tests, whose records are public, what its
-names stand for, and which of its keys have an effect.
+names stand for.
 
 Nothing here knows rules or jobs. All of it is public, for it follows from the config alone; the one
 look at a disk is `fingerprint`.
@@ -18,25 +18,13 @@ from typing import Any
 
 from dpladder.config import Config, Project
 from dpladder.config.evaluate_sections import Also
-from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import Head
-from dpladder.config.model import Research
 from dpladder.config.records import ALSO, Corruption, FurtherTest, Matching
-from dpladder.config.section import Section, values_of
-from dpladder.config.sources import Takes, kind_of, labels_of, names_of, paths_of
-from dpladder.config.sweep_sections import Select
+from dpladder.config.section import values_of
+from dpladder.config.sources import kind_of, labels_of, names_of, paths_of
 
 RESULTS = Path("results")
 Keys = dict[str, Any]
-
-FOR_IMAGES = ("image_size", "largest_image")
-FOR_TEXTS = ("tokens", "pooling")
-UNREAD: Mapping[Takes, tuple[str, ...]] = {
-    "features": ("weights", "batch_size", "until", *FOR_IMAGES, *FOR_TEXTS),
-    "images": FOR_TEXTS,
-    "texts": FOR_IMAGES,
-}
-"""By what is encoded, the keys of features that have no effect on it."""
 
 
 def further_tests(config: Config) -> dict[str, FurtherTest]:
@@ -273,24 +261,6 @@ def digest(*parts: object) -> str:
 
 
 @cache
-def effective_values(config: Config) -> Keys:
-    """The config as plain values, keys without effect at their defaults. Computed once for each
-    config."""
-    return values_of(_effective(config))
-
-
-def _effective(config: Config) -> Config:
-    """The config with every key that has no effect at its default: to change one runs nothing and
-    costs nothing."""
-    updates: dict[str, Section] = {}
-    if config.mode == "release":
-        updates["research"] = Research()
-    unread = {key: Features.model_fields[key].default for key in UNREAD[config.features.takes]}
-    if config.features.until is not None:  # the network goes on from activations as they are
-        unread["length"] = "as_is"
-    if config.features.until is not None or config.features.takes == "features":
-        unread["layers"] = ()  # there are no depths to choose from
-    updates["features"] = config.features.model_copy(update=unread)
-    if config.sweep.select.by == "public":
-        updates["sweep"] = config.sweep.model_copy(update={"select": Select(by="public")})
-    return config.model_copy(update=updates)
+def plain_values(config: Config) -> Keys:
+    """The config as plain values, computed once for each config: what a job is known by."""
+    return values_of(config)

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Protocol, dataclass_transform, get_type_hints
 from pydantic import ConfigDict, Field
 
 from dpladder.config import Config, Project
-from dpladder.plan.follows import Keys, digest, effective_values
+from dpladder.plan.follows import Keys, digest, plain_values
 from dpladder.plan.mechanisms import GUIDE
 from dpladder.privacy.accounting.events import Job
 
@@ -386,7 +386,7 @@ class Node:
     def _keys(self) -> Keys:
         """The config's values by the keys that its rule reads; those at their neutral defaults are
         left out."""
-        values = effective_values(self.config)
+        values = plain_values(self.config)
         return {
             key: value_at(values, key) for key in keys_of(self.row.reads) if _has_key(values, key)
         }

@@ -133,7 +133,7 @@ def spans(node: Node) -> Keys | None:
 
 def whole_learner(node: Node) -> Keys:
     """For a job that buys its head looks at it before it is charged."""
-    keys: Keys = follows.effective_values(node.config)["learner"]
+    keys: Keys = follows.plain_values(node.config)["learner"]
     return keys
 
 
@@ -162,7 +162,7 @@ def rungs(node: Node) -> list[Keys]:
 
 
 def _all_rungs(node: Node) -> list[Keys]:
-    return follows.effective_values(node.config)["sweep"]["rungs"] or []
+    return follows.plain_values(node.config)["sweep"]["rungs"] or []
 
 
 def target(node: Node) -> float:

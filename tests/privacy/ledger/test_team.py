@@ -102,7 +102,7 @@ def test_a_home_that_was_opened_by_mistake_is_no_groups(
 ) -> None:
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "own"))
     home = open_home()
-    assert home.format.read_text() == "5\n"
+    assert home.format.read_text() == "7\n"
     home.path.chmod(0o2750)
     with pytest.raises(BadInput, match="is open to other users"):
         open_home()

@@ -24,7 +24,7 @@ from dpladder.errors import BadInput
 
 VARIABLE = "DPLADDER_HOME"
 KEY_BYTES = 32
-ONE_USERS, A_GROUPS = 5, 6  # formats; those before knew people by other digests
+ONE_USERS, A_GROUPS = 7, 8  # formats; those before knew people or jobs by other digests
 ROOM = 0o2770  # of a group's home
 
 Purpose = Literal["noise", "commitment", "audit", "ledger", "cache", "units"]
