@@ -7,27 +7,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from itertools import groupby
+from importlib import resources
+from itertools import chain, groupby
 
 import dpladder
 from dpladder.cli import COMMANDS
 from dpladder.config.docs import described_keys, write
 from dpladder.config.sources import SOURCES
 from dpladder.config.wording import first_sentence
+from dpladder.external_ledger.mechanisms import KNOWN as MECHANISMS
+from dpladder.learn.measures.figures import FIGURES
 from dpladder.plan.mechanisms import METHODS
+from dpladder.plan.pictures import kinds
 
 PAGE = "docs/features.md"
 PROGRAMS = {
     "PrivateClassifier": "train and predict with scikit-learn's conventions ([api.md](api.md))",
     "PrivateRegressor": "train on numbers and predict them, in the same way ([api.md](api.md))",
-    "Ledger": "book what other DP code spends; release noised counts, histograms, sums, quantiles "
-    "([ledger.md](ledger.md))",
+    "Ledger": f"book what other DP code spends, dp_accounting's events among it ({MECHANISMS}); "
+    "release noised counts, histograms by levels, sums, quantiles ([ledger.md](ledger.md))",
     "load": "a released model, to predict with ([models.md](models.md))",
 }
 
 
 def page() -> str:
-    """The page in Markdown: each command, name, source, method and key once."""
+    """The page in Markdown: each command, name, source, method, measured figure, picture and key
+    once."""
     return "\n".join(["# Everything it can do", "", *_lines()])
 
 
@@ -49,6 +54,16 @@ def _lines() -> Iterator[str]:
     yield ""
     for name, method in METHODS.items():
         yield f"- `{name}`: {first_sentence(' '.join((method.section.__doc__ or '').split()))}"
+    yield from ("", "## What a test tells", "")
+    yield "`evaluate.measures` buys counts, of which these follow ([evaluation.md](evaluation.md)):"
+    yield f"{', '.join(figure.heading for figure in FIGURES)}."
+    yield from ("", "## Figures and tables of the report", "")
+    # others have no caption, or another's
+    captions = {kind.name: kind.package for kind in chain(*kinds()) if kind.chapter}
+    for name, package in captions.items():
+        caption = resources.files(package) / "captions" / f"{name}.rst"
+        title = caption.read_text("utf-8").split("**")[1]
+        yield f"- `{name}`: {title.rstrip('.')}"
     for section, keys in groupby(described_keys(), key=lambda key: key.name.partition(".")[0]):
         yield from ("", f"## Keys of `{section}`", "")
         meanings: dict[tuple[str, str], list[str]] = {}

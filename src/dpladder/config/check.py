@@ -17,7 +17,7 @@ from dpladder.config.features_sections import BUNDLED_IMAGES, BUNDLED_TEXT, FOLD
 from dpladder.config.images_with_table import apart_of
 from dpladder.config.learners import names_with
 from dpladder.config.model import Config, repeat_name
-from dpladder.config.rules import Messages, Problem, Table, problems, rule_if
+from dpladder.config.rules import Messages, Problem, Table, problems, rule_if, union
 from dpladder.config.search_sections import Ladder
 from dpladder.config.source_rules import wrong_with_path
 from dpladder.config.sources import Takes, kind_of
@@ -322,7 +322,7 @@ def _path(name: str, c: Config) -> Messages:
         )
 
 
-OF_ONE_CLASS: Table = {
+GUARANTEE: Table = {
     "privacy.delta": _delta,
     "privacy.lifetime.epsilon": _lifetime,
     "privacy.share": _share,
@@ -332,7 +332,8 @@ OF_ONE_CLASS: Table = {
         "in it needs protection",
     ),
     "final.without_noise": _without_noise,
-    **DATASET,
+}
+FEATURES_AND_SWEEP: Table = {
     "features.model": _model,
     "features.weights": _weights,
     "features.layers": _layers,
@@ -363,9 +364,12 @@ OF_ONE_CLASS: Table = {
         lambda c: c.fit.using == "pooled" and c.fit.degree != 1,
         "pooled scores take a line: set using: best for a parabola",
     ),
-    **search_sections.RULES,
-    **learner_rules.RULES,
+}
+PATHS: Table = {
     "paths.private": partial(_path, "private"),
     "paths.cache": partial(_path, "cache"),
 }
+OF_ONE_CLASS = union(
+    GUARANTEE, DATASET, FEATURES_AND_SWEEP, search_sections.RULES, learner_rules.RULES, PATHS
+)
 RULES = findings.with_finding_rules(OF_ONE_CLASS)

@@ -22,7 +22,7 @@ from dpladder.config.section import (
     Section,
     Words,
 )
-from dpladder.config.sources import FORMS, count_of_classes, kind_of
+from dpladder.config.sources import FORMS, SOURCES, count_of_classes, kind_of
 from dpladder.config.wording import look_alikes
 
 NO_USERS = ("record", "document")
@@ -286,10 +286,13 @@ OF_COLUMNS = OnlyFor(
     lambda c: (kind := kind_of(c.dataset.source)) is None or kind.by_columns,
 )
 OF_TABLES = OnlyFor(
-    "tables (csv, parquet, jsonl)",
+    f"tables ({', '.join(name for name, kind in SOURCES.items() if kind.columns)})",
     lambda c: (kind := kind_of(c.dataset.source)) is None or kind.columns,
 )
-OF_FOLDERS = OnlyFor("folders (folder, texts, images)", _any_reads_folder)
+OF_FOLDERS = OnlyFor(
+    f"folders ({', '.join(name for name, kind in SOURCES.items() if kind.reads_folder)})",
+    _any_reads_folder,
+)
 OF_CLASSES = OnlyFor("task: classification", lambda c: c.task == "classification")
 OF_FINDINGS = OnlyFor("dataset.labels: many", lambda c: c.dataset.labels == MANY)
 OF_SPANS = OnlyFor("task: language_model", lambda c: c.task == "language_model")

@@ -38,7 +38,11 @@ PixelsPerSide = Annotated[int, Field(ge=8, le=2048)]
 OF_IMAGES = OnlyFor("images (features.model)", lambda c: c.features.takes == "images")
 OF_TEXTS = OnlyFor("texts (features.model)", lambda c: c.features.takes == "texts")
 OF_NETWORKS = OnlyFor("networks (features.model)", lambda c: c.features.takes != "features")
-OF_POOLED = OnlyFor("pooled features (no features.until)", lambda c: c.features.until is None)
+OF_POOLED = OnlyFor(
+    "pooled features (no features.until)",
+    # the other tasks keep each token, whatever features.until says
+    lambda c: c.features.until is None and c.task in ("classification", "regression"),
+)
 
 
 class Features(Section):

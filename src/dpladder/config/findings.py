@@ -9,7 +9,7 @@ from typing import Any
 
 from dpladder.config.label_sets import MANY, MOST_FINDINGS
 from dpladder.config.learners import names_with
-from dpladder.config.rules import Messages, Table
+from dpladder.config.rules import Messages, Table, union
 
 TAKEN: Mapping[str, tuple[object, ...]] = {
     "learner.name": names_with("findings"),
@@ -97,4 +97,4 @@ def with_finding_rules(rules: Table) -> Table:
         problems = [*_check_supported(key, c)]
         yield from problems or (rules[key](c) if key in rules else ())
 
-    return {**rules, **RULES, **{key: partial(both, key) for key in TAKEN}}
+    return {**union(rules, RULES), **{key: partial(both, key) for key in TAKEN}}

@@ -24,14 +24,12 @@ from pydantic import BaseModel, ValidationError
 from yaml.constructor import ConstructorError
 
 from dpladder.config.check import problems_of_experiment, problems_of_project
-from dpladder.config.dataset_sections import TAGS, NumberTarget
-from dpladder.config.label_sets import NUMBER
-from dpladder.config.learner_sections import Descending
+from dpladder.config.dataset_sections import TAGS
 from dpladder.config.learners import DEFAULT, OF_NUMBERS
 from dpladder.config.model import Config, repeat_name
 from dpladder.config.rules import Problem
 from dpladder.config.section import NAME_PATTERN, described_fields, nested_sections
-from dpladder.config.task_rules import INPUT, problems_of_task
+from dpladder.config.task_rules import apply_task, problems_of_task
 from dpladder.config.wording import (
     KeyPath,
     closest,
@@ -486,70 +484,6 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
             apply_task(rest), doubtful=[_suggest_key(key) for key in wrong]
         )
     return None, problems
-
-
-def apply_task(config: Config) -> Config:
-    """With what its task decides: records of a language model, or questions, are of one kind, and
-    of a text every token is kept. A target is the one label there is. Columns that hold a class
-    each name the classes.
-
-    Args:
-        config: as it was given.
-
-    Returns:
-        The same where the task decides nothing. All that plans or runs sees the values that are set
-        here.
-    """
-    if config.task == "regression" and config.dataset.target is not None:
-        return _apply_target(config, config.dataset.target)
-    if config.task in ("classification", "regression"):
-        if config.dataset.classes is not None or not isinstance(config.dataset.label, tuple):
-            return config
-        with_classes = config.dataset.model_copy(update={"classes": config.dataset.label})
-        return config.model_copy(update={"dataset": with_classes})
-    pooling = "none" if config.task == "language_model" else "each"
-    features = config.features.model_copy(update={"until": INPUT, "pooling": pooling})
-    dataset = config.dataset.model_copy(update={"classes": 1})
-    return config.model_copy(update={"features": features, "dataset": dataset})
-
-
-def _apply_target(config: Config, target: NumberTarget) -> Config:
-    """With what a number decides that is learnt: its label, and defaults of what was left out, of
-    columns' length, of a descent's loss, clip and steps, and of what tests measure."""
-    of_number = {"classes": 1, "labels": NUMBER}
-    if target.column is not None:
-        of_number["label"] = target.column
-    features = config.features
-    of_table = features.model == "none" and bool(config.dataset.columns)
-    if of_table and "length" not in features.model_fields_set:
-        # their direction alone does not tell what columns do
-        typical = features.typical if "typical" in features.model_fields_set else 1.0
-        centre = features.centre if "centre" in features.model_fields_set else "none"
-        features = features.model_copy(
-            update={"length": "at_most", "typical": typical, "centre": centre}
-        )
-    learner, search, most = config.learner, config.sweep.search, 1e9
-    if isinstance(learner, Descending):
-        length = features.typical if isinstance(features.length, str) else features.length
-        # a gradient is an error times the record: one of a quarter of the range is not cut
-        clip = learner.clip if "clip" in learner.model_fields_set else length / 2
-        # rows of tables are not centred, so nothing else stands for an intercept
-        bias = learner.bias or ("bias" not in learner.model_fields_set and of_table)
-        learner = learner.model_copy(update={"link": "identity", "clip": clip, "bias": bias})
-        # above 2 (1 + m) over the largest curvature, steps run away (Polyak 1964)
-        most = min(search.eta[1], 2 / length**2)
-    if "eta" not in search.model_fields_set:
-        search = search.model_copy(update={"eta": (min(1e-9, most / 1e6), most)})
-    measures = config.evaluate.measures
-    measures = ("rmse",) if measures == ("accuracy",) else measures
-    sections = {
-        "dataset": config.dataset.model_copy(update=of_number),
-        "features": features,
-        "learner": learner,
-        "sweep": config.sweep.model_copy(update={"search": search}),
-        "evaluate": config.evaluate.model_copy(update={"measures": measures}),
-    }
-    return config.model_copy(update=sections)
 
 
 def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:

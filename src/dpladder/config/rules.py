@@ -1,5 +1,11 @@
 """Rules between keys: what a rule is, and how a table of them is applied to a config.
 
+**Where a rule stands.** A key that some configs alone have is marked (`OnlyFor`). What lies between
+keys of one section is that section's `_problems`. All else is in a table: what a task decides in
+task_rules.py, the data's in dataset_rules.py, those of learners, searches and findings in their
+modules, others in check.py. Marks and tasks see the config as it was given, the tables what
+`apply_task` makes of it.
+
 Types and ranges of a single key are pydantic's. A rule is about one key beside others: it yields
 what is allowed and what to do, and never raises. Each rule sees the config through `Traced`, which
 notes the keys that it reads. So a message that rests on a stand-in is left out, and a user sees a
@@ -12,7 +18,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from dpladder.config.section import OnlyFor, Section, marks_of
+from pydantic import BaseModel
+
+from dpladder.config.section import OnlyFor, Section, marks_of, nested_sections
 from dpladder.config.wording import KeyPath, value_as_text
 
 Problem = tuple[KeyPath, str]
@@ -41,17 +49,38 @@ def rule_if(broken: Callable[..., object], says: str | Callable[..., str]) -> Ru
     return rule
 
 
-def rules_of_marks(section: type[Section], at: tuple[str, ...] = ()) -> Table:
+def union(*tables: Table) -> Table:
+    """Several tables as one, in their order.
+
+    Raises:
+        ValueError: two have a rule for one key, and one of them would be lost.
+    """
+    joined: dict[str, Rule] = {}
+    for table in tables:
+        if both := joined.keys() & table.keys():
+            raise ValueError(f"two rules for {', '.join(sorted(both))}")
+        joined |= table
+    return joined
+
+
+def rules_of_marks(section: type[BaseModel], at: tuple[str, ...] = ()) -> Table:
     """A rule for each key that is marked as meant for some configs alone (`OnlyFor`), of a section
-    and of those that always stand in it."""
+    and of those that always stand in it.
+
+    Raises:
+        ValueError: a key of another section is marked, of which nothing here would see.
+    """
     table: dict[str, Rule] = {}
     for name, field in section.model_fields.items():
         key = (*at, name)
         if marks := marks_of(field):
             default = field.get_default(call_default_factory=True)
             table[".".join(key)] = partial(_check_marks, key, default, marks)
-        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
-            table |= rules_of_marks(field.annotation, key)
+        for inner, _ in nested_sections(field.annotation):
+            rules = rules_of_marks(inner, key)
+            if rules and field.annotation is not inner:
+                raise ValueError(f"{', '.join(rules)}: OnlyFor is for sections that always stand")
+            table |= rules
     return table
 
 
