@@ -33,7 +33,7 @@ test-habits: env ## those fast tests that a user's home, locale, clock or termin
 	@$(PY) -m pytest $(PARALLEL) -m "not long and not ci and not weaker" tests $(ELSEWHERE) $(OF_NO_HABIT)
 
 test-ci: env ## what CI runs besides: a whole run a family, crashes, short audits, a few planted bugs
-	@$(PY) -m pytest $(PARALLEL) -m "ci or weaker" tests --ignore=tests/slurm --ignore=tests/benchmarks
+	@$(PY) -m pytest $(PARALLEL) -m "(ci or weaker) and not long" tests --ignore=tests/slurm --ignore=tests/benchmarks
 
 test-all: env ## everything: also crash tests, statistical tests and planted bugs
 	@$(PY) -m pytest $(PARALLEL) tests --ignore=tests/slurm --ignore=tests/benchmarks

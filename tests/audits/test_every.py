@@ -28,7 +28,10 @@ from dpladder.privacy.ledger.book import Ledger
 KEY = b"another public key of test audit"
 GROUPS = (*rules.ATTACKED, *searches.ATTACKED)
 # the longest, whose mechanisms stand in other groups too: tests/statistical has all in full
-AT_NIGHT = {"evaluate", "estimate_head", "evaluate_also", "dp_hypo", "propose_test"}
+AT_NIGHT = {
+    *("evaluate", "estimate_head", "estimate_sums", "evaluate_also"),
+    *("dp_hypo", "koskela_kulkarni", "liu_talwar", "propose_test", "random_search"),
+}
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from dpladder.learn.queries import Query
 from dpladder.privacy.accounting.events import Relation
 
 KEY = b"a public key for audits in tests"
-SLOW = ("class sums", "curvatures", "moments", "network", "perceptron")  # for nights
+SLOW = ("class sums", "curvatures", "differences", "losses", "moments", "network", "perceptron")
 
 
 @pytest.fixture(name="sharp")

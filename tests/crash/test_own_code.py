@@ -18,8 +18,6 @@ from dpladder import Ledger
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
 
-pytestmark = pytest.mark.long
-
 EVENT = dp_event.GaussianDpEvent(20.0)
 
 
@@ -65,6 +63,7 @@ def assert_paid(folder: Path) -> None:
     assert not [held for held in state.items.values() if held.status == "RESERVED"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 def test_killed_at_every_step_all_that_was_drawn_is_charged(tmp_path: Path, before: bool) -> None:
     for step in itertools.count(1):
@@ -78,6 +77,7 @@ def test_killed_at_every_step_all_that_was_drawn_is_charged(tmp_path: Path, befo
     assert step > 60
 
 
+@pytest.mark.few(2)
 @pytest.mark.ci
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_at_random_times_all_that_was_drawn_is_charged(tmp_path: Path, seed: int) -> None:

@@ -374,7 +374,7 @@ def test_rounds_are_capped_at_what_was_paid_for():
     assert utility.shape == (19, 4)
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_rounds_are_priced_where_twice_as_much_each_would_reveal_too_much():
     events = searcher_of(ProposeTest(step=0.3, final=0.2)).declare(setting(50.0)).events
     assert 49.99 < composed(events) <= 50.0

@@ -39,8 +39,6 @@ from dpladder_papers.searches.papernot_steinke import PapernotSteinke
 from dpladder_papers.searches.propose_test import ProposeTest
 from dpladder_papers.searches.propose_test.search import Searcher as DoublingTests
 
-pytestmark = pytest.mark.long
-
 SEARCHES = 8_000
 EPSILON, DELTA = 2.0, 1e-3
 SETTING = Setting(EPSILON, Search(unit="r"), Constants(n0=50, classes=2, dimension=1, delta=DELTA))
@@ -154,6 +152,7 @@ def attack(method, **how):
     return violation(searches(method, True, **how), searches(method, False, **how))
 
 
+@pytest.mark.few(1)
 @pytest.mark.ci
 @pytest.mark.parametrize("order", [up, down, folded])
 @pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
@@ -161,12 +160,13 @@ def test_the_best_of_a_random_number_of_runs(law, order):
     assert attack(searcher_of(PapernotSteinke(law=law, padded=False)), order=order) < 6
 
 
+@pytest.mark.long
 def test_a_fixed_number_of_runs_is_caught(monkeypatch):
     monkeypatch.setattr(selection, "number", lambda uniform, runs, limit: 30)
     assert attack(searcher_of(PapernotSteinke(mean=30.0, padded=False)), number=25_000) > 6
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_a_bound_without_the_weight_of_ranks_is_caught(monkeypatch):
     forget()
     with monkeypatch.context() as planted:
@@ -184,6 +184,7 @@ def eager(cells, answers, chance, scale):
     return 1 if answers and answers[-1].correct > 0 else -1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [up, across, folded])
 def test_runs_that_look_where_earlier_ones_did_well(monkeypatch, order):
     lean = lean_bounds(DpHypo(), EPSILON)
@@ -193,6 +194,7 @@ def test_runs_that_look_where_earlier_ones_did_well(monkeypatch, order):
     assert attack(searcher_of(DpHypo(padded=False)), order=order) < 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("apart", [True, False])
 @pytest.mark.parametrize("order", [up, across, folded])
 def test_tuning_on_a_subset(apart, order):
@@ -216,16 +218,18 @@ def favourite(ask, present):
     return 10 if taking_part(ask, present) and ask.r > MIDDLE else 5
 
 
+@pytest.mark.long
 def test_rounds_of_propose_and_test():
     assert attack(searcher_of(ProposeTest(parts=2, candidates=2)), score=favourite) < 6
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_utilities_without_enough_noise_are_caught(monkeypatch):
     monkeypatch.setattr(DoublingTests, "_sensitivity", lambda self, setting: 1e-3)
     assert attack(searcher_of(ProposeTest(parts=2, candidates=2)), score=favourite) > 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [up, down])
 def test_the_best_of_runs_that_were_all_paid_for(order):
     assert attack(searcher_of(NaiveComposition(runs=5)), order=order) < 6
@@ -262,10 +266,12 @@ def told(monkeypatch):
     return all_told
 
 
+@pytest.mark.long
 def test_all_that_a_ladder_publishes(told):
     assert violation(told(LadderSearcher(), True), told(LadderSearcher(), False)) < 6
 
 
+@pytest.mark.long
 def test_trials_that_are_not_paid_for_are_caught(monkeypatch, told):
     monkeypatch.setattr(Climbed, "final", property(lambda self: self.total))
     dear = LadderSearcher(((0.5, 3), (0.6, 3)))

@@ -22,8 +22,6 @@ from dpladder.search.protocol import Ask, SearchOutcome, Setting
 from dpladder_papers.research.contest import Competitor, contest
 from dpladder_papers.research.contestants import METHODS
 
-pytestmark = pytest.mark.long
-
 TOOLS = Path(__file__).parents[2] / "tools"
 REPEATS = 16
 
@@ -58,6 +56,7 @@ def test_even_an_unlucky_ladder_beats_the_average_random_draw(mixture):
     assert ladder.p10 > random.mean + 0.02
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.7, 3.0])
 def test_the_ladder_ends_near_the_best_r_of_its_budget(mixture, epsilon):
     """In a range that reaches over eight decades."""

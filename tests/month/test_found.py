@@ -132,6 +132,7 @@ LATER = replace(SHORT, clip=0.25, targets=(0.8,))
 LAST = replace(SHORT, clip=0.25, rungs=((0.2, 1),), targets=(0.7,))
 
 
+@pytest.mark.long
 def test_names_that_go_round_change_no_figure(story):
     """One was tuned by hand, another was planned before that, and a third one after it."""
     story.finish(named(story, a=TUNED_OF, b=LATER))
@@ -165,6 +166,7 @@ def test_what_another_experiment_no_longer_asks_for_is_read_from_there(story):
     assert "would pay again for 3 such job" in story.run(other).refused
 
 
+@pytest.mark.long
 def test_both_versions_of_an_experiment_may_have_names_of_their_own(story):
     """It was tuned by hand, and the first version is wanted back beside the second."""
     story.finish(named(story, e1=OTHER))
@@ -219,6 +221,7 @@ def test_a_plan_that_snakemake_forgot_is_named(story):
     assert [*artifacts] == [final]  # type: ignore[call-overload]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("step", range(365, 545, 12))
 def test_killed_anywhere_a_project_pays_once(story, step):
     configure(story.folder, story.wish.config(story.data))
@@ -276,6 +279,7 @@ def test_features_of_another_build_and_device_are_those_that_were_lost(story, mo
     assert story.finish(story.wish) > paid + 2
 
 
+@pytest.mark.long
 def test_what_is_found_of_a_sample_on_another_device_is_what_was_lost(story, monkeypatch):
     sample = {name: values[-40:] for name, values in mixture(records=400).items()}
     np.savez(story.folder / "sample.npz", **sample)
@@ -311,6 +315,7 @@ def test_a_trial_that_is_added_to_a_rung_is_no_other_one(story):
     assert [one["trial"] for one in found] == [0, 1, 2]
 
 
+@pytest.mark.long
 def test_research_goes_back_to_data_of_before(story):
     """Where parts hang on the version of the data, a record is of the release on its version."""
     story.data = Data(story.folder / "data.npz", ids=False)
@@ -322,6 +327,7 @@ def test_research_goes_back_to_data_of_before(story):
     assert story.finish(first) == paid
 
 
+@pytest.mark.long
 def test_data_that_comes_back_has_the_answer_of_its_version(story):
     """It was asked anew meanwhile, of other data."""
     story.finish()
@@ -354,6 +360,7 @@ def elsewhere(story: Story) -> dict[str, Any]:
     return {"dataset": dataset, "privacy": {"epsilon": 3.0}}
 
 
+@pytest.mark.long
 def test_what_is_asked_anew_on_two_lineages_is_no_other_run(story):
     """Ledgers are read in the order of their names, and planned in the config's."""
 

@@ -13,8 +13,6 @@ from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 
-pytestmark = pytest.mark.long
-
 
 class HalfTheNoise(Meter):
     def noise(self, name: str, shape: Any) -> Noise:
@@ -33,6 +31,7 @@ def attacked(seed: int, meter: type[Meter]) -> canaries.Bound:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_one_run_shows_near_half_of_the_claim_and_no_more_than_it(seed: int) -> None:
     found = attacked(seed, Meter)

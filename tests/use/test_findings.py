@@ -75,6 +75,7 @@ def test_the_command_has_a_probability_of_each_finding(made: Any, tmp_path: Path
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.ci
 @pytest.mark.parametrize("form", ["torch", "onnx"])
 def test_an_export_says_the_same_by_itself(made: Any, form: str, tmp_path: Path) -> None:

@@ -129,6 +129,7 @@ def arrays_of_unequal_length(project: Workspace) -> dict[str, Any]:
 CANNOT_BE = "this cannot be what the config means"
 
 
+@pytest.mark.few(3)
 @pytest.mark.ci
 @pytest.mark.parametrize(
     ("spoilt", "foretold", "told"),

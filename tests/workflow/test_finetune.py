@@ -17,8 +17,6 @@ from dpladder.data.cache import open_cache
 from dpladder.learn import weights
 from dpladder.privacy.ledger.home import open_home, subkey
 
-pytestmark = pytest.mark.long
-
 CLASSES = ("blue", "green", "red")
 TUNED = {
     "dataset": {"source": "folder:images", "nominal_size": 60, "classes": list(CLASSES)},
@@ -94,6 +92,7 @@ def test_a_network_is_tuned_through_the_workflow(project) -> None:
     assert facts["tensors"][0].startswith("network.blocks.4.")
 
 
+@pytest.mark.long
 def test_a_network_is_tuned_from_data_to_statement_and_used_from_its_file_alone(tuned) -> None:
     assert main(["verify", "results"]) == 0
     assert Counter(held.job.rule for held in tuned.held()) == {

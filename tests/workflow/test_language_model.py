@@ -72,7 +72,6 @@ def _spoken(project: Workspace) -> Workspace:
     return project
 
 
-@pytest.mark.ci
 def test_it_is_tuned_on_trained_on_measured_by_perplexity_and_writes(
     spoken: Workspace, capfd: pytest.CaptureFixture
 ) -> None:

@@ -156,7 +156,7 @@ rule clean:
 """
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_a_source_that_an_outer_rule_is_yet_to_write_stops_no_parse(outer):
     write()
     Path("data.npz").rename("raw.npz")

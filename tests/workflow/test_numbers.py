@@ -112,6 +112,7 @@ def test_a_table_of_users_and_groups_gives_a_verified_model(
     assert "RMSE: " in card
 
 
+@pytest.mark.long
 def test_folders_of_images_whose_names_are_numbers_are_learnt_by_descent(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     for place in range(240):

@@ -101,7 +101,7 @@ SHARES = (
 )
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_a_learner_of_another_package_asks_what_was_released_before(installed, project):
     room = installed / "nearest_mean.py"
     code = room.read_text("utf-8")

@@ -262,7 +262,7 @@ def test_a_killed_driver_loses_no_charge_and_charges_nothing_twice(project):
     resumed(begun, project.held())
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_a_killed_job_fails_the_run_and_is_resumed_by_the_next(project):
     project.configure(LONG)
     driver = start(project)
@@ -307,7 +307,7 @@ def test_an_edited_release_is_named_and_comes_back_for_nothing(finished):
     assert finished.held() == before
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_an_edited_score_is_undone_for_nothing(finished):
     before, bytes_before = finished.held(), released(finished)
     document = json.loads(Path(TRIAL).read_text())

@@ -15,8 +15,6 @@ from dpladder.plan.pictures import pictures_of
 from dpladder.plan.resolve import resolve_defaults
 from dpladder.privacy.statement.check import check, read_statement
 
-pytestmark = pytest.mark.long
-
 RUNGS = [{"epsilon": 0.1, "trials": 1}, {"epsilon": 0.2, "trials": 1}]
 SECRET = {"papernot_steinke", "liu_talwar", "dp_hypo", "koskela_kulkarni"}
 NAMES = [section().name for section in searches.SECTIONS]
@@ -65,6 +63,7 @@ def test_every_way_to_search_runs_as_one_job_and_pays_for_all_that_it_tried(name
     assert {f"results/{name}/tables/finals.html" for name in names} < pictures
 
 
+@pytest.mark.long
 def test_what_a_search_leaves_behind_does_not_tell_how_many_runs_counted(project):
     """The ledger's draws, the log and the record are the same whatever the secret number is; only
     bytes of equal size differ."""

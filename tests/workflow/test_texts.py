@@ -21,8 +21,6 @@ from dpladder.use import standalone
 from dpladder.use.export import export
 from dpladder.use.generate import Writing, samples
 
-pytestmark = pytest.mark.long
-
 CANARY = "zanzibar"
 
 
@@ -108,6 +106,7 @@ def test_texts_are_tuned_on_trained_on_measured_and_predicted(
     assert "characters of a text" in told
 
 
+@pytest.mark.long
 def test_the_network_is_trained_on_texts_above_a_cut_and_used_from_its_file(
     written: Workspace,
 ) -> None:
@@ -141,6 +140,7 @@ def test_the_network_is_trained_on_texts_above_a_cut_and_used_from_its_file(
     assert [[*row.values()] for row in found] == pytest.approx(together.probabilities[:2], abs=1e-5)
 
 
+@pytest.mark.long
 def test_a_network_that_cannot_be_trained_costs_nothing(written: Workspace) -> None:
     model = tiny_language_model(written.folder / "shares", kind="albert")
     shared = {
