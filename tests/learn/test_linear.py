@@ -571,7 +571,8 @@ def test_fewer_records_than_classes_train(count, switches):
         (4000, 4000, 49, [1024] * 4),
         (320, 340, 3, [384]),
         (4000, 4000, 3, [5120]),
-        (8000, 8000, 48, [8192]),
+        (8000, 8000, 48, [9216]),
+        (20_000, 20_000, 48, [16384] * 2),
     ],
 )
 def test_few_records_share_one_chunk_that_is_not_much_larger(n0, records, width, chunks):

@@ -95,12 +95,6 @@ TABLE = {
         NOTHING,
     ),
     "respend alone": (edit({"respend": True}), NOTHING, NOTHING),
-    "a seed of research, in a release": (edit({"research": {"seed": 3}}), NOTHING, NOTHING),
-    "what only a network would read": (
-        edit({"features": {"batch_size": 8, "image_size": 64, "layers": "last"}}),
-        NOTHING,
-        NOTHING,
-    ),
     "snakemake's memory lost": (forget_snakemake, NOTHING, NOTHING),
     "the project moved": (move_project, NOTHING, NOTHING),
     # what runs again to find that nothing changed: all of it restored, free
