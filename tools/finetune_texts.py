@@ -46,7 +46,7 @@ def main() -> None:
         kappas=[0.5],
         steps=20,
         trains=["head", "norm_and_bias", "lora", "last_block", "all"],
-        freeze=["none"],
+        freeze=["down"],
         repeats=1,
         shares=list[float],
         public=0,

@@ -63,7 +63,11 @@ class Case:
     @property
     def learner(self) -> FineTune:
         return FineTune(
-            trains=self.trains, bias=True, init="random", free_step=False, lora=Lora(rank=4)
+            trains=self.trains,
+            bias=True,
+            init="random",
+            free_step=False,
+            lora=Lora(rank=4, freeze="none"),
         )
 
     def constants(self, until: str, count: int) -> Constants:

@@ -25,7 +25,9 @@ WEIGHTS = (np.array([[2.0, 3.0]], np.float32), np.array([6.0], np.float32))
     [
         ({"name": "dp_gd"}, True),
         ({"name": "dp_finetune", "trains": "last_block"}, True),
-        ({"name": "dp_finetune", "trains": "lora"}, False),  # adapters start at random
+        ({"name": "dp_finetune", "trains": "lora"}, True),
+        # both factors are trained, and one of them starts at random
+        ({"name": "dp_finetune", "trains": "lora", "lora": {"freeze": "none"}}, False),
         ({"name": "dp_mlp"}, False),
         ({"name": "dp_gd", "init": "random"}, False),
         ({"name": "dp_ls"}, False),  # nothing descends

@@ -59,7 +59,9 @@ def rows_of(constants: Constants, count: int = RECORDS) -> Tensor:
 
 
 def learner_of(trains: str, **other: object) -> FineTune:
-    return FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2), **other)
+    return FineTune(
+        trains=trains, init="random", bias=True, lora=Lora(rank=2, freeze="none"), **other
+    )
 
 
 def moved(learner: FineTune, constants: Constants, size: float = 0.02) -> Tensor:

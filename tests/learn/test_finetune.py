@@ -166,7 +166,7 @@ def test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time(where, 
                 where[0], "*conv_dw*"
             ),
         )
-    learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2))
+    learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2, freeze="none"))
     constants = constants_of(*where)
     assert apart_from_autograd(learner, constants, RECORDS) <= 1e-5
 
@@ -223,7 +223,9 @@ def test_a_head_alone_learns_what_it_learns_as_one_of_many_tensors(views: int, l
 
 @pytest.mark.parametrize("trains", ["head", "norm_and_bias", "all", "lora"])
 def test_a_gradient_of_findings_is_clipped_whole_and_what_is_unknown_has_none(trains: str) -> None:
-    learner = FineTune(trains=trains, init="random", link="sigmoid", lora=Lora(rank=2))
+    learner = FineTune(
+        trains=trains, init="random", link="sigmoid", lora=Lora(rank=2, freeze="none")
+    )
     constants, data = replace(SMALL, labels="many"), records(SMALL)
     states = np.random.default_rng(1).integers(0, 3, (len(data.labels), CLASSES))
     data = replace(data, labels=np.array([number_of_findings(own.tolist()) for own in states]))
@@ -490,13 +492,13 @@ def test_a_network_that_rounds_a_record_by_its_place_is_refused() -> None:
     ("kind", "trains", "tensor"),
     [
         ("albert", "all", "encoder.*full_layer_layer_norm.weight and of 15"),
-        ("albert", "lora", "encoder.*attention.query.down.weight and of"),
+        ("albert", "lora", "encoder.*attention.query.up.weight and of"),
         ("mpnet", "last_block", "encoder.relative_attention_bias.weight"),
         ("nystromformer", "all", "embeddings.position_embeddings.weight"),
         ("roformer", "all", "encoder.embed_positions.weight"),
         ("longformer", "all", "encoder.*attention.self.query.weight and of"),
         ("xlnet", "all", "mask_emb and of"),
-        ("mamba", "lora", "layers.0.mixer.in_proj.down.weight and of"),
+        ("mamba", "lora", "layers.0.mixer.in_proj.up.weight and of"),
     ],
 )
 def test_a_network_that_cannot_be_trained_is_found_on_public_records(kind, trains, tensor) -> None:
@@ -607,7 +609,7 @@ def apart_when_merged(learner: FineTune, constants: Constants) -> float:
 def test_every_kind_of_layer_trains_as_autograd_does_and_merges_as_it_was_trained(
     kind, trains
 ) -> None:
-    learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2))
+    learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2, freeze="none"))
     constants = constants_of(registered(kind), "input")
     assert apart_from_autograd(learner, constants) < 1e-5
     assert apart_when_merged(learner, constants) < 1e-4
@@ -617,7 +619,7 @@ def test_every_kind_of_layer_trains_as_autograd_does_and_merges_as_it_was_traine
 @pytest.mark.parametrize("trains", ["all", "lora"])
 @pytest.mark.parametrize("name", timm.list_models("test_*"))
 def test_every_small_network_of_timm_trains_as_autograd_does(name: str, trains: str) -> None:
-    learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2))
+    learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2, freeze="none"))
     network = network_of(name, "input", 64)
     constants = Constants(40, CLASSES, math.prod(network.shape), network=network)
     assert apart_from_autograd(learner, constants, 3) < 1e-5
@@ -639,7 +641,7 @@ def test_every_kind_of_transformers_trains_as_autograd_does_and_merges_as_it_was
         return  # refused, or nothing fits
     network = network_of_texts("input", False, kind)
     constants = Constants(40, CLASSES, math.prod(network.shape), network=network)
-    learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2))
+    learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2, freeze="none"))
     predict.ready(learner, constants, ONE)
     assert apart_from_autograd(learner, constants, 3) < 1e-5
     assert apart_when_merged(learner, constants) < 1e-4
@@ -649,7 +651,9 @@ def test_every_kind_of_transformers_trains_as_autograd_does_and_merges_as_it_was
 def test_a_network_whose_matrices_stand_the_other_way_round_learns_to_speak(trains: str) -> None:
     network = network_of_texts("input", True, "gpt2")
     constants = Constants(40, CLASSES, math.prod(network.shape), network=network)
-    learner = FineTune(trains=trains, lora=Lora(rank=2, targets=("*.c_attn", "*.mlp.c_proj")))
+    learner = FineTune(
+        trains=trains, lora=Lora(rank=2, targets=("*.c_attn", "*.mlp.c_proj"), freeze="none")
+    )
     predict.ready(learner, constants, ONE)
     assert apart_from_autograd(learner, constants, 3) < 1e-5
     trained = parts.tuned_model(learner, constants).trained
@@ -666,11 +670,11 @@ def test_adapters_of_every_kind_of_layer_begin_at_nothing() -> None:
     for kind in ("bert", "gpt2"):
         network = network_of_texts("input", False, kind)
         constants = Constants(40, CLASSES, math.prod(network.shape), network=network)
-        learner = FineTune(trains="lora", lora=Lora(rank=2))
+        learner = FineTune(trains="lora", lora=Lora(rank=2, freeze="none"))
         assert not parts.tuned_model(learner, constants).base.any()
 
 
-FROZEN = FineTune(trains="lora", init="random", bias=True, lora=Lora(rank=2, freeze="down"))
+FROZEN = FineTune(trains="lora", init="random", bias=True, lora=Lora(rank=2))
 
 
 @pytest.mark.parametrize("kind", ["conv", "linear", "bert", "gpt2"])
@@ -682,7 +686,7 @@ def test_beside_a_frozen_factor_up_alone_is_trained_clipped_and_released(kind: s
         if drawn
         else Constants(40, CLASSES, math.prod(network.shape), network=network)
     )
-    both = FROZEN.model_copy(update={"lora": Lora(rank=2)})
+    both = FROZEN.model_copy(update={"lora": Lora(rank=2, freeze="none")})
     names = [*parts.tuned_model(FROZEN, constants).trained]
     assert names == [
         name for name in parts.tuned_model(both, constants).trained if ".down." not in name

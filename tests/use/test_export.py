@@ -264,7 +264,7 @@ def test_a_network_trained_above_a_cut_predicts_the_same_by_itself(
         "width": width,
     }
     _, frozen, trains = trains.rpartition("frozen ")
-    lora = Lora(alpha=80.0, freeze="down") if frozen else Lora()
+    lora = Lora(alpha=80.0) if frozen else Lora(freeze="none")
     learner = FineTune(name="dp_finetune", trains=trains, bias=True, lora=lora)
     constants = Constants(1, 2, width, network=public_network_of(network, "random"))
     drawn = [

@@ -34,7 +34,7 @@ TUNED = {
         "adapted": {
             "learner": {
                 "trains": "lora",
-                "lora": {"rank": 2, "freeze": "down"},
+                "lora": {"rank": 2},
                 "optimizer": "adam",
                 "sampling_rate": 0.5,
             },

@@ -424,8 +424,8 @@ ONE = WHOLE[:1]
 ADDED = (GridCell("add_remove"), GridCell("add_remove", sampled=True))
 REPLACED = (GridCell("replace_one"), GridCell("replace_one", sampled=True))
 THIN = Lora(rank=1, targets=("*.mlp.fc2",))
-ADAPTED = partial(_network, "lora", lora=THIN)
-FROZEN = partial(_network, "lora", lora=THIN.model_copy(update={"freeze": "down"}))
+FROZEN = partial(_network, "lora", lora=THIN)
+ADAPTED = partial(_network, "lora", lora=THIN.model_copy(update={"freeze": "none"}))
 
 ATTACKS: dict[str, tuple[Attack, ...]] = {
     "gradients": (

@@ -345,10 +345,10 @@ class Lora(Section):
     targets: tuple[str, ...] = Field(("*",), min_length=1)
     """Patterns of names of linear and convolution layers (GPT-2's c_attn, c_fc and c_proj too). *:
     all of them."""
-    freeze: Annotated[Literal["none", "down"], NeutralAt("none")] = "none"
+    freeze: Literal["down", "none"] = "down"
     """Which factor stays as it is drawn from a public seed. down: up alone is trained, so that
     noise is added to one factor and not multiplied by that of the other (Sun et al. 2024,
-    FFA-LoRA)."""
+    FFA-LoRA). none: both are trained."""
 
 
 class Head(Section):
