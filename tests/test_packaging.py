@@ -54,6 +54,7 @@ def test_no_line_of_code_is_wider_than_a_hundred_characters() -> None:
     assert not wide
 
 
+@pytest.mark.ci
 def test_the_catalogue_of_workflows_can_draw_the_rules(tmp_path: Path) -> None:
     """By the command that .test/README.md gives, on the machine of the catalogue, which has no
     home."""

@@ -89,6 +89,7 @@ def test_a_network_is_tuned_to_the_same_bytes_again() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.ci
 def test_where_no_epoch_helps_nothing_is_written(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +99,7 @@ def test_where_no_epoch_helps_nothing_is_written(
     assert not Path("networks/tuned.safetensors").exists()
 
 
+@pytest.mark.ci
 def test_records_without_a_class_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     cli.main([*project(np.arange(40) % 3), "--epochs", "1"])
     assert "27 public records (13 more name no class" in capsys.readouterr().out

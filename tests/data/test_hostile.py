@@ -486,6 +486,7 @@ ANYTHING = st.text(st.characters(blacklist_characters="\r\n", blacklist_categori
 ODD = st.one_of(ANYTHING, st.lists(st.sampled_from(['"', ",", "cat", "1", " ", ";"])).map("".join))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", TABLES)
 @settings(max_examples=200, deadline=None)
 @given(line=ODD, place=st.integers(0, 9))

@@ -217,6 +217,7 @@ def test_what_is_counted_is_right_or_wrong_and_nothing_without_a_label() -> None
     assert cells_of(RightAndWrong(), model, Data(rows, labels)).tolist() == [2.0, 1.0]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("learner", [FineTune(trains="all", bias=True), "hyfree"])
 def test_it_learns_where_answers_stand(learner: FineTune | str) -> None:
     """Each context's answer is its token 5."""

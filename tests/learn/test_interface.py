@@ -80,6 +80,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("cap", [1, 3])
 @pytest.mark.parametrize("values", SHAPES, ids=str)
@@ -123,6 +124,7 @@ def test_learners_ask_about_the_heads_that_their_sections_say(name, key):
         assert declare(learner_of({"name": name} | key), HYPER, CONSTANTS).draws
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_sampled_steps_keep_the_epsilon_of_the_budget(relation):
     constants = Constants(n0=1000, classes=10, dimension=64, relation=relation, delta=1e-5)

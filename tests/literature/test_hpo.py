@@ -119,6 +119,7 @@ def test_nothing_follows_from_how_many_records_there_are(name):
     assert followed(UNITS[:100]) == followed(UNITS[:437]) == followed(UNITS)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("epsilon", [0.5, 8.0])
 def test_the_whole_method_costs_the_total_and_no_more(name, epsilon):
@@ -140,6 +141,7 @@ def test_every_method_draws_what_it_declares_and_puts_out_a_training_it_asked_fo
             assert found.weights[0][0, 0] == pytest.approx(found.r, rel=1e-6)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", METHODS)
 def test_a_larger_total_trains_with_less_noise(name):
     mus = [
@@ -326,6 +328,7 @@ def test_an_adaptive_search_looks_more_often_where_scores_were_high():
     assert nearby(adaptive) > nearby(plain) + 0.05
 
 
+@pytest.mark.ci
 def test_tuning_on_a_subset_keeps_the_final_training_apart():
     asked = []
     search(searcher_of(KoskelaKulkarni(mean=5.0)), setting(), asked=asked)

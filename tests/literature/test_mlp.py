@@ -167,6 +167,7 @@ def trained(learner, data, hyper=HYPER):
 SWITCHES = [{}, {"bias": True, "average": "ema"}, {"sampling_rate": 0.3}, {"free_step": False}]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
 def test_it_trains_alike_twice_and_draws_each_step_afresh(switches):
     learner = HiddenLayer(**switches)

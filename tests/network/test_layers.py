@@ -17,6 +17,7 @@ def threads(request):
     torch.set_num_threads(before)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("device", devices())
 def test_a_steady_layer_rounds_a_record_in_one_way_wherever_it_stands(device, bias, threads):

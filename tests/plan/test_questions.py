@@ -77,6 +77,7 @@ def asked(project: Project) -> dict[tuple[str, str], tuple[str, dict[str, Any]]]
     }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES.keys())
 def test_what_changes_a_query_changes_its_question(base: dict[str, Any]) -> None:
     values = overlay(TINY, base)

@@ -95,6 +95,7 @@ def test_the_core_plans_the_demo(tmp_path: Path) -> None:
     assert "lineage mnist5k" in outcome("plan", cwd=tmp_path)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("change", "key", "said"),
     [

@@ -34,6 +34,7 @@ def targets(*totals: float) -> dict[str, object]:
     return {"final": {"targets": [*totals]}}
 
 
+@pytest.mark.ci
 def test_a_total_in_anothers_place_is_refused_until_it_is_said(finished, walk, capfd):
     finished.configure(targets(1.5))
     with pytest.raises(SystemExit):

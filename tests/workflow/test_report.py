@@ -92,6 +92,7 @@ def test_the_test_score_is_the_final_models_and_no_trials(finished: Workspace) -
     assert summary["targets"][0]["test"]["accuracy"] == pytest.approx(tested.accuracy)
 
 
+@pytest.mark.ci
 def test_snakemake_s_own_report_opens_with_the_guarantee(finished: Workspace) -> None:
     """Its first page, before any figure: what the statement says, read when the report is made."""
     finished.finish("--report", "snakemake.html")

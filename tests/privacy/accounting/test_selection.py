@@ -202,6 +202,7 @@ def test_the_law_of_the_number_is_the_one_named(mean):
         assert [found[k] for k in ks] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.ci
 @pytest.mark.few(3)
 @pytest.mark.parametrize("shape", [1e-15, 1e-9, 1e-3, 1e3, 1e6, 1e9, 1e15])
 @pytest.mark.parametrize("mean", [1.001, 1.5, 400.0])
