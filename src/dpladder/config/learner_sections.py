@@ -17,7 +17,6 @@ from dpladder.config.section import (
     Count,
     Epsilon,
     Fraction,
-    NeutralAt,
     NonNegative,
     Positive,
     Section,

@@ -44,7 +44,7 @@ class NeutralAt:
 @dataclass(frozen=True)
 class OnlyFor:
     """Marks a key that means something in some configs alone, in the annotation of its field.
-    Elsewhere it is refused, but at its default (config/check.py), and its description says so.
+    Elsewhere it is refused, but at its default (config/rules.py), and its description says so.
 
     Attributes:
         words: those configs, in a clause after "only for".
