@@ -33,9 +33,9 @@ from terminal import print_head, print_row, read_options
 from trainings import entry_for, trained
 
 from dpladder.config.label_sets import NUMBER, number_of_target, place_in_range
-from dpladder.config.load import apply_task
 from dpladder.config.model import Config
 from dpladder.config.section import from_document
+from dpladder.config.task_rules import apply_task
 from dpladder.learn.score import place_of_logit, row_by_row_logits
 from dpladder.methods.dp_ridge import Ridge
 from dpladder.plan.resolve import resolve_prior

@@ -274,8 +274,8 @@ def _check_format(home: Home) -> int:
     if int(text) < ONE_USERS:
         raise BadInput(
             f"home {home.path} was made by a dpladder before 1.0 (format {int(text)}), which knew "
-            "people by other digests. Nothing was written. Move it aside, or set DPLADDER_HOME to "
-            "a new folder, and keep it: what it spent on your data counts on."
+            "people and jobs by other digests. Nothing was written. Move it aside, or set "
+            "DPLADDER_HOME to a new folder, and keep it: what it spent on your data counts on."
         )
     return int(text)
 
