@@ -223,7 +223,7 @@ def test_a_stranger_and_an_older_dpladder_are_kept_out_in_one_sentence(team: Tea
     assert len(said.strip().splitlines()) == 1
     code, said = team.start(COLLEAGUE, as_older, "ledger", "show").finish()
     assert code == 2
-    assert "was written by a newer dpladder (format 6; this one reads up to 5): upgrade." in said
+    assert "was written by a newer dpladder (format 8; this one reads up to 7): upgrade." in said
 
 
 def as_older(*arguments: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from multiprocessing import get_context
+import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -70,24 +71,42 @@ def test_subkeys_differ_by_purpose_and_home(tmp_path: Path) -> None:
         subkey(one, "nosie")  # type: ignore[arg-type]
 
 
+CREATOR = """
+import sys
+from pathlib import Path
+from dpladder.privacy.ledger.home import open_home, subkey
+
+print("ready", flush=True)
+sys.stdin.readline()  # all of them begin at once
+for name in "abcdefgh":
+    print(subkey(open_home(Path(sys.argv[1], name)), "noise").hex())
+"""
+
+
 @pytest.mark.ci
 def test_creators_at_the_same_time_agree_on_one_key(tmp_path: Path) -> None:
-    fork = get_context("fork")
-    with fork.Pool(16) as pool:
-        keys = pool.map(_key_of_new_home, [tmp_path / "home"] * 64, chunksize=1)
-    assert len(set(keys)) == 1
-    assert sorted(path.name for path in (tmp_path / "home").iterdir()) == [
-        "format",
-        "key",
-        "ledger",
-        "releases",
-        "staging",
-        "units",
-    ]
-
-
-def _key_of_new_home(path: Path) -> bytes:
-    return subkey(open_home(path), "noise")
+    """Each of them is a process of its own: one that is forked may inherit a lock that is held."""
+    command, pipe = [sys.executable, "-c", CREATOR, str(tmp_path)], subprocess.PIPE
+    creators = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(6)]
+    for creator in creators:
+        assert creator.stdout is not None
+        assert creator.stdout.readline() == "ready\n"
+    for creator in creators:
+        assert creator.stdin is not None
+        creator.stdin.write("go\n")
+        creator.stdin.flush()
+    keys = {creator.communicate()[0] for creator in creators}
+    assert len(keys) == 1
+    assert len({*keys.pop().split()}) == 8
+    for home in tmp_path.iterdir():
+        assert sorted(path.name for path in home.iterdir()) == [
+            "format",
+            "key",
+            "ledger",
+            "releases",
+            "staging",
+            "units",
+        ]
 
 
 def missing_beside_a_ledger(home: Home) -> None:
