@@ -39,8 +39,8 @@ OF_IMAGES = OnlyFor("images (features.model)", lambda c: c.features.takes == "im
 OF_TEXTS = OnlyFor("texts (features.model)", lambda c: c.features.takes == "texts")
 OF_NETWORKS = OnlyFor("networks (features.model)", lambda c: c.features.takes != "features")
 OF_POOLED = OnlyFor(
-    "pooled features (no features.until)",
     # the other tasks keep each token, whatever features.until says
+    "pooled features (no features.until; task: classification or regression)",
     lambda c: c.features.until is None and c.task in ("classification", "regression"),
 )
 

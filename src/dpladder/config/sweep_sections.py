@@ -12,6 +12,7 @@ from dpladder.config.features_sections import OF_POOLED
 from dpladder.config.search_sections import OF_LADDER
 from dpladder.config.section import Count, Epsilon, OnlyFor, Positive, Section
 
+# only on data that nobody needs protection in (contract: research)
 IN_RESEARCH = OnlyFor("mode: research", lambda c: c.mode == "research")
 OF_COUNTS = OnlyFor("sweep.select.by: noisy_count", lambda c: c.sweep.select.by == "noisy_count")
 
