@@ -404,7 +404,11 @@ def _split(chunk: bytes, newline: bytes, delimiter: bytes, width: int) -> _Lines
     """The lines of a chunk; which are rows by their look, and which must be looked at one by
     one."""
     data = np.frombuffer(chunk, np.uint8)
-    ends = np.flatnonzero(data == ord(newline))
+    separates = data == ord(newline)
+    separates |= data == ord(delimiter)
+    separators = np.flatnonzero(separates)
+    is_end = data[separators] == ord(newline)
+    ends = separators[is_end]
     if not chunk.endswith(newline):
         ends = np.append(ends, len(chunk))
     starts = np.append(0, ends[:-1] + 1)
@@ -419,16 +423,17 @@ def _split(chunk: bytes, newline: bytes, delimiter: bytes, width: int) -> _Lines
             places = np.flatnonzero(data == ord(strange))
             lines = np.searchsorted(ends, places)
             odd[lines[places < stops[lines]]] = True
-    if codecs.BOM_UTF8 in chunk:  # Arrow takes one away where a block begins, and there alone
+    # Arrow takes a mark away where a block begins, and there alone. One byte is found faster.
+    if codecs.BOM_UTF8[:1] in chunk and codecs.BOM_UTF8 in chunk:
         odd[[chunk.startswith(codecs.BOM_UTF8, start) for start in starts.tolist()]] = True
-    delimiters = np.flatnonzero(data == ord(delimiter))
     if b'"' in chunk:
         quotes = np.flatnonzero(data == QUOTE)
         odd[_misplaced(data, quotes, starts, stops, ord(delimiter))] = True
-        before = np.searchsorted(quotes, delimiters)
-        first = np.searchsorted(quotes, starts[np.searchsorted(ends, delimiters)])
-        delimiters = delimiters[(before - first) % 2 == 0]
-    cells = np.diff(np.searchsorted(delimiters, np.append(starts, len(chunk) + 1))) + 1
+        before = np.searchsorted(quotes, separators)
+        first = np.searchsorted(quotes, starts[np.searchsorted(ends, separators)])
+        is_end = is_end[is_end | ((before - first) % 2 == 0)]
+    behind = np.flatnonzero(np.append(is_end, True))[: len(ends)]
+    cells = np.diff(behind, prepend=-1)
     odd |= cells != width
     odd &= full
     return _Lines(chunk, newline, ends, full & ~odd, odd)
