@@ -177,6 +177,7 @@ def test_a_config_that_a_page_shows_is_planned_as_it_stands(
     assert cli.main(["plan", "config.yaml"]) == 0
 
 
+@pytest.mark.ci
 @pytest.mark.few(2)
 @pytest.mark.parametrize("name", [*map(name_of, searches.SECTIONS)])
 def test_a_search_fits_into_the_promise_that_the_page_of_papers_shows(

@@ -246,6 +246,7 @@ def of_learners() -> list[Case]:
                     f"price {name} {relation}",
                     CHARGED.get(name, EVERY),
                     partial(priced, event, relation),
+                    long=name == "mixture",
                 )
             )
     return found

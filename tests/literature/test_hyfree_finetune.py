@@ -179,7 +179,10 @@ def trained(learner, data: Data, constants: Constants = SMALL, hyper: Hyper = HY
     [
         {},
         {"points": 5, "optimizer": "momentum", "link": "sigmoid"},
-        {"sampling_rate": 0.3, "optimizer": "adamw", "weight_decay": 0.01},
+        pytest.param(
+            {"sampling_rate": 0.3, "optimizer": "adamw", "weight_decay": 0.01},
+            marks=pytest.mark.ci,
+        ),
         {"loss_noise": "laplace", "gamma": 2.0},
         {"loss_noise": "laplace", "gamma": 2.0, "sampling_rate": 0.3},
     ],

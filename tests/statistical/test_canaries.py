@@ -39,6 +39,8 @@ def test_one_run_shows_near_half_of_the_claim_and_no_more_than_it(seed: int) -> 
     assert 0.45 * found.claimed < found.bound <= found.claimed
 
 
-@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.ci), 1])
+@pytest.mark.parametrize(
+    "seed", [pytest.param(0, marks=pytest.mark.ci), pytest.param(1, marks=pytest.mark.long)]
+)
 def test_half_the_noise_is_caught_in_one_run(seed: int) -> None:
     assert not attacked(seed, HalfTheNoise).ok

@@ -37,7 +37,10 @@ def searching(names=NAMES, **experiments):
 
 @pytest.mark.parametrize(
     "names",
-    [pytest.param(KINDS, marks=pytest.mark.ci, id="a kind each"), pytest.param(NAMES, id="all")],
+    [
+        pytest.param(KINDS, marks=pytest.mark.ci, id="a kind each"),
+        pytest.param(NAMES, marks=pytest.mark.long, id="all"),
+    ],
 )
 def test_every_way_to_search_runs_as_one_job_and_pays_for_all_that_it_tried(names, project, walk):
     project.configure(searching(names))
