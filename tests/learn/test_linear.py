@@ -8,6 +8,7 @@ import os
 import threading
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from dpladder.learn.descent import EMA
 from dpladder.learn.descent_noise import gradient_sum
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.linear import NARROW, clipped_sum, resident, summed_losses
+from dpladder.learn.links import Link
 from dpladder.learn.moments import second_moment
 from dpladder.learn.records import LONGEST_SINGLE, load, prepare
 from dpladder.learn.trainings import declare, train, train_many
@@ -413,6 +415,34 @@ def test_no_record_changes_what_another_adds_to_a_sum_of_losses():
 
         moved.append(float((total(0) - total(1)).abs().max()))
     assert max(moved) <= 1.0 + 1e-6
+
+
+def test_no_record_changes_what_another_adds_to_differences_of_squared_errors():
+    """A squared error of a huge prediction is rounded by 2^-53 of itself, which a small bound on a
+    difference does not cover. Two heads that mirror each other tie on mirrored records."""
+    random = np.random.default_rng(0)
+    width, count, bound = 97, 20_000, 1e-4
+    kinds = random.normal(size=(500, width))
+    kinds[:, width // 2 + 1 :] = kinds[:, : width // 2][:, ::-1]
+    x = kinds[random.integers(0, len(kinds), count)].astype(np.float32)
+    head = random.normal(size=width) + 1.0
+    mirrored = np.stack([head, head[::-1]])[:, None] / np.linalg.norm(head)
+    constants = Constants(count, 1, width, labels="number")
+
+    def bounded(losses):
+        ahead, behind = losses.chunk(2)
+        return (ahead - behind).clamp(-bound, bound)
+
+    def total(first, scale):
+        data = Data(x[first:], np.full(count - first, 2**29))
+        held = load(data, constants, CPU, chunk=1024, memory_mb=1000)
+        heads, link = torch.from_numpy(scale * mirrored), Link("identity", 1, "number")
+        return float(summed_losses(held, heads, bounded, held.chunks(), link=link))
+
+    for scale in (1e3, 1e6):
+        totals = [total(first, scale) for first in range(4)]
+        moved = max(abs(one - next_one) for one, next_one in pairwise(totals))
+        assert moved <= bound * (1.0 + SLACK)
 
 
 def test_a_step_finds_the_threads_of_the_step_before(monkeypatch):

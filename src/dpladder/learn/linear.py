@@ -48,6 +48,7 @@ CHUNK_OF_NARROW = 16384
 TINY = 2.0**-80  # probabilities below are zero: denormal numbers slow many CPUs down
 # a squared logit; beyond it float64 does not tell losses that ties leave
 LARGEST_SQUARED_LOGIT = 2.0**50
+LARGEST_SQUARED_NUMBER = 2.0**25  # the same where a loss is squared itself: half a squared error
 CANCELLED = 2.0**-20  # of the lengths of a record's views, which may cancel
 
 
@@ -362,6 +363,7 @@ def _losses(
     """
     heads, classes, width = weights.shape
     longest = weights.double().square().sum(dim=2).amax(dim=1).clamp(min=1.0)
+    most = LARGEST_SQUARED_NUMBER if link.name == "identity" else LARGEST_SQUARED_LOGIT
     # of a sample that may have nobody in it
     parts = [bounded(weights.new_empty(heads, 0)).sum(dim=1)]
     for chunk in rows:
@@ -373,7 +375,7 @@ def _losses(
         labels = records.labels[chunk].view(count, 1, 1, 1).expand(count, views, heads, 1)
         losses = link.losses(logits, labels, dim=3).mean(dim=1).T
         squared = records.gram[chunk].diagonal(dim1=1, dim2=2).amax(dim=1).double()
-        losses = losses.where(longest[:, None] * squared <= LARGEST_SQUARED_LOGIT, 0.0)
+        losses = losses.where(longest[:, None] * squared <= most, 0.0)
         parts.append((bounded(losses) * records.counted[chunk]).sum(dim=1))
     return torch.stack(parts).sum(0)
 
