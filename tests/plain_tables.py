@@ -146,7 +146,7 @@ def plain_record(
         cell = row.get(role)
         if cell is None or cell != cell:
             return ""
-        return text(cell.encode("utf-8", "replace").decode() if isinstance(cell, str) else cell)
+        return text(cell)
 
     said = [cell_as_text(cell) for name, cell in row.items() if name]
     label = name("label")

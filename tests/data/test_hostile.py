@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import each_row
 
-from dpladder.config.dataset_sections import Dataset, Links, Split
+from dpladder.config.dataset_sections import Dataset, Links, Split, Unit
 from dpladder.config.images_with_table import as_source_text
 from dpladder.config.label_sets import number_of
 from dpladder.config.records import Matching
@@ -98,6 +98,7 @@ SOURCES: dict[str, Callable[[Path], str]] = {
     "parquet, an id that is no time": lambda path: parquet(path, id=TIMES),
     "csv, a path with NUL": lambda path: paths(path, b"c\0.png"),
     "csv, a path that is no UTF-8": lambda path: paths(path, b"c\xff.png"),
+    "csv, a path that is half a pair": lambda path: paths(path, b"c\xed\xa0\x80.png"),
     "csv, a very long path": lambda path: paths(path, b"c" * 200_000),
     "csv, an id that is no UTF-8": csv_ids,
     "npz, an id that is half a pair": npz_ids,
@@ -110,6 +111,33 @@ SOURCES: dict[str, Callable[[Path], str]] = {
 def test_one_record_costs_itself_alone(kind: str, labels: int, tmp_path: Path) -> None:
     source = SOURCES[kind](tmp_path)
     assert sorted(classes_in(source, labels)) in ([-1, 0, 1], [0, 1, 2])
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
+def test_users_whose_names_are_no_utf8_are_two(kind: str, tmp_path: Path) -> None:
+    """A Latin-1 table's M?ller and M?ller: as one user they would share a cap. So one who came
+    would put records in the place of the other's, and move a sum twice as far as is charged."""
+    names, path = ("M\xf6ller", "M\xfcller"), tmp_path / f"t.{kind}"
+    people = [(name.encode("latin-1"), place) for name in names for place in range(4)]
+    if kind == "npz":
+        users = [name for name, _ in people]
+        np.savez(path, features=np.eye(8), labels=["cat"] * 8, users=users)
+    else:
+        row = b"%b,cat,%d" if kind == "csv" else b'{"user":"%b","label":"cat","text":"%d"}'
+        rows = [row % (name, 10 * name[1] + place) for name, place in people]
+        path.write_bytes(b"\n".join([b"user,label,x"] * (kind == "csv") + rows))
+    dataset = Dataset(
+        lineage="pets",
+        source=f"{kind}:{path}",
+        nominal_size=3,
+        classes=NAMES,
+        user="users" if kind == "npz" else "user",
+        unit=Unit(by="user", cap=2),
+        split=Split(test=0.0, validation=0.0),
+    )
+    found = survey(dataset, KEYS)
+    assert sorted(index // 4 for index in found.rows.index.tolist()) == [0, 0, 1, 1]
+    assert found.units == 2
 
 
 def test_a_name_in_a_list_that_is_no_utf8_costs_its_record_alone(tmp_path: Path) -> None:

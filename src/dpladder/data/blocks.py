@@ -85,13 +85,7 @@ def values_of(cells: Cells, as_numbers: bool) -> tuple[NDArray[np.int64], Sequen
     """The different values of cells, and of each cell which one it has; of numbers, all of them."""
     if as_numbers:
         return np.arange(len(cells)), cells.numbers().tolist()
-    codes, values = cells.values()
-    return codes, [printable_text(value) for value in values]
-
-
-def printable_text(value: Any) -> Any:
-    """A value of which a digest can be taken: half a surrogate pair becomes a question mark."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    return cells.values()
 
 
 class TableBlocks:

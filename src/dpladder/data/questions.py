@@ -17,7 +17,7 @@ import numpy as np
 from dpladder.data.encoders import Rows
 from dpladder.data.layout import PLAIN, Layout
 from dpladder.data.sources import Source, missing_source_error, record_columns
-from dpladder.data.tables import columns_in, objects_in, printables
+from dpladder.data.tables import columns_in, columns_of_roles, objects_in
 from dpladder.data.texts import decode
 from dpladder.errors import BadInput
 from dpladder.network.marks import answer_marks
@@ -41,7 +41,7 @@ def from_squad(path: Path, layout: Layout = PLAIN) -> Source:
         role: name for role, name in layout.named if role == "user"
     }
     names |= {} if layout.group is None else {"group": layout.group}
-    columns = record_columns(printables(rows, names), path, len(rows))
+    columns = record_columns(columns_of_roles(rows, names), path, len(rows))
     contents = [_content(row) for row in rows]
     return Source("texts", contents.__getitem__, **columns)
 

@@ -330,7 +330,7 @@ def missing(source: Source) -> str:
 
 def place_key(source: Source, index: int, key: bytes) -> bytes:
     """What a record is known by that says nothing."""
-    return prf(key, b"missing", str(place_of(source, index)).encode("utf-8", "surrogateescape"))
+    return prf(key, b"missing", _name_bytes(str(place_of(source, index))))
 
 
 def _names(stretch: Stretch, role: str) -> Names | None:

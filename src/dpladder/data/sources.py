@@ -272,7 +272,7 @@ def text(value: object) -> str:
     """A name as its owner sees it: bytes as text, accents however they were typed, and 3.0 as 3."""
     try:
         return level_as_text(
-            value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+            value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
         )
     except RecursionError:  # a list in a list in a list, and so on
         return "[...]"

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Chosen
-from dpladder.data.blocks import CellRows, RoleColumn, TableBlocks, printable_text, values_of
+from dpladder.data.blocks import CellRows, RoleColumn, TableBlocks, values_of
 from dpladder.data.cells import (
     BINARY,
     Cells,
@@ -339,7 +339,7 @@ def _object(line: bytes) -> dict[str, Any]:
 def _texts(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], path: Path) -> Source:
     """Texts as records. What is no string comes out empty, and so counts as nothing."""
     texts = [text_bytes(row.get(TEXT)) for row in rows]
-    columns = record_columns(printables(rows, names), path, len(rows))
+    columns = record_columns(columns_of_roles(rows, names), path, len(rows))
     line = partial(_line, rows)
     return Source("texts", texts.__getitem__, **columns, line=line, line_is_all=True)
 
@@ -352,20 +352,19 @@ def _line(rows: Sequence[Mapping[str, Any]], index: int) -> bytes:
         return b"[...]"
 
 
-def printables(
+def columns_of_roles(
     rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]
 ) -> dict[str, Sequence[Any]]:
-    """The columns of these roles, of which a digest can be taken.
+    """The columns of these roles, as they are: names that are no UTF-8 tell people apart, too.
 
     Args:
         rows: by the names of their columns.
         names: from a role to the column that holds it.
 
     Returns:
-        From each role to its values, one for each row. Half a surrogate pair becomes a question
-        mark.
+        From each role to its values, one for each row.
     """
-    return {role: [printable_text(row.get(name)) for row in rows] for role, name in names.items()}
+    return {role: [row.get(name) for row in rows] for role, name in names.items()}
 
 
 def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
