@@ -131,6 +131,14 @@ def test_the_longest_private_row_never_decides_the_width(tmp_path: Path) -> None
         open_source(f"parquet:{tmp_path / 'data.parquet'}")
 
 
+def test_lists_of_words_are_refused_by_the_schema_and_not_by_a_row(tmp_path: Path) -> None:
+    """Words may be numbers until one person's is none."""
+    rows = pa.array([["1", "2"], ["3", "4"]], pa.list_(pa.string(), 2))
+    pq.write_table(pa.table({"features": rows, "label": [0, 1]}), tmp_path / "data.parquet")
+    with pytest.raises(BadInput, match="list column of numbers"):
+        open_source(f"parquet:{tmp_path / 'data.parquet'}")
+
+
 def test_a_folder_gives_bytes_and_the_first_folder_as_label(tmp_path: Path) -> None:
     for name in ("tabby cat/a.png", "tabby cat/deeper/b.JPG", "dog/c.png", "dog/notes.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

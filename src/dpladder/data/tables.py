@@ -577,13 +577,12 @@ def _index_of(schema: Any) -> list[str]:
 def _check_numeric(chosen: Sequence[Chosen], schema: Any, path: Path, layout: Layout) -> None:
     """A date or a text among features would be dropped, or worse, be taken for a number. Levels may
     be of any type."""
-    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     kinds = {
         name_of(column): schema.field(name_of(column)).type
         for column in chosen
         if isinstance(column, str) or not column.levels
     }
-    wrong = [name for name, kind in kinds.items() if not any(is_so(kind) for is_so in numeric)]
+    wrong = [name for name, kind in kinds.items() if not _is_number(kind)]
     if wrong:
         names = ", ".join(f"{name} ({kinds[name]})" for name in wrong)
         right = [name_of(column) for column in chosen if name_of(column) not in wrong]
@@ -597,12 +596,19 @@ def _check_numeric(chosen: Sequence[Chosen], schema: Any, path: Path, layout: La
         )
 
 
+def _is_number(kind: Any) -> bool:
+    """Whether every cell of a type is a number, or missing."""
+    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(is_so(kind) for is_so in numeric)
+
+
 def _width_of_lists(kind: Any, path: Path) -> int:
     """The numbers of each row of a list column, by the schema: no row's own length may decide it
     for the others."""
-    if not pa.types.is_fixed_size_list(kind):
+    if not (pa.types.is_fixed_size_list(kind) and _is_number(kind.value_type)):
         raise BadInput(
-            f"{path}: features must be a fixed-size list column, or one column per feature."
+            f"{path}: features must be a fixed-size list column of numbers, or one column per "
+            "feature."
         )
     return int(kind.list_size)
 
