@@ -13,6 +13,7 @@ from support import Silent, answer_of
 
 from dpladder.config.label_sets import MANY
 from dpladder.config.model import Resources
+from dpladder.errors import BadInput, Refused
 from dpladder.learn.curator import Curator
 from dpladder.learn.data import Data
 from dpladder.learn.finetune.forms import Looked, Product, SummedGradients
@@ -280,3 +281,14 @@ def test_a_loss_counts_where_float64_tells_its_logits_and_nowhere_else() -> None
     data = Data(rows, np.array([0, CLASSES - 1]), units)
     assert float(total_of(query, data, 1.0).norm()) > 0
     assert float(total_of(query, data, 2.0**30).norm()) == 0
+
+
+def test_losses_are_cut_at_no_less_than_float64_tells_them_apart() -> None:
+    """Rounding hangs on a record's place: within a bound of 1e-7 a neighbour moved it by half."""
+    data = Data(np.ones((1, WIDTH), np.float32), np.zeros(1, np.int64))
+    zeros, small = torch.zeros(1, CLASSES, WIDTH).double(), torch.full((), 1e-4).double()
+    question = LossSums(**NAMED, model=LinearHead()).at(zeros, small)
+    with pytest.raises(Refused, match="nothing was answered"):
+        answer_of(question, data, Constants(4, CLASSES, WIDTH))
+    with pytest.raises(BadInput, match="give at least 0.002"):
+        LossDifference(**NAMED, model=LinearHead(), clip=1e-4).bound(Constants(4, 2, WIDTH, cap=2))

@@ -33,6 +33,7 @@ from dpladder.learn.data import Data
 from dpladder.learn.interface import Claim, Constants
 from dpladder.learn.links import Link
 from dpladder.learn.queries import (
+    LEAST_LOSS_BOUND,
     SAMPLE,
     Curvatures,
     GradientSum,
@@ -430,6 +431,11 @@ class Curator:
         sums = self._model(query.model)
         weights = torch.cat([question.arguments[0] for question in questions])
         most = torch.stack([question.arguments[1] for question in questions])
+        if not bool((most >= LEAST_LOSS_BOUND).all()):
+            raise Refused(
+                f"query {query.name} cuts losses at {float(most.min()):g}. They are told no finer "
+                f"than {LEAST_LOSS_BOUND:g}: nothing was answered."
+            )
         bounds = most.repeat_interleave(query.points)[:, None]
 
         def bounded(losses: Tensor) -> Tensor:

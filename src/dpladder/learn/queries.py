@@ -267,10 +267,16 @@ class GradientSum(OfModel):
         return QueryCall(self, (weights,), step)
 
 
+# On a record's loss, or on a difference of two. A loss is a number of float64 and may be as large as
+# a logit of 2^25: then it is rounded by 2^-28, one record by its place among the others. That is
+# nothing to this bound, and was half of one of 1e-7.
+LEAST_LOSS_BOUND = 1e-3
+
+
 @dataclass(frozen=True, kw_only=True)
 class LossSums(OfModel):
     """Sums of records' losses under `points` models each, in units of a public bound on a loss:
-    `at(weights, most)`.
+    `at(weights, most)`, where `most` is LEAST_LOSS_BOUND at least.
 
     A record's loss, the mean over its views, is cut to between 0 and the bound. So each sum is one
     of numbers from 0 to 1: replaced, a unit moves it no further than added. It moves `points` sums
@@ -309,7 +315,14 @@ class LossDifference(OfModel):
     clip: float = 1.0
 
     def bound(self, constants: Constants) -> float:
-        return self.clip / constants.cap
+        bound = self.clip / constants.cap
+        if bound < LEAST_LOSS_BOUND:
+            raise BadInput(
+                f"query {self.name}: its clip of {self.clip:g} keeps each of {constants.cap} "
+                f"records within {bound:g}. Large losses are told apart no finer than "
+                f"{LEAST_LOSS_BOUND:g}: give at least {LEAST_LOSS_BOUND * constants.cap:g}."
+            )
+        return bound
 
 
 Weigh = Callable[[Any, Any], Any]
