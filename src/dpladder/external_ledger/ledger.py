@@ -148,7 +148,8 @@ class OpenLedger:
             again: Whether to pay once more under a name that was used.
 
         Raises:
-            Refused: No room is left, no price is known, or the name was used.
+            Refused: No room is left, no price is known, the name was used, or the lineage was
+                opened under other terms since.
         """
         self._refuse_fork()
         if not NAME.fullmatch(name):
@@ -160,7 +161,8 @@ class OpenLedger:
             charges = book.load(self._ledger).charges_for(item.question)
             if not again and any(one.status != "RESERVED" for one in charges):
                 self._refuse_used(name)
-            (mine,) = book.reserve(self._ledger, [item], {item.question} if again else ())
+            anew = {item.question} if again else ()
+            (mine,) = book.reserve(self._ledger, [item], anew, terms=self._terms)
             if mine.status != "RESERVED":  # another process was quicker
                 self._refuse_used(name)
             return Charge(self._ledger, mine, self._lock, self._anchor)
@@ -297,8 +299,8 @@ class OpenLedger:
         Returns:
             A value within bounds for each share.
         """
-        if not all(0.0 <= share <= 1.0 for share in at):
-            raise BadInput(f"at is {[*at]}. Give shares from 0 to 1, as 0.5 for the median.")
+        if not (np.ndim(at) == 1 and all(0.0 <= share <= 1.0 for share in at)):
+            raise BadInput(f"at is {at}. Give a list of shares from 0 to 1, as 0.5 for the median.")
         exact = statistics.tree_of(values, bounds)
         tree = self._release_statistic(name, *exact, epsilon, again)
         return statistics.quantiles_of(tree, at, bounds)

@@ -124,6 +124,8 @@ def reserve(
     anew: Collection[str] = (),
     units: Units | None = None,
     plan: PlanNote = MappingProxyType({}),
+    *,
+    terms: Terms | None = None,
 ) -> tuple[LedgerCharge, ...]:
     """Charge the items that are new, all or none, in one entry. It says too what was planned, so
     nothing is paid for whose plan was forgotten.
@@ -134,17 +136,21 @@ def reserve(
         anew: questions that are to be asked once more, though they have an answer.
         units: by what units are known, where their parts hang on it.
         plan: what all experiments of the lineage were resolved to, as JSON has it; public alone.
+        terms: what the caller holds the lineage's terms to be. Until the first COMMIT somebody
+            else may have corrected them since it opened the ledger.
 
     Returns:
         Each item's place in the ledger: its unused reservation, or its last use.
 
     Raises:
-        Refused: the lineage's total, or the user's limit, has no room for what is new. Nothing was
-            charged.
+        Refused: the lineage's total, or the user's limit, has no room for what is new, or the
+            lineage has other terms. Nothing was charged.
     """
     wanted = tuple(items)
 
     def decide(state: State) -> Step:
+        if terms is not None:
+            check_terms(terms_of(ledger, state), terms)
         new, replaced = admit(terms_of(ledger, state), state, wanted, anew, units)
         check_user(ledger, terms_of(ledger, state), state, new, replaced)
         check_units(ledger, state, new, units, replaced)
