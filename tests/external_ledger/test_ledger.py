@@ -50,6 +50,33 @@ def statuses(lineage: str = "patients") -> list[str]:
     return [held.status for held in state.items.values()]
 
 
+def test_a_ledger_whose_terms_somebody_corrected_spends_nothing(ledger):
+    """Before the first COMMIT others may correct the terms, and what is opened already is told."""
+    dpladder.Ledger("patients", epsilon=1.0, delta=1e-5, unit="user")
+    with pytest.raises(Refused, match="unit is user, not record"):
+        ledger.spend("count", COUNT)
+    assert statuses() == []
+    dpladder.Ledger("patients", epsilon=9.0, delta=1e-5)
+    with pytest.raises(Refused, match=r"lifetime_epsilon is 9\.0, not 1\.0"):
+        ledger.count("all", [1, 2], epsilon=0.1)
+
+
+def test_numbers_in_quotes_are_refused(ledger):
+    with pytest.raises(BadInput, match="lifetime_epsilon is '1'"):
+        dpladder.Ledger("others", epsilon="1", delta=1e-5)
+    with pytest.raises(BadInput, match="noise_multiplier is '3'"):
+        ledger.affords(dp_event.GaussianDpEvent("3"))
+
+
+def test_a_value_that_is_no_number_is_in_no_message(ledger):
+    with pytest.raises(BadInput) as caught, ledger.spend("count", COUNT) as charge:
+        charge.noise("secret 17", sensitivity=1.0)
+    assert "17" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    assert statuses() == ["COMMITTED"]
+
+
 # --- what is written when -------------------------------------------------------------------------
 
 

@@ -152,7 +152,13 @@ class Charge:
         self._require_committed("draw noise")
         if not (sensitivity > 0.0 and math.isfinite(sensitivity)):
             raise BadInput(f"sensitivity is {sensitivity}. It must be positive and finite.")
-        exact = np.asarray(value, np.float64)
+        try:
+            exact = np.asarray(value, np.float64)
+        except (TypeError, ValueError):  # numpy's words quote the value
+            raise BadInput(
+                "value is no number and no array of numbers. Give sums or counts; what was "
+                "committed stays charged."
+            ) from None
         with self._lock:
             step = self._use(lambda left: left.sample_rate == 1.0, "another Gaussian")
             index, self._drawn = self._drawn, self._drawn + 1

@@ -304,6 +304,8 @@ def _sensitivity_factor(relation: Relation) -> float:
 
 
 def _positive(name: str, value: float) -> float:
+    if isinstance(value, str):
+        raise BadInput(f"{name} is {value!r}. It must be a number, without quotes.")
     if not value > 0.0:
         raise Refused(
             f"{name} is {value}: without noise everything is revealed, and no budget pays for "

@@ -61,6 +61,9 @@ class Terms:
 
     def __post_init__(self) -> None:
         limit = self.lifetime_epsilon
+        for name in ("delta", "lifetime_epsilon", "share", "loss", "weight"):
+            if isinstance(value := getattr(self, name), str):
+                raise BadInput(f"{name} is {value!r}. It must be a number, without quotes.")
         allowed = {
             "lineage": (LINEAGE_NAME.fullmatch(self.lineage), "letters, digits, - and _"),
             "relation": (
