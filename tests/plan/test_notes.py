@@ -155,6 +155,27 @@ def test_totals_above_the_total_are_told() -> None:
     assert "up to 4, above privacy.epsilon: 1" in only
 
 
+def test_users_who_are_named_and_not_protected_are_told(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("patient,age,label\n")
+    (tmp_path / "scans").mkdir()
+    table = str(tmp_path / "visits.csv")
+    own = {
+        "dataset": {"classes": ["well", "ill"], "nominal_size": 60_000, "census": None},
+        "sweep": {"rungs": []},
+    }
+    named = {
+        "dataset": {"source": f"csv:{table}", "user": "patient"},
+        "features": {"model": "none"},
+    }
+    [words] = told(own, named)
+    assert words.startswith("main: dataset.user says whose a record is, yet each record is")
+    folder = {"images": str(tmp_path / "scans"), "table": table, "key": "patient", "patient": 1}
+    [words] = told(own, {"dataset": {"source": folder}})
+    assert words.startswith("main: dataset.source.patient says whose a record is")
+    assert told(own, named, {"dataset": {"unit": {"by": "user"}}}) == ()
+    assert told(own, named, {"dataset": {"declared_public": True}}) == ()
+
+
 def test_the_plan_says_it() -> None:
     project = resolve(SMALL)
     assert "note: main: rung 1" in plan_table(

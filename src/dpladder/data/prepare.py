@@ -407,8 +407,8 @@ def _check(source: Source, dataset: Dataset, public: Part | None) -> None:
         raise BadInput(f"{name} {EMPTY}")
     if public is None and dataset.unit.by == "user" and source.users is None:
         raise BadInput(
-            f"dataset.unit.by is user, but {name} has no user column. Add one (of jsonl, name it "
-            "in dataset.columns), or protect records."
+            f"dataset.unit.by is user, but {name} has no user column. Name it in "
+            "dataset.user, add one, or protect records."
         )
     if public is None and dataset.split.rule == "given" and source.parts is None:
         raise BadInput(

@@ -14,6 +14,7 @@ from typing import TypeVar
 from dpladder.config import Config, Project
 from dpladder.config.detectability import BINS, detectable_count
 from dpladder.config.evaluate_sections import BY_CLASS, measures_text, tables_of
+from dpladder.config.images_with_table import apart_of
 from dpladder.config.label_sets import MANY
 from dpladder.config.search_sections import Ladder
 from dpladder.config.sources import count_of_classes
@@ -58,6 +59,7 @@ def notes(project: Project) -> tuple[str, ...]:
         for words in (
             *_note_other_packages(config),
             *_note_without_noise(config),
+            *_note_users(config),
             *_note_guide(config),
             *_head(config),
             *_note_student(config),
@@ -139,6 +141,22 @@ def _note_without_noise(config: Config) -> Iterator[str]:
             "final.without_noise trains once more WITHOUT NOISE, at epsilon = infinity: that "
             "model is no release and protects nobody."
         )
+
+
+def _note_users(config: Config) -> Iterator[str]:
+    """Users who are named and not protected: whoever names them may think that they are."""
+    dataset, apart = config.dataset, apart_of(config.dataset.source)
+    keys = {
+        "dataset.user": dataset.user,
+        "dataset.source.patient": None if apart is None else apart.patient,
+    }
+    for key in [key for key, value in keys.items() if value is not None]:
+        if dataset.unit.by != "user" and not dataset.declared_public:
+            yield (
+                f"{key} says whose a record is, yet each {dataset.unit.by} is protected by itself, "
+                f"and whoever has several is protected less: dataset.unit: {{by: user}} protects "
+                "all of a user's together."
+            )
 
 
 def _note_guide(config: Config) -> Iterator[str]:
