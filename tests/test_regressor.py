@@ -65,8 +65,24 @@ def test_a_fit_is_a_run_of_the_workflow_whose_numbers_are_in_units_of_the_target
         model.predict(unread)
     with pytest.raises(BadInput, match="predicts a number, and no probabilities"):
         model.model_.predict_proba(table.drop(columns="sex").assign(sex="f"))
-    with pytest.raises(BadInput, match=r"holds no .*classes\.json"):
+    with pytest.raises(BadInput, match="predicts a number: use PrivateRegressor"):
         PrivateClassifier.load(model.project_)
+
+
+def test_a_classifier_is_no_regressor(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("dataset: {lineage: a, target: null}\nprivacy: {}\n")
+    with pytest.raises(BadInput, match="tells classes apart: use PrivateClassifier"):
+        PrivateRegressor.load(tmp_path)
+
+
+def test_a_model_of_another_total_is_not_loaded(tmp_path: Path) -> None:
+    """A plan of another total writes the config anew; the message says what to do."""
+    (tmp_path / "config.yaml").write_text(
+        "dataset: {lineage: a, nominal_size: 9, target: {range: [0, 1]}}\n"
+        "privacy: {epsilon: 2.0, delta: 1.0e-6}\n"
+    )
+    with pytest.raises(BadInput, match=r"holds no model of total 2, .* Fit with the total of a"):
+        PrivateRegressor.load(tmp_path)
 
 
 def test_it_is_a_regressor_to_scikit_learn_and_can_be_cloned() -> None:

@@ -350,7 +350,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Where the workflow puts the model of the total that the project's config names."""
         written = yaml.safe_load((self.project_ / CONFIG).read_text("utf-8"))
         total = target_name(float(written["privacy"]["epsilon"]))
-        return self.project_ / RESULTS / "main" / "final" / total / "weights.safetensors"
+        file = self.project_ / RESULTS / "main" / "final" / total / "weights.safetensors"
+        if not file.exists():
+            raise BadInput(
+                f"{self.project_} holds no model of total {total}, which the last fit or plan there "
+                f"asked for. Fit with the total of a model in {file.parent.parent}, which is free."
+            )
+        return file
 
     def _are_other_rows(self, source: Path, records: bytes, config: bytes) -> bool:
         """Whether a model was released of other rows under this version of the data.
@@ -630,6 +636,8 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     @classmethod
     def _learned_in(cls, folder: Path, dataset: Mapping[str, Any]) -> Any:
+        if dataset.get("target") is not None:
+            raise BadInput(f"the fit in {folder} predicts a number: use PrivateRegressor.")
         try:
             return json.loads((folder / CLASSES).read_bytes())
         except OSError:
@@ -744,6 +752,8 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     @classmethod
     def _learned_in(cls, folder: Path, dataset: Mapping[str, Any]) -> Any:
+        if dataset.get("target") is None:
+            raise BadInput(f"the fit in {folder} tells classes apart: use PrivateClassifier.")
         return tuple(dataset["target"]["range"])
 
     def _take_model(self, model: Model) -> None:
