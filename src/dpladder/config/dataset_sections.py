@@ -94,7 +94,7 @@ class Split(Section):
 
     def _problems(self) -> Iterator[str]:
         if self.held_out + self.validation >= 1:
-            yield "test + validation must stay below 1, so that something is left to train on"
+            yield "test must stay below 1 with validation added, so that something is left to train on"
 
     @property
     def held_out(self) -> float:
@@ -142,7 +142,7 @@ COLUMNS_OF_PREDICTIONS = ("input", "record", "problem")  # beside what is predic
 TAGS = ("\0a name", "\0a column")  # how pydantic tells both apart; no key in YAML holds a NUL
 Chosen = Annotated[
     Annotated[str, Tag(TAGS[0])] | Annotated[Column, Tag(TAGS[1])],
-    Discriminator(lambda value: TAGS[0] if isinstance(value, str) else TAGS[1]),
+    Discriminator(lambda value: TAGS[not isinstance(value, str | int | float)]),
 ]
 
 

@@ -587,7 +587,7 @@ def _wanted_text(detail: dict[str, Any], key: KeyPath) -> str:
     _, sections = _place(detail["loc"][:-1])
     if kind == "extra_forbidden":
         (section,) = sections
-        allowed = [*section.model_fields, *(["experiments"] if section is Config else [])]
+        allowed = [*section.model_fields, *(["experiments", "grid"] if section is Config else [])]
         return (
             f"unknown key; {did_you_mean(str(key[-1]), allowed)}allowed here: {', '.join(allowed)}"
         )
@@ -636,9 +636,11 @@ def _place(loc: Iterable[str | int]) -> tuple[KeyPath, list[type[BaseModel]]]:
     the sections that may stand there."""
     key: list[str | int] = []
     sections: list[type[BaseModel]] = [Config]
+    names_branch = False
     for part in loc:
         # pydantic's own words for the branches of a union, which no user wrote
-        if part in TAGS:
+        if part in TAGS or names_branch:
+            names_branch = False
             continue
         sections_with = [section for section in sections if part in _names(section)]
         if sections_with:
@@ -647,8 +649,20 @@ def _place(loc: Iterable[str | int]) -> tuple[KeyPath, list[type[BaseModel]]]:
         if isinstance(part, int) or sections:
             key.append(part)
         if isinstance(part, str):
+            names_branch = any(_mixes_kinds(section, part) for section in sections)
             sections = [inner for section in sections for inner in _sections(section, part)]
     return tuple(key), sections
+
+
+def _mixes_kinds(model: type[BaseModel], name: str) -> bool:
+    """Whether a field holds a section or something else that is not empty (respend). Pydantic puts
+    the name of the branch behind the field's then."""
+    field = model.model_fields.get(name)
+    kinds = get_args(field.annotation) if field is not None else ()
+    sections = [isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds]
+    return any(sections) and not all(
+        is_section or kind is type(None) for is_section, kind in zip(sections, kinds, strict=True)
+    )
 
 
 def _names(section: type[BaseModel]) -> tuple[Any, ...]:
