@@ -154,6 +154,22 @@ def test_a_config_that_is_not_there_is_named() -> None:
         command_of(["none.yaml"])
 
 
+def test_a_folder_that_is_no_project_is_no_target_of_the_demo() -> None:
+    Path("photos").mkdir()
+    with pytest.raises(BadInput, match=r"photos/config\.yaml does not exist"):
+        command_of(["photos", "--cores", "1"])
+
+
+def test_a_folder_without_a_config_says_that_the_demo_is_taken(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command_of(["plan"])
+    assert "so this is the demo's" in capsys.readouterr().err
+    shutil.copy(ROOT / "config" / "config.yaml", "config.yaml")
+    command_of(["plan"])
+    assert capsys.readouterr().err == ""
+
+
 def test_run_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", "--help"]) == 0
     assert capsys.readouterr().out.strip() == RUN_HELP

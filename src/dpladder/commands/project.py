@@ -116,10 +116,10 @@ def project_of(paths: Sequence[Path]) -> tuple[Path, list[Path]]:
     Raises:
         BadInput: a path does not exist.
     """
-    default = Path(CONFIG)
-    configs = [
-        _config(path).absolute() for path in paths or [default if default.is_file() else DEMO]
-    ]
+    if not paths and not Path(CONFIG).is_file():
+        print(f"no {CONFIG} in {Path.cwd()}, so this is the demo's: {DEMO}", file=sys.stderr)
+        paths = [DEMO]
+    configs = [_config(path).absolute() for path in paths or [Path(CONFIG)]]
     first = configs[0].resolve()
     return Path.cwd() if first.is_relative_to(DEMO.parent) else first.parent, configs
 
@@ -199,7 +199,7 @@ def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
 def _leading(arguments: Sequence[str]) -> Iterator[str]:
     """The configs stand before the first argument that is none."""
     for argument in arguments:
-        if not (argument.endswith((".yaml", ".yml")) or (Path(argument) / CONFIG).is_file()):
+        if not (argument.endswith((".yaml", ".yml")) or Path(argument).is_dir()):
             return
         yield argument
 
