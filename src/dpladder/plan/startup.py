@@ -401,8 +401,7 @@ def reserve(
         anew = questions_to_repeat(parsed.dag, items)
         ledgers.refund(ledger, _abandoned_reservations(ledger.state, parsed, anew))
         units = _units_of(parsed.project, lineage)
-        terms = parsed.plan.terms[lineage]
-        ledgers.reserve(ledger, items, anew, units, plans[lineage], terms=terms)
+        ledgers.reserve(ledger, items, anew, units, plans[lineage])
     # Results say from now on how far the ledgers had come, so that a home put back in time is found
     # out.
     anchors.save_anchors(
