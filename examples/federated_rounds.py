@@ -12,6 +12,7 @@ The lines that end in `# books` are what a client of NVFlare, Flower or another 
 """
 
 import argparse
+import itertools
 import multiprocessing
 import os
 import signal
@@ -26,6 +27,7 @@ import dpladder  # books
 SITES = {"north": 2.0, "south": 2.0, "east": 1.0}  # the most that may ever be spent, epsilon
 DELTA, NOISE, CLIP, STEP, RECORDS = 1e-5, 12.0, 1.0, 2.0, 500  # noise over CLIP; all public
 ROUND = GaussianDpEvent(NOISE)  # books
+LIMIT = "my limit is reached"
 
 digits = load_digits()
 images = digits.data / np.linalg.norm(digits.data, axis=1, keepdims=True)
@@ -50,7 +52,7 @@ def clipped_gradients(weights, x, y):
 
 
 def client(site, requests, killed_in):
-    """A site: answers rounds until its limit is reached. `None` is its word for "without me"."""
+    """A site: answers rounds until its limit is reached. `None` is its word for "not this round"."""
     place = Path("sites").resolve() / site
     ledger = dpladder.Ledger(  # books
         site, SITES[site], DELTA, results=place / "results", home=place / "home"
@@ -59,7 +61,7 @@ def client(site, requests, killed_in):
     while (asked := requests.recv()) is not None:
         number, weights = asked
         if not ledger.affords(ROUND):  # books
-            requests.send(None)
+            requests.send(LIMIT)
             continue
         try:
             charge = ledger.spend(f"round-{number}", ROUND)  # books
@@ -102,16 +104,17 @@ class Site:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kill", nargs=2, metavar=("SITE", "ROUND"), default=("", 0))
-    name, number = parser.parse_args().kill
-    sites = [Site(site, int(number) if site == name else None) for site in SITES]
+    name, killed_in = parser.parse_args().kill
+    sites = [Site(site, int(killed_in) if site == name else None) for site in SITES]
     weights, rounds = np.zeros((64, 10)), 0
-    while True:
-        answers = [site.ask((rounds + 1, weights)) for site in sites]
-        sums = [answer for answer in answers if answer is not None]
-        if not sums:
+    for number in itertools.count(1):  # begun anew, it goes past the rounds that are paid for
+        answers = [site.ask((number, weights)) for site in sites]
+        sums = [answer for answer in answers if isinstance(answer, np.ndarray)]
+        if sums:
+            weights = weights - STEP * sum(sums) / (RECORDS * len(sums))
+            rounds += 1
+        elif answers == [LIMIT] * len(sites):
             break
-        weights = weights - STEP * sum(sums) / (RECORDS * len(sums))
-        rounds += 1
     right = np.mean((images[1500:] @ weights).argmax(1) == labels[1500:])
     print(f"{rounds} rounds; {right:.1%} of the server's own 297 images are told right")
     for site in sites:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,23 @@ def test_sites_train_by_rounds_until_their_limits_though_one_is_killed(tmp_path)
         assert (f"round-{rounds}" in page) == (limit == 2.0)
     # the round in which it died is charged, so it took part in one less
     assert spent["south"] == pytest.approx(spent["north"], abs=1e-9)
+
+
+@pytest.mark.long
+def test_sites_that_all_died_go_on_to_their_limits(tmp_path):
+    begun = subprocess.Popen(
+        [sys.executable, str(EXAMPLES / "federated_rounds.py")],
+        cwd=tmp_path,
+        start_new_session=True,
+    )
+    while sum(1 for _ in (tmp_path / "sites").glob("north/home/ledger/north/*")) < 15:
+        assert begun.poll() is None, "it ended before it was killed"
+        time.sleep(0.005)
+    os.killpg(begun.pid, signal.SIGKILL)
+    said = example("federated_rounds.py", tmp_path)
+    assert 20 < int(re.search(r"(\d+) rounds", said)[1]) < 35
+    for epsilon, limit in re.findall(r"epsilon = (.+) of (\d)", said):
+        assert 0.9 * float(limit) < float(epsilon) <= float(limit)
 
 
 class Study:

@@ -290,5 +290,5 @@ def test_losses_are_cut_at_no_less_than_float64_tells_them_apart() -> None:
     question = LossSums(**NAMED, model=LinearHead()).at(zeros, small)
     with pytest.raises(Refused, match="nothing was answered"):
         answer_of(question, data, Constants(4, CLASSES, WIDTH))
-    with pytest.raises(BadInput, match="give at least 0.002"):
+    with pytest.raises(BadInput, match=r"give at least 0\.002"):
         LossDifference(**NAMED, model=LinearHead(), clip=1e-4).bound(Constants(4, 2, WIDTH, cap=2))
