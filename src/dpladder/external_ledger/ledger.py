@@ -162,7 +162,7 @@ class OpenLedger:
             if not again and any(one.status != "RESERVED" for one in charges):
                 self._refuse_used(name)
             anew = {item.question} if again else ()
-            (mine,) = book.reserve(self._ledger, [item], anew, terms=self._terms)
+            (mine,) = book.reserve(self._ledger, [item], anew)
             if mine.status != "RESERVED":  # another process was quicker
                 self._refuse_used(name)
             return Charge(self._ledger, mine, self._lock, self._anchor)

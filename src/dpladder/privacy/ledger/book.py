@@ -60,11 +60,14 @@ class Ledger:
     Attributes:
         home: where it lies.
         lineage: whose it is.
+        terms: that it was opened under. Until the first COMMIT somebody else may correct them, and
+            then nothing more is reserved under these.
         state: what was read of it so far; entries are only ever added.
     """
 
     home: Home
     lineage: str
+    terms: Terms | None = field(default=None, repr=False, compare=False)
     state: State = field(default_factory=State, repr=False, compare=False)
 
     @property
@@ -83,7 +86,7 @@ def open_ledger(home: Home, terms: Terms) -> Ledger:
         Refused: the terms are other ones than those of a COMMIT, or home keeps releases that the
             ledger does not know.
     """
-    ledger = Ledger(home, terms.lineage)
+    ledger = Ledger(home, terms.lineage, terms)
     stored = _stored_queries(ledger)
 
     def decide(state: State) -> Step:
@@ -124,8 +127,6 @@ def reserve(
     anew: Collection[str] = (),
     units: Units | None = None,
     plan: PlanNote = MappingProxyType({}),
-    *,
-    terms: Terms | None = None,
 ) -> tuple[LedgerCharge, ...]:
     """Charge the items that are new, all or none, in one entry. It says too what was planned, so
     nothing is paid for whose plan was forgotten.
@@ -136,21 +137,19 @@ def reserve(
         anew: questions that are to be asked once more, though they have an answer.
         units: by what units are known, where their parts hang on it.
         plan: what all experiments of the lineage were resolved to, as JSON has it; public alone.
-        terms: what the caller holds the lineage's terms to be. Until the first COMMIT somebody
-            else may have corrected them since it opened the ledger.
 
     Returns:
         Each item's place in the ledger: its unused reservation, or its last use.
 
     Raises:
         Refused: the lineage's total, or the user's limit, has no room for what is new, or the
-            lineage has other terms. Nothing was charged.
+            lineage's terms were corrected since it was opened. Nothing was charged.
     """
     wanted = tuple(items)
 
     def decide(state: State) -> Step:
-        if terms is not None:
-            check_terms(terms_of(ledger, state), terms)
+        if ledger.terms is not None:
+            check_terms(terms_of(ledger, state), ledger.terms)
         new, replaced = admit(terms_of(ledger, state), state, wanted, anew, units)
         check_user(ledger, terms_of(ledger, state), state, new, replaced)
         check_units(ledger, state, new, units, replaced)
