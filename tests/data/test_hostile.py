@@ -140,6 +140,22 @@ def test_users_whose_names_are_no_utf8_are_two(kind: str, tmp_path: Path) -> Non
     assert found.units == 2
 
 
+def test_users_whose_names_hold_half_a_pair_of_utf_16_are_two(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"M{half}ller,cat,{place}" for half in "\ud801\ud802" for place in range(2)]
+    said = "\n".join(["\ufeffuser,label,x", *rows]).encode("utf-16-le", "surrogatepass")
+    path.write_bytes(said + b"?")  # and the file was cut off in the middle of a character
+    dataset = Dataset(
+        lineage="pets",
+        source=f"csv:{path}",
+        nominal_size=3,
+        classes=NAMES,
+        user="user",
+        unit=Unit(by="user", cap=2),
+    )
+    assert survey(dataset, KEYS).units == 2
+
+
 def test_a_name_in_a_list_that_is_no_utf8_costs_its_record_alone(tmp_path: Path) -> None:
     held = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), strings(NO_UTF8))
     assert classes_in(parquet(tmp_path, label=held), 3) == [0, 1, -1]

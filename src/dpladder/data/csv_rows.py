@@ -318,7 +318,10 @@ def _bytes_at(path: Path) -> BinaryIO:
     if mark not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return file
     with file:
-        return io.BytesIO(file.read().decode("utf-16", "replace").encode())
+        content = file.read()
+    # half a pair of surrogates stays what it is, for names that differ tell people apart
+    text = content[: len(content) // 2 * 2].decode("utf-16", "surrogatepass")
+    return io.BytesIO(text.encode("utf-8", "surrogatepass"))
 
 
 def _length_of_first_line(file: BinaryIO) -> int:
