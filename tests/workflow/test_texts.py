@@ -133,7 +133,7 @@ def test_the_network_is_trained_on_texts_above_a_cut_and_used_from_its_file(
         assert together.problems[2] is not None
         alone = np.concatenate([model.predict([text]).probabilities for text in texts])
         assert np.allclose(together.probabilities, alone, rtol=1e-12, atol=1e-14, equal_nan=True)
-    with pytest.raises(BadInput, match="is no language model: it names classes"):
+    with pytest.raises(BadInput, match="is no language model: it tells classes"):
         samples(model, "the cat", Writing())
     export(model, Path("plain"), "torch")
     found = standalone.load("plain").classify(texts[:2])

@@ -56,7 +56,7 @@ def load_language_model(model: Model) -> tuple[Any, Any]:
         does = (
             "finds answers. Use answer in Python"
             if model.answers
-            else "names classes. Use dpladder predict"
+            else "tells classes or a number. Use dpladder predict"
         )
         raise BadInput(
             f"{model.path} is no language model: it {does}, or train one with task: language_model."

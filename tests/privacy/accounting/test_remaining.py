@@ -133,14 +133,17 @@ def test_proposals_fit_and_are_nearest(total: float, share: float) -> None:
 def test_the_proposal_is_one_sentence_with_numbers() -> None:
     nearest = nearest_feasible(0.4, DELTA, sweep, EVERYONE, 0.5)
     assert sentence(nearest) == (
-        "The sweep alone costs epsilon 0.4165; multiply every rung's epsilon by 0.657, or raise "
+        "All before the final training costs epsilon 0.4165; multiply every rung's epsilon by 0.657, or raise "
         "the total to 0.608."
     )
 
 
 def test_a_sweep_too_dear_at_any_scale_only_asks_for_more() -> None:
     nearest = nearest_feasible(0.1, DELTA, lambda factor: sweep(), EVERYONE, 0.5)
-    assert sentence(nearest) == "The sweep alone costs epsilon 0.4165; raise the total to 0.608."
+    assert (
+        sentence(nearest)
+        == "All before the final training costs epsilon 0.4165; raise the total to 0.608."
+    )
 
 
 def test_what_a_sweep_is_said_to_cost_counts_what_it_is_booked_at() -> None:

@@ -117,8 +117,8 @@ def sentence(nearest: Nearest) -> str:
         else ""
     )
     return (
-        f"The sweep alone costs epsilon {round_up(nearest.sweep_epsilon)}; {lower}raise the total "
-        f"to {nearest.total_epsilon:g}."
+        f"All before the final training costs epsilon {round_up(nearest.sweep_epsilon)}; "
+        f"{lower}raise the total to {nearest.total_epsilon:g}."
     )
 
 
