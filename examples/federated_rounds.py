@@ -52,7 +52,7 @@ def clipped_gradients(weights, x, y):
 
 
 def client(site, requests, killed_in):
-    """A site: answers rounds until its limit is reached. `None` is its word for "not this round"."""
+    """A site: answers rounds until its limit is reached. `None` says "not this round"."""
     place = Path("sites").resolve() / site
     ledger = dpladder.Ledger(  # books
         site, SITES[site], DELTA, results=place / "results", home=place / "home"

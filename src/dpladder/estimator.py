@@ -353,8 +353,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         file = self.project_ / RESULTS / "main" / "final" / total / "weights.safetensors"
         if not file.exists():
             raise BadInput(
-                f"{self.project_} holds no model of total {total}, which the last fit or plan there "
-                f"asked for. Fit with the total of a model in {file.parent.parent}, which is free."
+                f"{self.project_} holds no model of total {total}, which the last fit or plan "
+                f"there asked for. Fit with the total of a model in {file.parent.parent}, which is "
+                "free."
             )
         return file
 

@@ -94,7 +94,10 @@ class Split(Section):
 
     def _problems(self) -> Iterator[str]:
         if self.held_out + self.validation >= 1:
-            yield "test must stay below 1 with validation added, so that something is left to train on"
+            yield (
+                "test must stay below 1 with validation added, so that something is left to train "
+                "on"
+            )
 
     @property
     def held_out(self) -> float:

@@ -267,8 +267,8 @@ class GradientSum(OfModel):
         return QueryCall(self, (weights,), step)
 
 
-# On a record's loss, or on a difference of two. A loss is a number of float64 and may be as large as
-# a logit of 2^25: then it is rounded by 2^-28, one record by its place among the others. That is
+# On a record's loss, or on a difference of two. A loss is a number of float64 and may be as large
+# as a logit of 2^25: then it is rounded by 2^-28, one record by its place among the others. That is
 # nothing to this bound, and was half of one of 1e-7.
 LEAST_LOSS_BOUND = 1e-3
 

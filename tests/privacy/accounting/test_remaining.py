@@ -133,7 +133,8 @@ def test_proposals_fit_and_are_nearest(total: float, share: float) -> None:
 def test_the_proposal_is_one_sentence_with_numbers() -> None:
     nearest = nearest_feasible(0.4, DELTA, sweep, EVERYONE, 0.5)
     assert sentence(nearest) == (
-        "All before the final training costs epsilon 0.4165; multiply every rung's epsilon by 0.657, or raise "
+        "All before the final training costs epsilon 0.4165; multiply every rung's epsilon by "
+        "0.657, or raise "
         "the total to 0.608."
     )
 
