@@ -74,10 +74,6 @@ OVER: Mapping[str, Mapping[str, Any]] = {
         "experiments": dict.fromkeys(("vectors", "adapters", "all"), STEPS)
         | {"free": {"learner": {"steps": 5}}}
     },
-    "whole": {
-        "features": {"image_size": 32},
-        "grid": {"dataset": {"cifar10": {"nominal_size": 100}}},
-    },
 }
 """Of each row, what its size takes beside FEW."""
 
