@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -89,25 +88,10 @@ def stl10(root: Path) -> None:
     (folder / "fold_indices.txt").write_text("\n".join(["0 1 2"] * 10))
 
 
-def mnist(root: Path) -> None:
-    raw = root / "MNIST" / "raw"
-    raw.mkdir(parents=True)
-    for part, count in (("train", 300), ("t10k", 60)):
-        labels = labels_of(10, count)
-        images = drawings(labels, 28)[..., 0]
-        (raw / f"{part}-images-idx3-ubyte").write_bytes(
-            struct.pack(">IIII", 2051, count, 28, 28) + images.tobytes()
-        )
-        (raw / f"{part}-labels-idx1-ubyte").write_bytes(
-            struct.pack(">II", 2049, count) + labels.astype(np.uint8).tobytes()
-        )
-
-
 PUBLISHED: Mapping[str, Callable[[Path], None]] = {
     "CIFAR10": cifar10,
     "CIFAR100": cifar100,
     "STL10": stl10,
-    "MNIST": mnist,
 }
 
 

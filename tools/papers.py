@@ -109,7 +109,6 @@ TORCHVISION = {
     "CIFAR10": "https://www.cs.toronto.edu/~kriz/cifar.html",
     "CIFAR100": "https://www.cs.toronto.edu/~kriz/cifar.html",
     "STL10": "https://ai.stanford.edu/~acoates/stl10/",
-    "MNIST": "https://ossci-datasets.s3.amazonaws.com/mnist/",
 }
 
 
