@@ -959,7 +959,7 @@ def _text(value: Any) -> Cell:
     """What a cell, a label, an id or a level says, by its value alone; nothing of what is missing.
     A day has no hour, and truth is 0 or 1."""
     if isinstance(value, bytes):
-        value = value.decode("utf-8", "surrogateescape")
+        value = text_of(value)
     if isinstance(value, str):
         return value
     if is_missing(value):

@@ -115,9 +115,9 @@ def test_one_record_costs_itself_alone(kind: str, labels: int, tmp_path: Path) -
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "npz"])
 def test_users_whose_names_are_no_utf8_are_two(kind: str, tmp_path: Path) -> None:
-    """A Latin-1 table's M?ller and M?ller: as one user they would share a cap. So one who came
+    """A Latin-1 table's Müller and Möller: as one user they would share a cap. So one who came
     would put records in the place of the other's, and move a sum twice as far as is charged."""
-    names, path = ("M\xf6ller", "M\xfcller"), tmp_path / f"t.{kind}"
+    names, path = ("Möller", "Müller"), tmp_path / f"t.{kind}"
     people = [(name.encode("latin-1"), place) for name in names for place in range(4)]
     if kind == "npz":
         users = [name for name, _ in people]

@@ -172,7 +172,7 @@ def test_bounds_that_are_none_are_refused_before_anything_is_spent(
             ask("x", [1.0], bounds=bounds, epsilon=1.0)
     with pytest.raises(BadInput, match="shares from 0 to 1"):
         ledger.quantiles("x", [1.0], [50], bounds=(0, 1), epsilon=1.0)
-    with pytest.raises(BadInput, match=r"at is 0\.5"):
+    with pytest.raises(BadInput, match="no list of shares"):
         ledger.quantiles("x", [1.0], 0.5, bounds=(0, 1), epsilon=1.0)
     with pytest.raises(BadInput, match="Name each once"):
         ledger.histogram("x", [1.0], levels=["a", "a"], epsilon=1.0)

@@ -161,8 +161,7 @@ class OpenLedger:
             charges = book.load(self._ledger).charges_for(item.question)
             if not again and any(one.status != "RESERVED" for one in charges):
                 self._refuse_used(name)
-            anew = {item.question} if again else ()
-            (mine,) = book.reserve(self._ledger, [item], anew)
+            (mine,) = book.reserve(self._ledger, [item], {item.question} if again else ())
             if mine.status != "RESERVED":  # another process was quicker
                 self._refuse_used(name)
             return Charge(self._ledger, mine, self._lock, self._anchor)
@@ -300,7 +299,8 @@ class OpenLedger:
             A value within bounds for each share.
         """
         if not (np.ndim(at) == 1 and all(0.0 <= share <= 1.0 for share in at)):
-            raise BadInput(f"at is {at}. Give a list of shares from 0 to 1, as 0.5 for the median.")
+            # not quoted: where both are swapped, these are the private values
+            raise BadInput("at is no list of shares from 0 to 1. Give [0.5] for the median.")
         exact = statistics.tree_of(values, bounds)
         tree = self._release_statistic(name, *exact, epsilon, again)
         return statistics.quantiles_of(tree, at, bounds)

@@ -146,12 +146,11 @@ def _note_without_noise(config: Config) -> Iterator[str]:
 def _note_users(config: Config) -> Iterator[str]:
     """Users who are named and not protected: whoever names them may think that they are."""
     dataset, apart = config.dataset, apart_of(config.dataset.source)
-    keys = {
-        "dataset.user": dataset.user,
-        "dataset.source.patient": None if apart is None else apart.patient,
-    }
-    for key in [key for key, value in keys.items() if value is not None]:
-        if dataset.unit.by != "user" and not dataset.declared_public:
+    if dataset.unit.by == "user" or dataset.declared_public:
+        return
+    patient = None if apart is None else apart.patient
+    for key, value in (("dataset.user", dataset.user), ("dataset.source.patient", patient)):
+        if value is not None:
             yield (
                 f"{key} says whose a record is, yet each {dataset.unit.by} is protected by itself, "
                 f"and whoever has several is protected less: dataset.unit: {{by: user}} protects "

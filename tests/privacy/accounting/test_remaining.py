@@ -134,8 +134,7 @@ def test_the_proposal_is_one_sentence_with_numbers() -> None:
     nearest = nearest_feasible(0.4, DELTA, sweep, EVERYONE, 0.5)
     assert sentence(nearest) == (
         "All before the final training costs epsilon 0.4165; multiply every rung's epsilon by "
-        "0.657, or raise "
-        "the total to 0.608."
+        "0.657, or raise the total to 0.608."
     )
 
 
