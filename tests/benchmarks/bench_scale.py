@@ -303,10 +303,12 @@ def run_whole(path: Path) -> None:
     (folder / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
     begun = time.perf_counter()
     words = "--configfile config.yaml --cores 2 --workflow-profile none"
+    # jobs that may not keep what Python compiled would compile all of PyTorch's sources each time
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run(
         [sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile"), *words.split()],
         cwd=folder,
-        env=os.environ | {"DPLADDER_HOME": str(folder / "home")},
+        env=kept | {"DPLADDER_HOME": str(folder / "home")},
         capture_output=True,
         check=True,
     )

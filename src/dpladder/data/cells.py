@@ -33,10 +33,11 @@ def _bytes_table(characters: bytes) -> NDArray[np.bool_]:
 
 
 OF_NUMBERS = _bytes_table(b"0123456789.eE+-")
-# A cell without these bytes, that does not end in ".0", is what `cell_as_text` makes of it: white
-# space and letters beyond ASCII could stand around a missing value, n begins "nan", and + stands in
-# whole numbers of many digits.
-UNUSUAL = _bytes_table(bytes(range(33)) + b"+nN" + bytes(range(127, 256)))
+# A cell without these bytes, that is not "nan" and does not end in ".0", is what `cell_as_text`
+# makes of it: white space and letters beyond ASCII could stand around a missing value, and +
+# stands in whole numbers of many digits.
+UNUSUAL = _bytes_table(bytes(range(33)) + b"+" + bytes(range(127, 256)))
+CASE = 32  # the bit that tells small letters from capitals
 # between these Arrow writes a number as Python does: the shortest digits, without an exponent
 LEAST_PLAIN, MOST_PLAIN, MOST_PLAIN_SINGLE = 1e-4, 1e10, 1e6
 MOST_WHOLE = 2.0**53  # below it every whole number is one of 64 bits too
@@ -78,6 +79,14 @@ class TextCells:
             marked[np.searchsorted(self._offsets, places, "right") - 1] = True
         return marked[:-1]
 
+    def _unusual(self) -> NDArray[np.bool_]:
+        """Of each cell whether it must be looked at by itself to tell whether it is missing."""
+        unusual = self._has(UNUSUAL)
+        of_three = np.flatnonzero(self._lengths == len("nan"))
+        firsts = self._bytes[self._offsets[of_three]]
+        unusual[of_three] |= (firsts | CASE) == ord("n")
+        return unusual
+
     def some(self, mask: NDArray[np.bool_]) -> TextCells:
         """The cells that a mask names."""
         return TextCells(self.array.filter(pa.array(mask)), self.comma)
@@ -90,7 +99,7 @@ class TextCells:
         ends = last[long]
         if size:
             whole[long] = (self._bytes[ends - 1] == ord("0")) & (self._bytes[ends - 2] == ord("."))
-        unusual = whole | self._has(UNUSUAL)
+        unusual = whole | self._unusual()
         texts = self.array.fill_null(b"") if self.array.null_count else self.array
         if not unusual.any():
             return texts
@@ -99,7 +108,7 @@ class TextCells:
     def missing(self) -> NDArray[np.bool_]:
         """Of each cell whether it is missing (`is_missing`)."""
         absent = self._lengths == 0
-        unusual = self._has(UNUSUAL)
+        unusual = self._unusual()
         if unusual.any():
             absent[unusual] = mapped(TextCells(self.array.filter(unusual)), is_missing, bool)
         return absent

@@ -63,7 +63,7 @@ def clip(norms: Tensor, bound: float) -> Tensor:
     Returns:
         A factor for each gradient, in the shape of `norms`.
     """
-    return _zero_unless_usable((bound / norms).clamp(max=1.0))
+    return _zero_unless_usable((bound / norms).clamp_(max=1.0))
 
 
 def normalise(norms: Tensor, bound: float) -> Tensor:
@@ -81,9 +81,8 @@ def normalise(norms: Tensor, bound: float) -> Tensor:
 
 
 def _zero_unless_usable(factors: Tensor) -> Tensor:
-    """Factors, 0 where float32 cannot scale by one, or where one is no number: a comparison with
-    NaN is false."""
-    return torch.where(factors > SMALLEST_FACTOR, factors, 0.0)
+    """Factors, in place: 0 where float32 cannot scale by one, or where one is no finite number."""
+    return torch.threshold_(factors.nan_to_num_(0.0, 0.0, 0.0), SMALLEST_FACTOR, 0.0)
 
 
 def scale_rows(rows: Tensor, factors: Tensor, out: Tensor | None = None) -> Tensor:

@@ -28,6 +28,8 @@ from dpladder.config.label_sets import MANY, Labels, place_in_range, states_by_f
 from dpladder.config.learner_sections import LinkName
 from dpladder.learn.interface import Constants, sigmoid_bias
 
+CLASSES_COMPARED = 10  # for each head: as many comparisons as take the time of a scatter
+
 
 def place_of_target(labels: Tensor) -> Tensor:
     """Where each record's number lies in its public range, from -1 to 1."""
@@ -89,7 +91,9 @@ class Link:
             present, known = self._findings(labels, dim=0)
             return probabilities.sub_(present[..., None]).mul_(known[..., None])
         heads, classes, count, views = probabilities.shape
-        if probabilities.is_cuda:  # whose deterministic scatter takes longer than both products
+        # Comparing takes its time for each class, a scatter for each head; and a GPU's scatter, where
+        # it is deterministic, takes longer than both products of a step.
+        if probabilities.is_cuda or classes < CLASSES_COMPARED * heads:
             targets = labels == torch.arange(classes, device=labels.device)[:, None]
             return probabilities.sub_(targets[..., None].to(probabilities.dtype))
         labels = labels.view(1, 1, count, 1).expand(heads, 1, count, views)
