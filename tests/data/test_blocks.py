@@ -30,6 +30,7 @@ from dpladder.data.csv_rows import rows_of
 from dpladder.data.prepare import Survey, survey
 from dpladder.data.rows import COPY
 from dpladder.errors import BadInput, Refused
+from dpladder.privacy import piles
 
 PIECES = ["a", "0", "1", ".5", "1,5", ",", ";", "\t", '"', '""', '","', "\n", "\r", "\r\n", " "]
 STRANGE = ["\0", "\ufeff", "é", "\udcff", "nan", "1.0", "e+20", "\n\n"]
@@ -235,6 +236,8 @@ def test_records_copies_and_conflicts_of_blocks_are_those_of_rows(
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_rows, "BLOCK", 20)
         patch.setattr(tables, "BLOCK_ROWS", 3)
+        patch.setattr(piles, "BYTES_OF_A_PILE", 100)
+        patch.setattr(piles, "BYTES_AT_ONCE", 40)
         path = Path(folder) / f"t.{kind}"
         if kind == "csv":
             cells = [names, *(row.values() for row in table)]
@@ -269,6 +272,8 @@ def test_records_copies_and_conflicts_of_blocks_are_those_of_rows(
     kept = {*range(len(table))} - {*wrong}
     over = {row for row, check in found.problems if check == "over its unit's cap"}
     assert {*found.rows.index.tolist()} == kept - over
+    for of_one in of_unit.values():
+        assert len(of_one & (kept - over)) == min(len(of_one & kept), dataset.unit.cap)
     for one in units:
         for other in units:
             together = any({one, other} <= rows for rows in of_unit.values())
@@ -315,6 +320,8 @@ def test_features_of_a_table_are_those_of_its_manifest(
     """Whatever its blocks and shards are, and only while it says the same."""
     monkeypatch.setattr(csv_rows, "BLOCK", 50)
     monkeypatch.setattr(extract, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(piles, "BYTES_OF_A_PILE", 100)
+    monkeypatch.setattr(piles, "BYTES_AT_ONCE", 40)
     path, features = tmp_path / "t.csv", Features(model="none", normalize=False)
     rows = [f"{place},{place % 7 - 3},{('well', 'ill', 'x')[place % 3]}" for place in range(40)]
     rows[5] = "1e999,1,well"

@@ -19,7 +19,6 @@ from dpladder.config.dataset_sections import Column, TrainedGroup
 from dpladder.data.columns import matrix_of
 from dpladder.data.prepare import (
     Manifest,
-    numbered_units,
     survey,
 )
 from dpladder.errors import BadInput
@@ -363,4 +362,4 @@ def test_ids_that_any_table_may_have_are_numbered(
     path = tmp_path / "table.csv"
     pd.DataFrame({"id": ids, "x": range(len(ids)), "label": 1}).to_csv(path, index=False)
     dataset = dataset_of(f"csv:{path}", classes=10, columns=("x",))
-    assert len(numbered_units(survey(dataset, KEYS))) == count
+    assert len(survey(dataset, KEYS).numbered) == count

@@ -21,7 +21,7 @@ from dpladder.config.records import Matching, Spans
 from dpladder.config.wording import printable
 from dpladder.data import census, column_report
 from dpladder.data.check_cache import CheckCache
-from dpladder.data.files import write_private
+from dpladder.data.files import private_folder, write_private
 from dpladder.data.folders import Tangled
 from dpladder.data.layout import Layout, layout_of
 from dpladder.data.prepare import (
@@ -30,7 +30,6 @@ from dpladder.data.prepare import (
     Keys,
     Part,
     Survey,
-    numbered_units,
     survey,
     units_digest,
 )
@@ -114,7 +113,13 @@ def check(configs: Sequence[Path]) -> None:
         look = CheckCache(folder / "looks.jsonl", largest)
         try:
             surveyed = survey(
-                looked.dataset, keys, looked.part, looked.matching, cutting, look.digests
+                looked.dataset,
+                keys,
+                looked.part,
+                looked.matching,
+                cutting,
+                look.digests,
+                private_folder(folder),
             )
         # A link that no reader may follow. The operator sees where it is; the error's message does
         # not say.
@@ -189,7 +194,7 @@ def _other_data(dataset: Dataset, surveyed: Survey, contents: Ids, keys: Keys) -
             "it is. Data that changed is a version of its own, which pays again: give it a number, "
             "dataset.version."
         )
-    known = Known(surveyed.everybody, numbered_units(surveyed), contents)
+    known = Known(surveyed.everybody, surveyed.numbered, contents)
     for name in sharing(home, dataset.lineage, known):
         yield (
             f"lineage {name} holds the same data: a person in both bears what both spend, and no "

@@ -118,14 +118,19 @@ class TableBlocks:
         return ordered_map(self._block, range(len(self.starts) - 1), AHEAD)
 
     def features(
-        self, wanted: NDArray[np.bool_]
+        self, wanted: Callable[[slice], NDArray[np.bool_]]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """The records that a mask names, in order, some at a time: their indices and features."""
+        """Records in order, some at a time: their indices and features.
+
+        Args:
+            wanted: of some records, whether each is wanted.
+        """
 
         def read(number: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
             start, end = self.starts[number : number + 2]
-            features, _ = self._read(number, wanted[start:end])
-            return start + np.flatnonzero(wanted[start:end]), features
+            mask = wanted(slice(start, end))
+            features, _ = self._read(number, mask)
+            return start + np.flatnonzero(mask), features
 
         return ordered_map(read, range(len(self.starts) - 1), AHEAD)
 

@@ -29,6 +29,7 @@ from dpladder.data.sources import Source
 from dpladder.data.stops import reason_to_stop
 from dpladder.learn.counts import units_by_class
 from dpladder.privacy.ids import id_order, id_set, starts_of_equal
+from dpladder.privacy.piles import blocks_of, large_id_set, pieces_of
 
 UNREAD = "row does not parse: a quote that is not closed, or more cells than the header has"
 HEIF = (
@@ -134,37 +135,39 @@ def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
     counts = rows.label >= 0
     if lost:
         counts &= ~np.isin(rows.index, [*lost])
-    counting = np.flatnonzero(counts)
     if surveyed.dataset.unit.pooled:  # one record each, under one label
+        counting = np.flatnonzero(counts)
         counting = counting[id_order(rows.unit[counting])]
-        counting = counting[starts_of_equal(rows.unit[counting])]
+        counts[:] = False
+        counts[counting[starts_of_equal(rows.unit[counting])]] = True
     parts = {place: part for place, part in enumerate(PARTS) if np.any(rows.part == place)}
-    by_part = {place: counting[rows.part[counting] == place] for place in parts}
+    by_part = {place: counts & (rows.part == place) for place in parts}
     target = surveyed.dataset.target
     numbers = {
         parts[place]: _numbers(rows.label[some], target.range)
         for place, some in by_part.items()
-        if target is not None and len(some)
+        if target is not None and some.any()
     }
     return Census(
         source=source.name,
         rows=len(source.labels),
         records=len(rows),
         units=surveyed.units,
-        usable=count_units(rows.unit[counting]),
-        counting={parts[place]: len(some) for place, some in by_part.items() if len(some)},
+        usable=_units_among(surveyed, counts),
+        counting={
+            parts[place]: int(np.count_nonzero(some))
+            for place, some in by_part.items()
+            if some.any()
+        },
         units_of_parts={
-            parts[place]: count_units(rows.unit[some])
+            parts[place]: _units_among(surveyed, some)
             for place, some in by_part.items()
-            if len(some)
+            if some.any()
         },
-        parts={
-            parts[place]: _counts_by_class(rows.label[some], surveyed)
-            for place, some in by_part.items()
-        },
+        parts={parts[place]: _counts_by_class(surveyed, some) for place, some in by_part.items()},
         labels=dict(Counter(surveyed.unknown).most_common()),
         groups={
-            parts[place]: _counts_by_group(rows.group[some], surveyed.grouping.names)
+            parts[place]: _counts_by_group(_pieces(rows.group, some), surveyed.grouping.names)
             for place, some in by_part.items()
         }
         if surveyed.grouping is not None
@@ -200,15 +203,31 @@ def _numbers(labels: NDArray[np.int64], range_: tuple[float, float]) -> NDArray[
     return np.asarray(least + place_in_range(labels) * (largest - least), np.float64)
 
 
-def _counts_by_class(labels: NDArray[np.int64], surveyed: Survey) -> dict[str, int]:
-    """The records of one part that count, class by class."""
-    counts: list[int] = class_counts(labels, len(surveyed.names), surveyed.dataset.labels).tolist()
-    return dict(zip(surveyed.names, counts, strict=True))
+def _units_among(surveyed: Survey, some: NDArray[np.bool_]) -> int:
+    """How many units the records that a mask names are of."""
+    units = pieces_of(surveyed.rows.unit, some)
+    return len(large_id_set(units, len(some), surveyed.folder))
 
 
-def _counts_by_group(groups: NDArray[np.int64], names: Sequence[str]) -> dict[str, int]:
-    """The records of one part that count, group by group."""
-    return {name: int(np.count_nonzero(groups == place)) for place, name in enumerate(names)}
+def _pieces(column: NDArray[np.int64], some: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
+    """What records that a mask names have in a column, which may be too large for memory."""
+    return (column[block][some[block]] for block in blocks_of(len(column)))
+
+
+def _counts_by_class(surveyed: Survey, some: NDArray[np.bool_]) -> dict[str, int]:
+    """The records that a mask names, class by class."""
+    counts = np.zeros(len(surveyed.names), np.int64)
+    for labels in _pieces(surveyed.rows.label, some):
+        counts += class_counts(labels, len(surveyed.names), surveyed.dataset.labels)
+    return dict(zip(surveyed.names, counts.tolist(), strict=True))
+
+
+def _counts_by_group(pieces: Iterable[NDArray[np.int64]], names: Sequence[str]) -> dict[str, int]:
+    """Records by group."""
+    counts = np.zeros(len(names), np.int64)
+    for groups in pieces:
+        counts += np.bincount(groups[groups >= 0], minlength=len(names))
+    return dict(zip(names, counts.tolist(), strict=True))
 
 
 def _group_problems(problems: Iterable[tuple[str, Place]]) -> dict[str, list[Place]]:

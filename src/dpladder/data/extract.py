@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hmac
-import mmap
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,11 +44,11 @@ from dpladder.data.sealed import Attrs
 from dpladder.data.shift import corrupt_image
 from dpladder.data.sources import Source
 from dpladder.errors import DpladderError, Refused
+from dpladder.privacy.piles import Piles, blocks_of, forget_pages, mapped_zeros
 from dpladder.progress import progress
 
 Rows = NDArray[Any]
 Stored = Rows | sealed.Blocks
-MOST_TOUCHED = 2**29  # bytes that were written and may stay in a process's own memory
 ROWS_AT_ONCE = 4096  # of a table that are normalised together: always as many
 
 
@@ -154,7 +153,7 @@ def extract(
             f"the tokenizer of {features.model} is not the one that cut the documents into spans. "
             "Run prepare_dataset again, and prepare_public where a public source is named."
         )
-    rows = known.rows(part)
+    rows = known.rows(part, private_folder(output.parent))
     claimed = claims(features, known.commitment, part, views, corruption)
     attrs: Attrs = {
         **claimed,
@@ -173,7 +172,6 @@ def extract(
         rows = rows[len(rows) * shard // shards : len(rows) * (shard + 1) // shards]
         work = Shard(known, rows, source, network, features, units_key, views)
         seal = hmac.digest(cache_key, f"{whole.name} {attrs['shard']}".encode(), "sha256")
-        private_folder(output.parent)
         path = output.with_name(f".{output.name}.journal")
         with explain_os_errors(path), _lock_journal(path) as journal:
             if not _is_done(output, cache_key, attrs):
@@ -181,7 +179,7 @@ def extract(
                     _fill(journal, work, seal, threads)
                     features_read = _gather(journal, work)
                 else:
-                    features_read = _scatter(journal, work, source.blocks)
+                    features_read = _read_blocks(work, source.blocks, output.parent)
                 _write(output, *features_read, work, attrs, cache_key)
             path.unlink(missing_ok=True)
     checks = open_cache(output, cache_key).checks
@@ -423,47 +421,58 @@ def _gather(journal: BinaryIO, work: Shard) -> tuple[Stored, NDArray[np.uint8]]:
     return sealed.Blocks((len(work.rows), *work.stored), work.features.stored, pieces), checks
 
 
-def _scatter(
-    journal: BinaryIO, work: Shard, blocks: TableBlocks
-) -> tuple[Stored, NDArray[np.uint8]]:
+def _read_blocks(work: Shard, blocks: TableBlocks, folder: Path) -> tuple[Stored, NDArray[Any]]:
     """The rows of a table and their checks: the table is read once from end to end, and each row
     goes where the manifest has it. That takes seconds, so it begins anew after a kill."""
     assert work.views == 1, "numbers have no views"
     known, rows, width = work.manifest, work.rows, work.encoder.width
-    kind = np.dtype(work.features.stored)
+    kind = np.dtype([("place", np.int64), ("features", work.features.stored, (width,))])
     checks = np.full(len(rows), Check.UNLABELLED, np.uint8)
-    if not len(rows):
-        return np.empty((0, width), kind), checks
-    journal.truncate(0)  # what a kill left
-    journal.truncate(len(rows) * width * kind.itemsize)
-    table = np.memmap(journal, kind, "r+", shape=(len(rows), width))
-    counts = known.labels[rows] >= 0
-    index = known.index[rows]
-    if np.any(index[counts] >= len(blocks)):
-        raise _changed(work.source)
-    places = np.full(len(blocks), -1)
-    inside = counts & (index < len(blocks))
-    places[index[inside]] = np.flatnonzero(inside)
-    touched = 0
-    with progress("extracting features", int(counts.sum())) as advance:
-        for indices, features_read in blocks.features(places >= 0):
-            at = places[indices]
+    places = _places_of(work, blocks, folder)
+    piles = Piles(kind, len(rows), folder)
+    with progress("extracting features", len(rows)) as advance:
+        for indices, features_read in blocks.features(lambda some: places[some] > 0):
+            at = places[indices] - 1
             if np.any(row_digests(features_read, work.units_key) != known.contents[rows[at]]):
                 raise _changed(work.source)
+            finished = np.empty(len(at), kind)
+            finished["place"] = at
             for start in range(0, len(at), ROWS_AT_ONCE):
-                some = at[start : start + ROWS_AT_ONCE]
+                some = slice(start, min(start + ROWS_AT_ONCE, len(at)))
+                count = some.stop - start
                 batch = np.zeros((ROWS_AT_ONCE, width))
-                batch[: len(some)] = features_read[start : start + ROWS_AT_ONCE]
+                batch[:count] = features_read[some]
                 fine = np.full(ROWS_AT_ONCE, Check.FINE, np.uint8)
-                finished, seen = _finish(batch, fine, work.features, [(0, width)])
-                table[some], checks[some] = finished[: len(some)], seen[: len(some)]
-            touched += len(at) * mmap.PAGESIZE
-            if min(touched, table.nbytes) > MOST_TOUCHED:
-                sealed.forget_pages(table)
-                sealed.forget_pages(known.contents)
-                touched = 0
+                done, seen = _finish(batch, fine, work.features, [(0, width)])
+                finished["features"][some], checks[at[some]] = done[:count], seen[:count]
+            piles.lay(at * piles.number // max(1, len(rows)), finished)
+            for array in (places, rows, known.contents):
+                forget_pages(array)
             advance(len(at))
-    return table, checks
+
+    def in_order() -> Iterator[Rows]:
+        for number, pile in enumerate(piles):
+            first, end = (-(-one * len(rows) // piles.number) for one in (number, number + 1))
+            table = np.zeros((end - first, width), work.features.stored)
+            table[pile["place"] - first] = pile["features"]
+            yield table
+
+    return sealed.Blocks((len(rows), width), work.features.stored, in_order()), checks
+
+
+def _places_of(work: Shard, blocks: TableBlocks, folder: Path) -> NDArray[np.int64]:
+    """Of each row of a table 1 and its place among the work's rows; 0 where it is none that
+    counts."""
+    known, rows = work.manifest, work.rows
+    places = mapped_zeros(len(blocks), np.int64, folder)
+    for some in blocks_of(len(rows)):
+        counts, index = known.labels[rows[some]] >= 0, known.index[rows[some]]
+        if np.any(index[counts] >= len(blocks)):
+            raise _changed(work.source)
+        places[index[counts]] = 1 + some.start + np.flatnonzero(counts)
+        for array in (places, known.labels, known.index):
+            forget_pages(array)
+    return places
 
 
 def _write(
@@ -475,15 +484,20 @@ def _write(
     key: bytes,
 ) -> None:
     """Rows of features, sealed as one cache with what stands beside them."""
-    # a record that failed a check counts as nothing, whatever its label says
-    labels = np.where(checks == Check.FINE, work.manifest.labels[work.rows], -1)
+    known, rows = work.manifest, work.rows
+
+    def labels() -> Iterator[NDArray[np.int64]]:
+        for some in blocks_of(len(rows)):
+            # a record that failed a check counts as nothing, whatever its label says
+            yield np.where(checks[some] == Check.FINE, known.labels[rows[some]], -1)
+
     arrays: dict[str, NDArray[Any] | sealed.Blocks] = {
         "features": features,
-        "labels": labels,
-        "record_ids": work.manifest.record_ids[work.rows],
-        "units": work.manifest.units[work.rows],
+        "labels": sealed.Blocks((len(rows),), np.int64, labels()),
+        "record_ids": sealed.rows_of(known.record_ids, rows),
+        "units": sealed.rows_of(known.units, rows),
         "checks": checks,
     }
-    if work.manifest.groups is not None:
-        arrays["groups"] = work.manifest.groups[work.rows]
+    if known.groups is not None:
+        arrays["groups"] = sealed.rows_of(known.groups, rows)
     sealed.write(output, arrays, attrs, key)

@@ -65,16 +65,24 @@ from dpladder.data import sealed
 from dpladder.data.columns import number_of as number_in_cell
 from dpladder.data.datasets import class_count, class_index, classes, open_source
 from dpladder.data.digests import ids_of, prf
-from dpladder.data.files import write_private
+from dpladder.data.files import private_folder, write_private
 from dpladder.data.findings import Findings
 from dpladder.data.layout import Layout, as_attrs, from_attrs, layout_of
 from dpladder.data.reading import ClassOf, RowReader, place_of, read_contents
-from dpladder.data.rows import Problems, Rows, select_rows, unit_slices
+from dpladder.data.rows import (
+    KIND,
+    Problems,
+    Rows,
+    select_rows,
+    sorted_rows,
+    unit_slices,
+)
 from dpladder.data.shift import class_mapping
 from dpladder.data.sources import Source, Stretch, labels_of_record, text
 from dpladder.data.spans import Cutter
 from dpladder.errors import BadInput
 from dpladder.privacy.ids import Ids, id_set
+from dpladder.privacy.piles import ID, Column, Piles, blocks_of, forget_pages
 
 # records in order, some at a time, each with a digest of its content under this key
 Digests = Callable[[Source, bytes], Iterator[tuple[Stretch, Ids]]]
@@ -146,9 +154,17 @@ class Manifest:
     groups: NDArray[np.int64] | None = None
     attrs: sealed.Attrs = field(default_factory=dict)
 
-    def rows(self, part: Part) -> NDArray[np.int64]:
-        """The rows of one part, in the manifest's order. How many they are is private."""
-        return np.flatnonzero(self.parts == PARTS.index(part))
+    def rows(self, part: Part, folder: Path | None = None) -> NDArray[np.int64]:
+        """The rows of one part, in the manifest's order. How many they are is private.
+
+        Args:
+            part: its name.
+            folder: private, where they lie while they are used.
+        """
+        found = Column(np.int64, folder)
+        for some in blocks_of(len(self.parts)):
+            found.append(some.start + np.flatnonzero(self.parts[some] == PARTS.index(part)))
+        return found.array()
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,8 +181,11 @@ class Survey:
         class_of: from a label to the place of its class among `names`.
         names: of the classes, in their order.
         everybody: all units, whatever the config reads of them, each once and sorted.
+        numbered: the units whose id could be the number of a row in any table, which says nothing
+            of who they are; as a set too.
         unknown: labels that name no class, and how often.
         grouping: where the records' groups stand; None where none are declared.
+        folder: private, where what is too much for memory may lie for a while.
     """
 
     source: Source
@@ -177,8 +196,10 @@ class Survey:
     class_of: ClassOf
     names: tuple[str, ...]
     everybody: Ids
+    numbered: Ids
     unknown: Mapping[str, int]
     grouping: Grouping | None = None
+    folder: Path | None = None
 
 
 def group_index(names: Sequence[str]) -> Callable[[object], int]:
@@ -195,6 +216,7 @@ def survey(
     matching: Matching | None = None,
     cutting: Cutter | None = None,
     digests: Digests | None = None,
+    folder: Path | None = None,
 ) -> Survey:
     """Read a dataset, or its source declared public for the part `public`, all of it in that part.
 
@@ -209,6 +231,7 @@ def survey(
         cutting: how documents become spans, where they do.
         digests: who reads the records' contents, if somebody else does. `dpladder check` keeps what
             it saw.
+        folder: private, where rows are piled up, which may be too many for memory.
 
     Raises:
         BadInput: the source cannot be opened as the config says, or lacks a column that the config
@@ -231,33 +254,39 @@ def survey(
         group_of = group_index(grouping.names)
         taken = [name in trained for name in grouping.names] if trained else []
     place = None if public is None else PARTS.index(public)
-    reading = RowReader(dataset, source, class_of, keys.units, place, group_of, taken)
+    reading = RowReader(dataset, source, class_of, keys.units, place, group_of, taken, folder)
     for stretch, contents in (digests or read_contents)(source, keys.units):
         reading.add(stretch, contents)
-    problems, rows = reading.problems, reading.rows()
+    problems = reading.problems
     pool = _pool(dataset, len(names), problems) if dataset.unit.pooled else None
     cap = dataset.unit.cap if public is None and pool is None else None
     spans = None if cutting is None else _spans(source, cutting, keys.units)
-    select_rows(rows, cap, problems, reading.by_user, spans, pool)
+    kept, numbered = Piles(KIND, len(source.labels), folder), Column(ID, folder)
+    for rows in reading.rows():
+        select_rows(rows, cap, problems, reading.by_user, spans, pool)
+        numbered.append(id_set(rows.unit[rows.numbered]))
+        kept.add(rows.record, rows.table())
     everybody, units = reading.everybody()
     return Survey(
         source,
         dataset,
-        rows,
+        sorted_rows(kept, folder),
         problems,
         units,
         class_of,
         names,
         everybody,
+        numbered.array(),
         reading.unknown,
         grouping,
+        folder,
     )
 
 
 def units_digest(units: Ids, keys: Keys) -> str:
     """A keyed digest of a set of units, in hex of 32 digits. Home notes it to see whether the same
     units come again; it tells nothing without the key."""
-    return blake2b(units.tobytes(), key=keys.commitment, digest_size=16).hexdigest()
+    return blake2b(units.data, key=keys.commitment, digest_size=16).hexdigest()
 
 
 def _grouping(dataset: Dataset, public: Part | None, matching: Matching | None) -> Grouping | None:
@@ -328,20 +357,22 @@ def prepare(
     Raises:
         BadInput: as in `survey`.
     """
-    surveyed = survey(dataset, keys, public, matching, cutting)
+    surveyed = survey(dataset, keys, public, matching, cutting, folder=private_folder(path.parent))
     rows, source = surveyed.rows, surveyed.source
     columns: dict[str, NDArray[Any]] = {
         "record_ids": rows.record,
         "units": rows.unit,
         "contents": rows.content,
         "labels": rows.label,
-        "parts": rows.part.astype(np.uint8),
+        "parts": rows.part.view(np.uint8),
     }
     if surveyed.grouping is not None:
         columns["groups"] = rows.group
     commitment = blake2b(key=keys.commitment, digest_size=32)
     for array in columns.values():
-        commitment.update(np.ascontiguousarray(array).data)
+        for some in blocks_of(len(array), array[:1].nbytes):
+            commitment.update(array[some].data)
+            forget_pages(array)
     attrs: sealed.Attrs = {
         "kind": "manifest",
         "source": source.name,
@@ -380,12 +411,6 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
         attrs=file.attrs,
         **file.arrays,
     )
-
-
-def numbered_units(surveyed: Survey) -> Ids:
-    """The units whose id could be the number of a row in any table, which says nothing of who they
-    are."""
-    return id_set(surveyed.rows.unit[surveyed.rows.numbered])
 
 
 def write_diagnostics(path: Path, source: Source, problems: Iterable[tuple[int, str]]) -> None:

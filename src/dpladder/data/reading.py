@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,10 @@ from dpladder.data.digests import (
 )
 from dpladder.data.findings import Findings
 from dpladder.data.parallel import cores, ordered_map
-from dpladder.data.rows import Problems, Rows, empty_rows
+from dpladder.data.rows import KIND, Problems, Rows, in_piles
 from dpladder.data.sources import Source, Stretch, text
 from dpladder.privacy.ids import ID_BYTES, Ids, id_set, words_of
+from dpladder.privacy.piles import ID, Column, Piles
 from dpladder.progress import progress
 
 ClassOf = Callable[[object], int]
@@ -54,6 +56,7 @@ WRONG_LABEL: dict[Labels, str] = {
 }
 BELOW = "target lies below its range, and counts as its least number"
 ABOVE = "target lies above its range, and counts as its largest number"
+UNIT_KIND = np.dtype([("unit", *ID), ("named", np.bool_)])
 BATCH = 256  # records of files that a thread reads at a time
 
 # Letters, then up to six digits: 17, row-17, P00017.
@@ -90,6 +93,7 @@ class RowReader:
         group_of: from a group as given to its place, or to -1; None where none are declared.
         trained: of each group whether the parts that trainings see take it; empty where they take
             all.
+        folder: private, where rows are piled up.
     """
 
     def __init__(
@@ -101,6 +105,7 @@ class RowReader:
         public: int | None,
         group_of: Callable[[object], int] | None = None,
         trained: Sequence[bool] = (),
+        folder: Path | None = None,
     ) -> None:
         self.dataset, self.source, self.class_of, self.key = dataset, source, class_of, key
         self.public, self.group_of, self.trained = public, group_of, trained
@@ -108,10 +113,10 @@ class RowReader:
         self.by_user = owned and dataset.unit.by == "user"
         self.problems = Problems()
         self.unknown: Counter[str] = Counter()
-        count = len(source.labels)
-        self._rows, self._count = empty_rows(count, group_of is not None), 0
-        self._everybody = np.zeros((count, ID_BYTES), np.uint8)
-        self._named = np.zeros(count, bool)
+        self._folder = folder
+        self._rows, self._everybody = (
+            Piles(kind, len(source.labels), folder) for kind in (KIND, UNIT_KIND)
+        )
         self._blanks = 0
         self._nothing = _as_ids(content_digest(b"", key))
         # Rows of features in which nothing is a number are no copies: a run would go on where all
@@ -148,7 +153,6 @@ class RowReader:
         unit, record, place = self._identify(stretch, contents, ids, users)
         part = self._parts(stretch, place)
 
-        self._everybody[index] = unit
         taken = np.ones(len(stretch), bool)
         if self.trained:
             seen = (part == TRAIN) | (part == VALIDATION)
@@ -157,7 +161,9 @@ class RowReader:
         if self._blank is not None:
             blank = taken & ~has_id & ~has_user & np.all(contents == self._blank, axis=1)
         self._blanks += int(blank.sum())
-        self._named[index] = taken & ~blank
+        everybody = np.empty(len(stretch), UNIT_KIND)
+        everybody["unit"], everybody["named"] = unit, taken & ~blank
+        self._everybody.add(unit, everybody)
         note("split names no part", index[taken & (part < 0)])
         taken &= part >= 0
 
@@ -176,31 +182,29 @@ class RowReader:
             note("group is none of the declared ones", index[taken & (group < 0)])
             label[group < 0] = -1
 
-        rows, here = self._rows, slice(self._count, self._count + int(taken.sum()))
-        rows.unit[here], rows.record[here] = unit[taken], record[taken]
-        rows.content[here], rows.label[here] = contents[taken], label[taken]
-        rows.part[here], rows.index[here] = part[taken], index[taken]
-        if self.group_of is not None:
-            rows.group[here] = group[taken]
+        is_number = np.zeros(len(stretch), bool)
         if numbered is not None:
-            rows.numbered[here] = numbered.are(_is_number_of_a_row, bool)[taken]
-        self._count = here.stop
+            is_number = numbered.are(_is_number_of_a_row, bool)
+        span = np.zeros(len(stretch), np.int64)
+        of_part = part.astype(np.int8)
+        rows = Rows(unit, record, contents, label, of_part, index, group, span, is_number)
+        rows.keep(taken)
+        self._rows.add(rows.unit, rows.table())
 
-    def rows(self) -> Rows:
-        """The rows that were taken, in the order of the source. They can be had once."""
-        rows = self._rows
-        rows.keep(slice(self._count))
-        del self._rows
-        return rows
+    def rows(self) -> Iterator[Rows]:
+        """The rows that were taken, a pile of units at a time; a unit's in the order of the
+        source."""
+        return in_piles(self._rows)
 
     def everybody(self) -> tuple[Ids, int]:
         """All units, each once and sorted; and how many units the rows name that are read. Rows
-        without an id in which nothing is a number are a unit each. They can be had once."""
-        everybody, counted = self._everybody, self._named
-        del self._everybody
-        some = None if counted.all() else len(id_set(everybody[counted]))
-        everybody = id_set(everybody)
-        return everybody, (len(everybody) if some is None else some) + self._blanks
+        without an id in which nothing is a number are a unit each."""
+        everybody, named = Column(ID, self._folder), self._blanks
+        for pile in self._everybody:
+            units, counts = id_set(pile["unit"]), pile["named"]
+            everybody.append(units)
+            named += len(units if counts.all() else id_set(pile["unit"][counts]))
+        return everybody.array(), named
 
     def _labels(self, stretch: Stretch) -> NDArray[np.int64]:
         """The class of each record, or its number; -1 where it has none."""

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.privacy.ids import ID_BYTES, Ids, id_order, starts_of_equal, words_of
+from dpladder.privacy.ids import Ids, id_order, starts_of_equal, words_of
+from dpladder.privacy.piles import ID, Column, Piles
 
 COPY = "copy of another record"
+
+
+KIND = np.dtype(
+    [
+        *(("unit", *ID), ("record", *ID), ("content", *ID)),
+        *(("label", np.int64), ("part", np.int8), ("index", np.int64), ("group", np.int64)),
+        *(("span", np.int64), ("numbered", np.bool_)),
+    ]
+)
 
 
 @dataclass(eq=False)
@@ -44,6 +55,13 @@ class Rows:
     def __len__(self) -> int:
         return len(self.label)
 
+    def table(self) -> NDArray[Any]:
+        """All of it as one array, a row each."""
+        table = np.empty(len(self), KIND)
+        for name, column in vars(self).items():
+            table[name] = column
+        return table
+
     def keep(self, places: NDArray[Any] | slice) -> None:
         """Keep some of the rows, by their places or by a mask. One column after the other, so that
         there is never a second copy of all."""
@@ -51,20 +69,20 @@ class Rows:
             setattr(self, name, column[places])
 
 
-def empty_rows(count: int, grouped: bool) -> Rows:
-    """Room for so many rows. Groups take none where there are none, nor do spans."""
-    shape = count, ID_BYTES
-    return Rows(
-        unit=np.zeros(shape, np.uint8),
-        record=np.zeros(shape, np.uint8),
-        content=np.zeros(shape, np.uint8),
-        label=np.zeros(count, np.int64),
-        part=np.zeros(count, np.int8),
-        index=np.zeros(count, np.int64),
-        group=np.full(count, -1) if grouped else np.broadcast_to(np.int64(-1), count),
-        span=np.broadcast_to(np.int64(0), count),
-        numbered=np.zeros(count, bool),
-    )
+def in_piles(rows: Iterable[NDArray[Any]]) -> Iterator[Rows]:
+    """The rows of one pile after the other."""
+    for pile in rows:
+        yield Rows(**{name: pile[name] for name in KIND.names or ()})
+
+
+def sorted_rows(piles: Piles, folder: Path | None) -> Rows:
+    """All rows of piles by their record ids, in the order of these: arrays that are mapped."""
+    columns = {name: Column(KIND[name], folder) for name in KIND.names or ()}
+    for pile in piles:
+        order = id_order(pile["record"])
+        for name, column in columns.items():
+            column.append(pile[name][order])
+    return Rows(**{name: column.array() for name, column in columns.items()})
 
 
 @dataclass
@@ -108,13 +126,13 @@ def select_rows(
     pool: Callable[[Rows], None] | None = None,
 ) -> None:
     """Keep one row per record and at most `cap` per unit, all in one part, chosen by keyed hash
-    among the unit's own. They are sorted by record id.
+    among the unit's own.
 
     Those that count as nothing come last: a missing one is known by its place alone, which other
     units move, so it must decide nothing.
 
     Args:
-        rows: of a source, in its order.
+        rows: of a source, in its order: all that its units have.
         cap: records of a unit, at most; None for any number.
         problems: where it is noted which rows are not kept.
         by_user: whether a unit may have several records.
@@ -139,7 +157,6 @@ def select_rows(
             over = places - starts[np.cumsum(first) - 1] >= cap
             problems.note("over its unit's cap", rows.index[over])
             rows.keep(~over)
-        rows.keep(id_order(rows.record))
 
 
 def _drop_copies(rows: Rows, problems: Problems) -> None:

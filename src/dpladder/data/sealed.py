@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import hmac
 import json
-import mmap
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
@@ -30,6 +30,7 @@ from dpladder.data.files import replacing
 from dpladder.data.parallel import cores
 from dpladder.errors import BadInput
 from dpladder.formats import FORMATS, Newer
+from dpladder.privacy.piles import blocks_of, forget_pages
 
 LEAF = 4 << 20  # bytes
 MOST_MAPPED = 64 * LEAF  # that are hashed before their memory is let go
@@ -140,7 +141,20 @@ def read_attrs(path: Path) -> tuple[dict[str, str | int], bytes]:
 
 
 def _as_blocks(array: NDArray[Any] | Blocks) -> Blocks:
-    return array if isinstance(array, Blocks) else Blocks(array.shape, array.dtype, [array])
+    return array if isinstance(array, Blocks) else rows_of(array)
+
+
+def rows_of(array: NDArray[Any], places: NDArray[np.int64] | None = None) -> Blocks:
+    """An array, or some of its rows, as it is written: some at a time, whose memory is let go where
+    it is mapped."""
+
+    def pieces() -> Iterator[NDArray[Any]]:
+        for some in blocks_of(count, array.dtype.itemsize * math.prod(array.shape[1:])):
+            yield array[some] if places is None else array[places[some]]
+            forget_pages(array)
+
+    count = len(array if places is None else places)
+    return Blocks((count, *array.shape[1:]), array.dtype, pieces())
 
 
 def _lay_out(path: Path, blocks: Mapping[str, Blocks], attrs: Attrs) -> None:
@@ -212,11 +226,3 @@ def _tree(array: NDArray[Any]) -> bytes:
             whole.update(b"".join(pool.map(lambda leaf: sha256(leaf).digest(), leaves)))
             forget_pages(array)
     return whole.digest()
-
-
-def forget_pages(array: NDArray[Any]) -> None:
-    """Let go of the memory of a mapped array. What was written stays in the file, and what is read
-    again comes from the page cache."""
-    mapping = getattr(array, "_mmap", None)
-    if mapping is not None:
-        mapping.madvise(mmap.MADV_DONTNEED)

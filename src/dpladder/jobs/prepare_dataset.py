@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpladder.data.census import census, report
 from dpladder.data.files import write_private
-from dpladder.data.prepare import Keys, numbered_units, prepare, read_manifest
+from dpladder.data.prepare import Keys, prepare, read_manifest
 from dpladder.data.spans import Cutter, cutter
 from dpladder.data.stops import refuse_too_few_different_rows
 from dpladder.jobs import places
@@ -12,9 +12,9 @@ from dpladder.jobs.checking import stop_if_few_usable
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.plan.reads import PrepareDataset
-from dpladder.privacy.ids import id_set
 from dpladder.privacy.ledger.home import Home, subkey
 from dpladder.privacy.ledger.units import Known, remember_units
+from dpladder.privacy.piles import large_id_set, pieces_of
 
 
 def prepare_dataset(task: Task[PrepareDataset]) -> None:
@@ -46,10 +46,12 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
             manifest_written.attrs,
         )
     else:
+        counts = manifest_written.labels >= 0
+        contents = pieces_of(manifest_written.contents, counts)
         known = Known(
             prepared.everybody,
-            numbered_units(prepared),
-            id_set(manifest_written.contents[manifest_written.labels >= 0]),
+            prepared.numbered,
+            large_id_set(contents, len(counts), manifest.parent),
         )
         remember_units(home, task.reads.lineage, manifest_written.everybody, known)
     write_record(

@@ -42,11 +42,6 @@ def id_set(ids: Ids) -> Ids:
     return ids_in_order if first.all() else ids_in_order[first]
 
 
-def union(one: Ids, other: Ids) -> Ids:
-    """The ids of two sets."""
-    return id_set(np.concatenate([one, other]))
-
-
 def contains(known: Ids, ids: Ids) -> NDArray[np.bool_]:
     """Of each id whether a set has it."""
     both = np.concatenate([known, ids])
@@ -59,6 +54,7 @@ def contains(known: Ids, ids: Ids) -> NDArray[np.bool_]:
     return is_known[len(known) :]
 
 
-def ids_in(data: bytes) -> Ids:
+def ids_in(data: bytes | NDArray[np.uint8]) -> Ids:
     """Ids that lie one after the other."""
-    return np.frombuffer(data, np.uint8).reshape(-1, ID_BYTES)
+    flat = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
+    return flat.reshape(-1, ID_BYTES)

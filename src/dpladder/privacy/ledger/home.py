@@ -149,7 +149,7 @@ def subkey(home: Home, purpose: Purpose) -> bytes:
     return hmac.digest(_read_key(home), f"dpladder {purpose}".encode() + b"\x01", "sha256")
 
 
-def create_once(path: Path, data: bytes) -> bool:
+def create_once(path: Path, data: bytes | memoryview) -> bool:
     """Create `path`, whole and durable, or return False because it exists.
 
     A hard link either makes the name or fails, on local and network file systems alike. So no
@@ -168,7 +168,7 @@ def create_once(path: Path, data: bytes) -> bool:
     return True
 
 
-def replace(path: Path, data: bytes, mode: int = 0o600) -> None:
+def replace(path: Path, data: bytes | memoryview, mode: int = 0o600) -> None:
     """Write `path` so that a reader sees the old content or the new, never a mixture. It is on the
     disk when this returns.
 
@@ -223,7 +223,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _write_beside(path: Path, data: bytes, mode: int) -> Path:
+def _write_beside(path: Path, data: bytes | memoryview, mode: int) -> Path:
     """A durable new file with `data`, under a temporary name in the folder of `path`."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -14,12 +14,15 @@ import fcntl
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
 from dpladder.errors import BadInput
-from dpladder.privacy.ids import Ids, contains, ids_in, union
+from dpladder.privacy.ids import Ids, contains, ids_in
 from dpladder.privacy.ledger.home import Home, create_once, make_folder, replace
+from dpladder.privacy.piles import large_id_set, pieces_of
 
 NO_IDS = ids_in(b"")
 FEWEST_SHARED_IDS = 50  # ids in common: fewer say nothing of whose data it is
@@ -46,13 +49,6 @@ class Known:
         """The units that another lineage holds only where it is about the same people."""
         return self.units[~contains(self.numbered, self.units)]
 
-    def __or__(self, other: Known) -> Known:
-        return Known(
-            union(self.units, other.units),
-            union(self.numbered, other.numbered),
-            union(self.contents, other.contents),
-        )
-
 
 def remember_units(home: Home, lineage: str, digest: str, units_now: Known) -> None:
     """Keep what a lineage holds, in home; what it once held it keeps.
@@ -66,10 +62,12 @@ def remember_units(home: Home, lineage: str, digest: str, units_now: Known) -> N
     with _lock_units(home):
         folder = home.units / lineage
         make_folder(folder / "versions")
-        known = _read_known(home, lineage) | units_now
+        known = _read_known(home, lineage)
         for name in ("units", "numbered", "contents"):
-            replace(folder / name, getattr(known, name).tobytes())
-        create_once(folder / "versions" / digest, units_now.units.tobytes())
+            before, now = getattr(known, name), getattr(units_now, name)
+            both = chain(pieces_of(before), pieces_of(now))
+            replace(folder / name, large_id_set(both, len(before) + len(now), folder).data)
+        create_once(folder / "versions" / digest, units_now.units.data)
 
 
 def units_of(home: Home, lineage: str, digest: str) -> Ids:
@@ -128,8 +126,13 @@ def _lock_units(home: Home) -> Iterator[None]:
 def _read_known(home: Home, lineage: str) -> Known:
     """What home knows of a lineage; nothing where it was never prepared."""
 
-    def data(name: str) -> bytes:
-        path = home.units / lineage / name
-        return path.read_bytes() if path.exists() else b""
+    return Known(
+        *(_ids_at(home.units / lineage / name) for name in ("units", "numbered", "contents"))
+    )
 
-    return Known(ids_in(data("units")), ids_in(data("numbered")), ids_in(data("contents")))
+
+def _ids_at(path: Path) -> Ids:
+    """The ids in a file, mapped; none where there is no file."""
+    if not path.exists() or not path.stat().st_size:
+        return NO_IDS
+    return ids_in(np.memmap(path, np.uint8, "r"))
