@@ -249,13 +249,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(printable(error.private), file=sys.stderr)
         return error.exit_code
     except OSError as error:
-        if error.filename is None or not (isinstance(error, PermissionError) or full_disk(error)):
+        if not (full_disk(error) or (isinstance(error, PermissionError) and error.filename)):
             # a bug, whose traceback somebody must see; only what the operator can mend has one
             # sentence
             raise
         from dpladder.config.wording import printable
 
-        text = f"{printable(error.filename)}: {os_error_text(error)}"
+        where = printable(error.filename or "a disk cannot be written")
+        text = f"{where}: {os_error_text(error)}"
         do = "Check its permissions and its disk, or name another place"
         print(f"dpladder: {text}. {do}.", file=sys.stderr)
         return BadInput.exit_code

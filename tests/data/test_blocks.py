@@ -108,9 +108,11 @@ def test_a_table_that_is_written_while_it_is_read_ends_in_a_message(tmp_path: Pa
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n3,4\n")
     found = rows_of(path)
+    (place,) = found.places
+    assert len(found.block(place).lines) == 2
     path.write_text("a,b\n1,2\n")
     with pytest.raises(BadInput, match="was written while it was read"):
-        found.block(found.places[0])
+        found.block(place)
 
 
 def same_number(one: float, other: float) -> bool:

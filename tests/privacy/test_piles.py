@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpladder.privacy import piles
 from dpladder.privacy.ids import id_set, ids_in
-from dpladder.privacy.piles import ID, Column, Piles, large_id_set, mapped_zeros, pieces_of
+from dpladder.privacy.piles import ID, ArrayOnDisk, Piles, large_id_set, mapped_zeros, pieces_of
 
 KIND = np.dtype([("id", *ID), ("number", np.int64)])
 LEADING = st.sampled_from([b"\0\0", b"\0\1", b"\x7f\xff", b"\x80\0", b"\xff\xff"])
@@ -66,7 +66,7 @@ def test_a_large_set_is_the_set(ids: list[bytes], size: int) -> None:
 
 
 def test_what_lies_on_disk_has_no_name_and_can_be_changed(tmp_path: Path) -> None:
-    column, laid = Column(ID, tmp_path), Piles(KIND, 5, tmp_path)
+    column, laid = ArrayOnDisk(ID, tmp_path), Piles(KIND, 5, tmp_path)
     rows = np.zeros(2, KIND)
     laid.add(rows["id"], rows)
     column.append(rows["id"])
@@ -78,6 +78,6 @@ def test_what_lies_on_disk_has_no_name_and_can_be_changed(tmp_path: Path) -> Non
 
 
 def test_nothing_at_all_is_an_empty_array() -> None:
-    assert Column(ID, None).array().shape == (0, 16)
+    assert ArrayOnDisk(ID, None).array().shape == (0, 16)
     assert mapped_zeros(0, np.int64, None).shape == (0,)
     assert [len(pile) for pile in Piles(KIND, 0, None)] == [0]

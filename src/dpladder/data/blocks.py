@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import count as count_up
 from typing import Any
 
 import numpy as np
@@ -89,33 +89,39 @@ def values_of(cells: Cells, as_numbers: bool) -> tuple[NDArray[np.int64], Sequen
 
 
 class TableBlocks:
-    """The blocks of a table.
+    """The blocks of a table, which are found as they are asked for.
 
     Args:
-        counts: the rows of each.
+        count: how many rows a block has, by its number; None behind the last one.
         read: the features and the cells of one, by its number. A mask names the rows whose
             features alone are needed.
         column_of: the column of each role.
         number_roles: roles whose cells are read as numbers.
+        about: how many rows there are in all, as far as that is known without a look at each.
     """
 
     def __init__(
         self,
-        counts: Sequence[int],
+        count: Callable[[int], int | None],
         read: Callable[[int, NDArray[np.bool_] | None], tuple[NDArray[np.float64], CellRows]],
         column_of: Mapping[str, str],
         number_roles: Collection[str] = (),
+        about: int | None = None,
     ) -> None:
-        self.starts = [*accumulate(counts, initial=0)]
+        self._count, self._starts, self._complete = count, [0], False
         self._read, self.column_of, self._number_roles = read, column_of, number_roles
         self._kept = lru_cache(maxsize=2)(self._block)
+        self.about = len(self) if about is None else about
 
     def __len__(self) -> int:
-        return self.starts[-1]
+        if not self._complete:
+            for _ in self._numbers():
+                pass
+        return self._starts[-1]
 
     def __iter__(self) -> Iterator[Block]:
         """All blocks, in order."""
-        return ordered_map(self._block, range(len(self.starts) - 1), AHEAD)
+        return ordered_map(self._block, self._numbers(), AHEAD)
 
     def features(
         self, wanted: Callable[[slice], NDArray[np.bool_]]
@@ -127,12 +133,23 @@ class TableBlocks:
         """
 
         def read(number: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-            start, end = self.starts[number : number + 2]
+            start, end = self._starts[number : number + 2]
             mask = wanted(slice(start, end))
             features, _ = self._read(number, mask)
             return start + np.flatnonzero(mask), features
 
-        return ordered_map(read, range(len(self.starts) - 1), AHEAD)
+        return ordered_map(read, self._numbers(), AHEAD)
+
+    def _numbers(self) -> Iterator[int]:
+        """The numbers of all blocks. Of one that is given, it is known where it starts and ends."""
+        for number in count_up():
+            if number + 1 == len(self._starts):
+                rows = self._count(number)
+                if rows is None:
+                    self._complete = True
+                    return
+                self._starts.append(self._starts[-1] + rows)
+            yield number
 
     def row(self, index: int) -> NDArray[np.float64]:
         """The features of one record."""
@@ -155,11 +172,13 @@ class TableBlocks:
 
     def _with(self, index: int) -> Block:
         """The block of a record. The last ones are kept."""
-        return self._kept(bisect_right(self.starts, index) - 1)
+        if index >= len(self):
+            raise IndexError(index)
+        return self._kept(bisect_right(self._starts, index) - 1)
 
     def _block(self, number: int) -> Block:
         features, rows = self._read(number, None)
-        start = self.starts[number]
+        start = self._starts[number]
         return Block(start, features, rows, self.column_of, self._number_roles)
 
 

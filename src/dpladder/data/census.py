@@ -29,7 +29,7 @@ from dpladder.data.sources import Source
 from dpladder.data.stops import reason_to_stop
 from dpladder.learn.counts import units_by_class
 from dpladder.privacy.ids import id_order, id_set, starts_of_equal
-from dpladder.privacy.piles import blocks_of, large_id_set, pieces_of
+from dpladder.privacy.piles import blocks_of, forget_pages, large_id_set, pieces_of
 
 UNREAD = "row does not parse: a quote that is not closed, or more cells than the header has"
 HEIF = (
@@ -132,7 +132,8 @@ def census(surveyed: Survey, lost: Collection[int] = ()) -> Census:
         The counts, without sizes, and without whether a run would stop.
     """
     source, rows = surveyed.source, surveyed.rows
-    counts = rows.label >= 0
+    counts = np.asarray(rows.label >= 0)
+    forget_pages(rows.label)
     if lost:
         counts &= ~np.isin(rows.index, [*lost])
     if surveyed.dataset.unit.pooled:  # one record each, under one label
@@ -211,7 +212,9 @@ def _units_among(surveyed: Survey, some: NDArray[np.bool_]) -> int:
 
 def _pieces(column: NDArray[np.int64], some: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
     """What records that a mask names have in a column, which may be too large for memory."""
-    return (column[block][some[block]] for block in blocks_of(len(column)))
+    for block in blocks_of(len(column)):
+        yield column[block][some[block]]
+        forget_pages(column)
 
 
 def _counts_by_class(surveyed: Survey, some: NDArray[np.bool_]) -> dict[str, int]:

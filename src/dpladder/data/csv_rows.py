@@ -31,6 +31,7 @@ from dpladder.data.cells import BINARY, TextCells, texts_of
 from dpladder.errors import BadInput
 
 BLOCK = 8 << 20  # bytes of a file that are read at a time
+FRESH = 3  # blocks that may be found before the first of them is read, and are not read again
 DELIMITERS = b",;\t"
 QUOTE = ord('"')
 QUOTED_TEXT = b'[^"]*(?:""[^"]*)*'  # what stands between two quotes, with quotes doubled
@@ -77,30 +78,58 @@ class RowBlock:
 
 @dataclass
 class CsvRows:
-    """A CSV file whose rows were found. Private.
+    """A CSV file, whose rows are found block by block, as they are asked for. Private.
 
     Attributes:
         path: of the file.
         names: of its columns, in its first line.
         delimiter: what stands between cells.
-        places: of its blocks, in order.
-        unread: lines that are no row, and count as nothing.
-        spread: of each row of several lines the first and the last one.
+        unread: lines that are no row, and count as nothing, as far as rows were found.
+        spread: of each row of several lines the first and the last one, so far.
     """
 
     path: Path
     names: Sequence[str] = ()
     delimiter: bytes = b","
-    places: list[BlockPlace] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     spread: list[str] = field(default_factory=list)
     _newline: bytes = b"\n"
     _last_lines: dict[int, int | None] = field(default_factory=dict)
+    _places_so_far: list[BlockPlace] = field(default_factory=list)
+    _fresh: dict[BlockPlace, _Lines] = field(default_factory=dict)  # of the blocks found last
 
     @property
     def comma(self) -> bool:
         """Whether decimals may stand behind a comma, which stands nowhere else."""
         return self.delimiter != b","
+
+    @property
+    def places(self) -> list[BlockPlace]:
+        """Of all blocks, in order."""
+        while self.place_of(len(self._places_so_far)) is not None:
+            pass
+        return self._places_so_far
+
+    def place_of(self, number: int) -> BlockPlace | None:
+        """The place of a block, by its number; None behind the last one."""
+        try:
+            while len(self._places_so_far) <= number:
+                place, lines_read = next(self._finding, (None, None))
+                if place is None or lines_read is None:
+                    return None
+                self._places_so_far.append(place)
+                self._fresh[place] = lines_read
+                if len(self._places_so_far) > FRESH:
+                    self._fresh.pop(self._places_so_far[-FRESH - 1], None)
+        except OSError:
+            raise _no_table(self.path) from None
+        return self._places_so_far[number]
+
+    @property
+    def about(self) -> int:
+        """How many rows it holds, by its first block."""
+        first = self.place_of(0)
+        return 0 if first is None else first.rows * self.path.stat().st_size // first.size
 
     @property
     def count(self) -> int:
@@ -120,17 +149,25 @@ class CsvRows:
             wanted: the columns that are read; None for all.
             some: a mask of its rows; None for all.
         """
-        with _bytes_at(self.path) as file:
-            file.seek(place.offset)
-            lines_read = self._lines(file.read(place.size), place.line)
+        lines_read = self._fresh.pop(place, None) or self._lines_at(place)
         if len(lines_read.irregular) + np.count_nonzero(lines_read.regular) != place.rows:
             raise BadInput(f"{self.path} was written while it was read. Run it again.")
         if some is not None:
             lines_read.keep_rows(some)
         return self._cells(lines_read, place.line, wanted)
 
-    def _find(self) -> None:
-        """Find the rows of all blocks."""
+    def _lines_at(self, place: BlockPlace) -> _Lines:
+        """The lines of a block that was found before."""
+        with _bytes_at(self.path) as file:
+            file.seek(place.offset)
+            return self._lines(file.read(place.size), place.line)
+
+    @cached_property
+    def _finding(self) -> Iterator[tuple[BlockPlace, _Lines]]:
+        return self._find()
+
+    def _find(self) -> Iterator[tuple[BlockPlace, _Lines]]:
+        """The blocks of the file, with the lines of each."""
         with _bytes_at(self.path) as file:
             line, offset = 2, file.seek(_length_of_first_line(file))
             ahead = _Ahead(self.path, self._patterns, self._newline)
@@ -142,13 +179,13 @@ class CsvRows:
                         chunk += _rest_of_line(file, self._newline)
                     lines_read = self._lines(chunk, line, ahead, offset)
                 rows = int(lines_read.regular.sum()) + len(lines_read.irregular)
-                if rows:
-                    self.places.append(BlockPlace(offset, len(chunk), line, rows))
                 for first, last, cells in lines_read.irregular:
                     if first != last:
                         self.spread.append(f"lines {line + first}-{line + last}")
                     if cells is None:
                         self.unread.append(f"line {line + first}")
+                if rows:
+                    yield BlockPlace(offset, len(chunk), line, rows), lines_read
                 line, offset = line + len(lines_read.ends), offset + len(chunk)
 
     @cached_property
@@ -255,7 +292,7 @@ class CsvRows:
 
 
 def rows_of(path: Path) -> CsvRows:
-    """A CSV file, whose rows are found by one pass over it.
+    """A CSV file, whose rows are found as they are asked for.
 
     Raises:
         BadInput: it is no table, or its header goes over several lines.
@@ -263,12 +300,7 @@ def rows_of(path: Path) -> CsvRows:
     first = first_line_of(path)
     # at a carriage return where the header does, as on old Macs; it may stand in a cell elsewhere
     newline = b"\r" if first.endswith("\r") else b"\n"
-    rows = CsvRows(path, header_of(path), delimiter_in(path).encode(), _newline=newline)
-    try:
-        rows._find()
-    except OSError:
-        raise _no_table(path) from None
-    return rows
+    return CsvRows(path, header_of(path), delimiter_in(path).encode(), _newline=newline)
 
 
 def header_of(path: Path) -> list[str]:

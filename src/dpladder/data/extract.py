@@ -428,10 +428,18 @@ def _read_blocks(work: Shard, blocks: TableBlocks, folder: Path) -> tuple[Stored
     known, rows, width = work.manifest, work.rows, work.encoder.width
     kind = np.dtype([("place", np.int64), ("features", work.features.stored, (width,))])
     checks = np.full(len(rows), Check.UNLABELLED, np.uint8)
-    places = _places_of(work, blocks, folder)
+    places, met = _places_of(work, folder), 0
     piles = Piles(kind, len(rows), folder)
+
+    def wanted(some: slice) -> NDArray[np.bool_]:
+        mask = np.zeros(some.stop - some.start, bool)
+        known_here = places[some] > 0
+        mask[: len(known_here)] = known_here
+        return mask
+
     with progress("extracting features", len(rows)) as advance:
-        for indices, features_read in blocks.features(lambda some: places[some] > 0):
+        for indices, features_read in blocks.features(wanted):
+            met += len(indices)
             at = places[indices] - 1
             if np.any(row_digests(features_read, work.units_key) != known.contents[rows[at]]):
                 raise _changed(work.source)
@@ -449,6 +457,8 @@ def _read_blocks(work: Shard, blocks: TableBlocks, folder: Path) -> tuple[Stored
             for array in (places, rows, known.contents):
                 forget_pages(array)
             advance(len(at))
+    if met != np.count_nonzero(places):
+        raise _changed(work.source)
 
     def in_order() -> Iterator[Rows]:
         for number, pile in enumerate(piles):
@@ -460,16 +470,17 @@ def _read_blocks(work: Shard, blocks: TableBlocks, folder: Path) -> tuple[Stored
     return sealed.Blocks((len(rows), width), work.features.stored, in_order()), checks
 
 
-def _places_of(work: Shard, blocks: TableBlocks, folder: Path) -> NDArray[np.int64]:
+def _places_of(work: Shard, folder: Path) -> NDArray[np.int64]:
     """Of each row of a table 1 and its place among the work's rows; 0 where it is none that
     counts."""
     known, rows = work.manifest, work.rows
-    places = mapped_zeros(len(blocks), np.int64, folder)
-    for some in blocks_of(len(rows)):
-        counts, index = known.labels[rows[some]] >= 0, known.index[rows[some]]
-        if np.any(index[counts] >= len(blocks)):
-            raise _changed(work.source)
-        places[index[counts]] = 1 + some.start + np.flatnonzero(counts)
+    pieces = [*blocks_of(len(rows))]
+    count = 1 + max((int(known.index[rows[some]].max()) for some in pieces), default=-1)
+    places = mapped_zeros(count, np.int64, folder)
+    for some in pieces:
+        counts = known.labels[rows[some]] >= 0
+        index = known.index[rows[some]][counts]
+        places[index] = 1 + some.start + np.flatnonzero(counts)
         for array in (places, known.labels, known.index):
             forget_pages(array)
     return places

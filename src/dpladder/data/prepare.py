@@ -82,7 +82,7 @@ from dpladder.data.sources import Source, Stretch, labels_of_record, text
 from dpladder.data.spans import Cutter
 from dpladder.errors import BadInput
 from dpladder.privacy.ids import Ids, id_set
-from dpladder.privacy.piles import ID, Column, Piles, blocks_of, forget_pages
+from dpladder.privacy.piles import ID, ArrayOnDisk, Piles, blocks_of, forget_pages
 
 # records in order, some at a time, each with a digest of its content under this key
 Digests = Callable[[Source, bytes], Iterator[tuple[Stretch, Ids]]]
@@ -161,10 +161,10 @@ class Manifest:
             part: its name.
             folder: private, where they lie while they are used.
         """
-        found = Column(np.int64, folder)
+        rows_of_part = ArrayOnDisk(np.int64, folder)
         for some in blocks_of(len(self.parts)):
-            found.append(some.start + np.flatnonzero(self.parts[some] == PARTS.index(part)))
-        return found.array()
+            rows_of_part.append(some.start + np.flatnonzero(self.parts[some] == PARTS.index(part)))
+        return rows_of_part.array()
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,16 +261,16 @@ def survey(
     pool = _pool(dataset, len(names), problems) if dataset.unit.pooled else None
     cap = dataset.unit.cap if public is None and pool is None else None
     spans = None if cutting is None else _spans(source, cutting, keys.units)
-    kept, numbered = Piles(KIND, len(source.labels), folder), Column(ID, folder)
+    by_record, numbered = Piles(KIND, len(source.labels), folder), ArrayOnDisk(ID, folder)
     for rows in reading.rows():
         select_rows(rows, cap, problems, reading.by_user, spans, pool)
         numbered.append(id_set(rows.unit[rows.numbered]))
-        kept.add(rows.record, rows.table())
+        by_record.add(rows.record, rows.table())
     everybody, units = reading.everybody()
     return Survey(
         source,
         dataset,
-        sorted_rows(kept, folder),
+        sorted_rows(by_record, folder),
         problems,
         units,
         class_of,

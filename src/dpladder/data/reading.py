@@ -34,7 +34,7 @@ from dpladder.data.parallel import cores, ordered_map
 from dpladder.data.rows import KIND, Problems, Rows, in_piles
 from dpladder.data.sources import Source, Stretch, text
 from dpladder.privacy.ids import ID_BYTES, Ids, id_set, words_of
-from dpladder.privacy.piles import ID, Column, Piles
+from dpladder.privacy.piles import ID, ArrayOnDisk, Piles
 from dpladder.progress import progress
 
 ClassOf = Callable[[object], int]
@@ -115,7 +115,7 @@ class RowReader:
         self.unknown: Counter[str] = Counter()
         self._folder = folder
         self._rows, self._everybody = (
-            Piles(kind, len(source.labels), folder) for kind in (KIND, UNIT_KIND)
+            Piles(kind, source.about, folder) for kind in (KIND, UNIT_KIND)
         )
         self._blanks = 0
         self._nothing = _as_ids(content_digest(b"", key))
@@ -199,12 +199,12 @@ class RowReader:
     def everybody(self) -> tuple[Ids, int]:
         """All units, each once and sorted; and how many units the rows name that are read. Rows
         without an id in which nothing is a number are a unit each."""
-        everybody, named = Column(ID, self._folder), self._blanks
+        everybody, count = ArrayOnDisk(ID, self._folder), self._blanks
         for pile in self._everybody:
             units, counts = id_set(pile["unit"]), pile["named"]
             everybody.append(units)
-            named += len(units if counts.all() else id_set(pile["unit"][counts]))
-        return everybody.array(), named
+            count += len(units if counts.all() else id_set(pile["unit"][counts]))
+        return everybody.array(), count
 
     def _labels(self, stretch: Stretch) -> NDArray[np.int64]:
         """The class of each record, or its number; -1 where it has none."""
@@ -303,14 +303,15 @@ class RowReader:
 def read_contents(source: Source, key: bytes) -> Iterator[tuple[Stretch, Ids]]:
     """A source's records in order, some at a time, with digests of their contents; files are read
     by several threads."""
-    count = len(source.labels)
-    with progress("reading records", count) as advance:
+    with progress("reading records", source.about) as advance:
         if source.blocks is not None:
             for block in source.blocks:
                 stretch = Stretch(source, block.start, block.start + len(block), block)
                 yield stretch, row_digests(block.features, key)
                 advance(len(block))
             return
+
+        count = len(source.labels)
 
         def digests(start: int) -> tuple[Stretch, Ids]:
             stretch = Stretch(source, start, min(start + BATCH, count))

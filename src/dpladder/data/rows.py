@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.privacy.ids import Ids, id_order, starts_of_equal, words_of
-from dpladder.privacy.piles import ID, Column, Piles
+from dpladder.privacy.piles import ID, ArrayOnDisk, Piles
 
 COPY = "copy of another record"
 
@@ -77,7 +77,7 @@ def in_piles(rows: Iterable[NDArray[Any]]) -> Iterator[Rows]:
 
 def sorted_rows(piles: Piles, folder: Path | None) -> Rows:
     """All rows of piles by their record ids, in the order of these: arrays that are mapped."""
-    columns = {name: Column(KIND[name], folder) for name in KIND.names or ()}
+    columns = {name: ArrayOnDisk(KIND[name], folder) for name in KIND.names or ()}
     for pile in piles:
         order = id_order(pile["record"])
         for name, column in columns.items():

@@ -107,6 +107,12 @@ class Source:
     names: Sequence[str] = ()
     blocks: TableBlocks | None = None
 
+    @property
+    def about(self) -> int:
+        """How many records there are; of a table that nobody has read yet, as its first block has
+        it."""
+        return len(self.labels) if self.blocks is None else self.blocks.about
+
 
 @dataclass(frozen=True)
 class Stretch:

@@ -58,6 +58,7 @@ BLOCK_ROWS = 32_768  # of a parquet table that are read at a time
 Mask = NDArray[np.bool_] | None
 # from the number of a block, the columns that are read, or all, and the rows, to those rows
 ReadRows = Callable[[int, Collection[str] | None, Mask], CellRows]
+Count = Callable[[int], int | None]  # the rows of a block, by its number; None behind the last
 
 
 class Worded(BadInput):
@@ -100,7 +101,9 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
     }  # an unnamed column numbers rows: one that joins moves it
 
     def read(number: int, wanted: Collection[str] | None, some: Mask) -> CellRows:
-        block = table.block(table.places[number], wanted, some)
+        place = table.place_of(number)
+        assert place is not None, "a block that was counted"
+        block = table.block(place, wanted, some)
         if wanted is not None:
             return CellRows(block.columns)
         cells = [
@@ -108,29 +111,40 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
         ]
         return CellRows(block.columns, [*cells, block.rest.fill_null(b"")])
 
-    counts = [place.rows for place in table.places]
+    def count(number: int) -> int | None:
+        place = table.place_of(number)
+        return None if place is None else place.rows
+
     if of_features:
-        source = _features(counts, read, chosen, names, layout)
+        source = _features(count, read, chosen, names, layout, table.about)
     else:
+        counts = [place.rows for place in table.places]
         source = _texts_or_files(counts, read, path, names, layout)
     return replace(source, unread=table.unread, spread=table.spread)
 
 
+def _in(counts: Sequence[int]) -> Count:
+    """How many rows each block has, where all are known."""
+    return lambda number: counts[number] if number < len(counts) else None
+
+
 def _features(
-    counts: Sequence[int],
+    count: Count,
     read_rows: ReadRows,
     chosen: Sequence[Chosen],
     names: Sequence[str],
     layout: Layout,
+    about: int | None = None,
 ) -> Source:
     """Features, as the header names them: what a row holds decides nothing for the others.
 
     Args:
-        counts: the rows of each block.
+        count: the rows of each block.
         read_rows: the rows of a block.
         chosen: the columns that are features.
         names: of all columns.
         layout: what the config says of columns.
+        about: how many rows there are, where nobody has counted them.
     """
     features = {*map(name_of, chosen)}
 
@@ -138,7 +152,8 @@ def _features(
         rows = read_rows(number, None if some is None else features, some)
         return matrix_of(chosen, rows.columns.__getitem__), rows
 
-    blocks = TableBlocks(counts, read, layout.columns_present(names), layout.number_roles)
+    roles = layout.columns_present(names)
+    blocks = TableBlocks(count, read, roles, layout.number_roles, about)
     width = matrix_of(chosen, lambda _: []).shape[1]
     return _source_of(blocks, width, names)
 
@@ -293,7 +308,7 @@ def from_frame(path: Path, layout: Layout = PLAIN) -> Source:
             return CellRows(columns).some(some)
         return CellRows(columns, [cells.as_texts() for cells in columns.values()])
 
-    return _features([*map(_rows_in, blocks)], read, chosen, names, layout)
+    return _features(_in([*map(_rows_in, blocks)]), read, chosen, names, layout)
 
 
 def _rows_in(block: Mapping[str, Cells]) -> int:
@@ -397,7 +412,9 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     chosen = features_in(path, names if layout.columns else columns_said, layout)
     if list(chosen) != ["features"]:
         _check_numeric(chosen, table.schema, path, layout)
-        return replace(_features(table.counts, read, chosen, names, layout), names=columns_said)
+        return replace(
+            _features(_in(table.counts), read, chosen, names, layout), names=columns_said
+        )
     width = _width_of_lists(table.kind_of("features"), path)
 
     def read_lists(number: int, some: Mask) -> tuple[NDArray[np.float64], CellRows]:
@@ -405,7 +422,7 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
         return _matrix_of_lists(rows.columns["features"], width), rows
 
     roles = layout.columns_present(names)
-    blocks = TableBlocks(table.counts, read_lists, roles, layout.number_roles)
+    blocks = TableBlocks(_in(table.counts), read_lists, roles, layout.number_roles)
     return _source_of(blocks, width, columns_said)
 
 

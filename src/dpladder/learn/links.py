@@ -91,7 +91,7 @@ class Link:
             present, known = self._findings(labels, dim=0)
             return probabilities.sub_(present[..., None]).mul_(known[..., None])
         heads, classes, count, views = probabilities.shape
-        # Comparing takes its time for each class, a scatter for each head; and a GPU's scatter, where
+        # Comparing takes its time for each class, a scatter for each head. A GPU's scatter, where
         # it is deterministic, takes longer than both products of a step.
         if probabilities.is_cuda or classes < CLASSES_COMPARED * heads:
             targets = labels == torch.arange(classes, device=labels.device)[:, None]

@@ -9,7 +9,9 @@ The files have no name, only their owner can read them, and they are gone with t
 
 from __future__ import annotations
 
+import math
 import mmap
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -21,7 +23,8 @@ from numpy.typing import DTypeLike, NDArray
 from dpladder.privacy.ids import ID_BYTES, Ids, id_set
 
 ID = (np.uint8, ID_BYTES)  # an id, as an entry of an array
-BYTES_OF_A_PILE = 2**27
+BYTES_OF_A_PILE = 2**26
+ROWS_OF_A_PILE = 2**21
 MOST_PILES = 256  # files that are open at once
 BYTES_AT_ONCE = 2**24  # of an array that is read piece by piece
 
@@ -37,8 +40,8 @@ class Piles:
 
     def __init__(self, kind: DTypeLike, count: int, folder: Path | None) -> None:
         self._kind = np.dtype(kind)
-        wanted = -(-count * self._kind.itemsize // BYTES_OF_A_PILE)
-        self.number = min(MOST_PILES, max(1, wanted))
+        shares = count * self._kind.itemsize / BYTES_OF_A_PILE, count / ROWS_OF_A_PILE
+        self.number = min(MOST_PILES, max(1, math.ceil(max(shares))))
         # they are closed when nobody asks for the piles any more
         self._files = [TemporaryFile(dir=folder) for _ in range(self.number)]  # noqa: SIM115
 
@@ -63,7 +66,7 @@ class Piles:
             yield np.frombuffer(file.read(), self._kind)
 
 
-class Column:
+class ArrayOnDisk:
     """An array on disk, that is written piece by piece.
 
     Args:
@@ -73,7 +76,8 @@ class Column:
 
     def __init__(self, kind: DTypeLike, folder: Path | None) -> None:
         self._kind, self._count = np.dtype(kind), 0
-        self._file = TemporaryFile(dir=folder)  # noqa: SIM115, it is closed with the column
+        # it is closed when nobody asks for the array any more
+        self._file = TemporaryFile(dir=folder)  # noqa: SIM115
 
     def append(self, piece: NDArray[Any]) -> None:
         """Write the next entries."""
@@ -90,11 +94,12 @@ class Column:
 
 
 def mapped_zeros(count: int, kind: DTypeLike, folder: Path | None) -> NDArray[Any]:
-    """An array of zeros on disk, as that of a column."""
+    """An array of zeros on disk. Its room is taken at once, for where a disk is full a mapped array
+    would end the process."""
     if not count:
         return np.zeros(0, kind)
     with TemporaryFile(dir=folder) as file:
-        file.truncate(count * np.dtype(kind).itemsize)
+        os.posix_fallocate(file.fileno(), 0, count * np.dtype(kind).itemsize)
         return np.memmap(file, kind, "r+", shape=(count,))
 
 
@@ -132,9 +137,9 @@ def large_id_set(pieces: Iterable[Ids], count: int, folder: Path | None) -> Ids:
         count: how many there are, at most.
         folder: where piles lie.
     """
-    piles, found = Piles(ID, count, folder), Column(ID, folder)
+    piles, ids = Piles(ID, count, folder), ArrayOnDisk(ID, folder)
     for piece in pieces:
         piles.add(piece, piece)
     for pile in piles:
-        found.append(id_set(pile))
-    return found.array()
+        ids.append(id_set(pile))
+    return ids.array()
