@@ -427,7 +427,8 @@ def _check(source: Source, dataset: Dataset, public: Part | None) -> None:
     """Refuse a source that lacks a column that the config needs, and a public one without any
     record."""
     name = source.name
-    if not source.labels and (public is not None or dataset.declared_public):
+    # a long table is not read for it
+    if (public is not None or dataset.declared_public) and not source.labels:
         # of private data a refusal would tell the last person from nobody
         raise BadInput(f"{name} {EMPTY}")
     if public is None and dataset.unit.by == "user" and source.users is None:

@@ -72,16 +72,17 @@ class Rows:
 def in_piles(rows: Iterable[NDArray[Any]]) -> Iterator[Rows]:
     """The rows of one pile after the other."""
     for pile in rows:
-        yield Rows(**{name: pile[name] for name in KIND.names or ()})
+        # each column one after the other in memory, from which rows are taken faster
+        yield Rows(**{name: np.ascontiguousarray(pile[name]) for name in KIND.names or ()})
 
 
 def sorted_rows(piles: Piles, folder: Path | None) -> Rows:
     """All rows of piles by their record ids, in the order of these: arrays that are mapped."""
     columns = {name: ArrayOnDisk(KIND[name], folder) for name in KIND.names or ()}
     for pile in piles:
-        order = id_order(pile["record"])
+        in_order = pile[id_order(pile["record"])]
         for name, column in columns.items():
-            column.append(pile[name][order])
+            column.append(in_order[name])
     return Rows(**{name: column.array() for name, column in columns.items()})
 
 
