@@ -353,3 +353,15 @@ def test_features_of_a_table_are_those_of_its_manifest(
     path.write_text("\n".join(["age,height,label", *rows[:5]]) + "\n")
     with pytest.raises(Refused, match="changed after its manifest was made"):
         extract_part(tmp_path, features, "again.h5")
+
+
+def test_no_row_decides_how_many_piles_a_table_takes(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{number},{number},well" for number in range(30_000)]
+    for first in ("1,2,well", f"1,2,{'x' * 9_000_000}"):
+        path.write_text("\n".join(["age,height,label", first, *rows]) + "\n")
+        dataset = dataset_of(
+            f"csv:{path}", classes=("well", "ill"), columns=("age", "height"), unit=Unit(cap=1)
+        )
+        source = survey(dataset, KEYS).source
+        assert source.most > len(source.labels) == 30_001

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import count as count_up
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +88,21 @@ def values_of(cells: Cells, as_numbers: bool) -> tuple[NDArray[np.int64], Sequen
     return cells.values()
 
 
+class Size(Protocol):
+    """How many rows a table has that was not read yet.
+
+    Attributes:
+        estimated: by some of them.
+        most: by what none of them decides alone.
+    """
+
+    @property
+    def estimated(self) -> int: ...
+
+    @property
+    def most(self) -> int: ...
+
+
 class TableBlocks:
     """The blocks of a table, which are found as they are asked for.
 
@@ -97,7 +112,7 @@ class TableBlocks:
             features alone are needed.
         column_of: the column of each role.
         number_roles: roles whose cells are read as numbers.
-        about: how many rows there are in all, as far as that is known without a look at each.
+        size: how many rows there are, without a look at each; None where that is known.
     """
 
     def __init__(
@@ -106,12 +121,22 @@ class TableBlocks:
         read: Callable[[int, NDArray[np.bool_] | None], tuple[NDArray[np.float64], CellRows]],
         column_of: Mapping[str, str],
         number_roles: Collection[str] = (),
-        about: int | None = None,
+        size: Size | None = None,
     ) -> None:
         self._count, self._starts, self._complete = count, [0], False
         self._read, self.column_of, self._number_roles = read, column_of, number_roles
         self._kept = lru_cache(maxsize=2)(self._block)
-        self.about = len(self) if about is None else about
+        self._size = size
+
+    @property
+    def estimated(self) -> int:
+        """How many rows there may be, for a bar."""
+        return len(self) if self._size is None else self._size.estimated
+
+    @property
+    def most(self) -> int:
+        """How many rows there are at most, whatever one of them says."""
+        return len(self) if self._size is None else self._size.most
 
     def __len__(self) -> int:
         if not self._complete:

@@ -31,7 +31,7 @@ from dpladder.data.cells import BINARY, TextCells, texts_of
 from dpladder.errors import BadInput
 
 BLOCK = 8 << 20  # bytes of a file that are read at a time
-FRESH = 3  # blocks that may be found before the first of them is read, and are not read again
+FRESH = 3  # blocks whose lines are kept until a worker asks for their cells
 DELIMITERS = b",;\t"
 QUOTE = ord('"')
 QUOTED_TEXT = b'[^"]*(?:""[^"]*)*'  # what stands between two quotes, with quotes doubled
@@ -97,6 +97,7 @@ class CsvRows:
     _last_lines: dict[int, int | None] = field(default_factory=dict)
     _places_so_far: list[BlockPlace] = field(default_factory=list)
     _fresh: dict[BlockPlace, _Lines] = field(default_factory=dict)  # of the blocks found last
+    _unreadable: bool = False
 
     @property
     def comma(self) -> bool:
@@ -112,6 +113,8 @@ class CsvRows:
 
     def place_of(self, number: int) -> BlockPlace | None:
         """The place of a block, by its number; None behind the last one."""
+        if self._unreadable:
+            raise _no_table(self.path)
         try:
             while len(self._places_so_far) <= number:
                 place, lines_read = next(self._finding, (None, None))
@@ -122,14 +125,20 @@ class CsvRows:
                 if len(self._places_so_far) > FRESH:
                     self._fresh.pop(self._places_so_far[-FRESH - 1], None)
         except OSError:
+            self._unreadable = True
             raise _no_table(self.path) from None
         return self._places_so_far[number]
 
     @property
-    def about(self) -> int:
-        """How many rows it holds, by its first block."""
+    def estimated(self) -> int:
+        """How many rows it may hold, by the length of those in its first block."""
         first = self.place_of(0)
         return 0 if first is None else first.rows * self.path.stat().st_size // first.size
+
+    @property
+    def most(self) -> int:
+        """More rows than it holds where each has all its cells, and a byte behind every cell."""
+        return self.path.stat().st_size // max(1, len(self.names)) + 1
 
     @property
     def count(self) -> int:

@@ -115,7 +115,7 @@ class RowReader:
         self.unknown: Counter[str] = Counter()
         self._folder = folder
         self._rows, self._everybody = (
-            Piles(kind, source.about, folder) for kind in (KIND, UNIT_KIND)
+            Piles(kind, source.most, folder) for kind in (KIND, UNIT_KIND)
         )
         self._blanks = 0
         self._nothing = _as_ids(content_digest(b"", key))
@@ -303,7 +303,7 @@ class RowReader:
 def read_contents(source: Source, key: bytes) -> Iterator[tuple[Stretch, Ids]]:
     """A source's records in order, some at a time, with digests of their contents; files are read
     by several threads."""
-    with progress("reading records", source.about) as advance:
+    with progress("reading records", source.estimated) as advance:
         if source.blocks is not None:
             for block in source.blocks:
                 stretch = Stretch(source, block.start, block.start + len(block), block)

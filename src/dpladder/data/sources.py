@@ -108,10 +108,14 @@ class Source:
     blocks: TableBlocks | None = None
 
     @property
-    def about(self) -> int:
-        """How many records there are; of a table that nobody has read yet, as its first block has
-        it."""
-        return len(self.labels) if self.blocks is None else self.blocks.about
+    def estimated(self) -> int:
+        """How many records there may be, for a bar."""
+        return len(self.labels) if self.blocks is None else self.blocks.estimated
+
+    @property
+    def most(self) -> int:
+        """How many records there are at most, whatever one of them says."""
+        return len(self.labels) if self.blocks is None else self.blocks.most
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Chosen
-from dpladder.data.blocks import CellRows, RoleColumn, TableBlocks, values_of
+from dpladder.data.blocks import CellRows, RoleColumn, Size, TableBlocks, values_of
 from dpladder.data.cells import (
     BINARY,
     Cells,
@@ -116,7 +116,7 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
         return None if place is None else place.rows
 
     if of_features:
-        source = _features(count, read, chosen, names, layout, table.about)
+        source = _features(count, read, chosen, names, layout, table)
     else:
         counts = [place.rows for place in table.places]
         source = _texts_or_files(counts, read, path, names, layout)
@@ -134,7 +134,7 @@ def _features(
     chosen: Sequence[Chosen],
     names: Sequence[str],
     layout: Layout,
-    about: int | None = None,
+    size: Size | None = None,
 ) -> Source:
     """Features, as the header names them: what a row holds decides nothing for the others.
 
@@ -144,7 +144,7 @@ def _features(
         chosen: the columns that are features.
         names: of all columns.
         layout: what the config says of columns.
-        about: how many rows there are, where nobody has counted them.
+        size: how many rows there are, where nobody has counted them.
     """
     features = {*map(name_of, chosen)}
 
@@ -153,7 +153,7 @@ def _features(
         return matrix_of(chosen, rows.columns.__getitem__), rows
 
     roles = layout.columns_present(names)
-    blocks = TableBlocks(count, read, roles, layout.number_roles, about)
+    blocks = TableBlocks(count, read, roles, layout.number_roles, size)
     width = matrix_of(chosen, lambda _: []).shape[1]
     return _source_of(blocks, width, names)
 

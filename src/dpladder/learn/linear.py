@@ -329,7 +329,7 @@ def _sum(
             torch.threshold_(residual, TINY, 0.0)
         link.subtract_targets(residual, records.labels[chunk])
         norms = gradient_norms(residual, records.gram[chunk])
-        factor = scale(norms, bound).mul_(records.weight[chunk]).div_(views)
+        factor = scale(norms, bound).mul_(records.counted[chunk]).div_(views)
         # a record whose logits overflow has no gradient: a rule that looks at this record alone
         scale_rows(residual, factor.float()[:, None, :, None], out=residual)
         residual = residual.view(trials * classes, count * views)

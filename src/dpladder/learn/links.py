@@ -28,7 +28,7 @@ from dpladder.config.label_sets import MANY, Labels, place_in_range, states_by_f
 from dpladder.config.learner_sections import LinkName
 from dpladder.learn.interface import Constants, sigmoid_bias
 
-CLASSES_COMPARED = 10  # for each head: as many comparisons as take the time of a scatter
+CLASSES_COMPARED = 10  # for each head: below, a comparison with each class is the faster way
 
 
 def place_of_target(labels: Tensor) -> Tensor:

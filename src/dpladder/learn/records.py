@@ -7,7 +7,6 @@ import mmap
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,11 +67,6 @@ class Records:
     def device(self) -> torch.device:
         """Where the records are computed."""
         return self.labels.device
-
-    @cached_property
-    def weight(self) -> Tensor:
-        """What `counted` says as a number, in the type of factors: (rows,) float64."""
-        return self.counted.double()
 
     def chunks(self) -> list[Rows]:
         """All rows, in a fixed order."""

@@ -1,10 +1,12 @@
-"""Rows that may be too many for memory, on disk in piles by the first bytes of their keyed ids.
+"""Rows that may be too many for memory, on disk in piles: temporary files, one for each range of
+the first two bytes of an id.
 
 All rows of an id are in one pile, and a pile is small enough to be sorted. So what follows from an
 id's own rows is found pile by pile, in the memory of one of them. Piles come in the order of their
 ids. Keyed ids are as good as random, so piles are about as large as one another.
 
-The files have no name, only their owner can read them, and they are gone with the process.
+The files have no name, only their owner can read them, and they are gone with the process. Over NFS
+a machine that crashes leaves them behind, under names that begin with .nfs.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from dpladder.privacy.ids import ID_BYTES, Ids, id_set
 ID = (np.uint8, ID_BYTES)  # an id, as an entry of an array
 BYTES_OF_A_PILE = 2**26
 ROWS_OF_A_PILE = 2**21
-MOST_PILES = 256  # files that are open at once
+MOST_PILES = 128  # files that are open at once, of which there are three such sets
 BYTES_AT_ONCE = 2**24  # of an array that is read piece by piece
 
 
@@ -34,7 +36,7 @@ class Piles:
 
     Args:
         kind: of a row, such as a structured type.
-        count: how many rows there will be, at most.
+        count: how many rows there will be, at most; of more, piles are larger.
         folder: where the files lie, which is private; None: where the system keeps such files.
     """
 
@@ -85,7 +87,8 @@ class ArrayOnDisk:
         self._count += len(piece)
 
     def array(self) -> NDArray[Any]:
-        """All entries, mapped: memory holds those alone that are looked at. They can be changed."""
+        """All entries, once the last is written: mapped, so that memory holds those alone that are
+        looked at. They can be changed."""
         self._file.flush()
         shape = (self._count, *self._kind.shape)
         if not self._count:
@@ -99,13 +102,17 @@ def mapped_zeros(count: int, kind: DTypeLike, folder: Path | None) -> NDArray[An
     if not count:
         return np.zeros(0, kind)
     with TemporaryFile(dir=folder) as file:
-        os.posix_fallocate(file.fileno(), 0, count * np.dtype(kind).itemsize)
+        size = count * np.dtype(kind).itemsize
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:  # on macOS
+            file.truncate(size)
         return np.memmap(file, kind, "r+", shape=(count,))
 
 
 def forget_pages(array: NDArray[Any]) -> None:
-    """Let go of the memory of a mapped array. What was written stays in the file, and what is read
-    again comes from the page cache."""
+    """Let the kernel take back the memory of a mapped array. What was written stays in the file,
+    and what is read again comes from the page cache."""
     mapping = getattr(array, "_mmap", None)
     if mapping is not None:
         mapping.madvise(mmap.MADV_DONTNEED)

@@ -102,12 +102,12 @@ def sharing(home: Home, lineage: str, known: Known) -> list[str]:
         known: of that lineage.
     """
     names = sorted(path.name for path in home.units.iterdir() if path.name != lineage)
-    by_lineage = {name: _read_known(home, name) for name in names}
-    return [
-        name
-        for name, other in by_lineage.items()
-        if same_data(known.names, other.names) or same_data(known.contents, other.contents)
-    ]
+    return [name for name in names if _share(known, _read_known(home, name))]
+
+
+def _share(one: Known, other: Known) -> bool:
+    """Whether two lineages hold the same people or records."""
+    return same_data(one.names, other.names) or same_data(one.contents, other.contents)
 
 
 @contextlib.contextmanager
