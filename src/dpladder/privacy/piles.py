@@ -44,7 +44,6 @@ class Piles:
         self._kind = np.dtype(kind)
         shares = count * self._kind.itemsize / BYTES_OF_A_PILE, count / ROWS_OF_A_PILE
         self.number = min(MOST_PILES, max(1, math.ceil(max(shares))))
-        # they are closed when nobody asks for the piles any more
         self._files = [TemporaryFile(dir=folder) for _ in range(self.number)]  # noqa: SIM115
 
     def add(self, ids: Ids, rows: NDArray[Any]) -> None:
@@ -62,10 +61,12 @@ class Piles:
             file.write(np.ascontiguousarray(some).view(np.uint8).data)
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        """The rows of one pile after the other."""
+        """The rows of one pile after the other, each once: its file is gone then."""
         for file in self._files:
-            file.seek(0)
-            yield np.frombuffer(file.read(), self._kind)
+            with file:
+                file.seek(0)
+                rows = np.frombuffer(file.read(), self._kind)
+            yield rows
 
 
 class ArrayOnDisk:
