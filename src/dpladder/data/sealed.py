@@ -33,7 +33,7 @@ from dpladder.formats import FORMATS, Newer
 from dpladder.privacy.piles import blocks_of, forget_pages
 
 LEAF = 4 << 20  # bytes
-MOST_MAPPED = 64 * LEAF  # that are hashed before their memory is let go
+MOST_MAPPED = 16 * LEAF  # that are hashed before their memory is let go
 ALIGNMENT = 64  # bytes; a cache line, and enough for every number type
 SEAL = "seal"
 
