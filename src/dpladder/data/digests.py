@@ -23,14 +23,12 @@ def prf(key: bytes, *parts: bytes) -> bytes:
 def wide_digests(key: bytes, kind: bytes, said: Iterable[Any]) -> NDArray[np.uint8]:
     """Keyed BLAKE2b, 512 bits, of a kind and of what each record says: four digests of 128 bits
     each, none of which tells of another. uint8 (records, 64)."""
-    begun = _hash(key, WIDE, (kind,))
-
-    def digest(one: Any) -> bytes:
-        whole = begun.copy()
+    begin, digests = _hash(key, WIDE, (kind,)).copy, []
+    for one in said:
+        whole = begin()
         whole.update(one)
-        return whole.digest()
-
-    return np.frombuffer(b"".join(map(digest, said)), np.uint8).reshape(-1, WIDE)
+        digests.append(whole.digest())
+    return np.frombuffer(b"".join(digests), np.uint8).reshape(-1, WIDE)
 
 
 def content_digest(content: Any, key: bytes) -> bytes:
