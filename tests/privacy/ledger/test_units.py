@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 from collections.abc import Iterable
 from pathlib import Path
 from threading import Thread
@@ -94,3 +95,15 @@ def test_two_clones_that_prepare_one_lineage_take_turns(home: Home) -> None:
     os.close(descriptor)
     other.join(60)
     assert np.array_equal(units_of(home, "one", "second"), ids(OTHERS))
+
+
+def test_many_lineages_are_compared_in_a_process_that_may_open_few_files(home: Home) -> None:
+    for number in range(40):
+        remember_units(home, f"lineage-{number}", "first", known(MANY, MANY, MANY))
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = len([*Path("/proc/self/fd").iterdir()]) + 40
+    resource.setrlimit(resource.RLIMIT_NOFILE, (few, before[1]))
+    try:
+        assert len(sharing(home, "one", known(MANY, MANY))) == 40
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
