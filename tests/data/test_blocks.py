@@ -364,4 +364,4 @@ def test_no_row_decides_how_many_piles_a_table_takes(tmp_path: Path) -> None:
             f"csv:{path}", classes=("well", "ill"), columns=("age", "height"), unit=Unit(cap=1)
         )
         source = survey(dataset, KEYS).source
-        assert source.most > len(source.labels) == 30_001
+        assert source.largest_count > len(source.labels) == 30_001

@@ -92,15 +92,15 @@ class Size(Protocol):
     """How many rows a table has that was not read yet.
 
     Attributes:
-        estimated: by some of them.
-        most: by what none of them decides alone.
+        likely_count: by some of them.
+        largest_count: by what none of them decides alone.
     """
 
     @property
-    def estimated(self) -> int: ...
+    def likely_count(self) -> int: ...
 
     @property
-    def most(self) -> int: ...
+    def largest_count(self) -> int: ...
 
 
 class TableBlocks:
@@ -129,14 +129,14 @@ class TableBlocks:
         self._size = size
 
     @property
-    def estimated(self) -> int:
+    def likely_count(self) -> int:
         """How many rows there may be, for a bar."""
-        return len(self) if self._size is None else self._size.estimated
+        return len(self) if self._size is None else self._size.likely_count
 
     @property
-    def most(self) -> int:
+    def largest_count(self) -> int:
         """How many rows there are at most, whatever one of them says."""
-        return len(self) if self._size is None else self._size.most
+        return len(self) if self._size is None else self._size.largest_count
 
     def __len__(self) -> int:
         if not self._complete:

@@ -130,13 +130,13 @@ class CsvRows:
         return self._places_so_far[number]
 
     @property
-    def estimated(self) -> int:
+    def likely_count(self) -> int:
         """How many rows it may hold, by the length of those in its first block."""
         first = self.place_of(0)
         return 0 if first is None else first.rows * self.path.stat().st_size // first.size
 
     @property
-    def most(self) -> int:
+    def largest_count(self) -> int:
         """More rows than it holds where each has all its cells, and a byte behind every cell."""
         return self.path.stat().st_size // max(1, len(self.names)) + 1
 

@@ -428,7 +428,7 @@ def _read_blocks(work: Shard, blocks: TableBlocks, folder: Path) -> tuple[Stored
     known, rows, width = work.manifest, work.rows, work.encoder.width
     kind = np.dtype([("place", np.int64), ("features", work.features.stored, (width,))])
     checks = np.full(len(rows), Check.UNLABELLED, np.uint8)
-    places, met = _places_of(work, folder), 0
+    places, rows_met = _places_of(work, folder), 0
     piles = Piles(kind, len(rows), folder)
 
     def wanted(some: slice) -> NDArray[np.bool_]:
@@ -439,7 +439,7 @@ def _read_blocks(work: Shard, blocks: TableBlocks, folder: Path) -> tuple[Stored
 
     with progress("extracting features", len(rows)) as advance:
         for indices, features_read in blocks.features(wanted):
-            met += len(indices)
+            rows_met += len(indices)
             at = places[indices] - 1
             if np.any(row_digests(features_read, work.units_key) != known.contents[rows[at]]):
                 raise _changed(work.source)
@@ -453,26 +453,25 @@ def _read_blocks(work: Shard, blocks: TableBlocks, folder: Path) -> tuple[Stored
                 fine = np.full(ROWS_AT_ONCE, Check.FINE, np.uint8)
                 done, seen = _finish(batch, fine, work.features, [(0, width)])
                 finished["features"][some], checks[at[some]] = done[:count], seen[:count]
-            piles.lay(at * piles.number // max(1, len(rows)), finished)
+            piles.add_at(at, finished)
             for array in (places, rows, known.contents):
                 forget_pages(array)
             advance(len(at))
-    if met != np.count_nonzero(places):
+    if rows_met != np.count_nonzero(places):
         raise _changed(work.source)
 
     def in_order() -> Iterator[Rows]:
-        for number, pile in enumerate(piles):
-            first, end = (-(-one * len(rows) // piles.number) for one in (number, number + 1))
-            table = np.zeros((end - first, width), work.features.stored)
-            table[pile["place"] - first] = pile["features"]
+        for places_here, pile in zip(piles.ranges(), piles, strict=True):
+            table = np.zeros((len(places_here), width), work.features.stored)
+            table[pile["place"] - places_here.start] = pile["features"]
             yield table
 
     return sealed.Blocks((len(rows), width), work.features.stored, in_order()), checks
 
 
 def _places_of(work: Shard, folder: Path) -> NDArray[np.int64]:
-    """Of each row of a table 1 and its place among the work's rows; 0 where it is none that
-    counts."""
+    """Of each row of a table its place among the work's rows, counted from 1; 0 where it is none
+    that counts."""
     known, rows = work.manifest, work.rows
     pieces = [*blocks_of(len(rows))]
     count = 1 + max((int(known.index[rows[some]].max()) for some in pieces), default=-1)

@@ -31,7 +31,7 @@ from dpladder.data.digests import (
 )
 from dpladder.data.findings import Findings
 from dpladder.data.parallel import cores, ordered_map
-from dpladder.data.rows import KIND, Problems, Rows, in_piles
+from dpladder.data.rows import KIND, Problems, Rows, rows_of_piles
 from dpladder.data.sources import Source, Stretch, text
 from dpladder.privacy.ids import ID_BYTES, Ids, id_set, words_of
 from dpladder.privacy.piles import ID, ArrayOnDisk, Piles
@@ -115,7 +115,7 @@ class RowReader:
         self.unknown: Counter[str] = Counter()
         self._folder = folder
         self._rows, self._everybody = (
-            Piles(kind, source.most, folder) for kind in (KIND, UNIT_KIND)
+            Piles(kind, source.largest_count, folder) for kind in (KIND, UNIT_KIND)
         )
         self._blanks = 0
         self._nothing = _as_ids(content_digest(b"", key))
@@ -194,7 +194,7 @@ class RowReader:
     def rows(self) -> Iterator[Rows]:
         """The rows that were taken, a pile of units at a time; a unit's in the order of the
         source."""
-        return in_piles(self._rows)
+        return rows_of_piles(self._rows)
 
     def everybody(self) -> tuple[Ids, int]:
         """All units, each once and sorted; and how many units the rows name that are read. Rows
@@ -303,7 +303,7 @@ class RowReader:
 def read_contents(source: Source, key: bytes) -> Iterator[tuple[Stretch, Ids]]:
     """A source's records in order, some at a time, with digests of their contents; files are read
     by several threads."""
-    with progress("reading records", source.estimated) as advance:
+    with progress("reading records", source.likely_count) as advance:
         if source.blocks is not None:
             for block in source.blocks:
                 stretch = Stretch(source, block.start, block.start + len(block), block)

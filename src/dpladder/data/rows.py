@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -69,9 +69,9 @@ class Rows:
             setattr(self, name, column[places])
 
 
-def in_piles(rows: Iterable[NDArray[Any]]) -> Iterator[Rows]:
+def rows_of_piles(piles: Piles) -> Iterator[Rows]:
     """The rows of one pile after the other."""
-    for pile in rows:
+    for pile in piles:
         # each column one after the other in memory, from which rows are taken faster
         yield Rows(**{name: np.ascontiguousarray(pile[name]) for name in KIND.names or ()})
 

@@ -108,14 +108,14 @@ class Source:
     blocks: TableBlocks | None = None
 
     @property
-    def estimated(self) -> int:
+    def likely_count(self) -> int:
         """How many records there may be, for a bar."""
-        return len(self.labels) if self.blocks is None else self.blocks.estimated
+        return len(self.labels) if self.blocks is None else self.blocks.likely_count
 
     @property
-    def most(self) -> int:
+    def largest_count(self) -> int:
         """How many records there are at most, whatever one of them says."""
-        return len(self.labels) if self.blocks is None else self.blocks.most
+        return len(self.labels) if self.blocks is None else self.blocks.largest_count
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
     return replace(source, unread=table.unread, spread=table.spread)
 
 
-def _in(counts: Sequence[int]) -> Count:
+def _count_from(counts: Sequence[int]) -> Count:
     """How many rows each block has, where all are known."""
     return lambda number: counts[number] if number < len(counts) else None
 
@@ -308,7 +308,7 @@ def from_frame(path: Path, layout: Layout = PLAIN) -> Source:
             return CellRows(columns).some(some)
         return CellRows(columns, [cells.as_texts() for cells in columns.values()])
 
-    return _features(_in([*map(_rows_in, blocks)]), read, chosen, names, layout)
+    return _features(_count_from([*map(_rows_in, blocks)]), read, chosen, names, layout)
 
 
 def _rows_in(block: Mapping[str, Cells]) -> int:
@@ -413,7 +413,7 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     if list(chosen) != ["features"]:
         _check_numeric(chosen, table.schema, path, layout)
         return replace(
-            _features(_in(table.counts), read, chosen, names, layout), names=columns_said
+            _features(_count_from(table.counts), read, chosen, names, layout), names=columns_said
         )
     width = _width_of_lists(table.kind_of("features"), path)
 
@@ -422,7 +422,7 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
         return _matrix_of_lists(rows.columns["features"], width), rows
 
     roles = layout.columns_present(names)
-    blocks = TableBlocks(_in(table.counts), read_lists, roles, layout.number_roles)
+    blocks = TableBlocks(_count_from(table.counts), read_lists, roles, layout.number_roles)
     return _source_of(blocks, width, columns_said)
 
 

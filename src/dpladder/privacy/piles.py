@@ -15,6 +15,7 @@ import math
 import mmap
 import os
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -41,22 +42,31 @@ class Piles:
     """
 
     def __init__(self, kind: DTypeLike, count: int, folder: Path | None) -> None:
-        self._kind = np.dtype(kind)
+        self._kind, self._count = np.dtype(kind), count
         shares = count * self._kind.itemsize / BYTES_OF_A_PILE, count / ROWS_OF_A_PILE
-        self.number = min(MOST_PILES, max(1, math.ceil(max(shares))))
-        self._files = [TemporaryFile(dir=folder) for _ in range(self.number)]  # noqa: SIM115
+        self._number = min(MOST_PILES, max(1, math.ceil(max(shares))))
+        self._files = [TemporaryFile(dir=folder) for _ in range(self._number)]  # noqa: SIM115
 
     def add(self, ids: Ids, rows: NDArray[Any]) -> None:
         """Lay rows on the piles of their ids. Within a pile they keep the order in which they
         come."""
         leading = ids[:, 0].astype(np.int64) * 256 + ids[:, 1]
-        self.lay(leading * self.number >> 16, rows)
+        self._lay(leading * self._number >> 16, rows)
 
-    def lay(self, pile: NDArray[np.int64], rows: NDArray[Any]) -> None:
+    def add_at(self, places: NDArray[np.int64], rows: NDArray[Any]) -> None:
+        """Lay rows on piles by their places, from 0 to the count."""
+        self._lay(places * self._number // max(1, self._count), rows)
+
+    def ranges(self) -> Iterator[range]:
+        """Which places lie on each pile, where rows were added by these."""
+        ends = [math.ceil(pile * self._count / self._number) for pile in range(self._number + 1)]
+        return (range(first, end) for first, end in pairwise(ends))
+
+    def _lay(self, pile: NDArray[np.int64], rows: NDArray[Any]) -> None:
         """Lay each row on the pile of this number."""
-        if self.number > 1:
+        if self._number > 1:
             rows = rows[np.argsort(pile.astype(np.uint8), kind="stable")]
-        ends = np.cumsum(np.bincount(pile, minlength=self.number))
+        ends = np.cumsum(np.bincount(pile, minlength=self._number))
         for file, some in zip(self._files, np.split(rows, ends[:-1]), strict=True):
             file.write(np.ascontiguousarray(some).view(np.uint8).data)
 
