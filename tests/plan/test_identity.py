@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import pytest
 from support import node_of
 
-from dpladder.config import Project
+from dpladder.config import Config, Project
 from dpladder.config.learners import SECTIONS
-from dpladder.config.load import load
+from dpladder.config.load import load, overlay
 from dpladder.config.method import name_of
 from dpladder.config.section import NeutralAt, Section, values_of
 from dpladder.methods.dp_gd import Descent
-from dpladder.plan import follows
+from dpladder.plan import follows, retired
 from dpladder.plan.dag import build_dag
 from dpladder.plan.inputs import outputs
 from dpladder.plan.plan import charged_jobs
@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[2]
 FIXED = Path(__file__).with_name("identities.json")
 EXAMPLES = sorted([ROOT / "config" / "config.yaml", *ROOT.glob("config/examples/*.yaml")])
 LEARNERS = sorted(map(name_of, SECTIONS))
+TRIAL = {"rung": "0", "trial": "0"}
 
 
 @pytest.fixture(name="sources")
@@ -99,16 +100,51 @@ class Longer(Descent):
 
 def test_a_key_added_at_its_neutral_value_changes_no_question() -> None:
     config = resolve_defaults(load([EXAMPLES[0]])).main
-    trial = {"rung": "0", "trial": "0"}
     given = config.learner.model_dump()
     longer, asking = (
         config.model_copy(update={"learner": Longer(**given, warm=warm)}) for warm in (0.0, 0.5)
     )
     known_by = [
-        node_of(Project({"main": one}), "run_trial", **trial).question_id
+        node_of(Project({"main": one}), "run_trial", **TRIAL).question_id
         for one in (config, longer, asking)
     ]
     assert known_by[0] == known_by[1] != known_by[2]
+
+
+class Before(Descent):
+    """A learner's section with a key that retired since."""
+
+    warm: float = 0.0
+
+
+def test_a_key_that_retired_stays_in_questions_at_the_value_that_it_stands_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = resolve_defaults(load([EXAMPLES[0]])).main
+    before = config.model_copy(update={"learner": Before(**config.learner.model_dump())})
+
+    def known(one: Config) -> tuple[str, ...]:
+        final = node_of(Project({"main": one}), "train_final", target="1")
+        return final.question_id, final.content, json.dumps(final.keys_behind, sort_keys=True)
+
+    as_it_was, without = known(before), known(config)
+    monkeypatch.setattr(retired, "RETIRED", {"learner.warm": 0.0})
+    assert known(config) == as_it_was
+    assert all(map(str.__ne__, without, as_it_was))
+    assert "warm" not in node_of(Project({"main": config}), "run_trial", **TRIAL).params["learner"]
+
+
+def test_a_retired_key_that_a_config_still_says_changes_no_job_that_reads_its_section(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(retired, "RETIRED", {"dataset.target.error": None, "learner.head.gone": 1})
+    number = {"dataset": {"target": {"range": [0, 9]}}, "learner": {"name": "dp_ridge"}}
+    finals = [
+        node_of(resolve_defaults(load([EXAMPLES[0]], one)), "train_final", target="1")
+        for one in (number, overlay(number, {"dataset": {"target": {"error": 2.0}}}))
+    ]
+    plain, said = ((node.params, node.content, node.question) for node in finals)
+    assert plain == said
 
 
 def test_a_rule_that_asks_nothing_comes_and_goes_unnoticed(

@@ -26,6 +26,7 @@ from pydantic import ConfigDict, Field
 from dpladder.config import Config, Project
 from dpladder.plan.follows import Keys, digest, plain_values
 from dpladder.plan.mechanisms import GUIDE
+from dpladder.plan.retired import with_retired, without_retired
 from dpladder.privacy.accounting.events import Job
 
 Wildcards = Mapping[str, str]
@@ -135,7 +136,7 @@ def what_counts(kind: Any, params: Mapping[str, Any]) -> Keys:
         params: all of the job's, by their names.
     """
     left_out = {field for field, mark in facts_of(kind).items() if not mark.affects_output}
-    return {name: value for name, value in params.items() if name not in left_out}
+    return with_retired({name: value for name, value in params.items() if name not in left_out})
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -348,7 +349,7 @@ class Node:
         wildcards = {
             name: value for name, value in self.wildcards.items() if name not in NOT_IN_CONTENT
         }
-        return digest(self.rule, wildcards, self._keys, facts, behind)
+        return digest(self.rule, wildcards, with_retired(self._keys), facts, behind)
 
     @cached_property
     def question_id(self) -> str:
@@ -371,7 +372,7 @@ class Node:
         behind: Keys = {}
         for node in self._representative_inputs:
             behind |= node.keys_behind
-        return behind | self._keys
+        return behind | with_retired(self._keys)
 
     @cached_property
     def mechanisms_behind(self) -> tuple[str, ...]:
@@ -387,14 +388,15 @@ class Node:
         """The config's values by the keys that its rule reads; those at their neutral defaults are
         left out."""
         values = plain_values(self.config)
-        return {
-            key: value_at(values, key) for key in keys_of(self.row.reads) if _has_key(values, key)
-        }
+        return without_retired(
+            {key: value_at(values, key) for key in keys_of(self.row.reads) if _has_key(values, key)}
+        )
 
     @cached_property
     def _asked_values(self) -> Keys:
         """What a query names of its own params."""
-        return self._keys | find_facts(self, self.row.reads, lambda mark: mark.in_question)
+        facts = find_facts(self, self.row.reads, lambda mark: mark.in_question)
+        return with_retired(self._keys | facts)
 
     @cached_property
     def _upstream_question(self) -> list[str]:
@@ -447,7 +449,10 @@ def _sorted(wildcards: Wildcards) -> tuple[tuple[str, str], ...]:
 def _has_key(values: Any, key: str) -> bool:
     """Whether a path leads to a key that stands there; neutral values are left out of `values`."""
     section, _, name = key.rpartition(".")
-    return name in (value_at(values, section) if section else values)
+    if section and not _has_key(values, section):
+        return False
+    within = value_at(values, section) if section else values
+    return isinstance(within, dict) and name in within
 
 
 def value_at(values: Any, key: str) -> Any:

@@ -7,7 +7,7 @@ nothing. Figures behind the choices were measured on public data.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -23,9 +23,12 @@ from dpladder.plan.about import depths_of
 from dpladder.plan.cost import partition
 from dpladder.plan.dag import build_dag
 from dpladder.plan.follows import digest
+from dpladder.plan.retired import CHOSEN_BEFORE
+from dpladder.plan.rules import RULES
 from dpladder.plan.unit_counts import resolve_unit_counts, with_price
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
+from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.prior import DEFAULT, Kind, with_prior
 from dpladder.search.sweep_value import LadderToBuy, best_ladder, rungs_as_text
 
@@ -152,30 +155,37 @@ def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
         By experiment the choices that apply; an experiment that paid for none is left out.
     """
     paid_by_name: dict[str, Mapping[str, Any]] = {}
-    choices_before = {lineage: state.choices for lineage, state in states.items()}
-    if not any(choices_before.values()):
+    if not any(state.items for state in states.values()):
         return paid_by_name
     today = resolve_defaults(project)
     for name, own_config in project.experiments.items():
-        config, lineage = today.experiments[name], own_config.dataset.lineage
+        config = today.experiments[name]
+        choices, state = resolved_choices(config), states.get(config.dataset.lineage, State())
         for inputs in _choice_keys(own_config):
+            remembered = ({**CHOSEN_BEFORE, **chosen} for chosen in state.choices.get(inputs, ()))
             paid = [
                 chosen
-                for chosen in choices_before[lineage].get(inputs, ())
-                if _is_paid(_apply_choices(own_config, config, chosen), states[lineage])
+                for chosen in remembered
+                if _is_paid(_apply_choices(own_config, config, chosen), state)
             ]
             if paid:
-                choices = resolved_choices(config)
                 paid_by_name[name] = choices if choices in paid else paid[-1]
                 break
+        else:
+            # paid for before some choices came, with nothing else left to the plan
+            as_before = {**choices, **CHOSEN_BEFORE}
+            if as_before != choices and _is_paid(
+                _apply_choices(own_config, config, as_before), state, FINALS
+            ):
+                paid_by_name[name] = as_before
     return paid_by_name
 
 
-def _is_paid(config: Config, state: State) -> bool:
-    """Whether something that an experiment asks, so configured, was answered. Questions have no
-    names, so it is asked of this experiment alone."""
-    alone = build_dag(Project({BASE: config}))
-    return any(state.answer(node.question) for node in alone.asking_jobs(BASE))
+def _is_paid(config: Config, state: State, rules: Collection[str] = tuple(RULES)) -> bool:
+    """Whether something that an experiment asks by some rules, so configured, was answered.
+    Questions have no names, so it is asked of this experiment alone."""
+    asking = build_dag(Project({BASE: config})).asking_jobs(BASE)
+    return any(state.answer(node.question) for node in asking if node.rule in rules)
 
 
 def _choice_keys(config: Config) -> list[str]:
