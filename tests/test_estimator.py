@@ -33,13 +33,26 @@ from sklearn import (
 )
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+)
+from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import RANSACRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    Normalizer,
+    PolynomialFeatures,
+    StandardScaler,
+)
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils import all_estimators
 from sklearn.utils.estimator_checks import check_estimator
@@ -623,6 +636,73 @@ def test_a_meta_estimator_is_refused_in_a_sentence_or_fits_what_it_was_given(
         with np.load(path) as written:
             assert written["features"].tolist() == records.tolist()
             assert written["labels"].tolist() == [*map(str, labels)]
+
+
+class Centred(FunctionTransformer):  # type: ignore[misc]
+    """It learns, and has the tags of what does not."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        self.middle_ = np.mean(X, axis=0)
+        return super().fit(X, y)
+
+
+def by_value(X: Any) -> list[int]:
+    return [int(np.argmax(np.var(X, axis=0)))]
+
+
+SCALED = {
+    "standardscaler": (StandardScaler(),),
+    "simpleimputer": (SimpleImputer(),),
+    "pca": (Normalizer(), PCA(1)),
+    "columntransformer.numbers": (ColumnTransformer([("numbers", StandardScaler(), [0])]),),
+    "columntransformer.remainder": (ColumnTransformer([], remainder=StandardScaler()),),
+    "columntransformer.a (a function": (ColumnTransformer([("a", "passthrough", by_value)]),),
+    "featureunion.b.standardscaler": (
+        FeatureUnion([("a", Normalizer()), ("b", make_pipeline(StandardScaler()))]),
+    ),
+    "centred": (Centred(),),
+    "kbinsdiscretizer": (FrozenEstimator(StandardScaler().fit([[0.0] * 2])), KBinsDiscretizer()),
+}
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_a_step_that_learns_from_all_records_is_refused_by_name(
+    name: str, no_run: list[Any], tmp_path: Path
+) -> None:
+    """One value of 1e9 in one record moves what a StandardScaler makes of all others."""
+    records, labels = two_classes(patients(60)[0])
+    around = make_pipeline(*SCALED[name], classifier(columns=None, classes=[0, 1]))
+    with pytest.raises(Refused, match=f"step {re.escape(name)}.* learns from all records") as no:
+        make_pipeline(FunctionTransformer(), around).fit(records, labels)
+    assert "columns" in str(no.value)
+    assert not no_run
+    assert not (tmp_path / "dpladder-projects").exists()
+
+
+def test_steps_of_numbers_to_predict_that_learn_are_refused(no_run: list[Any]) -> None:
+    records, labels = two_classes(patients(60)[0])
+    model = dpladder.PrivateRegressor(
+        1.0, lineage="stays", nominal_size=60, target_range=(0, 1), project="stays"
+    )
+    with pytest.raises(Refused, match=r"step transformer \(StandardScaler\) learns"):
+        TransformedTargetRegressor(model, transformer=StandardScaler()).fit(records, labels)
+    assert not no_run
+
+
+def test_steps_that_look_at_one_record_at_a_time_are_taken(no_run: list[Any]) -> None:
+    records, labels = two_classes(patients(60)[0])
+    public = FrozenEstimator(StandardScaler().fit(np.arange(8.0).reshape(4, 2)))
+    columns = ColumnTransformer(
+        [("a", Binarizer(threshold=50), [0]), ("b", "passthrough", make_column_selector("more"))],
+        remainder="drop",
+    )
+    steps = (columns, public, FeatureUnion([("c", Normalizer()), ("d", PolynomialFeatures())]))
+    frame = pd.DataFrame(records, columns=["age", "more"])
+    with pytest.raises(Refused, match="stopped"):
+        make_pipeline(*steps, "passthrough", classifier(columns=None, classes=[0, 1])).fit(
+            frame, labels
+        )
+    assert len(no_run) == 1
 
 
 @pytest.mark.parametrize("kind", ["frame", "matrix"])

@@ -37,7 +37,9 @@ import pandas as pd
 import yaml
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import FeatureUnion, Pipeline
 
 from dpladder.commands.follow import follow
 from dpladder.commands.project import CONFIG, command_of
@@ -91,6 +93,14 @@ TUNING = (
     "answers about other records or labels, and choosing by scores that nobody paid for leaks. The "
     "ladder tunes inside epsilon: leave the step size empty, or see sweep in config/README.md."
 )
+LEARNT = (
+    "step {steps} learns from all records before {name} sees them, and epsilon counts nothing of it: "
+    "one record could move every prediction. columns, with public ranges and levels, does the "
+    "scaling of a DataFrame. Or fit the step on public records, and give FrozenEstimator(step). "
+    "Nothing was spent."
+)
+# of scikit-learn, steps that have to be fitted, and learn no more than how many columns there are
+LEARN_NOTHING = {"FrozenEstimator", "PolynomialFeatures"}
 
 SAME_VERSION = (
     "these rows are not those of the last fit, and dataset.version is the same: what was released "
@@ -121,7 +131,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     """What a private classifier and a private regressor have in common: a project, and its runs.
 
     Attributes:
-        epsilon_: What the fitted model is stated at, with all releases before it.
+        epsilon_: What the fitted model is stated at, with all releases before it. It counts
+            nothing of what was done to X and y before `fit`, and `fit` cannot see that: scaling,
+            imputing, choosing columns or dropping rows by what all records hold leaks.
         model_: What `dpladder.load` gives of it.
         statement_: The page that `dpladder verify` checks, as the statement says it.
     """
@@ -259,8 +271,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             Refused: The ledger, or the data, allows no such run. What a run had charged before it
                 stopped stays charged, and is not paid twice.
         """
-        if _fitted_by_model_selection():
-            raise Refused(TUNING.format(name=self._name))
+        _refuse_callers(self._name)
         project, X = self.project_, _records(X)
         config, records = self._config(X), self._source(X, y, ids)
         with _alone_in(self._data_folder()) as data:
@@ -550,7 +561,9 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     Attributes:
         classes_: As given, in the model's own order.
-        epsilon_: What the fitted model is stated at, with all releases before it.
+        epsilon_: What the fitted model is stated at, with all releases before it. It counts
+            nothing of what was done to X and y before `fit`, and `fit` cannot see that: scaling,
+            imputing, choosing columns or dropping rows by what all records hold leaks.
         model_: What `dpladder.load` gives of it.
         statement_: The page that `dpladder verify` checks, as the statement says it.
     """
@@ -681,7 +694,9 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         **keys: Any other key of the config by its dotted name, as {"dataset.target.error": 20}.
 
     Attributes:
-        epsilon_: What the fitted model is stated at, with all releases before it.
+        epsilon_: What the fitted model is stated at, with all releases before it. It counts
+            nothing of what was done to X and y before `fit`, and `fit` cannot see that: scaling,
+            imputing, choosing columns or dropping rows by what all records hold leaks.
         model_: What `dpladder.load` gives of it.
         statement_: The page that `dpladder verify` checks, as the statement says it.
     """
@@ -1045,18 +1060,59 @@ def _write(path: Path, data: bytes) -> None:
     partial.replace(path)
 
 
-def _fitted_by_model_selection() -> bool:
-    """Whether scikit-learn fits this estimator on parts of the records.
+def _refuse_callers(name: str) -> None:
+    """Refuse what scikit-learn does around this fit that epsilon does not count: fits on parts of
+    the records, and steps of a pipeline that learn from all of them.
 
     It looks up the stack: an estimator is told nothing of who fits it, and its copies are equal to
     the original.
     """
+    steps: list[str] = []
     frame = sys._getframe()
     while frame is not None:
         if str(frame.f_globals.get("__name__", "")).startswith(FITS_MANY):
-            return True
+            raise Refused(TUNING.format(name=name))
+        match frame.f_locals.get("self"):
+            case Pipeline() as caller:
+                steps += (one for step in caller.steps[:-1] for one in _learning_steps(*step))
+            case TransformedTargetRegressor() as caller:
+                steps += _learning_steps("transformer", caller.transformer)
         frame = frame.f_back  # type: ignore[assignment]
-    return False
+    if steps:
+        raise Refused(LEARNT.format(steps=" and ".join(dict.fromkeys(steps)), name=name))
+
+
+def _learning_steps(name: str, step: Any) -> list[str]:
+    """A step of a pipeline, or those inside it, that learn from records; none where each record is
+    looked at by itself.
+
+    Known are scikit-learn's own, by what they say of themselves. Anybody else's may learn.
+    """
+    kind = type(step)
+    if step is None or isinstance(step, str):  # "passthrough", or "drop"
+        return []
+    inside: list[tuple[str, Any]] = []
+    if kind is Pipeline:
+        inside = step.steps
+    elif kind is FeatureUnion:
+        inside = step.transformer_list
+    elif kind is ColumnTransformer:
+        inside = [("remainder", step.remainder)]
+        for part, transformer, columns in step.transformers:
+            # a function of all records may choose by their values, make_column_selector does not
+            chosen = callable(columns) and not type(columns).__module__.startswith("sklearn.")
+            inside.append(
+                (f"{part} (a function chooses its columns)", columns)
+                if chosen
+                else (part, transformer)
+            )
+    elif kind.__module__.startswith("sklearn.") and (
+        kind.__name__ in LEARN_NOTHING or not step.__sklearn_tags__().requires_fit
+    ):
+        return []
+    else:
+        return [f"{name} ({kind.__name__})"]
+    return [one for part, here in inside for one in _learning_steps(f"{name}.{part}", here)]
 
 
 def _reason(said: str) -> str:
