@@ -22,8 +22,10 @@ from dpladder.config.section import from_document
 from dpladder.errors import BadInput, Refused
 from dpladder.external_ledger.released import digest
 from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.composition import largest_entry
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.limits import caps
 from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.documents import SealedStatement
@@ -59,6 +61,20 @@ def test_a_ledger_whose_terms_somebody_corrected_spends_nothing(ledger):
     dpladder.Ledger("patients", epsilon=9.0, delta=1e-5)
     with pytest.raises(Refused, match=r"lifetime_epsilon is 9\.0, not 1\.0"):
         ledger.count("all", [1, 2], epsilon=0.1)
+
+
+@pytest.mark.parametrize("multiplier", [1e9, 1e170, 1.7e308])
+def test_a_spend_too_small_for_a_double_is_charged_and_refused_at_the_limit(ledger, multiplier):
+    """Another ledger took such spends for free, and without end once its limit was reached."""
+    tiny = dp_event.GaussianDpEvent(multiplier)
+    ledger.reserve("first", tiny)
+    spent = largest_entry(book.load(ledger._ledger).charged_spends()).mu
+    assert spent > 0.0
+    room = gdp.remaining(caps(ledger._terms).mu, [spent])
+    ledger.reserve("rest", dp_event.GaussianDpEvent(gdp.sigma(room, 1)))
+    assert not ledger.affords(tiny)
+    with pytest.raises(Refused, match="lifetime limit"):
+        ledger.spend("one-more", tiny)
 
 
 def test_numbers_in_quotes_are_refused(ledger):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import dpladder
 from dpladder.errors import BadInput, Refused
@@ -59,6 +60,20 @@ def test_a_statistic_costs_the_epsilon_that_was_asked_for(relation: Any, tmp_pat
         ledger.mean("age", [40.0], bounds=(0, 100), epsilon=1.0)
     ledger.statement()
     assert ledger.verify() == []
+
+
+@pytest.mark.parametrize(("relation", "moved"), [("add_remove", 1.0), ("replace_one", 2.0)])
+def test_noise_of_a_statistic_is_what_a_count_by_hand_asks_for(
+    relation: Any, moved: float, tmp_path: Path
+) -> None:
+    """A record in another's place moves a sum within (-1, 1) by 2. Epsilon of Gaussian noise
+    follows from the normal distribution alone."""
+    ledger = opened(tmp_path, relation)
+    drawn = ledger.histogram("noise", [], levels=[*range(4000)], epsilon=1.0)
+    sd = float(np.std([*drawn.values()]))
+    above = stats.norm.cdf(moved / (2 * sd) - sd / moved)
+    below = math.e * stats.norm.cdf(-moved / (2 * sd) - sd / moved)
+    assert above - below == pytest.approx(DELTA, rel=0.5)  # of 4,000 draws; half the sd has 0.02
 
 
 def test_statistics_are_near_what_they_stand_for_where_noise_is_small(tmp_path: Path) -> None:

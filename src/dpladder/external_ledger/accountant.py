@@ -12,8 +12,8 @@ class WatchedAccountant(RDPAccountant):  # type: ignore[misc]  # untyped
     """An accountant that refuses steps which were not reserved.
 
     Opacus tells its accountant of each step after the noise is drawn and before the weights move.
-    So a step that is refused here changes nothing that is released. `get_epsilon` is Opacus' own,
-    for this training alone.
+    So a step that is refused here changes nothing that is released. `get_epsilon` is Opacus' own:
+    for this training alone, and for records that are added or removed.
 
     Args:
         take: takes one reserved step by noise multiplier and sample rate, or raises.

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,9 @@ if TYPE_CHECKING:
 
 POINTS = 20_000  # of epsilon, where (1) is checked if nothing else says where
 RELATIVE_STEP = 1e-3  # of an event's mu: the step of losses in its discretised distribution
+# The mu, or the pure loss, that a mechanism is charged at least: a smaller one a double would lose
+# beside what was spent, and a spend that changes no sum is never refused.
+LEAST = 1e-5
 LARGEST_LOSS = 600.0  # of a loss on a sample, whose exponential is a float64
 # Of a lineage's delta, what its booked events may use up in its life. Where trainings sample it is
 # larger, which lowers the mu of few steps on small samples. It leaves less of delta to everything
@@ -198,12 +201,22 @@ def price(event: Event, relation: Relation, count: int = 1) -> Entry:
         count: how often, with noise of its own each time.
 
     Returns:
-        An entry that dominates all of them, whatever chose them.
+        An entry that dominates all of them, whatever chose them, and `LEAST` at least.
 
     Raises:
         Refused: an event needs `Booked` and is outside it, no bound is known for it here, or no
             Gaussian dominates it at its delta0.
     """
+    entry = _exact_price(event, relation, count)
+    if mu(event) == 0.0:  # of nothing
+        return entry
+    if entry.loss:
+        return replace(entry, loss=max(entry.loss, LEAST))
+    return replace(entry, mu=max(entry.mu, LEAST))
+
+
+def _exact_price(event: Event, relation: Relation, count: int) -> Entry:
+    """The entry of `price`, however small it is."""
     mu_of_event = mu(event, count)
     if mu_of_event is not None:
         return Entry(mu_of_event)
@@ -370,9 +383,8 @@ def _step(parts: Iterable[Counted]) -> float:
     parts = list(parts)
     # the library finds each loss of a mixture by bisection: a grid ten times as fine takes a minute
     most = 1e-3 if any(isinstance(part.event, MixtureOfGaussians) for part in parts) else 1e-4
-    step = min(
-        most, RELATIVE_STEP * min(1.0, math.sqrt(math.fsum(_rough_mu(part) ** 2 for part in parts)))
-    )
+    together = math.sqrt(math.fsum(_rough_mu(part) ** 2 for part in parts))
+    step = min(most, RELATIVE_STEP * min(1.0, max(together, LEAST)))
     pure = [p.event.epsilon for p in parts if isinstance(p.event, Exponential | ApproximateDp)]
     least = min(pure, default=step)
     return least / 2 ** math.ceil(math.log2(least / step))
@@ -398,21 +410,26 @@ def _loss_distribution_of(event: Event, relation: Relation, step: float) -> Any:
     # Given a relation, the library doubles a sum's sensitivity under replace_one; our sigma is
     # relative to the relation's own already.
     doubling = 2.0 if relation == "replace_one" else 1.0
+    most_noise = 1.0 / LEAST  # with more of it the library overflows
     match event:
         case Gaussian(sigma):
-            return pld.from_gaussian_mechanism(sigma, value_discretization_interval=step)
-        case Sampled(q, inner) if mu(inner):
             return pld.from_gaussian_mechanism(
-                doubling / (mu(inner) or math.nan),
+                min(sigma, most_noise), value_discretization_interval=step
+            )
+        case Sampled(q, inner) if mu_inside := mu(inner):
+            return pld.from_gaussian_mechanism(
+                doubling * min(1.0 / mu_inside, most_noise),
                 value_discretization_interval=step,
                 sampling_prob=q,
                 neighboring_relation=neighbours,
             )
         case Laplace(scale):
-            return pld.from_laplace_mechanism(scale, value_discretization_interval=step)
+            return pld.from_laplace_mechanism(
+                min(scale, most_noise), value_discretization_interval=step
+            )
         case Sampled(q, Laplace(scale)) if relation == "add_remove":
             return pld.from_laplace_mechanism(
-                scale, value_discretization_interval=step, sampling_prob=q
+                min(scale, most_noise), value_discretization_interval=step, sampling_prob=q
             )
         case Sampled(q, Composed(events)) if relation == "add_remove":
             return _sampled_loss_distribution(q, events, step)
@@ -533,7 +550,8 @@ def dominating(curve: Curve, delta0: float) -> float:
         delta0: probability that the entry sets aside for revealing everything.
 
     Returns:
-        mu, at most 1e-6 of itself above the smallest, and never below it.
+        mu, at most 1e-6 of itself above the smallest, and never below it; one below `LEAST` as it
+        comes.
 
     Raises:
         Refused: the profile never falls to delta0, or no mu up to 10,000 dominates it.
@@ -560,7 +578,7 @@ def dominating(curve: Curve, delta0: float) -> float:
         if high > 1e4:
             raise Refused("no Gaussian dominates these events: they reveal too much.")
     low = 0.0
-    while high - low > 1e-6 * high:
+    while high > LEAST and high - low > 1e-6 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high * SAFE

@@ -282,7 +282,7 @@ def _tail_point(probability: float) -> float:
 
 def _squared(mu: float) -> float:
     _check("mu", mu, zero=True)
-    return mu * mu
+    return max(mu * mu, math.ulp(0.0)) if mu else 0.0  # a square that underflows is no zero
 
 
 def _check(name: str, value: float, zero: bool = False) -> None:
