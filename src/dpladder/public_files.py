@@ -86,7 +86,8 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """A document of finite numbers and a bounded depth, as everything that dpladder writes.
+    """A document of finite numbers, of names that stand once and of a bounded depth, as everything
+    that dpladder writes.
 
     Raises:
         ValueError: it is something else; the reason is a clause.
@@ -96,6 +97,7 @@ def parse_json(text: str | bytes) -> Any:
             text if isinstance(text, str) else text.decode("utf-8"),
             parse_constant=_refuse_number,
             parse_float=_finite,
+            object_pairs_hook=object_of,
         )
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -104,6 +106,17 @@ def parse_json(text: str | bytes) -> Any:
         level = [one for outer in level for one in _inside(outer)]
     if level:
         raise ValueError("it is nested too deeply")
+    return document
+
+
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON. One reader takes the first of two values of a name, and another the last.
+
+    Raises:
+        ValueError: a name stands there twice.
+    """
+    if len(document := dict(pairs)) < len(pairs):
+        raise ValueError("a name stands twice in an object")
     return document
 
 

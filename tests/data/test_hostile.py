@@ -4,6 +4,8 @@ record."""
 from __future__ import annotations
 
 import os
+import warnings
+import zipfile
 from collections.abc import Callable
 from csv import QUOTE_ALL, QUOTE_MINIMAL, QUOTE_NONNUMERIC, writer
 from pathlib import Path
@@ -458,6 +460,49 @@ def test_an_archive_of_a_future_version_is_one_message(tmp_path: Path) -> None:
     path.write_bytes(held)
     with pytest.raises(BadInput, match=r"cannot be read as \.npz"):
         from_npz(path)
+
+
+def _csv_twice(path: Path) -> None:
+    path.write_text("age,,label,age,\n1,2,cat,3,4\n")
+
+
+def _parquet_twice(path: Path) -> None:
+    columns = [pa.array([1.0]), pa.array([2.0]), pa.array(["cat"])]
+    pq.write_table(pa.table(columns, names=["age", "age", "label"]), path)
+
+
+def _npz_twice(path: Path) -> None:
+    with warnings.catch_warnings(), zipfile.ZipFile(path, "w") as file:
+        warnings.simplefilter("ignore")
+        for name in ("features", "age", "labels", "age"):
+            with file.open(f"{name}.npy", "w") as entry:
+                np.save(entry, np.ones((2, 2)))
+
+
+TWICE = {"csv": _csv_twice, "parquet": _parquet_twice, "npz": _npz_twice}
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+@pytest.mark.parametrize("kind", TWICE)
+def test_a_name_that_stands_twice_is_refused_and_shown_to_its_owner(
+    kind: str, labelled: bool, tmp_path: Path
+) -> None:
+    """The last such column was read: epsilon went on another one than the config's author saw."""
+    path = tmp_path / f"pets.{kind}"
+    TWICE[kind](path)
+    with pytest.raises(BadInput, match="columns of one name") as caught:
+        open_source(f"{kind}:{path}", Layout(columns=("age",), labelled=labelled))
+    assert caught.value.private == "More than one is called age."
+    assert "age" not in str(caught.value)  # without a header it is a record's value
+
+
+def test_a_name_that_stands_twice_in_an_object_costs_its_line_alone(tmp_path: Path) -> None:
+    path = tmp_path / "pets.jsonl"
+    path.write_text(
+        '{"text": "a", "label": "cat", "label": "dog"}\n{"text": "b", "label": "dog"}\n'
+    )
+    source = open_source(f"jsonl:{path}", Layout(columns=("label",)))
+    assert [source.labels[place] for place in range(2)] == [None, "dog"]
 
 
 def test_a_table_whose_columns_have_no_names_in_utf8_is_one_message(tmp_path: Path) -> None:

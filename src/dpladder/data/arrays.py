@@ -16,6 +16,7 @@ from dpladder.data.sources import (
     missing_source_error,
     names_found_text,
     record_columns,
+    refuse_names_twice,
 )
 from dpladder.errors import BadInput
 
@@ -42,6 +43,7 @@ def from_npz(path: Path, layout: Layout = PLAIN) -> Source:
     damaged: Errors = (*BROKEN, EOFError, *_zip_errors())
     try:
         with np.load(path, allow_pickle=False) as file:
+            refuse_names_twice(path, file.files)
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise missing_source_error(

@@ -28,6 +28,7 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from dpladder.data.cells import BINARY, TextCells, texts_of
+from dpladder.data.sources import refuse_names_twice
 from dpladder.errors import BadInput
 
 BLOCK = 8 << 20  # bytes of a file that are read at a time
@@ -326,6 +327,7 @@ def header_of(path: Path) -> list[str]:
             f"{path} opens a quote in its first line and does not close it there. Write the names "
             "of its columns on one line."
         )
+    refuse_names_twice(path, names)
     return names
 
 

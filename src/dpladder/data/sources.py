@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -199,6 +200,23 @@ def check_held(path: Path, names: Collection[str], layout: Layout, plural: str =
                 f"{SEE_CHECK}.",
                 names_found_text(names),
             )
+
+
+def refuse_names_twice(path: Path, names: Iterable[str]) -> None:
+    """Refuse a table that has a name twice: which of the columns is read, nobody said. Those without
+    a name are read as nothing.
+
+    Raises:
+        BadInput: it has. Without a header names are a record's values, so they are for the
+            operator's eyes alone.
+    """
+    counts = Counter(name for name in names if name)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise BadInput(
+            f"{path} has columns of one name, and which of them is meant, nobody can tell. Rename "
+            "or drop one; `dpladder check` shows their name.",
+            f"More than one is called {', '.join(twice)}.",
+        )
 
 
 # A table without a header has a record's values where names should be.

@@ -50,9 +50,11 @@ from dpladder.data.sources import (
     missing_source_error,
     names_found_text,
     record_columns,
+    refuse_names_twice,
     text_bytes,
 )
 from dpladder.errors import BadInput
+from dpladder.public_files import object_of
 
 BLOCK_ROWS = 32_768  # of a parquet table that are read at a time
 Mask = NDArray[np.bool_] | None
@@ -339,10 +341,12 @@ def objects_in(path: Path) -> list[dict[str, Any]]:
 
 
 def _object(line: bytes) -> dict[str, Any]:
-    """The object of one line; an empty one of what is no JSON, of no object, or nested too deep."""
+    """The object of one line; an empty one of what is no JSON, of no object, nested too deep, or
+    says a name twice."""
     try:
         document = json.loads(
             line.decode("utf-8", "surrogateescape"),
+            object_pairs_hook=object_of,
             # where one number is missing, pandas writes all others of its column as 3.0
             parse_float=lambda number: whole_as_int(float(number)),
         )
@@ -445,6 +449,7 @@ class ParquetTable:
             groups = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
             self.index = _index_of(self.schema)
         self.names: list[str] = self.schema.names
+        refuse_names_twice(path, self.names)
         self._blocks = [
             (group, start, min(start + BLOCK_ROWS, rows))
             for group, rows in enumerate(groups)
