@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import pickle
+import shutil
 import threading
 from multiprocessing import get_context
 from pathlib import Path
@@ -61,6 +62,21 @@ def test_a_ledger_whose_terms_somebody_corrected_spends_nothing(ledger):
     dpladder.Ledger("patients", epsilon=9.0, delta=1e-5)
     with pytest.raises(Refused, match=r"lifetime_epsilon is 9\.0, not 1\.0"):
         ledger.count("all", [1, 2], epsilon=0.1)
+
+
+@pytest.mark.parametrize("results", ["results", "filed/r2", "."])
+def test_a_statement_goes_with_its_folder_whatever_that_is_called(place, results, monkeypatch):
+    (place / "work").mkdir()
+    monkeypatch.chdir(place / "work")
+    ledger = dpladder.Ledger("others", epsilon=1.0, delta=1e-5, results=results)
+    with ledger.spend("count", COUNT) as charge:
+        charge.finish(3)
+    ledger.statement()
+    assert ledger.verify() == []
+    assert main(["verify", results]) == 0
+    moved = place / "officer"
+    shutil.copytree(results, moved)
+    assert main(["verify", str(moved)]) == 0
 
 
 @pytest.mark.parametrize("multiplier", [1e9, 1e170, 1.7e308])

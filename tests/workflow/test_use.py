@@ -61,6 +61,24 @@ def test_a_finished_model_predicts_what_evaluate_counts_and_knows_its_guarantee(
     assert dpladder.load("elsewhere.safetensors").facts["target_epsilon"] == 1.0
 
 
+def test_results_behind_a_link_are_this_configs_and_speak_for_their_models(
+    finished: Workspace,
+) -> None:
+    """On clusters results lie in scratch space. A run called all of them foreign."""
+    Path("results").rename("scratch")
+    Path("results").symlink_to("scratch")
+    Path("results/report.html").unlink()
+    ended = finished.finish()
+    assert "The whole report: results/report.html" in ended.stderr
+    assert "are not of this config" not in ended.stderr
+    for folder in ("results", "scratch"):
+        assert dpladder.load(
+            FINAL.parents[3] / ".." / folder / FINAL.relative_to("results")
+        ).privacy
+    shutil.copytree("scratch", "filed")
+    assert dpladder.load("filed/main/final/1/weights.safetensors").privacy is not None
+
+
 def test_the_card_of_a_finished_model_says_what_its_statement_says(finished: Workspace) -> None:
     assert main(["export", "results", "out"]) == 0
     card = Path("out/README.md").read_text()

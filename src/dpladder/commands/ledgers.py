@@ -170,7 +170,7 @@ def verify_statement(results: Path) -> bool:
     stated = parse_statement(statement)
     home = open_home(create=False)
     known, anchors = set(ledgers.lineages(home)), anchors_in(results)
-    problems = check(statement, results.resolve(), key_of_seal(results))
+    problems = check(statement, results, key_of_seal(results))
     for lineage in dict.fromkeys(anchor.lineage for anchor in anchors):
         if lineage in known:
             problems += [
@@ -181,7 +181,7 @@ def verify_statement(results: Path) -> bool:
                 f"lineage {printable(lineage)} has no ledger in {home.path}: checked against the "
                 "records alone"
             )
-    for path in unchecked_files(stated, results.resolve()):
+    for path in unchecked_files(stated, results):
         print(f"{printable(path)}: not checked, for nothing vouches for it")
     if lacks_report(stated.files, results):
         print(

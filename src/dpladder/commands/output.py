@@ -60,7 +60,7 @@ def checked_statement(results: Path, undone: str) -> Document:
         BadInput: there is no statement, or it cannot be read.
     """
     statement, key = read_statement(results), key_of_seal(results)
-    if problems := check(statement, results.resolve(), key):
+    if problems := check(statement, results, key):
         raise Refused(f"{'; '.join(problems)}. {undone}")
     if key is None:
         print(

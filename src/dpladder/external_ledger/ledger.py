@@ -413,7 +413,7 @@ class OpenLedger:
             problems = book.verify(self._ledger, anchors_in(self.results))
             if (self.results / "privacy.json").is_file():
                 key = subkey(self._ledger.home, "ledger")
-                problems += check(read_statement(self.results), self.results.resolve(), key)
+                problems += check(read_statement(self.results), self.results, key)
         return problems
 
     def __reduce_ex__(self, _: Any) -> NoReturn:

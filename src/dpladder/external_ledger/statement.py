@@ -58,7 +58,7 @@ def write_statement(ledger: Ledger, results: Path) -> str:
         statement = build_own(
             state,
             [*records.values()],
-            {str(path.relative_to(results.parent)): file_digest(path) for path in paths},
+            {f"results/{path.relative_to(results)}": file_digest(path) for path in paths},
             book.head(ledger),
             Origin(
                 datetime.now(UTC).date().isoformat(),

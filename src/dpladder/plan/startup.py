@@ -435,8 +435,8 @@ def conclude(parsed: Parsed) -> None:
     if current and PAGE.is_file():
         for line in _accuracies(parsed.project):
             say(line)
-        there, stated_here = RESULTS.resolve(), parse_statement(read_statement(RESULTS))
-        if left := foreign_files(stated_here, there, vouched_by_report(there)):
+        stated_here = parse_statement(read_statement(RESULTS))
+        if left := foreign_files(stated_here, RESULTS, vouched_by_report(RESULTS)):
             say(
                 f"{len(left)} files in {RESULTS} are not of this config, {left[0]} among them, and "
                 "dpladder verify refuses them. Move or delete them: the ledger keeps their charges."

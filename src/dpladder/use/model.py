@@ -48,6 +48,7 @@ from dpladder.privacy.statement.check import (
     is_sealed,
     key_of_seal,
     parse_statement,
+    place_in,
     read_statement,
 )
 from dpladder.privacy.statement.documents import Statement
@@ -570,7 +571,8 @@ def _stated(file: Path) -> ModelFacts | None:
     """What the statement of the run says of this very file, where the file still lies in the run's
     results. What was put in its place is refused: the statement says nothing of it."""
     for results in file.resolve().parents:
-        if results.name == "results" and (results / "privacy.json").exists():
+        # beside each release lies a record of that name, and no page
+        if (results / "privacy.json").exists() and (results / "privacy.md").exists():
             document = read_statement(results)
             if not is_sealed(document, key_of_seal(results)):
                 raise Refused(
@@ -587,7 +589,7 @@ def _refuse_changed_files(statement: Statement, results: Path, place: str) -> No
     """Refuse a model whose bytes are not those that the statement is about, or whose scores beside
     it are not: a model card shows both. Other files may be of a run that goes on."""
     for path in (place, str(Path(place).with_name("metrics.json"))):
-        file = results.parent / path
+        file = place_in(results, path)
         if file.exists() and statement.files.get(path) != file_digest(file):
             raise Refused(
                 f"{file} changed since the statement of its run was written. Delete it, and "
@@ -600,7 +602,7 @@ def _model_in(statement: Statement, results: Path, file: Path) -> ModelFacts | N
     """What the statement says of the model whose bytes are this very file's."""
     for lineage in lineage_facts(statement):
         for place in lineage.stated.artifacts:
-            if (results.parent / place).resolve() == file.resolve():
+            if place_in(results, place).resolve() == file.resolve():
                 _refuse_changed_files(statement, results, place)
                 return ModelFacts(lineage, place)
     return None

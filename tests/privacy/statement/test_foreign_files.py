@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from statements import CHANGES, Finished
+from statements import CHANGES, DEPLOYED, Finished
 from support import ROOT
 
 import dpladder
@@ -151,6 +151,46 @@ def test_a_statement_is_about_files_below_its_results_alone(
     (results / "privacy.json").write_text(json.dumps(seal(statement | {"files": files}, b"")))
     assert main(["verify", str(results)]) == 1
     assert f"names {path}, which does not lie in results/" in capsys.readouterr().err
+
+
+def _renamed(results: Path) -> Path:
+    return results.rename(results.with_name("2026-03 (signed)"))
+
+
+def _linked(results: Path) -> Path:
+    results.rename(results.with_name("scratch"))
+    results.symlink_to("scratch")
+    return results
+
+
+def _from_inside(results: Path) -> Path:
+    os.chdir(results)
+    return Path()
+
+
+@pytest.mark.parametrize("move", [_renamed, _linked, _from_inside])
+def test_a_folder_that_is_called_otherwise_is_as_good_and_as_bad_as_before(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    move: Callable[[Path], Path],
+) -> None:
+    """An officer's copy, and the link to a cluster's scratch space, told of 114 forgeries."""
+    made = Finished(tmp_path, CHANGES | {"deployment": DEPLOYED})
+    made.state()
+    monkeypatch.chdir(tmp_path)
+    results = move(made.results)
+    assert main(["verify", str(results)]) == 0
+    assert main(["register", str(results), "--folder", str(tmp_path / "filed")]) == 0
+    capsys.readouterr()
+    (next(results.glob("main/final/*/weights.safetensors"))).write_text("0")
+    (results / "main/extra.csv").write_text("0")
+    assert main(["verify", str(results)]) == 1
+    changed, extra = capsys.readouterr().err.splitlines()
+    name = results.absolute().name
+    assert changed.startswith(f"{name}/main/final/")
+    assert "weights.safetensors: changed since the statement was written" in changed
+    assert extra.startswith(f"{name}/main/extra.csv: nothing vouches for it")
 
 
 def test_every_kind_of_file_that_a_job_publishes_has_to_be_vouched_for() -> None:

@@ -37,7 +37,14 @@ from dpladder.privacy.statement.build import (
     mu_of_spend,
     seal,
 )
-from dpladder.privacy.statement.documents import FINALS, Cost, Promise, SealedStatement, Stated
+from dpladder.privacy.statement.documents import (
+    FINALS,
+    Cost,
+    Promise,
+    SealedStatement,
+    Stated,
+    Statement,
+)
 from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.records import Document, spends_of
 from dpladder.public_files import file_digest, read_bytes, read_json
@@ -61,7 +68,7 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
 
     Args:
         statement: as read from privacy.json.
-        results: its folder, an absolute path.
+        results: its folder, whatever it is called now.
         key: home's, to see a forgery; without it a slip alone is seen.
 
     Returns:
@@ -124,7 +131,8 @@ def _check_files(stated: SealedStatement, results: Path, key: bytes | None) -> I
     """Everything that the statement is about, byte for byte, and all that was made from it. What is
     made last, the report and the summaries, came after the statement. So the last job's own sealed
     record vouches for it. Nothing else of these kinds may lie here."""
-    yield from _changed_files(stated.files, results, f"the statement was written; {DELETE}")
+    root = root_of(stated)
+    yield from _changed_files(stated.files, results, root, f"the statement was written; {DELETE}")
     models = [
         _path_under_owner(path, asdict(model))
         for dataset in stated.datasets.values()
@@ -135,7 +143,7 @@ def _check_files(stated: SealedStatement, results: Path, key: bytes | None) -> I
     )
     vouched: Mapping[str, str] = {}
     if os.path.lexists(results / REPORT):
-        name = f"{results.name}/{REPORT}"
+        name = _name(results / REPORT, results)
         try:
             document = read_json(results / REPORT)
             vouched = dict(document["files"])
@@ -143,11 +151,12 @@ def _check_files(stated: SealedStatement, results: Path, key: bytes | None) -> I
                 yield f"{name}: changed since it was written"
             elif document["statement"] != stated.id:
                 yield (
-                    f"{results.name}/report.html: made from another statement than privacy.json; "
-                    f"{AGAIN}"
+                    f"{_name(results / 'report.html', results)}: made from another statement than "
+                    f"privacy.json; {AGAIN}"
                 )
             else:
-                yield from _changed_files(vouched, results, f"the report was written; {DELETE}")
+                since = f"the report was written; {DELETE}"
+                yield from _changed_files(vouched, results, root, since)
         except _UNREADABLE as error:
             yield f"{name}: cannot be read ({error})"
     do = MOVE if os.path.lexists(results / REPORT) else f"{REPORT} is missing, and {AGAIN}"
@@ -171,11 +180,11 @@ def foreign_files(stated: SealedStatement, results: Path, vouched: Mapping[str, 
 
     Args:
         stated: the statement.
-        results: its folder, an absolute path.
+        results: its folder.
         vouched: what the report's record vouches for.
 
     Returns:
-        Their paths, in alphabetical order, as the statement writes paths.
+        Their paths from the results folder on, in alphabetical order.
     """
     return [
         _name(file, results)
@@ -198,14 +207,14 @@ def _files_nobody_vouches_for(
 ) -> list[Path]:
     """Whatever lies below a results folder beside what is compared with a digest. A link to a
     folder counts as a file: it is not followed, for it may lead anywhere."""
-    known = {*stated.files, *stated.records, *vouched}
-    known |= {f"{results.name}/{name}" for name in SPOKEN_FOR}
+    known = {place_in(results, path) for path in (*stated.files, *stated.records, *vouched)}
+    known |= {results / name for name in SPOKEN_FOR}
     there = (
         Path(folder, name)
         for folder, folders, files in os.walk(results)
         for name in (*files, *(one for one in folders if os.path.islink(Path(folder, one))))
     )
-    return sorted(file for file in there if _name(file, results) not in known)
+    return sorted(file for file in there if file not in known)
 
 
 def _is_of_published_kind(file: Path, results: Path) -> bool:
@@ -222,8 +231,24 @@ def _is_record(file: Path) -> bool:
 
 
 def _name(file: Path, results: Path) -> str:
-    """A file below a results folder, as the statement writes paths."""
-    return str(file.relative_to(results.parent))
+    """A file below a results folder, from that folder on."""
+    return str(Path(results.absolute().name) / file.relative_to(results))
+
+
+def root_of(stated: Statement) -> str:
+    """What the results folder was called when the statement was written: all of its paths begin so.
+    The folder may be called otherwise now, be copied, or be a link."""
+    return next(iter((*stated.records, *stated.files)), "results").partition("/")[0]
+
+
+def place_in(results: Path, path: str) -> Path:
+    """Where what a statement names lies now.
+
+    Args:
+        results: the folder that holds the statement.
+        path: as the statement has it, with what the folder was called then as its first name.
+    """
+    return results / path.partition("/")[2]
 
 
 def lacks_report(files: Mapping[str, str], results: Path) -> bool:
@@ -246,25 +271,27 @@ COUNTED_ON = (
 
 
 def _changed_files(
-    files: Mapping[str, str], results: Path, since: str, missing: str = RESTORED
+    files: Mapping[str, str], results: Path, root: str, since: str, missing: str = RESTORED
 ) -> Iterator[str]:
     """A sentence for each file that is missing, or whose bytes are not those of its digest.
 
     Args:
         files: digests by path. Somebody may have written a path that leads elsewhere.
         results: the folder that all of them lie in.
+        root: what it was called when they were written.
         since: when the digests were taken, and what to do.
         missing: what to say of a file that is not there.
     """
     for path, digest in files.items():
-        if not os.path.normpath(path).startswith(f"{results.name}{os.sep}"):
-            yield f"privacy.json: names {path}, which does not lie in {results.name}/"
+        if not os.path.normpath(path).startswith(f"{root}{os.sep}"):
+            yield f"privacy.json: names {path}, which does not lie in {root}/"
             continue
+        file = place_in(results, os.path.normpath(path))
         try:
-            if file_digest(results.parent / path) != digest:
-                yield f"{path}: changed since {since}"
+            if file_digest(file) != digest:
+                yield f"{_name(file, results)}: changed since {since}"
         except FileNotFoundError:
-            yield f"{path}: {missing}"
+            yield f"{_name(file, results)}: {missing}"
         except BadInput as error:
             yield str(error)
 
@@ -287,7 +314,7 @@ def _check_page(
     if written != page(stated).encode():
         if stated.origin.versions.get("dpladder") == metadata.version("dpladder"):
             yield f"{path}: does not say what privacy.json says; delete both, and {AGAIN}"
-        elif path not in vouched:
+        elif file not in {place_in(results, one) for one in vouched}:
             yield (
                 f"{path}: written by dpladder {stated.origin.versions.get('dpladder')}, and this "
                 "one words it otherwise. Verify it with that version"
@@ -297,7 +324,8 @@ def _check_page(
 def _check_records(stated: SealedStatement, results: Path) -> Iterator[str]:
     """The records that the statement counts are there, as they were. And no record lies here of a
     cost that it does not count: nobody may leave out what was spent."""
-    yield from _changed_files(stated.records, results, "the statement was written", COUNTED_ON)
+    since = "the statement was written"
+    yield from _changed_files(stated.records, results, root_of(stated), since, COUNTED_ON)
     for file in _files_nobody_vouches_for(stated, results, {}):
         if not _is_record(file):
             continue
@@ -343,7 +371,7 @@ def _recorded_spends(
     problems = []
     for path in stated.records:
         try:
-            record = read_json(results.parent / path)
+            record = read_json(place_in(results, path))
             if "spends" in record:
                 spends += [(record["question"], spend) for spend in spends_of(record)]
         except FileNotFoundError:  # which `_check_records` tells
