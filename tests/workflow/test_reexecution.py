@@ -3,6 +3,7 @@ only new work is charged."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -10,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -260,6 +262,55 @@ def test_a_killed_driver_loses_no_charge_and_charges_nothing_twice(project):
     project.finish("--unlock")
     project.finish(TRIAL)
     resumed(begun, project.held())
+
+
+NOTEBOOK = """
+import numpy as np
+from dpladder import PrivateClassifier
+X = np.random.default_rng(0).normal(size=(400, 20))
+more = {"dataset.equal_rows": "one_record", "sweep.search.steps": [400_000, 400_001]}
+PrivateClassifier(
+    1.0, lineage="tiny", nominal_size=400, classes=[0, 1], project=".", **more
+).fit(X, (X[:, 0] > 0).astype(int))
+"""
+
+
+def processes_in(folder: Path) -> list[bytes]:
+    """The commands of all processes that work in a folder."""
+    commands = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended
+            if (entry / "cwd").readlink() == folder and int(entry.name) != os.getpid():
+                commands.append((entry / "cmdline").read_bytes())
+    return commands
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("caller", "number"),
+    [("run", signal.SIGTERM), ("run", signal.SIGHUP), ("notebook", signal.SIGTERM)],
+)
+def test_a_run_that_is_told_to_end_leaves_nothing_that_spends(project, caller, number):
+    """`kill PID` ended what a person saw, and the workflow went from 6 charges on to 8."""
+    project.configure({"sweep": {"search": {"steps": [400_000, 400_001]}}})  # they would take long
+    command = ["-m", "dpladder", "run", "config.yaml", TRIAL]
+    if caller == "notebook":
+        Path("config.yaml").unlink()
+        command = ["-c", NOTEBOOK]
+    run = subprocess.Popen(
+        [sys.executable, *command],
+        env=project.environment(),
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for_commit(project)
+    run.send_signal(number)
+    told = run.communicate(timeout=900)[1]
+    assert "dpladder: interrupted. What is charged stays charged" in told
+    assert "nobody foresaw" not in told
+    assert run.returncode == -number
+    assert processes_in(project.folder) == []
 
 
 @pytest.mark.long

@@ -6,18 +6,21 @@ process only reads along. Nothing of what Snakemake says is private (contract: n
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import gettempdir
-from typing import TextIO
+from typing import Any, TextIO
 
 from dpladder.commands.arguments import SLURM
 from dpladder.errors import TWICE
@@ -37,6 +40,7 @@ LOCKED = (
     "another run goes on in this folder. Where no run goes on, one was killed: dpladder run "
     "--unlock, and run again; nothing is charged twice"
 )
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ALIKE = {
     "--",
     "-c",
@@ -172,25 +176,18 @@ def follow(command: Sequence[str], folder: Path) -> int:
     with (
         file.open("w", encoding="utf-8") as words,
         file.open(encoding="utf-8", errors="replace") as said,
+        contextlib.ExitStack() as running,
     ):
+        # What dpladder itself says at the parse goes to the terminal by this descriptor, past the
+        # file.
         ours = os.dup(sys.stderr.fileno())
-        run = subprocess.Popen(
-            command,
-            cwd=folder,
-            stdout=words,
-            stderr=words,
-            # What dpladder itself says at the parse goes to the terminal by this descriptor, past
-            # the file.
-            pass_fds=[ours],
-            env=os.environ | {SAY: str(ours)},
-        )
+        streams: dict[str, Any] = {"cwd": folder, "stdout": words, "stderr": words}
+        streams |= {"pass_fds": [ours], "env": os.environ | {SAY: str(ours)}}
+        run, signals = running.enter_context(interruptible(command, **streams))
         os.close(ours)
-        ended, interrupted = None, False
+        ended = None
         while ended is None:
-            try:
-                ended = _wait(run)
-            except KeyboardInterrupt:  # reaches Snakemake by itself, which ends its jobs in order
-                interrupted = True
+            ended = _wait(run)
             # The last piece may be half a line; it waits for its other half.
             *lines, unread = (unread + said.read()).split("\n")
             for line in lines:
@@ -208,13 +205,64 @@ def follow(command: Sequence[str], folder: Path) -> int:
         # failed.
         refusal = "" if progress.began else _refusal(all_said) or _unusable_folder(all_said)
         reason = _full(all_said, folder) or refusal or _advice_after_kill(all_said)
-        if interrupted or reason:
-            print(f"dpladder: {INTERRUPTED if interrupted else reason}", file=sys.stderr)
+        if signals or reason:
+            print(f"dpladder: {INTERRUPTED if signals else reason}", file=sys.stderr)
         print(
             f"Stopped with exit code {ended}. All that Snakemake said: {file.absolute()}",
             file=sys.stderr,
         )
+    end_as_asked(signals)
     return ended
+
+
+@contextlib.contextmanager
+def interruptible(
+    command: Sequence[str], **options: Any
+) -> Iterator[tuple[subprocess.Popen[bytes], list[int]]]:
+    """Snakemake and its jobs as a group of processes, which an interrupt ends in order: whatever
+    would end this process alone, or a terminal that closes, is one. Else they would go on, and
+    spend.
+
+    Args:
+        command: Snakemake's, with its options.
+        **options: of `subprocess.Popen`.
+
+    Yields:
+        Snakemake, and the signals that came; `end_as_asked` takes them.
+    """
+    run: subprocess.Popen[bytes] | None = None
+    signals: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        signals.append(number)
+        if run is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGINT)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # Python hands signals to it alone
+        before = {number: signal.getsignal(number) for number in ENDS}
+    for number, handler in before.items():
+        if handler not in (None, signal.SIG_IGN):  # nohup lets a closed terminal end nothing
+            signal.signal(number, interrupt)
+        elif number == signal.SIGINT:  # a job of a shell in the background; Snakemake heeds it
+            signal.signal(number, lambda *_: None)
+    try:
+        run = subprocess.Popen(command, process_group=0, **options)
+        if signals:
+            os.killpg(run.pid, signal.SIGINT)
+        yield run, signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+def end_as_asked(signals: Sequence[int]) -> None:
+    """End this process by the first signal that asked for it, now that its run has ended. An
+    interrupt asks for the end of a run alone."""
+    for number in signals:
+        if number != signal.SIGINT:
+            signal.raise_signal(number)
 
 
 def _refusal(said: str) -> str:
@@ -258,6 +306,15 @@ def _advice_after_kill(said: str) -> str:
         return ""
     why = ", as systems do that run out of memory" if match[1] == "SIGKILL" else ""
     return f"{match[2]} was ended by {match[1]}{why}. {TWICE}: run again, and the run goes on."
+
+
+def wait(command: Sequence[str]) -> int:
+    """Run Snakemake to its end where it speaks itself; its exit code, as `follow` returns it."""
+    with interruptible(command) as (run, signals):
+        while (ended := _wait(run)) is None:
+            pass
+    end_as_asked(signals)
+    return ended
 
 
 def _wait(run: subprocess.Popen[bytes]) -> int | None:

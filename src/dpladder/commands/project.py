@@ -13,10 +13,9 @@ import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from dpladder.commands.arguments import SLURM, VERBOSE
-from dpladder.commands.follow import WORDS, follow, follows
+from dpladder.commands.follow import WORDS, follow, follows, wait
 from dpladder.config.model import DELTA
 from dpladder.config.section import NAME_PATTERN
 from dpladder.errors import BadInput
@@ -134,14 +133,13 @@ def _config(path: Path) -> Path:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run Snakemake, told in one line; or let it take over this process, where it has more to
-    say.
+    """Run Snakemake, told in one line; or let it speak itself, where it has more to say.
 
     Args:
         arguments: configs first, then Snakemake's options (`RUN_HELP`).
 
     Returns:
-        Snakemake's exit code. Where Snakemake takes over, this function does not return.
+        Snakemake's exit code.
 
     Raises:
         BadInput: a config does not exist, or SLURM is asked for and is not there.
@@ -159,9 +157,7 @@ def run(arguments: Sequence[str]) -> int:
     quiet = follows(arguments)
     folder, command = command_of([word for word in arguments if word != VERBOSE])
     os.chdir(folder)
-    if quiet:
-        return follow(command, folder)
-    _replace_process(command)
+    return follow(command, folder) if quiet else wait(command)
 
 
 def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
@@ -202,8 +198,3 @@ def _leading(arguments: Sequence[str]) -> Iterator[str]:
         if not (argument.endswith((".yaml", ".yml")) or Path(argument).is_dir()):
             return
         yield argument
-
-
-def _replace_process(command: list[str]) -> NoReturn:
-    sys.stdout.flush()
-    os.execv(command[0], command)

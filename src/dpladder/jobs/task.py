@@ -205,6 +205,8 @@ def _redirect(path: Path) -> None:
 def _reason(error: BaseException, task: Task[Any], log: Path) -> str:
     """What may be told of an error that nobody foresaw. Which one a private job met may hang on
     what it read, so its log does not name the kind (contract: no-tell)."""
+    if isinstance(error, KeyboardInterrupt):  # by who stops the run, and never by a record
+        return f"interrupted. {TWICE}: run again, and the job goes on."
     if trouble := full_disk(error):
         return (
             f"a disk cannot be written: {trouble}. {TWICE}: free space, or mount it for writing, "
