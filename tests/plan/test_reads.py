@@ -93,6 +93,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 NEUTRAL = {
     "dataset.version": None,
     "dataset.target": None,
+    "final.calibrate": None,
 }  # left out of params at these values
 
 

@@ -14,7 +14,7 @@ from support import commit, node_of
 from dpladder.config.load import overlay
 from dpladder.plan import mechanisms
 from dpladder.plan.dag import build_dag
-from dpladder.plan.edits import plan_note
+from dpladder.plan.edits import NO_CHOICE, plan_note
 from dpladder.plan.plan import make_plan
 from dpladder.plan.rules import RULES, jobs
 from dpladder.plan.startup import known_states, open_resolved
@@ -163,6 +163,56 @@ def test_a_choice_that_nobody_paid_for_is_made_anew() -> None:
     assert asked().main.learner.uses_public_gradient
     release(asked(public("none")))
     assert not asked().main.learner.uses_public_gradient
+
+
+LARGE = {"dataset": {"nominal_size": 40_000}}
+GOES_WITHOUT = {"final": {"calibrate": None}}
+
+
+def share_of_calibration(*changes: dict[str, Any]) -> float | None:
+    bought = asked(LARGE, *changes).main.final.calibrate
+    return None if bought is None else bought.share
+
+
+@pytest.mark.parametrize("says", ["choices without it", "no choices", "choices with it"])
+def test_a_final_model_that_was_paid_for_before_maps_were_sold_stays_without_one(
+    says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ledgers of then have other notes: without this choice, or without any where all was said by
+    hand."""
+    assert share_of_calibration() == 0.01
+    before = asked(LARGE, GOES_WITHOUT)
+    note = plan_note(build_dag(before), "few")["main"]
+    if says != "choices with it":
+        note["chosen"].pop("calibrate", None)
+    if says == "no choices":
+        note |= NO_CHOICE
+    with monkeypatch.context() as patched:
+        patched.setattr("plan.test_resolve.plan_note", lambda dag, lineage: {"main": note})
+        release(before)
+    assert share_of_calibration() is None
+    assert share_of_calibration({"final": {"targets": [1.0, 2.0]}}) is None
+    assert share_of_calibration({"final": {"calibrate": {"share": 0.1}}}) == 0.1
+    assert share_of_calibration({"dataset": {"version": 2}}) == 0.01
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, 0.01),
+        ({"dataset": {"nominal_size": 2000}}, 0.05),
+        ({"dataset": {"nominal_size": 5000}}, 0.011),
+        ({"dataset": {"nominal_size": 500}}, None),
+        ({"dataset": {"classes": 2, "nominal_size": 2000}}, None),
+        ({"dataset": {"classes": 2}}, 0.01),
+        ({"dataset": {"labels": "many"}, "learner": {"link": "sigmoid", "public": "none"}}, 0.01),
+        ({"mode": "research", "dataset": {"declared_public": True}}, None),
+        ({"hpo": {"name": "koskela_kulkarni"}, "sweep": {"rungs": None}}, None),
+        (GOES_WITHOUT, None),
+    ],
+)
+def test_a_map_is_bought_where_it_pays(changes: dict[str, Any], expected: float | None) -> None:
+    assert share_of_calibration(changes) == expected
 
 
 def test_a_sample_that_takes_a_guides_place_and_has_other_classes_guides_nothing() -> None:

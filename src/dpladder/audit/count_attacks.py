@@ -19,11 +19,13 @@ from dpladder.config.label_sets import (
     PRESENT,
     TARGET_STEPS,
     UNKNOWN,
+    Labels,
     number_of_findings,
 )
 from dpladder.learn import counts, score
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
+from dpladder.learn.measures.calibrate import Margins
 from dpladder.learn.measures.tables import (
     AbsoluteErrors,
     MeasuredModel,
@@ -32,7 +34,14 @@ from dpladder.learn.measures.tables import (
     one_cell_each,
 )
 from dpladder.learn.queries import Cells, declared
-from dpladder.learn.scorers import AnswerScorer, FindingScorer, LossScorer, NumberScorer, Scorer
+from dpladder.learn.scorers import (
+    AnswerScorer,
+    ClassScorer,
+    FindingScorer,
+    LossScorer,
+    NumberScorer,
+    Scorer,
+)
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Composed, Relation
 from dpladder.privacy.arrays import Floats
@@ -43,11 +52,12 @@ MU = 2.0  # of each count by itself
 
 def attacks_on_counts() -> Iterator[Mechanism]:
     """Every way in which records are counted: right and wrong, losses, answers, shares of
-    findings, and errors of numbers. All but the first run under both relations."""
+    findings, errors of numbers, and margins. All but the first run under both relations."""
     yield right_and_wrong()
     for relation in get_args(Relation):
         for each in (clipped_losses, right_answers, shares_of_findings, errors_of_numbers):
             yield each(relation)
+        yield from (margins(relation, labels) for labels in (1, MANY))
 
 
 def counts_at(mu: float) -> Cells:
@@ -106,6 +116,35 @@ def shares_of_findings(relation: Relation) -> Mechanism:
         scale=1.0,
         run=run,
         neighbours=neighbours(((((0.0, 0.0), known[0]),) * 2,), units, relation),
+        relation=relation,
+    )
+
+
+def margins(relation: Relation, labels: Labels) -> Mechanism:
+    """The histogram of margins that a final model is calibrated by, on units of two records. The
+    model may say anything of a record, and its label may be none."""
+    constants = Constants(N0, 2, 2, relation, cap=2, labels=labels)
+    scorer = FindingScorer(lambda _, x: x) if labels == MANY else ClassScorer(lambda _, x: x)
+    model = MeasuredModel((np.zeros((2, 2), np.float32),), scorer, constants, ())
+    query = Margins().query(model, MU)
+    costs = declared([query], constants)
+    scale = query.scale(constants)
+
+    def run(units: Sequence[tuple[Record, Record]], meter: Meter) -> Floats:
+        data = data_of([record for unit in units for record in unit], width=2)
+        data = replace(data, features=np.asarray(data.features, np.float64))
+        answer = counts.ask(Margins().question(model, MU), data, constants, meter)
+        return np.ravel(answer) / scale
+
+    said = ((0.0, 9.0), (9.0, 0.0), (0.0, 0.7), (math.inf, math.nan), (-1e300, 1e300))
+    units = [((logits, label),) * 2 for logits in said for label in (-1, 0, 1, 3)]
+    return Mechanism(
+        name=f"margins {labels} {relation}",
+        event=Composed(costs.events),
+        draws=costs.draws,
+        scale=1.0,
+        run=run,
+        neighbours=neighbours(((((0.0, 0.0), -1),) * 2,), units, relation),
         relation=relation,
     )
 

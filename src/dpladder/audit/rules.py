@@ -245,6 +245,15 @@ def final(scenes: SceneFolder, kind: Kind) -> Mechanism:
     )
 
 
+def calibrated_final(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """One step, whose margins are put right by a histogram of the same records."""
+    return _final(scenes, kind, {"final": {"calibrate": {"share": 0.3}}}).mechanism(
+        f"rule train_final calibrated {kind}",
+        lambda request: ETA * _scale(request, "noise") / N0,
+        pairs(kind),
+    )
+
+
 def guided_final(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """One step from a public head, beside public records of which no neighbour has others."""
     rule = _final(scenes, kind, _guides(scenes) | {"features": {"centre": "none"}})
@@ -418,7 +427,7 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
     "estimate_sums": (shared_sums, all_shared_sums),
     "estimate_head": (head, guided_head),
     "run_trial": (trial, trial_of_findings),
-    "train_final": (final, guided_final),
+    "train_final": (final, calibrated_final, guided_final),
     "evaluate": (
         evaluation,
         evaluation_by_class,
@@ -523,6 +532,8 @@ def _numbers(request: ReleaseRequest, name: str) -> int:
 
 
 def released_weights(folder: Path) -> Floats:
-    """All weights in a folder that a job wrote, in a row."""
-    layers, _ = weights.load(folder / "weights.safetensors")
-    return np.concatenate([np.ravel(layer).astype(np.float64) for layer in layers])
+    """All weights in a folder that a job wrote, in a row, as they were trained: a final model's
+    margins were turned by a public slope."""
+    layers, metadata = weights.load(folder / "weights.safetensors")
+    slope = metadata.get("calibration", {}).get("slope", 1.0)
+    return np.concatenate([np.ravel(layer).astype(np.float64) for layer in layers]) / slope

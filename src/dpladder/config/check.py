@@ -292,6 +292,16 @@ def _check_fit_using(c: Config) -> Messages:
         yield "all trials solve the same sums, one point for a line: set using: pooled"
 
 
+def _calibrate(c: Config) -> Messages:
+    """A share that was named buys a map of classes' or findings' margins, or is refused."""
+    if c.final.calibrate is None or c.final.calibrate.share is None:
+        return
+    if not isinstance(c.hpo, Ladder):
+        yield f"search {c.hpo.name} releases its winner as it is; leave share out"
+    elif c.task != "classification":
+        yield f"task: {c.task} has no probabilities of classes; leave share out"
+
+
 def _select_part(c: Config) -> Messages:
     """Counts on a validation part need one; that its share is 0 is public."""
     select, split = c.sweep.select, c.dataset.split
@@ -332,6 +342,7 @@ GUARANTEE: Table = {
         "in it needs protection",
     ),
     "final.without_noise": _without_noise,
+    "final.calibrate": _calibrate,
 }
 FEATURES_AND_SWEEP: Table = {
     "features.model": _model,

@@ -60,6 +60,8 @@ class LearnerMethod(Method):
         prior: the median of the best kappa on public data and the factor of one deviation, by
             whether features are centred; of numbers (dataset.target), whether they are or not.
             Empty: dp_gd's (search/prior.py).
+        slope: what the margins of two classes are multiplied by to be as sure as they are right, on
+            public data (learn/measures/calibrate.py). None: not measured, and margins stay as they are.
     """
 
     queries: Function
@@ -69,6 +71,7 @@ class LearnerMethod(Method):
     prior: Mapping[bool | Literal["number"], tuple[float, float]] = field(
         default_factory=dict, hash=False
     )
+    slope: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,6 +3,7 @@ learner has an r."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from dpladder.jobs.release import Release, single
 from dpladder.jobs.reservation import find_reservation
 from dpladder.jobs.seen import seen_part
 from dpladder.jobs.task import Task, read_json
+from dpladder.learn.measures.calibrate import Calibrating
 from dpladder.plan.reads import TrainFinal
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.fit import place_by_prior
@@ -21,7 +23,8 @@ from dpladder.search.training import choice_as_text, learner_of_trial, training_
 def release_of(task: Task[TrainFinal]) -> Release:
     """The final model's weights, at r* and the budget that the plan left it.
 
-    Guarantee: that of the training. r* follows from releases alone.
+    Guarantee: that of the training, and of the histogram that calibrates it where one is bought. r*
+    follows from releases alone.
 
     Where no trial found an r, it is the prior's. What is left of the total was reserved for this
     job as `weights`. Its query names the choice that r stands for, so another choice is another
@@ -34,12 +37,18 @@ def release_of(task: Task[TrainFinal]) -> Release:
     mu = reservation.mu("weights")
     r = r_by_prior(space, mu) if fit is None else fit["r_star"]
     training = training_of(space, r, reservation.entry("weights"))
+    share = None if task.reads.calibrate is None else task.reads.calibrate.share
+    bought = None if share is None else reservation.mu("calibration")
+    calibrating = Calibrating(training.learner, train.constants, mu, bought, share)
     ready = partial(training.ready, task.resources)
     choice = choice_as_text(training.learner, training.hyper)
 
     def produce(meter: Meter, folder: Path) -> None:
-        weights = training.run(train.read(), meter, task.resources)
+        data = train.read()
+        trained = training.run(data, meter, task.resources)
+        weights, calibration = calibrating.run(trained, data, meter)
         facts = {
+            "calibration": asdict(calibration),
             "r": r,
             "kappa": None if r is None else space.kappa(r, mu),
             "mu": training.hyper.mu,
@@ -48,10 +57,11 @@ def release_of(task: Task[TrainFinal]) -> Release:
         save_model(folder / "weights.safetensors", weights, task, train, choice | facts)
 
     spends = reservation.actual_spends("weights", training.declared.events)
+    if bought is not None:
+        spends += reservation.actual_spends("calibration", calibrating.declared.events)
+    draws = [*training.declared.draws, *calibrating.declared.draws]
     inputs = {**train.inputs("train"), **choice}
-    return single(
-        task, reservation, spends, training.declared.draws, inputs, ("weights",), produce, ready
-    )
+    return single(task, reservation, spends, draws, inputs, ("weights",), produce, ready)
 
 
 def r_by_prior(space: Space, mu: float) -> float | None:

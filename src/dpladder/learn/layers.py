@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from dpladder.config.learner_sections import LearnerSection
 from dpladder.config.model import Resources
 from dpladder.learn import public_head
-from dpladder.learn.interface import Constants, Logits
+from dpladder.learn.interface import Constants, Logits, Weights
 from dpladder.learn.public_head import SeenByHead
 from dpladder.learn.scorers import Scorer
+from dpladder.privacy.arrays import Floats
 
 
 def ready(
@@ -56,3 +59,19 @@ def scorer(learner: LearnerSection, constants: Constants) -> Scorer | None:
 def seen_by_head(learner: LearnerSection, constants: Constants) -> SeenByHead:
     """What the weights of the last layer are multiplied with, its constant feature included."""
     return partial(public_head.linear_head_inputs, learner.constant_feature)
+
+
+def turn_head(
+    learner: LearnerSection, constants: Constants, weights: Weights, slope: float, shifts: Floats
+) -> Weights:
+    """Weights whose logits are `slope` times as large, with `shifts` (classes,) added.
+
+    A head without a bias gets one where something is added.
+    """
+    *below, head = weights
+    inputs = below[-1].shape[0] if below else constants.dimension
+    turned = slope * head.astype(np.float64)
+    if shifts.any():
+        turned = np.pad(turned, ((0, 0), (0, inputs + 1 - turned.shape[1])))
+        turned[:, -1] += shifts
+    return (*below, turned.astype(np.float32))

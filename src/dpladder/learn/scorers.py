@@ -37,6 +37,8 @@ from dpladder.learn.score import (
 )
 
 Confidences = tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]
+"""How sure a model is of each of its statements about a record, whether it is true, and whether
+that is known: (records, statements) each."""
 TaskName = Literal["classes", "findings", "losses", "answers", "numbers"]
 # What a record without any loss counts: the rest pays for float32 inside the network (descent.py).
 FULL = 1.0 - 2.0**-10
@@ -126,6 +128,24 @@ class ClassScorer(Scorer):
         each = np.concatenate([np.empty(0), *sure])
         return each[:, None], right[:, None], labels[:, None] >= 0
 
+    def log_odds(
+        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> Confidences:
+        """The log-odds of the second of two classes; of more, that the named one is right."""
+        of = self.of or row_by_row_logits
+        odds, true = [np.empty(0)], [np.empty(0, np.bool_)]
+        for rows in _chunks(features):
+            logits = of(weights, unaugmented(features, rows))
+            with np.errstate(over="ignore", invalid="ignore"):
+                two = logits.shape[1] == 2
+                place = np.ones(len(logits), np.int64) if two else logits.argmax(axis=1)
+                logit = np.take_along_axis(logits, place[:, None], axis=1)
+                rivals = np.exp(logits - logit)
+                np.put_along_axis(rivals, place[:, None], 0.0, axis=1)
+                odds.append(-np.log(rivals.sum(axis=1)))
+            true.append(has_label(labels[rows], place, logits.shape[1]))
+        return np.concatenate(odds)[:, None], np.concatenate(true)[:, None], labels[:, None] >= 0
+
     def shares_by_model(
         self, models: Sequence[Weights], features: NDArray[Any], labels: NDArray[np.int64]
     ) -> Iterator[NDArray[np.float64]]:
@@ -176,10 +196,18 @@ class FindingScorer(Scorer):
         self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
     ) -> Confidences:
         """The probability of each class's being there, or not, whichever is larger."""
-        there = sigmoid(np.nan_to_num(self.logits(weights, features)))
-        states = [*states_by_finding(labels, there.shape[1])]
-        present, known = (np.stack(both, axis=1) for both in zip(*states, strict=True))
+        odds, present, known = self.log_odds(weights, features, labels)
+        there = sigmoid(odds)
         return np.maximum(there, 1.0 - there), (there > 0.5) == present, known
+
+    def log_odds(
+        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
+    ) -> Confidences:
+        """The log-odds of each class's being there."""
+        logits = np.nan_to_num(self.logits(weights, features))
+        states = [*states_by_finding(labels, logits.shape[1])]
+        present, known = (np.stack(both, axis=1) for both in zip(*states, strict=True))
+        return logits, present, known
 
     def probabilities(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
         return sigmoid(logits)

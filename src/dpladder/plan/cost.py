@@ -254,8 +254,19 @@ def final_costs(
             spends[test] = (_spend(config, TEST, mu, "test score"),)
     if final not in spends:
         mu = _final_mu(config, target, [*before, *flatten_spends(spends)])
-        spends[final] = (_spend(config, TRAIN, mu, "weights", _delta0(config, booking.FINAL)),)
+        spends[final] = tuple(_final_spends(config, mu))
     return {job: spends[job] for job in (final, *tests)}
+
+
+def _final_spends(config: Config, mu: float) -> Iterator[Spend]:
+    """The final training's weights, and of its mu^2 the share that calibrates them."""
+    calibrate, delta0 = config.final.calibrate, _delta0(config, booking.FINAL)
+    if calibrate is None or calibrate.share is None:
+        yield _spend(config, TRAIN, mu, "weights", delta0)
+        return
+    bought = math.sqrt(calibrate.share) * mu
+    yield _spend(config, TRAIN, gdp.remaining(mu, [bought]), "weights", delta0)
+    yield _spend(config, TRAIN, bought, "calibration")
 
 
 def _search(config: Config, target: float, before: Sequence[Spend]) -> tuple[Spend, ...]:

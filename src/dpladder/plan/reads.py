@@ -38,7 +38,7 @@ from dpladder.config.learners import Learner
 from dpladder.config.model import Privacy, Research
 from dpladder.config.records import Corruption, FurtherTest, Matching, Spans
 from dpladder.config.searches import PrivateSearch
-from dpladder.config.sweep_sections import Fit, Rung, Search, Select
+from dpladder.config.sweep_sections import Calibrate, Fit, Rung, Search, Select
 from dpladder.plan import follows
 from dpladder.plan.about import about
 from dpladder.plan.follows import Keys
@@ -579,7 +579,13 @@ class FitRadius(TotalReads):
 
 
 class TrainFinal(TotalReads, TrainingReads):
-    """A training with what its total leaves beside the rungs below it."""
+    """A training with what its total leaves beside the rungs below it.
+
+    Attributes:
+        calibrate: what share of that buys the map of its margins.
+    """
+
+    calibrate: Annotated[Calibrate | None, key("final.calibrate")] = None
 
 
 class SearchPrivately(TotalReads, TrainingReads):

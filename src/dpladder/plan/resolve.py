@@ -18,7 +18,7 @@ from dpladder.config.load import BASE
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import from_document, values_of
 from dpladder.config.sources import count_of_classes, labels_of
-from dpladder.config.sweep_sections import Rung, Sweep
+from dpladder.config.sweep_sections import Calibrate, Final, Rung, Sweep
 from dpladder.plan.about import depths_of
 from dpladder.plan.cost import partition
 from dpladder.plan.dag import build_dag
@@ -41,6 +41,10 @@ MEAN, PAYS, PAYS_AGAIN = 0.05, 100.0, 480.0
 # Below this n0 * mu, several depths of an image's network lose to its last output, which has a mean
 # for nothing: `tools/depths.py`.
 DEPTHS_PAY = 100.0
+# A map of margins gains from these n0 * mu on, with two classes and with more, for a share of mu^2
+# that makes the noise in its counts 0.7 % of n0, as far as these shares do.
+CALIBRATES_TWO, CALIBRATES_MORE = 1000.0, 300.0
+COUNT_NOISE, CALIBRATION_SHARES = 0.007, (0.01, 0.05)
 FEWEST = 12  # directions that features take up, of all data sets in docs/measurements/learners.md
 
 
@@ -107,7 +111,7 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
         totals.setdefault(config.dataset.lineage, []).extend(config.totals)
     experiments = {
         name: resolve_unit_counts(
-            resolve_prior(_resolve_centre(_resolve_depths(_guiding(config)))),
+            resolve_prior(_resolve_calibration(_resolve_centre(_resolve_depths(_guiding(config))))),
             totals[config.dataset.lineage],
         )
         for name, config in configs.items()
@@ -135,6 +139,7 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
                     *_note_depths(configs[name], resolved[name]),
                     *_note_mean(configs[name], resolved[name]),
                     *_note_ladder(config, looks[name]),
+                    *_note_calibration(configs[name], resolved[name]),
                     *_note_kept_choices(resolved[name], today[name]),
                 ]
             )
@@ -215,6 +220,7 @@ def resolved_choices(config: Config) -> dict[str, Any]:
         **config.sweep.model_dump(mode="json", include={"rungs", "search", "select"}),
         "public": "gradient" if config.learner.uses_public_gradient else "none",
         "count of units": census and census.epsilon,
+        "calibrate": config.final.calibrate and config.final.calibrate.share,
     }
 
 
@@ -236,6 +242,9 @@ def _apply_choices(given_config: Config, config: Config, values: Mapping[str, An
     sweep = config.sweep.model_copy(
         update={"rungs": chosen.rungs, "search": chosen.search, "select": chosen.select}
     )
+    final = config.final
+    if _leaves_calibration(given_config):
+        final = _with_calibration(final, values["calibrate"])
     census, price = given_config.dataset.census, values["count of units"]
     if census is not None and census.epsilon is None and price is not None:
         config = with_price(config, price)
@@ -244,6 +253,7 @@ def _apply_choices(given_config: Config, config: Config, values: Mapping[str, An
             "features": config.features.model_copy(update=features),
             "learner": learner,
             "sweep": sweep,
+            "final": final,
         }
     )
 
@@ -298,6 +308,36 @@ def _resolve_depths(config: Config) -> Config:
     if not few:
         return config
     return config.model_copy(update={"features": features.model_copy(update={"layers": LAST})})
+
+
+def _resolve_calibration(config: Config) -> Config:
+    """The share of a final training that calibrates it, where that was left to the plan: what a map
+    needs to gain more on public data than its noise costs (tests/benchmarks/bench_calibration.py).
+    Private searches have no final training of their own, and research compares trainings alone."""
+    if not _leaves_calibration(config):
+        return config
+    classes = count_of_classes(config.dataset.source, config.dataset.classes)
+    two = classes == 2 and config.dataset.labels == 1
+    pays = (
+        config.mode == "release"
+        and config.task == "classification"
+        and classes != 1
+        and isinstance(config.hpo, Ladder)
+        and not config.learner.trials_are_solved
+        and strength(config) >= (CALIBRATES_TWO if two else CALIBRATES_MORE)
+    )
+    least, most = CALIBRATION_SHARES
+    share = min(max((COUNT_NOISE * strength(config)) ** -2, least), most)
+    final = _with_calibration(config.final, float(f"{share:.2g}") if pays else None)
+    return config.model_copy(update={"final": final})
+
+
+def _leaves_calibration(config: Config) -> bool:
+    return config.final.calibrate is not None and config.final.calibrate.share is None
+
+
+def _with_calibration(final: Final, share: float | None) -> Final:
+    return final.model_copy(update={"calibrate": None if share is None else Calibrate(share=share)})
 
 
 def resolve_prior(config: Config) -> Config:
@@ -463,6 +503,16 @@ def _note_mean(given_config: Config, config: Config) -> Iterator[str]:
             f"mean bought: centring the features costs epsilon = {mean.epsilon:g}, "
             f"{MEAN:.0%} of mu^2{why if given_config.features.centre == 'auto' else ''} "
             "(features.centre: none leaves them as they are)"
+        )
+
+
+def _note_calibration(given_config: Config, config: Config) -> Iterator[str]:
+    """What probabilities rest on, where a map of them is bought."""
+    bought = config.final.calibrate
+    if bought is not None and bought.share is not None and _leaves_calibration(given_config):
+        yield (
+            f"calibration bought: {bought.share:.0%} of the final training's mu^2 makes its "
+            "probabilities as sure as they are right (final.calibrate: null goes without)"
         )
 
 

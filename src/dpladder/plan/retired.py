@@ -14,7 +14,7 @@ from typing import Any
 # by full name, below a section that jobs read whole
 RETIRED: Mapping[str, Any] = {}
 # what ledgers mean that remember an experiment's choices without these (plan/resolve.py)
-CHOSEN_BEFORE: Mapping[str, Any] = {}
+CHOSEN_BEFORE: Mapping[str, Any] = {"calibrate": None}
 
 
 def with_retired(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -112,7 +112,9 @@ class Parsed:
         nodes = self.dag.jobs(fit.experiment, "train_final", target=fit.wildcards["target"])
         if fit.config.learner.trials_are_solved:
             nodes += self.dag.jobs(fit.experiment, "estimate_sums")
-        return booking.total(map(entry_of, self.plan.spends_of(one.job for one in nodes))).mu
+        spends = self.plan.spends_of(one.job for one in nodes)
+        stands_on = (spend for spend in spends if spend.label != "calibration")
+        return booking.total(map(entry_of, stands_on)).mu
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from dpladder.config.learner_sections import Tuning
 from dpladder.config.model import Resources
-from dpladder.learn.finetune.parts import AboveCut, Tuned, tuned_model
+from dpladder.learn.finetune.parts import HEAD, AboveCut, Tuned, tuned_model
 from dpladder.learn.finetune.shapes import shapes
 from dpladder.learn.finetune.sums import CPU, forward_batches, plan_chunks
 from dpladder.learn.interface import Constants, Logits, Weights
@@ -26,6 +26,7 @@ from dpladder.learn.public_head import SeenByHead
 from dpladder.learn.records import prepare
 from dpladder.learn.score import row_by_row_logits
 from dpladder.learn.scorers import AnswerScorer, LossScorer, Scorer
+from dpladder.privacy.arrays import Floats
 
 ROWS = 32  # of logits computed at a time
 MOST_LOSSES = 4  # of losses: a language model has a logit for each of its words, at each token
@@ -91,6 +92,18 @@ def _seen_by_head(learner: Tuning, constants: Constants, features: Any) -> NDArr
     tuned = tuned_model(learner, constants).copy_to(CPU, torch.float64)
     assert isinstance(tuned.module, AboveCut), "a language model has no head of its own"
     return np.concatenate([*forward_batches(tuned.module.seen_by_head, features, ROWS)])
+
+
+def turn_head(
+    learner: Tuning, constants: Constants, weights: Weights, slope: float, shifts: Floats
+) -> Weights:
+    """As learn/layers.py has it. The head is told from zero, and only its own bias can take
+    shifts."""
+    place = tensors(learner, constants).index(HEAD)
+    turned = slope * weights[place].astype(np.float64)
+    if learner.bias:
+        turned[:, -1] += shifts
+    return (*weights[:place], turned.astype(np.float32), *weights[place + 1 :])
 
 
 def scorer(learner: Tuning, constants: Constants) -> Scorer | None:

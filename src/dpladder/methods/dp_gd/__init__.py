@@ -28,4 +28,5 @@ METHOD = LearnerMethod(
     logit_noise=later("dpladder.methods.dp_gd.train:logit_noise"),
     # fitted to five data sets
     prior={True: (1.45, 1.7), False: (2.48, 1.87), "number": (0.3, 1.7)},
+    slope=0.23,
 )
