@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 import re
 import subprocess
 import sys
@@ -58,7 +59,7 @@ from sklearn.utils import all_estimators
 from sklearn.utils.estimator_checks import check_estimator
 
 import dpladder
-from dpladder import PrivateClassifier
+from dpladder import PrivateClassifier, estimator
 from dpladder.config.dataset_sections import Column
 from dpladder.data import tables
 from dpladder.data.cells import text_of
@@ -97,6 +98,8 @@ def classifier(**more: Any) -> PrivateClassifier:
         "classes": ["well", "ill"],
         "columns": COLUMNS,
     } | more
+    if given["columns"] is None and "bounds" not in more:  # rows of whose length nothing is asked
+        given = {"features.length": 32.0} | given
     return PrivateClassifier(1.0, **given)
 
 
@@ -703,6 +706,78 @@ def test_steps_that_look_at_one_record_at_a_time_are_taken(no_run: list[Any]) ->
             frame, labels
         )
     assert len(no_run) == 1
+
+
+@pytest.mark.parametrize(
+    ("bounds", "ranges"),
+    [
+        ((0, 100), [[0.0, 100.0], [0.0, 100.0]]),
+        (([0, -1], [100, 1]), [[0.0, 100.0], [-1.0, 1.0]]),
+        ((np.float32(0), np.array([9, 8])), [[0.0, 9.0], [0.0, 8.0]]),
+    ],
+)
+def test_a_matrix_with_bounds_is_a_table_whose_columns_have_ranges(
+    bounds: Any, ranges: list[Any], no_run: list[Any]
+) -> None:
+    """Its rows were scaled to one length: of one column nothing was left but a sign."""
+    records, labels = two_classes(patients(60)[0])
+    model = classifier(columns=None, bounds=bounds, classes=[0, 1])
+    with pytest.raises(Refused, match="stopped"):
+        model.fit(csr_matrix(records), labels)
+    config = yaml.safe_load((model.project_ / "config.yaml").read_text())
+    assert config["dataset"]["columns"] == [
+        {"name": f"x{place}", "range": ends} for place, ends in enumerate(ranges)
+    ]
+    names, rows = rows_in((model.project_ / "data/records.frame").read_bytes())
+    assert names == ["x0", "x1", "label"]
+    assert [float(row[0] or "nan") for row in rows] == records[:, 0].tolist()
+    loaded = estimator._columns_of(config["dataset"]["columns"])
+    assert np.array_equal(loaded["bounds"], np.transpose(ranges))
+
+
+@pytest.mark.parametrize(
+    ("more", "X", "says"),
+    [
+        ({"bounds": (0, 0)}, np.ones((4, 2)), "of the 2 columns of X"),
+        ({"bounds": (0, [1, 2, 3])}, np.ones((4, 2)), "of the 2 columns of X"),
+        ({"bounds": (0, math.inf)}, np.ones((4, 2)), "of the 2 columns of X"),
+        ({"bounds": 7}, np.ones((4, 2)), "of the 2 columns of X"),
+        ({"bounds": (0, 1)}, pd.DataFrame({"age": [1.0] * 4}), "those of a matrix"),
+        ({"bounds": (0, 1)}, np.ones((4, 8, 8), np.uint8), "those of a matrix"),
+        ({"columns": COLUMNS}, np.ones((4, 20)), "those of a DataFrame"),
+    ],
+)
+@pytest.mark.parametrize("act", ["plan", "fit"])
+def test_bounds_that_cannot_be_are_refused(
+    more: dict[str, Any], X: Any, says: str, act: str, no_run: list[Any]
+) -> None:
+    model = classifier(**{"columns": None, "classes": [0, 1], **more})
+    with pytest.raises(BadInput, match=says):
+        model.plan(X) if act == "plan" else model.fit(X, [0, 1, 0, 1])
+    assert not no_run
+
+
+def test_a_matrix_without_bounds_is_refused_or_said_to_have_directions_alone(
+    no_run: list[Any],
+) -> None:
+    random = np.random.default_rng(0)
+    few, many, labels = random.normal(size=(60, 15)), random.normal(size=(60, 16)), [0, 1] * 30
+    plain = {"lineage": "patients", "nominal_size": 60}
+    model = PrivateClassifier(1.0, classes=[0, 1], **plain)
+    number = dpladder.PrivateRegressor(1.0, target_range=(0, 1), **plain)
+    for refused, X in ((model, few), (number, few), (number, many)):
+        with pytest.raises(BadInput, match=r"without bounds.*bounds=\(low, high\)"):
+            refused.plan(X)
+        with pytest.raises(BadInput, match=r"without bounds.*bounds=\(low, high\)"):
+            refused.fit(X, labels)
+    assert "directions alone count" in model.plan(many)
+    with (
+        pytest.warns(UserWarning, match="directions alone count"),
+        pytest.raises(Refused, match="stopped"),
+    ):
+        model.fit(many, labels)
+    said = model.set_params(**{"features.length": 32.0})
+    assert "directions" not in said.plan(few)
 
 
 @pytest.mark.parametrize("kind", ["frame", "matrix"])

@@ -69,6 +69,19 @@ def test_a_fit_is_a_run_of_the_workflow_whose_numbers_are_in_units_of_the_target
         PrivateClassifier.load(model.project_)
 
 
+@pytest.mark.ci
+def test_a_matrix_of_one_column_is_learnt_within_its_bounds(tmp_path: Path) -> None:
+    """Scaled to one length, R² was 0.00 after the whole epsilon."""
+    random = np.random.default_rng(0)
+    X = random.uniform(20, 90, (3000, 1))
+    y = X[:, 0] / 4 + random.normal(0, 1, 3000)
+    model = regressor(columns=None, bounds=(0, 100)).fit(X, y)
+    assert model.score(X, y) > 0.9
+    loaded = PrivateRegressor.load(model.project_)
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.bounds == ([0.0], [100.0])
+
+
 def test_a_classifier_is_no_regressor(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("dataset: {lineage: a, target: null}\nprivacy: {}\n")
     with pytest.raises(BadInput, match="tells classes apart: use PrivateClassifier"):

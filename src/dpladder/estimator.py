@@ -69,6 +69,7 @@ from dpladder.use.model import Model, Predictions, load
 Cell = str | None  # what stands in a cell; nothing where it is missing
 RESULTS = Path("results")
 MIDNIGHT = " 00:00:00"
+FEWEST_DIRECTIONS = 16  # columns of a matrix whose rows' directions may tell something
 CLASSES = "classes.json"  # as they were given, where the config has their names: 0 is no "0"
 _WORKING_FOLDER = Lock()  # of the process, so that threads take turns
 # keys of the config that `fit` writes from parameters and from the shape of X
@@ -95,9 +96,9 @@ TUNING = (
 )
 LEARNT = (
     "step {steps} learns from all records before {name} sees them, and epsilon counts nothing of it: "
-    "one record could move every prediction. columns, with public ranges and levels, does the "
-    "scaling of a DataFrame. Or fit the step on public records, and give FrozenEstimator(step). "
-    "Nothing was spent."
+    "one record could move every prediction. columns does the scaling of a DataFrame, and bounds of "
+    "a matrix, by public figures. Or fit the step on public records, and give "
+    "FrozenEstimator(step). Nothing was spent."
 )
 # of scikit-learn, steps that have to be fitted, and learn no more than how many columns there are
 LEARN_NOTHING = {"FrozenEstimator", "PolynomialFeatures"}
@@ -144,9 +145,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     lifetime: float | None
     nominal_size: int | None
     columns: Mapping[str, Any] | None
+    bounds: tuple[Any, Any] | None
     project: str | Path | None
     keys: dict[str, Any]
     _learned: str  # the parameter that says what is learnt
+    _of_sizes = False  # whether directions of rows alone tell nothing
 
     def _of_dataset(self) -> dict[str, Any]:
         """What is learnt, as keys of the config's section about the data."""
@@ -241,14 +244,14 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             BadInput: X or a parameter cannot be used.
             Refused: the plan does not fit the ledger, or another run goes on in the project.
         """
-        X = _records(X)
-        config = self._config(X)
+        X = self._records(X)
+        config, note = self._config(X), self._check_scale(X)
         with _alone_in(self._data_folder()) as folder:
             _write(self.project_ / CONFIG, config)
             records = folder / _records_file(X)
             if not records.exists():
                 _write(records, b"")  # a plan asks whether there is a source, and reads none
-            return _plan_of(self.project_ / CONFIG)
+            return _plan_of(self.project_ / CONFIG) + note
 
     def fit(self, X: Any, y: Any, ids: Sequence[Any] | None = None) -> Self:
         """Tune and train on the records X with their labels, or numbers, y.
@@ -272,8 +275,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 stopped stays charged, and is not paid twice.
         """
         _refuse_callers(self._name)
-        project, X = self.project_, _records(X)
-        config, records = self._config(X), self._source(X, y, ids)
+        project, X = self.project_, self._records(X)
+        config, note = self._config(X), self._check_scale(X)
+        records = self._source(X, y, ids)
+        if note:
+            warnings.warn(note.strip(), stacklevel=2)
         with _alone_in(self._data_folder()) as data:
             source = data / _records_file(X)
             other_rows = self._are_other_rows(source, records, config)
@@ -321,7 +327,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             lineage=data["lineage"],
             lifetime=privacy.get("lifetime", {}).get("epsilon"),
             nominal_size=data["nominal_size"],
-            columns=_columns_of(data.get("columns", ())),
+            **_columns_of(data.get("columns", ())),
             project=folder,
             **learned,
             **dict(_other_keys(written)),
@@ -333,7 +339,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """What the released model says of records."""
         if not hasattr(self, "model_"):
             raise NotFittedError(f"This {self._name} is not fitted yet. Call fit, or load.")
-        X = _records(X)
+        X = self._records(X)
         if _is_frame(X):  # its cells say the same as they did to `fit`
             columns = restored_columns(self.model_.facts["inference"].get("columns", ()))
             names = [name for name in map(name_of, columns) if name in [*X.columns]]
@@ -404,6 +410,60 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             path.unlink(missing_ok=True)
         return next(line for line in reversed(lines) if line.startswith("lineage "))
 
+    def _records(self, X: Any) -> Any:
+        """Records as `_records` has them; a matrix of which bounds are known as a DataFrame, whose
+        columns have ranges."""
+        X = _records(X)
+        if self.bounds is None:
+            return X
+        if _is_frame(X) or X.ndim != 2:
+            raise BadInput(
+                "bounds are those of a matrix of numbers. Give the columns of a DataFrame their "
+                "ranges by columns, and images neither."
+            )
+        return pd.DataFrame(X, columns=[f"x{place}" for place in range(X.shape[1])])
+
+    def _declared(self, X: Any) -> Any:
+        """What is public about the columns of a DataFrame, by their names."""
+        if self.bounds is None:
+            return self.columns
+        count = X.shape[1]
+        try:
+            low, high = (np.broadcast_to(np.asarray(end, float), count) for end in self.bounds)
+            right = bool(np.isfinite([*low, *high]).all() and (low < high).all())
+        except (TypeError, ValueError):
+            right = False
+        if not right:
+            raise BadInput(
+                f"bounds are {self.bounds!r}. Give the public smallest and largest value of the "
+                f"{count} columns of X, as (0, 100), or an array of {count} for each."
+            )
+        ends = zip(low.tolist(), high.tolist(), strict=True)
+        return dict(zip(X.columns, ends, strict=True))
+
+    def _check_scale(self, X: Any) -> str:
+        """What to know of a matrix without bounds, whose rows are scaled to one length: empty where
+        there is nothing to know.
+
+        Raises:
+            BadInput: nothing could be learnt so.
+        """
+        if _is_frame(X) or X.ndim != 2 or "features.length" in self.keys:
+            return ""
+        count = X.shape[1]
+        if self._of_sizes or count < FEWEST_DIRECTIONS:
+            raise BadInput(
+                f"X is a matrix of {count} columns without bounds. Its rows would be scaled to one "
+                "length, and what their sizes say be lost. Give bounds=(low, high), public figures "
+                "or an array of them for each; or a DataFrame with columns; or, for embeddings, "
+                '**{"features.length": 32}. Nothing was spent.'
+            )
+        return (
+            "\nX is a matrix without bounds, so its rows are scaled to one length and their "
+            "directions alone count. That is right for embeddings. Where sizes matter, give "
+            "bounds=(low, high), public figures or arrays of them."
+        )
+
     def _config(self, X: Any) -> bytes:
         """The project's config as YAML, of parameters and of what X is, never of what it holds."""
         # scikit-learn would read both off y, and so reveal them (contract: public-sizes)
@@ -428,6 +488,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             written["privacy"]["lifetime"] = {"epsilon": self.lifetime}
         if _is_frame(X):
             written["dataset"]["columns"] = self._checked_columns(X)
+        elif self.columns:
+            raise BadInput(
+                "columns are those of a DataFrame, and X is none: pd.DataFrame(X, columns=[...]). "
+                "Or give bounds=(low, high) of a matrix."
+            )
         # a matrix or a table holds features already, and no network goes before it
         if np.ndim(X) == 2:
             written["features"]["model"] = "none"
@@ -461,33 +526,34 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """The columns as the config has them, once each is known to be in the DataFrame and to be
         described."""
         # ranges and levels taken from private data would be a leak, so none are guessed
-        if not self.columns:
+        columns = self._declared(X)
+        if not columns:
             raise BadInput(
                 "columns: a DataFrame's features need their public ranges or levels, for what the "
                 'data hold would reveal them. Name each, as columns={"age": (0, 100), "sex": ["f", '
                 '"m"]}.'
             )
-        if not isinstance(self.columns, Mapping):
+        if not isinstance(columns, Mapping):
             raise BadInput(
-                f"columns is a {type(self.columns).__name__}. Give a mapping of names to public "
+                f"columns is a {type(columns).__name__}. Give a mapping of names to public "
                 'ranges or levels, as {"age": (0, 100), "sex": ["f", "m"]}.'
             )
-        if strange := [name for name in (*X.columns, *self.columns) if not isinstance(name, str)]:
+        if strange := [name for name in (*X.columns, *columns) if not isinstance(name, str)]:
             raise BadInput(f"columns: {strange[0]!r} is no text. Rename the DataFrame's columns.")
-        if taken := [name for name in self.columns if name in ROLES]:
+        if taken := [name for name in columns if name in ROLES]:
             raise BadInput(
                 f"columns: {', '.join(taken)} has a meaning of its own in a source. Rename it."
             )
         names = [*X.columns]
         twice = sorted({name for name in names if names.count(name) > 1})
-        absent = [name for name in self.columns if name not in names]
+        absent = [name for name in columns if name not in names]
         if absent or twice:
             raise BadInput(
                 f"columns: the DataFrame has no column {', '.join(absent)}. Name those that it has."
                 if absent
                 else f"columns: the DataFrame has {', '.join(twice)} more than once."
             )
-        return [_column(name, said) for name, said in self.columns.items()]
+        return [_column(name, said) for name, said in columns.items()]
 
     def _source(self, X: Any, y: Any, ids: Sequence[Any] | None) -> bytes:
         """The records as a source of the project."""
@@ -505,7 +571,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 "records of one id as one. Give each record an id of its own. Nothing was spent."
             )
         # columns that were not named are not even written to the private folder
-        columns = self.columns or {}
+        columns = self._declared(X) if _is_frame(X) else {}
         cells = _cells_of(X, columns) if _is_frame(X) else None
         if cells is not None:
             _refuse_unread_columns(X, cells, columns)
@@ -554,8 +620,11 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         columns: For a DataFrame, its features in order. Each has its public smallest and largest
             value as a pair, (0, 100), its public levels as a list, ["f", "m"], or None for numbers
             as they are. Booleans are 0 and 1.
-            The config's form does too, {"range": (0, 100), "missing": 40}. None for a matrix, whose
-            columns are features as they are, or for images.
+            The config's form does too, {"range": (0, 100), "missing": 40}. None for a matrix, or
+            for images.
+        bounds: For a matrix of numbers, the public smallest and largest value of its columns: two
+            numbers, or two arrays with one for each column. Values beyond are cut to them. None for
+            embeddings, whose rows are scaled to one length.
         project: The folder of the run; None: `dpladder-projects/<lineage>` here.
         **keys: Any other key of the config by its dotted name, as {"learner.name": "dp_ls"}.
 
@@ -580,6 +649,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         nominal_size: int | None = None,
         classes: Sequence[Any] | None = None,
         columns: Mapping[str, Any] | None = None,
+        bounds: tuple[Any, Any] | None = None,
         project: str | Path | None = None,
         **keys: Any,
     ) -> None:
@@ -590,6 +660,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         self.nominal_size = nominal_size
         self.classes = classes
         self.columns = columns
+        self.bounds = bounds
         self.project = project
         self.keys = keys
 
@@ -690,6 +761,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         target_range: The number's smallest and largest value, publicly known and never read off y.
             Values beyond are cut to it. A number that is missing, or not finite, counts as nothing.
         columns: For a DataFrame, its features in order, as `PrivateClassifier` has them.
+        bounds: For a matrix of numbers, as `PrivateClassifier` has them.
         project: The folder of the run; None: `dpladder-projects/<lineage>` here.
         **keys: Any other key of the config by its dotted name, as {"dataset.target.error": 20}.
 
@@ -702,6 +774,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """
 
     _learned = "target_range"
+    _of_sizes = True
 
     def __init__(
         self,
@@ -713,6 +786,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         nominal_size: int | None = None,
         target_range: tuple[float, float] | None = None,
         columns: Mapping[str, Any] | None = None,
+        bounds: tuple[Any, Any] | None = None,
         project: str | Path | None = None,
         **keys: Any,
     ) -> None:
@@ -723,6 +797,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         self.nominal_size = nominal_size
         self.target_range = target_range
         self.columns = columns
+        self.bounds = bounds
         self.project = project
         self.keys = keys
 
@@ -1025,8 +1100,8 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _columns_of(written: Sequence[Any]) -> dict[str, Any] | None:
-    """What `_column` wrote, as it was given."""
+def _columns_of(written: Sequence[Any]) -> dict[str, Any]:
+    """What `_column` wrote, as it was given: columns, or bounds."""
     columns = {
         one if isinstance(one, str) else one["name"]: None
         if isinstance(one, str)
@@ -1037,7 +1112,9 @@ def _columns_of(written: Sequence[Any]) -> dict[str, Any] | None:
         else one["levels"]
         for one in written
     }
-    return columns or None
+    if columns and [*columns] == [f"x{place}" for place in range(len(columns))]:
+        return {"bounds": tuple([*ends] for ends in zip(*columns.values(), strict=True))}
+    return {"columns": columns or None}
 
 
 def _other_keys(written: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
