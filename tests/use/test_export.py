@@ -7,6 +7,8 @@ import ast
 import json
 import math
 import re
+import subprocess
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -155,8 +157,59 @@ def test_an_exported_model_of_a_table_prepares_raw_rows_by_name(tmp_path: Path) 
     for some, said in (({"age": 1, "sex": "f"}, "no height"), ([1, 2], "takes 3")):
         with pytest.raises(ValueError, match=said):
             graph.rows_of(columns, [some])
-    with pytest.raises(ValueError, match="no number in age"):
-        graph.rows_of(columns, [[float("nan"), "f", 1.0]])
+    for cell in (float("nan"), "", "old", None):
+        with pytest.raises(ValueError, match="no number in age"):
+            graph.rows_of(columns, [[cell, "f", 1.0]])
+    people.to_csv(tmp_path / "out" / "people.csv", sep=";")  # with a column that numbers rows
+    assert alone(tmp_path / "out", "c.classify('people.csv')") == found
+    example = re.search(
+        r"classifier\.classify\((.*)\)\n```", (tmp_path / "out/README.md").read_text()
+    )
+    assert example is not None
+    assert example[1] == "[{'age': 50.0, 'sex': 'f', 'height': 0.5}]"
+    assert alone(tmp_path / "out", f"c.classify({example[1]})")
+
+
+@pytest.mark.ci
+def test_the_graph_of_a_table_reads_a_csv_and_says_what_is_wrong(tmp_path: Path) -> None:
+    """It took the file's name for a record."""
+    source = Source("features", lambda index: None, (), width=5)
+    file = model_of(tmp_path, Features(model="none"), source, [np.ones((2, 6), np.float32)])
+    out = tmp_path / "out"
+    export(dpladder.load(file), out, "onnx")
+    assert "classifier.classify([[0.5] * 5])" in (out / "README.md").read_text()
+    rows = RANDOM.normal(size=(3, 5))
+    pd.DataFrame(rows, columns=[*"abcde"]).to_csv(out / "rows.csv", index=False)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, "graph.py", *arguments],
+            cwd=out,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    code, told, _ = run("rows.csv")
+    wanted = dpladder.load(file).predict(rows).probabilities
+    assert code == 0
+    assert [line.split(":")[0] for line in told.splitlines()] == [
+        f"rows.csv, row {place}" for place in (1, 2, 3)
+    ]
+    odds = [float(share) for share in re.findall(r"cat=([0-9.]+)", told)]
+    assert odds == pytest.approx(wanted[:, 0], abs=1e-3)
+    (out / "words.csv").write_text("a,b,c,d,e\n1,2,3,4,high\n")
+    for arguments, said in (
+        ((), "usage: python graph.py table.csv"),
+        ((".",), ". is no file"),
+        (("nowhere.csv",), "nowhere.csv is no file"),
+        (("words.csv",), "no number in e"),
+    ):
+        code, told, error = run(*arguments)
+        assert (code, told) == (1, "")
+        assert said in error
+        assert "Traceback" not in error
 
 
 @pytest.mark.ci

@@ -14,7 +14,7 @@ import yaml
 
 from dpladder.config.evaluate_sections import score_name
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
-from dpladder.data.columns import number_as_text
+from dpladder.data.columns import levels_of, name_of, number_as_text, restored_columns
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS
 from dpladder.learn.measures.tested import Tested
 from dpladder.network.facts import INPUT
@@ -31,10 +31,12 @@ TASKS = {
     "texts": "text-classification",
 }
 SPEAKING = "text-generation"
+MOST_SHOWN = 20  # columns of an example
 OF_NUMBERS = {"features": "tabular-regression"}  # the Hub has no word for others
-# an example of input, in Python, and the packages that an exported folder imports
+# an example of input, in Python, and the packages that an exported folder imports; of features as
+# many as the model takes
 NEEDS = {
-    "features": ("[[0.5, 1.25]]", ("torch", "safetensors", "numpy")),
+    "features": ("", ("torch", "safetensors", "numpy")),
     "images": ('["picture.jpg"]', ("torch", "timm", "safetensors", "numpy", "Pillow")),
     "texts": ('["a text"]', ("torch", "transformers", "safetensors", "numpy")),
 }
@@ -44,6 +46,7 @@ def card(model: Model, with_header: bool) -> str:
     """Markdown. What others say passes through `markdown_cell`, here or in the template."""
     config, features, depths = model.facts["config"], model.features, model.map.depths
     example, needs = NEEDS.get(features.takes, ("", ()))
+    example = example or _example_row(model)
     scores = _scores(model)
     several_depths = not model.speaks and depths is not None and depths.names != (LAST,)
     facts = {
@@ -76,6 +79,20 @@ def card(model: Model, with_header: bool) -> str:
         "free_writing": FREE_TO_PUBLISH,
     }
     return fill("use/card.md.jinja", facts | scores)
+
+
+def _example_row(model: Model) -> str:
+    """A row of a table by the names of its columns, or as many numbers, in Python."""
+    columns = restored_columns(model.facts["inference"].get("columns", ()))
+    if not columns:
+        return f"[[0.5] * {model.network['width']}]"
+    if len(columns) > MOST_SHOWN:
+        return '"table.csv"'
+    cells = {}
+    for column in columns:
+        low, high = getattr(column, "range", None) or (0.0, 1.0)
+        cells[name_of(column)] = next(iter(levels_of(column)), (low + high) / 2)
+    return f"[{cells}]"
 
 
 def _hub_name(model: Model) -> str | None:

@@ -3,7 +3,7 @@ tokenizers for texts.
 
     import graph; graph.classify(".", ["cat.jpg", "dog.jpg"])  # a probability for each class
 
-Or `python graph.py cat.jpg dog.jpg`. Records are prepared as the trained model saw them: images as
+Or `python graph.py cat.jpg dog.jpg`, of a table `python graph.py table.csv`. Records are prepared as the trained model saw them: images as
 config.json lists their steps, texts by the tokenizer in the folder `network`.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.data.rgb import FORMATS, to_rgb
-from dpladder.use.raw_rows import rows_of
+from dpladder.use.raw_rows import rows_of, table_in
 
 
 def classify(folder: str | Path, records: Sequence[Any]) -> list[dict[str, float]]:
@@ -29,12 +29,13 @@ def classify(folder: str | Path, records: Sequence[Any]) -> list[dict[str, float
     Args:
         folder: of the export, with config.json and model.onnx.
         records: images, by their paths or opened by Pillow; texts; or rows of numbers, of a table
-            raw rows.
+            raw rows, or the path of its CSV.
 
     Returns:
         A mapping for each record. Findings are told each by itself, so theirs need not add up to 1.
     """
     config, probabilities = _open_graph(Path(folder))
+    records = _as_rows(config, records)
     # a graph of people takes whatever it is given as one person's
     groups = [[record] for record in records] if config["pooled"] else [records]
     return [row for some in groups for row in probabilities(some)]
@@ -54,7 +55,7 @@ def together(folder: str | Path, records: Sequence[Any]) -> dict[str, float]:
     config, probabilities = _open_graph(Path(folder))
     if not config["pooled"]:
         raise ValueError("this model was trained on records, not on people: use classify")
-    return probabilities(records)[0]
+    return probabilities(_as_rows(config, records))[0]
 
 
 def _open_graph(
@@ -81,6 +82,14 @@ def _open_graph(
         return [dict(zip(config["classes"], map(float, row), strict=True)) for row in probabilities]
 
     return config, probabilities
+
+
+def _as_rows(config: dict[str, Any], records: Any) -> Any:
+    """Records one by one, where the path of a table is given."""
+    if config["takes"] != "features" or not isinstance(records, str | Path):
+        return records
+    rows = table_in(records)
+    return rows if config["columns"] else rows_of((), rows)
 
 
 def _rows(_: Path, config: dict[str, Any], records: Sequence[Any]) -> dict[str, NDArray[Any]]:
@@ -139,8 +148,31 @@ def _texts(place: Path, _: dict[str, Any], records: Sequence[Any]) -> dict[str, 
 
 READERS = {"features": _rows, "images": _images, "texts": _texts}
 
+
+def _main(folder: Path, arguments: Sequence[str]) -> str | None:
+    """Print what the graph says of texts, or of files; what is wrong with these, in a sentence."""
+    takes = json.loads((folder / "config.json").read_text("utf-8"))["takes"]
+    given = {"features": "table.csv", "images": "cat.jpg", "texts": '"a text"'}[takes]
+    if not arguments:
+        return f"usage: python graph.py {given} ..."
+    for one in arguments if takes != "texts" else ():
+        if not Path(one).is_file():
+            return f"{one} is no file. Give files, as python graph.py {given}"
+    try:
+        if takes == "features":
+            lines = [
+                (f"{path}, row {place}:", shares)
+                for path in arguments
+                for place, shares in enumerate(classify(folder, path), 1)
+            ]
+        else:
+            lines = [*zip(arguments, classify(folder, arguments), strict=True)]
+    except (OSError, ValueError) as error:
+        return str(error)
+    for name, shares in lines:
+        print(name, *(f"{one}={share:.4f}" for one, share in shares.items()))
+    return None
+
+
 if __name__ == "__main__":
-    for path, shares in zip(
-        sys.argv[1:], classify(Path(__file__).parent, sys.argv[1:]), strict=True
-    ):
-        print(path, *(f"{name}={share:.4f}" for name, share in shares.items()))
+    sys.exit(_main(Path(__file__).parent, sys.argv[1:]))

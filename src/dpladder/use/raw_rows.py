@@ -3,15 +3,34 @@ what follows into each of them, in place of the import."""
 
 from __future__ import annotations
 
+import csv
 import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 MOST_SINGLE = 2.0**127  # float32 holds larger ones, and these are beyond doubt
+
+
+def table_in(path: str | Path) -> list[dict[str, Any]]:
+    """The rows of a CSV with a header, between commas, semicolons or tabs: a value by each column's
+    name.
+
+    Raises:
+        ValueError: a name stands twice in the header.
+    """
+    with open(path, newline="", encoding="utf-8-sig", errors="replace") as file:
+        first = file.readline()
+        file.seek(0)
+        read = csv.DictReader(file, delimiter=max(",;\t", key=first.count))
+        names = [name for name in read.fieldnames or () if name]
+        if len({*names}) < len(names):
+            raise ValueError(f"{path} has columns of one name")
+        return [*read]
 
 
 def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
@@ -20,11 +39,14 @@ def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
     Numbers are cut at their range and scaled to -1 to 1. Each level of a column of words is 1 or 0.
 
     Args:
-        columns: as config.json lists them, in training's order.
+        columns: as config.json lists them, in training's order; none where all values are numbers
+            as they are.
         records: a DataFrame, or for each record a value by each column's name, or all its values in
             that order.
     """
     table = records.to_dict("records") if hasattr(records, "to_dict") else records
+    if not columns:
+        return [[_number(value, name) for name, value in row.items() if name] for row in table]
     return [
         [number for column in columns for number in _cell(column, columns, row)] for row in table
     ]
@@ -46,13 +68,23 @@ def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
         return [float(_level(value) == _level(level)) for level in spec["levels"]]
     blank = value is None or str(value).strip().lower() in ("", "nan", "<na>")
     absent = "missing" in spec and blank
-    number = float(spec["missing"] if absent else value)
-    if number != number:
-        raise ValueError(f"a record has no number in {name}, which this model was trained on")
+    number = _number(spec["missing"] if absent else value, name)
     if spec.get("range"):
         low, high = spec["range"]
         number = 2.0 * (min(max(number, low), high) - low) / (high - low) - 1.0
     return [number, float(absent)] if spec.get("mark_missing") else [number]
+
+
+def _number(value: Any, name: str) -> float:
+    """A cell that holds a number.
+
+    Raises:
+        ValueError: it holds none.
+    """
+    with suppress(TypeError, ValueError):
+        if (number := float(value)) == number:
+            return number
+    raise ValueError(f"a record has no number in {name}, which this model was trained on")
 
 
 def _level(value: Any) -> str:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from dpladder.data.rgb import FORMATS, to_rgb
 from dpladder.privacy.arrays import map_rows, to_length
-from dpladder.use.raw_rows import rows_of
+from dpladder.use.raw_rows import rows_of, table_in
 
 
 class Classifier(nn.Module):
@@ -103,13 +103,13 @@ class Classifier(nn.Module):
         return x.float().double()
 
     @torch.inference_mode()
-    def classify(self, records: Sequence[Any]) -> list[dict[str, float]]:
+    def classify(self, records: Sequence[Any] | str) -> list[dict[str, float]]:
         """The probability of each class, by its name, for each record; or the number that the model
         predicts, by its name.
 
         Args:
             records: images, by their paths or opened by Pillow; texts; or rows of numbers, of a
-                table raw rows.
+                table raw rows, or the path of its CSV.
 
         Returns:
             A mapping for each record. Findings are told each by itself, so theirs need not add up
@@ -144,13 +144,16 @@ class Classifier(nn.Module):
             dict(zip(self.config["classes"], map(float, row), strict=True)) for row in probabilities
         ]
 
-    def logits(self, records: Sequence[Any]) -> Tensor:
+    def logits(self, records: Sequence[Any] | str) -> Tensor:
         """Logits of records as `classify` takes them: float64 (records, classes)."""
         return self(*self.read(records))
 
-    def read(self, records: Sequence[Any]) -> tuple[Tensor, ...]:
-        """Records as `forward` takes them: of a table, raw rows."""
-        if self.config["columns"]:
+    def read(self, records: Sequence[Any] | str) -> tuple[Tensor, ...]:
+        """Records as `forward` takes them: of a table, raw rows, or the path of its CSV."""
+        of_file = isinstance(records, str | Path)
+        if of_file:
+            records = table_in(records)  # type: ignore[arg-type]
+        if of_file or self.config["columns"]:
             return (torch.tensor(rows_of(self.config["columns"], records), dtype=torch.float64),)
         return (torch.stack([torch.as_tensor(record) for record in records]),)
 
