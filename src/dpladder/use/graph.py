@@ -152,12 +152,12 @@ READERS = {"features": _rows, "images": _images, "texts": _texts}
 def _main(folder: Path, arguments: Sequence[str]) -> str | None:
     """Print what the graph says of texts, or of files; what is wrong with these, in a sentence."""
     takes = json.loads((folder / "config.json").read_text("utf-8"))["takes"]
-    given = {"features": "table.csv", "images": "cat.jpg", "texts": '"a text"'}[takes]
+    example = {"features": "table.csv", "images": "cat.jpg", "texts": '"a text"'}[takes]
     if not arguments:
-        return f"usage: python graph.py {given} ..."
+        return f"usage: python graph.py {example} ..."
     for one in arguments if takes != "texts" else ():
         if not Path(one).is_file():
-            return f"{one} is no file. Give files, as python graph.py {given}"
+            return f"{one} is no file. Give files, as python graph.py {example}"
     try:
         if takes == "features":
             lines = [
