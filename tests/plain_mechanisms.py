@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpladder.audit.engine.mechanism import Mechanism, neighbours
+from dpladder_audit.engine.mechanism import Mechanism, neighbours
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, Shape, gaussian
 from dpladder.privacy.accounting.events import (

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import yaml
 
-from dpladder.audit.engine.findings import Report
+from dpladder_audit.engine.findings import Report
 from dpladder.config import Project
 from dpladder.config.load import load, overlay
 from dpladder.data.rows import Rows

@@ -230,7 +230,7 @@ def attacks() -> None:
     What a GPU may do otherwise than a CPU, such as adding up, needs few runs to be seen. Noise is
     drawn by the CPU, whose audits have more.
     """
-    from dpladder.audit import kinds
+    from dpladder_audit import kinds
 
     each = [
         (name, attack, number)
@@ -248,9 +248,9 @@ def attacks() -> None:
 
 def run_attack(which: tuple[str, int, int]) -> str:
     """A table of one attack's findings where one is bad."""
-    from dpladder.audit import kinds
-    from dpladder.audit.engine.attack import run_audit
-    from dpladder.audit.engine.findings import table
+    from dpladder_audit import kinds
+    from dpladder_audit.engine.attack import run_audit
+    from dpladder_audit.engine.findings import table
 
     name, attack, number = which
     mechanism = list(kinds.ATTACKS[name][attack].mechanisms(name))[number]

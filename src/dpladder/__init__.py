@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpladder.estimator import PrivateClassifier, PrivateRegressor
-    from dpladder.external_ledger.ledger import OpenLedger as Ledger
+    from dpladder_ledger.ledger import OpenLedger as Ledger
     from dpladder.use.model import load
 
 __all__ = ["Ledger", "PrivateClassifier", "PrivateRegressor", "load"]
@@ -19,7 +19,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     """What notebooks and scripts use, imported when it is asked for: models bring PyTorch."""
     if name == "Ledger":
-        from dpladder.external_ledger.ledger import OpenLedger
+        from dpladder_ledger.ledger import OpenLedger
 
         return OpenLedger
     if name in ("PrivateClassifier", "PrivateRegressor"):

@@ -195,7 +195,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "audit": command(
         "check the noise really drawn, and bound epsilon from below by attack",
-        "dpladder.commands.audit:audit",
+        "dpladder_audit.command:audit",
         takes("--learner", help="one learner only"),
         takes(
             "--canaries",

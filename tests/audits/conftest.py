@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpladder.audit.engine import attack
-from dpladder.audit.scene import SceneFolder, scene_folder
+from dpladder_audit.engine import attack
+from dpladder_audit.scene import SceneFolder, scene_folder
 
 KEY = b"another public key of test audit"
 

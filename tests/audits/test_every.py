@@ -13,10 +13,10 @@ from typing import get_args
 
 import pytest
 
-from dpladder.audit import every, kinds, rules, searches
-from dpladder.audit.engine.attack import run_audit
-from dpladder.audit.engine.findings import Finding, Report, table
-from dpladder.audit.scene import LINEAGE, Rule, SceneFolder, job_environment
+from dpladder_audit import every, kinds, rules, searches
+from dpladder_audit.engine.attack import run_audit
+from dpladder_audit.engine.findings import Finding, Report, table
+from dpladder_audit.scene import LINEAGE, Rule, SceneFolder, job_environment
 from dpladder.cli import main
 from dpladder.config.learners import METHODS
 from dpladder.errors import BadInput

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from support import failed
 
-from dpladder.audit import kinds
-from dpladder.audit.engine import attack
-from dpladder.audit.engine.attack import run_audit
-from dpladder.audit.engine.findings import table
-from dpladder.audit.engine.mechanism import Mechanism
-from dpladder.audit.kinds import Attack, GridCell
+from dpladder_audit import kinds
+from dpladder_audit.engine import attack
+from dpladder_audit.engine.attack import run_audit
+from dpladder_audit.engine.findings import table
+from dpladder_audit.engine.mechanism import Mechanism
+from dpladder_audit.kinds import Attack, GridCell
 from dpladder.learn import curator, linear, moments, queries
 from dpladder.learn.curator import Curator
 from dpladder.learn.queries import Query
@@ -350,7 +350,7 @@ def test_what_was_not_declared_is_not_answered(made: Any) -> None:
     del made
     from support import Seeded
 
-    from dpladder.audit.engine.records import ZERO_RECORD, data_of
+    from dpladder_audit.engine.records import ZERO_RECORD, data_of
     from dpladder.config.model import Resources
     from dpladder.errors import Refused
     from dpladder.learn.interface import Constants
@@ -376,7 +376,7 @@ def test_a_query_that_is_asked_again_sees_another_sample() -> None:
     """So that no two answers of one query share one, whatever a method asks first."""
     from support import Silent
 
-    from dpladder.audit.engine.records import CANARIES, data_of
+    from dpladder_audit.engine.records import CANARIES, data_of
     from dpladder.config.model import Resources
     from dpladder.learn.interface import Constants
     from dpladder.learn.queries import GradientSum, LinearHead, LossSums

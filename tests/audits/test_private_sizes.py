@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from support import Seeded
 
-from dpladder.audit import rules, searches
-from dpladder.audit.engine.mechanism import Mechanism
-from dpladder.audit.learners import PinnedMeter
-from dpladder.audit.scene import SceneFolder, scene_folder
+from dpladder_audit import rules, searches
+from dpladder_audit.engine.mechanism import Mechanism
+from dpladder_audit.learners import PinnedMeter
+from dpladder_audit.scene import SceneFolder, scene_folder
 from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.learn.curator import Curator

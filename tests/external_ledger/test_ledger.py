@@ -21,7 +21,7 @@ import dpladder
 from dpladder.cli import main
 from dpladder.config.section import from_document
 from dpladder.errors import BadInput, Refused
-from dpladder.external_ledger.released import digest
+from dpladder_ledger.released import digest
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.composition import largest_entry
 from dpladder.privacy.ledger import book

@@ -20,7 +20,7 @@ from opacus.accountants import PRVAccountant, RDPAccountant
 from scipy import stats
 
 from dpladder.errors import BadInput, Refused
-from dpladder.external_ledger.mechanisms import KNOWN, Steps, events_of, steps_of
+from dpladder_ledger.mechanisms import KNOWN, Steps, events_of, steps_of
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.events import Nothing, PureLoss
 

@@ -15,8 +15,8 @@ from scipy import stats
 
 import dpladder
 from dpladder.errors import BadInput, Refused
-from dpladder.external_ledger import statistics
-from dpladder.external_ledger.ledger import OpenLedger
+from dpladder_ledger import statistics
+from dpladder_ledger.ledger import OpenLedger
 
 DELTA = 1e-5
 BOUNDS = (-20.0, 100.0)

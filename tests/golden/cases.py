@@ -15,7 +15,7 @@ import numpy as np
 from golden import direct_cases, rule_cases
 from golden.case import KEY, Case, Found, PlainMeter, drawn, order
 
-from dpladder.audit import rules, searches
+from dpladder_audit import rules, searches
 from dpladder.config.label_sets import NUMBER, TARGET_STEPS
 from dpladder.config.learners import METHODS, method
 from dpladder.config.model import Resources

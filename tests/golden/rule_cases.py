@@ -19,9 +19,9 @@ from golden.case import KEY, Case, Found, PlainMeter, drawn, order
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from dpladder.audit import rules, searches
-from dpladder.audit.engine.mechanism import Mechanism
-from dpladder.audit.scene import (
+from dpladder_audit import rules, searches
+from dpladder_audit.engine.mechanism import Mechanism
+from dpladder_audit.scene import (
     CLASSES,
     N0,
     NO_INPUTS,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from counted import cells_of, figures_from
 
-from dpladder.audit.scene import (
+from dpladder_audit.scene import (
     LINEAGE,
     NO_INPUTS,
     Scene,

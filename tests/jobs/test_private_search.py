@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from counted import right_of
 
-from dpladder.audit.rules import terms
-from dpladder.audit.scene import Units, job_environment, scene_folder
+from dpladder_audit.rules import terms
+from dpladder_audit.scene import Units, job_environment, scene_folder
 from dpladder.config import searches
 from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources

@@ -10,9 +10,9 @@ import pytest
 import torch
 from support import Silent
 
-from dpladder.audit import searches
-from dpladder.audit.rules import terms
-from dpladder.audit.scene import (
+from dpladder_audit import searches
+from dpladder_audit.rules import terms
+from dpladder_audit.scene import (
     CLASSES,
     LINEAGE,
     Scene,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpladder.audit.scene import LINEAGE, SceneFolder, Units, job_environment, scene_folder
+from dpladder_audit.scene import LINEAGE, SceneFolder, Units, job_environment, scene_folder
 from dpladder.errors import Refused
 from dpladder.jobs.release import release_once
 from dpladder.jobs.reservation import find_reservation, ledger_of

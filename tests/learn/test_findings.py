@@ -18,7 +18,7 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 from support import Seeded, SumsInMemory
 
-from dpladder.audit.engine.bare import Bare
+from dpladder_audit.engine.bare import Bare
 from dpladder.config.detectability import BINS
 from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
 from dpladder.config.learner_sections import SharedSums

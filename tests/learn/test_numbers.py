@@ -12,7 +12,7 @@ import pytest
 from counted import cells_of
 from support import Seeded, SmoothMeter, answer_of
 
-from dpladder.audit.engine.records import NUMBERS, ZERO_RECORD, data_of
+from dpladder_audit.engine.records import NUMBERS, ZERO_RECORD, data_of
 from dpladder.config.dataset_sections import NumberTarget
 from dpladder.config.label_sets import NUMBER, TARGET_STEPS
 from dpladder.config.model import Resources

@@ -16,7 +16,7 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.linear_model import LogisticRegression
 from support import Seeded, Silent, SmoothMeter, SumsInMemory, Unrounded
 
-from dpladder.audit.engine.bare import Bare
+from dpladder_audit.engine.bare import Bare
 from dpladder.config.label_sets import number_of
 from dpladder.config.learner_sections import SharedCovariance, SharedSums
 from dpladder.config.learners import method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpladder.audit.engine import attack
+from dpladder_audit.engine import attack
 
 
 @pytest.fixture

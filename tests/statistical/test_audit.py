@@ -21,9 +21,9 @@ from plain_mechanisms import (
 from scipy import stats
 from support import Unrounded
 
-from dpladder.audit.engine import attack, bounds, findings
-from dpladder.audit.engine.attack import run_audit
-from dpladder.audit.engine.mechanism import Mechanism, neighbours
+from dpladder_audit.engine import attack, bounds, findings
+from dpladder_audit.engine.attack import run_audit
+from dpladder_audit.engine.mechanism import Mechanism, neighbours
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release import noise

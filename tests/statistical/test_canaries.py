@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpladder.audit import canaries
+from dpladder_audit import canaries
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise

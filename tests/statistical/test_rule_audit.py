@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dpladder.audit import every, rules, searches
-from dpladder.audit.engine.attack import run_audit
-from dpladder.audit.engine.findings import table
-from dpladder.audit.scene import scene_folder
+from dpladder_audit import every, rules, searches
+from dpladder_audit.engine.attack import run_audit
+from dpladder_audit.engine.findings import table
+from dpladder_audit.scene import scene_folder
 
 pytestmark = pytest.mark.long
 

@@ -78,7 +78,7 @@ def test_the_core_has_its_own_learners_and_the_ladder_alone() -> None:
 
 @pytest.mark.ci
 def test_the_audit_of_the_core_attacks_all_that_it_publishes() -> None:
-    groups = in_new_python("from dpladder.audit import every; print(*every.groups(), sep='|')")
+    groups = in_new_python("from dpladder_audit import every; print(*every.groups(), sep='|')")
     named = {*groups.strip().split("|")}
     assert {"gradients", "perceptron", "network", "dp_ls", "train_final", "evaluate"} <= named
     assert not {"dp_adam", "dp_hypo", "compare_hpo"} & named

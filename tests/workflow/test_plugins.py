@@ -20,8 +20,8 @@ from dpladder.privacy.statement.check import check, read_statement
 
 EXAMPLE = ROOT / "examples" / "own_methods"
 SHORT = """
-from dpladder.audit import every, learners
-from dpladder.audit.engine import attack, findings
+from dpladder_audit import every, learners
+from dpladder_audit.engine import attack, findings
 attack.ROUNDS, attack.RUNS, attack.FEW_RUNS = 40, 1500, 100
 assert {"own.nearest_mean", "own.halving"} <= {*every.groups()}
 plain, *_ = learners.attacks(None, "own.nearest_mean")

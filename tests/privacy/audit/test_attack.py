@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from plain_mechanisms import extremes, laplace_count, noised_count, sampled_sum
 from scipy import stats
 
-from dpladder.audit.engine import attack, bare, bounds, findings
-from dpladder.audit.engine.findings import Finding, LeftOut, Report
-from dpladder.audit.engine.mechanism import Mechanism, neighbours
+from dpladder_audit.engine import attack, bare, bounds, findings
+from dpladder_audit.engine.findings import Finding, LeftOut, Report
+from dpladder_audit.engine.mechanism import Mechanism, neighbours
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian

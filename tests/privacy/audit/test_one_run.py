@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpladder.audit.engine.one_run import mu_bound, refutes
+from dpladder_audit.engine.one_run import mu_bound, refutes
 from dpladder.errors import BadInput
 
 CANARIES, GAMES = 60, 40_000

@@ -17,11 +17,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from dpladder.audit.count_attacks import attacks_on_counts
-from dpladder.audit.engine.findings import LeftOut
-from dpladder.audit.engine.mechanism import Mechanism, neighbours
-from dpladder.audit.engine.records import CLASSES, N0, ZERO_RECORD, Record, canaries_of, data_of
-from dpladder.audit.scene import SceneFolder
+from dpladder_audit.count_attacks import attacks_on_counts
+from dpladder_audit.engine.findings import LeftOut
+from dpladder_audit.engine.mechanism import Mechanism, neighbours
+from dpladder_audit.engine.records import CLASSES, N0, ZERO_RECORD, Record, canaries_of, data_of
+from dpladder_audit.scene import SceneFolder
 from dpladder.config.label_sets import MANY, NUMBER, Labels
 from dpladder.config.learner_sections import Lora
 from dpladder.config.model import Resources

@@ -13,11 +13,11 @@ from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 
-from dpladder.audit import kinds, learners, rules, searches
-from dpladder.audit.engine.attack import DELTA, run_audit
-from dpladder.audit.engine.findings import LeftOut, Report
-from dpladder.audit.engine.mechanism import Mechanism
-from dpladder.audit.scene import SceneFolder, scene_folder
+from dpladder_audit import kinds, learners, rules, searches
+from dpladder_audit.engine.attack import DELTA, run_audit
+from dpladder_audit.engine.findings import LeftOut, Report
+from dpladder_audit.engine.mechanism import Mechanism
+from dpladder_audit.scene import SceneFolder, scene_folder
 from dpladder.config.learners import METHODS
 from dpladder.data.parallel import cores
 from dpladder.errors import BadInput
@@ -97,7 +97,7 @@ def refuse_unattacked() -> None:
     """Refuse where a rule asks something that no attack knows."""
     # the searches of private_search are attacked one by one
     for name in sorted({*_private_rules()} - rules.ATTACKED.keys() - {"private_search"}):
-        raise BadInput(f"rule {name} has no audit. Attack it before it is used: dpladder/audit.")
+        raise BadInput(f"rule {name} has no audit. Attack it before it is used: dpladder_audit.")
 
 
 def _private_rules() -> Iterator[str]:

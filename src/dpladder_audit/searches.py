@@ -13,10 +13,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpladder.audit.engine.findings import LeftOut
-from dpladder.audit.engine.mechanism import Mechanism
-from dpladder.audit.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
-from dpladder.audit.scene import ETA, N0, Rule, SceneFolder
+from dpladder_audit.engine.findings import LeftOut
+from dpladder_audit.engine.mechanism import Mechanism
+from dpladder_audit.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
+from dpladder_audit.scene import ETA, N0, Rule, SceneFolder
 from dpladder.config.searches import METHODS
 from dpladder.errors import BadInput
 from dpladder.jobs.release import ReleaseRequest

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.errors import BadInput, Refused
-from dpladder.external_ledger import statistics
-from dpladder.external_ledger.charge import Charge
-from dpladder.external_ledger.mechanisms import Mechanism, events_of
-from dpladder.external_ledger.statement import write_statement
+from dpladder_ledger import statistics
+from dpladder_ledger.charge import Charge
+from dpladder_ledger.mechanisms import Mechanism, events_of
+from dpladder_ledger.statement import write_statement
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.composition import largest_entry
 from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend

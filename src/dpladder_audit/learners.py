@@ -15,9 +15,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from dpladder.audit.engine.findings import Finding, LeftOut
-from dpladder.audit.engine.mechanism import Mechanism
-from dpladder.audit.engine.records import (
+from dpladder_audit.engine.findings import Finding, LeftOut
+from dpladder_audit.engine.mechanism import Mechanism
+from dpladder_audit.engine.records import (
     GUIDES,
     ZERO_RECORD,
     Record,
@@ -25,8 +25,8 @@ from dpladder.audit.engine.records import (
     constants_of,
     data_of,
 )
-from dpladder.audit.kinds import Asking, GridCell
-from dpladder.audit.scene import SceneFolder
+from dpladder_audit.kinds import Asking, GridCell
+from dpladder_audit.scene import SceneFolder
 from dpladder.config.label_sets import NUMBER
 from dpladder.config.learners import METHODS, method
 from dpladder.config.model import Resources

@@ -10,8 +10,8 @@ from typing import get_args
 
 import numpy as np
 
-from dpladder.audit.engine.mechanism import Mechanism, neighbours
-from dpladder.audit.engine.records import CLASSES, N0, Record, data_of
+from dpladder_audit.engine.mechanism import Mechanism, neighbours
+from dpladder_audit.engine.records import CLASSES, N0, Record, data_of
 from dpladder.config.label_sets import (
     ABSENT,
     MANY,

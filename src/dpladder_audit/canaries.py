@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.audit.engine.one_run import mu_bound
+from dpladder_audit.engine.one_run import mu_bound
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
 from dpladder.jobs.train_final import r_by_prior

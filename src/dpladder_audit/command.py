@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 
-from dpladder.audit import canaries as one_run
-from dpladder.audit.engine.findings import table, to_json
-from dpladder.audit.every import audit as attack_everything
+from dpladder_audit import canaries as one_run
+from dpladder_audit.engine.findings import table, to_json
+from dpladder_audit.every import audit as attack_everything
 from dpladder.privacy.ledger.home import open_home, subkey
 
 

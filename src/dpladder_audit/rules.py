@@ -18,9 +18,9 @@ import h5py
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from dpladder.audit.engine.findings import LeftOut
-from dpladder.audit.engine.mechanism import Mechanism, neighbours
-from dpladder.audit.scene import (
+from dpladder_audit.engine.findings import LeftOut
+from dpladder_audit.engine.mechanism import Mechanism, neighbours
+from dpladder_audit.scene import (
     CLASSES,
     ETA,
     N0,

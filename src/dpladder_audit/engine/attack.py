@@ -21,15 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from dpladder.audit.engine.bare import Bare, Still, release, releases
-from dpladder.audit.engine.bounds import (
+from dpladder_audit.engine.bare import Bare, Still, release, releases
+from dpladder_audit.engine.bounds import (
     epsilon_bound,
     hit_rate_lower_bound,
     hit_rate_upper_bound,
     mu_bound,
 )
-from dpladder.audit.engine.findings import FAMILY_ERROR, Finding, Report
-from dpladder.audit.engine.mechanism import (
+from dpladder_audit.engine.findings import FAMILY_ERROR, Finding, Report
+from dpladder_audit.engine.mechanism import (
     Mechanism,
     SourceOfQuery,
     claimed_shift,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpladder.audit.engine.mechanism import Mechanism
+from dpladder_audit.engine.mechanism import Mechanism
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting.draws import Shape
 from dpladder.privacy.arrays import Floats

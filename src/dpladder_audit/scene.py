@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.audit.engine.mechanism import Mechanism
+from dpladder_audit.engine.mechanism import Mechanism
 from dpladder.config import Project
 from dpladder.config.dataset_sections import Group
 from dpladder.config.load import overlay, resolve

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from dpladder.errors import BadInput, Refused
-from dpladder.external_ledger.mechanisms import Steps, steps_of
-from dpladder.external_ledger.released import digest
+from dpladder_ledger.mechanisms import Steps, steps_of
+from dpladder_ledger.released import digest
 from dpladder.privacy.accounting.draws import EQUAL
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
@@ -174,7 +174,7 @@ class Charge:
 
         A step that was not reserved, or not committed, is refused before it changes the model.
         """
-        from dpladder.external_ledger.accountant import WatchedAccountant
+        from dpladder_ledger.accountant import WatchedAccountant
 
         return WatchedAccountant(self.step)
 
