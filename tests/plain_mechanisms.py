@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpladder_audit.engine.mechanism import Mechanism, neighbours
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, Shape, gaussian
 from dpladder.privacy.accounting.events import (
@@ -18,6 +17,7 @@ from dpladder.privacy.accounting.events import (
 )
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
+from dpladder_audit.engine.mechanism import Mechanism, neighbours
 
 
 def extremes(shape: Shape, radius: float) -> tuple[Floats, ...]:

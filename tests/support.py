@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 import yaml
 
-from dpladder_audit.engine.findings import Report
 from dpladder.config import Project
 from dpladder.config.load import load, overlay
 from dpladder.data.rows import Rows
@@ -48,6 +47,7 @@ from dpladder.privacy.ledger.state import LedgerCharge
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.store import Outcome, Question, Work, release_together
+from dpladder_audit.engine.findings import Report
 
 ROOT = Path(__file__).parents[1]
 TINY: dict[str, Any] = {

@@ -15,10 +15,10 @@ from dpladder.cli import COMMANDS
 from dpladder.config.docs import described_keys, write
 from dpladder.config.sources import SOURCES
 from dpladder.config.wording import first_sentence
-from dpladder_ledger.mechanisms import KNOWN as MECHANISMS
 from dpladder.learn.measures.figures import FIGURES
 from dpladder.plan.mechanisms import METHODS
 from dpladder.plan.pictures import kinds
+from dpladder_ledger.mechanisms import KNOWN as MECHANISMS
 
 PAGE = "docs/features.md"
 PROGRAMS = {

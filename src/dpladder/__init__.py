@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpladder.estimator import PrivateClassifier, PrivateRegressor
-    from dpladder_ledger.ledger import OpenLedger as Ledger
     from dpladder.use.model import load
+    from dpladder_ledger.ledger import OpenLedger as Ledger
 
 __all__ = ["Ledger", "PrivateClassifier", "PrivateRegressor", "load"]
 

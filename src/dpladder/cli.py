@@ -195,7 +195,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "audit": command(
         "check the noise really drawn, and bound epsilon from below by attack",
-        "dpladder_audit.command:audit",
+        "audit",
         takes("--learner", help="one learner only"),
         takes(
             "--canaries",
@@ -269,7 +269,12 @@ def _run(command: Command, **arguments: Any) -> bool:
     """
     module, _, name = command.function.partition(":")
     # only now, so that `dpladder --help` loads no library
-    function = getattr(import_module(module), name)
+    if name:
+        function = getattr(import_module(module), name)
+    else:  # of a package beside dpladder
+        from dpladder.config.plugins import load_command
+
+        function = load_command(module)
     if CONFIGS not in command.takes:
         return function(**arguments) is not False
     from dpladder.commands.project import enter_project_folder

@@ -6,7 +6,7 @@ share that direction. A fair coin decides whether it is in the data. It is just 
 gradient to be clipped, and too short for the softmax to learn it. So that gradient is one direction
 of length C at every step. Its trace in the released weights is the largest that a record can leave.
 It is a shift of mu beside noise of deviation 1, less a little for momentum. Nothing but the
-released weights is looked at, and only the surest guesses count (audit/engine/one_run.py).
+released weights is looked at, and only the surest guesses count (dpladder_audit/engine/one_run.py).
 
 One run shows the more the larger its claim is. At a total of 8 that is more than half of the claim,
 at the demo's own 1 a third.
@@ -21,7 +21,6 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder_audit.engine.one_run import mu_bound
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
 from dpladder.jobs.train_final import r_by_prior
@@ -36,6 +35,7 @@ from dpladder.privacy.release.meter import Meter, Streams
 from dpladder.privacy.release.noise import SecretNoise, uniform
 from dpladder.search.space import Space
 from dpladder.search.training import Training, training_of
+from dpladder_audit.engine.one_run import mu_bound
 
 RECORDS, LENGTH = 4_000, 32.0  # the demo's, and how long it makes each of them
 SHORT = 1.2  # a canary's length; its gradient at equal probabilities is 0.95 times that, and C is 1

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 
+from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder_audit import canaries as one_run
 from dpladder_audit.engine.findings import table, to_json
 from dpladder_audit.every import audit as attack_everything
-from dpladder.privacy.ledger.home import open_home, subkey
 
 
 def audit(learner: str | None, canaries: bool, as_json: bool) -> bool:

@@ -10,8 +10,6 @@ from typing import get_args
 
 import numpy as np
 
-from dpladder_audit.engine.mechanism import Mechanism, neighbours
-from dpladder_audit.engine.records import CLASSES, N0, Record, data_of
 from dpladder.config.label_sets import (
     ABSENT,
     MANY,
@@ -46,6 +44,8 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Composed, Relation
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
+from dpladder_audit.engine.mechanism import Mechanism, neighbours
+from dpladder_audit.engine.records import CLASSES, N0, Record, data_of
 
 MU = 2.0  # of each count by itself
 

@@ -13,16 +13,16 @@ from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 
-from dpladder_audit import kinds, learners, rules, searches
-from dpladder_audit.engine.attack import DELTA, run_audit
-from dpladder_audit.engine.findings import LeftOut, Report
-from dpladder_audit.engine.mechanism import Mechanism
-from dpladder_audit.scene import SceneFolder, scene_folder
 from dpladder.config.learners import METHODS
 from dpladder.data.parallel import cores
 from dpladder.errors import BadInput
 from dpladder.jobs.run import module_of_rule
 from dpladder.plan.rules import RULES
+from dpladder_audit import kinds, learners, rules, searches
+from dpladder_audit.engine.attack import DELTA, run_audit
+from dpladder_audit.engine.findings import LeftOut, Report
+from dpladder_audit.engine.mechanism import Mechanism
+from dpladder_audit.scene import SceneFolder, scene_folder
 
 KINDS: tuple[Any, ...] = (kinds, learners, rules, searches)
 """Modules that say alike what is attacked: `ATTACKED` by name, `attacks`, and

@@ -3,7 +3,7 @@
 The cells of a kind are all that a config can ask for. There are both relations, full batches and
 samples, one record to a unit and two, and one view of it and two.
 
-What a learner makes of answers is post-processing, which the blind check holds (audit/learners.py).
+What a learner makes of answers is post-processing, which the blind check holds (learners.py).
 """
 
 from __future__ import annotations
@@ -17,11 +17,6 @@ from typing import Any, get_args
 
 import numpy as np
 
-from dpladder_audit.count_attacks import attacks_on_counts
-from dpladder_audit.engine.findings import LeftOut
-from dpladder_audit.engine.mechanism import Mechanism, neighbours
-from dpladder_audit.engine.records import CLASSES, N0, ZERO_RECORD, Record, canaries_of, data_of
-from dpladder_audit.scene import SceneFolder
 from dpladder.config.label_sets import MANY, NUMBER, Labels
 from dpladder.config.learner_sections import Lora
 from dpladder.config.model import Resources
@@ -51,6 +46,11 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Composed, Relation
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
+from dpladder_audit.count_attacks import attacks_on_counts
+from dpladder_audit.engine.findings import LeftOut
+from dpladder_audit.engine.mechanism import Mechanism, neighbours
+from dpladder_audit.engine.records import CLASSES, N0, ZERO_RECORD, Record, canaries_of, data_of
+from dpladder_audit.scene import SceneFolder
 
 MU = 2.0  # of one query on a full batch
 STEPS = 2  # of which each must have noise of its own

@@ -15,6 +15,17 @@ from typing import Any, get_args
 
 import numpy as np
 
+from dpladder.config.label_sets import NUMBER
+from dpladder.config.learners import METHODS, method
+from dpladder.config.model import Resources
+from dpladder.learn.data import Data
+from dpladder.learn.interface import Claim, Constants, Hyper
+from dpladder.learn.trainings import declare, train
+from dpladder.network.cut import network_of
+from dpladder.privacy.accounting.events import Relation
+from dpladder.privacy.release.grid import Noise
+from dpladder.privacy.release.meter import Draw, Meter, Within
+from dpladder.privacy.release.noise import DerivedNoise, SecretNoise
 from dpladder_audit.engine.findings import Finding, LeftOut
 from dpladder_audit.engine.mechanism import Mechanism
 from dpladder_audit.engine.records import (
@@ -27,17 +38,6 @@ from dpladder_audit.engine.records import (
 )
 from dpladder_audit.kinds import Asking, GridCell
 from dpladder_audit.scene import SceneFolder
-from dpladder.config.label_sets import NUMBER
-from dpladder.config.learners import METHODS, method
-from dpladder.config.model import Resources
-from dpladder.learn.data import Data
-from dpladder.learn.interface import Claim, Constants, Hyper
-from dpladder.learn.trainings import declare, train
-from dpladder.network.cut import network_of
-from dpladder.privacy.accounting.events import Relation
-from dpladder.privacy.release.grid import Noise
-from dpladder.privacy.release.meter import Draw, Meter, Within
-from dpladder.privacy.release.noise import DerivedNoise, SecretNoise
 
 HYPER = Hyper(0.5, 3, 2.0, 1e-7)
 CUT = "test_vit", "blocks.4", 32

@@ -18,6 +18,18 @@ import h5py
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from dpladder.config.features_sections import Features
+from dpladder.config.label_sets import MANY, PRESENT, TARGET_STEPS, number_of_findings
+from dpladder.config.learner_sections import SumsShared
+from dpladder.config.load import overlay
+from dpladder.jobs.release import ReleaseRequest, release_once
+from dpladder.jobs.task import read_json
+from dpladder.jobs.train_final import release_of as release_of_final
+from dpladder.learn import weights
+from dpladder.learn.interface import Constants
+from dpladder.methods.dp_finetune import FineTune
+from dpladder.privacy.arrays import Floats
+from dpladder.search.first_head import head_of, training_of_head
 from dpladder_audit.engine.findings import LeftOut
 from dpladder_audit.engine.mechanism import Mechanism, neighbours
 from dpladder_audit.scene import (
@@ -32,18 +44,6 @@ from dpladder_audit.scene import (
     Units,
     job_environment,
 )
-from dpladder.config.features_sections import Features
-from dpladder.config.label_sets import MANY, PRESENT, TARGET_STEPS, number_of_findings
-from dpladder.config.learner_sections import SumsShared
-from dpladder.config.load import overlay
-from dpladder.jobs.release import ReleaseRequest, release_once
-from dpladder.jobs.task import read_json
-from dpladder.jobs.train_final import release_of as release_of_final
-from dpladder.learn import weights
-from dpladder.learn.interface import Constants
-from dpladder.methods.dp_finetune import FineTune
-from dpladder.privacy.arrays import Floats
-from dpladder.search.first_head import head_of, training_of_head
 
 EPSILON = 9.0  # of each mechanism alone: strong enough for an attack to reach half of it
 RADIUS = 2.0

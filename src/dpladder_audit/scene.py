@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder_audit.engine.mechanism import Mechanism
 from dpladder.config import Project
 from dpladder.config.dataset_sections import Group
 from dpladder.config.load import overlay, resolve
@@ -41,6 +40,7 @@ from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.home import VARIABLE, Home, open_home, subkey
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.store import Work
+from dpladder_audit.engine.mechanism import Mechanism
 
 LINEAGE = "dpladder-audit"
 N0, CLASSES = 50, 3

@@ -13,14 +13,14 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpladder_audit.engine.findings import LeftOut
-from dpladder_audit.engine.mechanism import Mechanism
-from dpladder_audit.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
-from dpladder_audit.scene import ETA, N0, Rule, SceneFolder
 from dpladder.config.searches import METHODS
 from dpladder.errors import BadInput
 from dpladder.jobs.release import ReleaseRequest
 from dpladder.privacy.accounting.events import Event, Gaussian, RepeatAndSelect, SubsetSelect
+from dpladder_audit.engine.findings import LeftOut
+from dpladder_audit.engine.mechanism import Mechanism
+from dpladder_audit.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
+from dpladder_audit.scene import ETA, N0, Rule, SceneFolder
 
 SHARE = 0.3  # of a run's mu^2, for its score
 ATTACKED = METHODS

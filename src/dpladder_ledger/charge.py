@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from dpladder.errors import BadInput, Refused
-from dpladder_ledger.mechanisms import Steps, steps_of
-from dpladder_ledger.released import digest
 from dpladder.privacy.accounting.draws import EQUAL
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
@@ -23,6 +21,8 @@ from dpladder.privacy.ledger.state import LedgerCharge
 from dpladder.privacy.release import noise
 from dpladder.privacy.release.grid import add_noise_on_grid
 from dpladder.privacy.release.noise import SecretNoise
+from dpladder_ledger.mechanisms import Steps, steps_of
+from dpladder_ledger.released import digest
 
 if TYPE_CHECKING:
     from opacus.accountants import IAccountant

@@ -15,10 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.errors import BadInput, Refused
-from dpladder_ledger import statistics
-from dpladder_ledger.charge import Charge
-from dpladder_ledger.mechanisms import Mechanism, events_of
-from dpladder_ledger.statement import write_statement
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.composition import largest_entry
 from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend
@@ -29,6 +25,10 @@ from dpladder.privacy.ledger.home import open_home, refuse_home_inside, subkey
 from dpladder.privacy.ledger.limits import remaining_epsilon
 from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.statement.check import anchors_in, check, read_statement
+from dpladder_ledger import statistics
+from dpladder_ledger.charge import Charge
+from dpladder_ledger.mechanisms import Mechanism, events_of
+from dpladder_ledger.statement import write_statement
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 Arguments = ParamSpec("Arguments")

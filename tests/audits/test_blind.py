@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dpladder_audit import learners
 from dpladder.config.learners import METHODS
 from dpladder.learn.curator import Curator
+from dpladder_audit import learners
 from dpladder_papers.methods.dp_prototypes import train as prototypes
 
 KEY = b"another public key of test audit"

@@ -13,10 +13,6 @@ from typing import get_args
 
 import pytest
 
-from dpladder_audit import every, kinds, rules, searches
-from dpladder_audit.engine.attack import run_audit
-from dpladder_audit.engine.findings import Finding, Report, table
-from dpladder_audit.scene import LINEAGE, Rule, SceneFolder, job_environment
 from dpladder.cli import main
 from dpladder.config.learners import METHODS
 from dpladder.errors import BadInput
@@ -24,6 +20,10 @@ from dpladder.jobs.run import run_rule
 from dpladder.privacy.accounting.events import Composed, Counted, Relation
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
+from dpladder_audit import every, kinds, rules, searches
+from dpladder_audit.engine.attack import run_audit
+from dpladder_audit.engine.findings import Finding, Report, table
+from dpladder_audit.scene import LINEAGE, Rule, SceneFolder, job_environment
 
 KEY = b"another public key of test audit"
 GROUPS = (*rules.ATTACKED, *searches.ATTACKED)

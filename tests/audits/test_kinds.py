@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from support import failed
 
+from dpladder.learn import curator, linear, moments, queries
+from dpladder.learn.curator import Curator
+from dpladder.learn.queries import Query
+from dpladder.privacy.accounting.events import Relation
 from dpladder_audit import kinds
 from dpladder_audit.engine import attack
 from dpladder_audit.engine.attack import run_audit
 from dpladder_audit.engine.findings import table
 from dpladder_audit.engine.mechanism import Mechanism
 from dpladder_audit.kinds import Attack, GridCell
-from dpladder.learn import curator, linear, moments, queries
-from dpladder.learn.curator import Curator
-from dpladder.learn.queries import Query
-from dpladder.privacy.accounting.events import Relation
 
 KEY = b"a public key for audits in tests"
 SLOW = ("class sums", "curvatures", "differences", "losses", "moments", "network", "perceptron")
@@ -350,12 +350,12 @@ def test_what_was_not_declared_is_not_answered(made: Any) -> None:
     del made
     from support import Seeded
 
-    from dpladder_audit.engine.records import ZERO_RECORD, data_of
     from dpladder.config.model import Resources
     from dpladder.errors import Refused
     from dpladder.learn.interface import Constants
     from dpladder.learn.queries import SecondMoments, declared
     from dpladder.privacy.release.meter import Meter
+    from dpladder_audit.engine.records import ZERO_RECORD, data_of
 
     constants = Constants(9, 2, 3)
     honest = SecondMoments(name="sums", multiplier=1.0, radius=1.0)
@@ -376,10 +376,10 @@ def test_a_query_that_is_asked_again_sees_another_sample() -> None:
     """So that no two answers of one query share one, whatever a method asks first."""
     from support import Silent
 
-    from dpladder_audit.engine.records import CANARIES, data_of
     from dpladder.config.model import Resources
     from dpladder.learn.interface import Constants
     from dpladder.learn.queries import GradientSum, LinearHead, LossSums
+    from dpladder_audit.engine.records import CANARIES, data_of
 
     drawn: list[str] = []
 

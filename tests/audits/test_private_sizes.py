@@ -12,10 +12,6 @@ import numpy as np
 import pytest
 from support import Seeded
 
-from dpladder_audit import rules, searches
-from dpladder_audit.engine.mechanism import Mechanism
-from dpladder_audit.learners import PinnedMeter
-from dpladder_audit.scene import SceneFolder, scene_folder
 from dpladder.config.learners import method
 from dpladder.config.model import Resources
 from dpladder.learn.curator import Curator
@@ -26,6 +22,10 @@ from dpladder.learn.linear import resident
 from dpladder.learn.queries import declared
 from dpladder.methods.dp_finetune import FineTune
 from dpladder.privacy.arrays import Floats
+from dpladder_audit import rules, searches
+from dpladder_audit.engine.mechanism import Mechanism
+from dpladder_audit.learners import PinnedMeter
+from dpladder_audit.scene import SceneFolder, scene_folder
 
 SLOW = {"dp_hypo"}
 

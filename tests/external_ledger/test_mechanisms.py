@@ -1,4 +1,4 @@
-"""What mechanisms of the user's own are charged, held against dp-accounting's own figures, and against
+"""What mechanisms of the user's own are charged, held against dp-accounting's own figures and
 counts by hand."""
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from opacus.accountants import PRVAccountant, RDPAccountant
 from scipy import stats
 
 from dpladder.errors import BadInput, Refused
-from dpladder_ledger.mechanisms import KNOWN, Steps, events_of, steps_of
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.events import Nothing, PureLoss
+from dpladder_ledger.mechanisms import KNOWN, Steps, events_of, steps_of
 
 DELTA = 1e-5
 DELTA0 = booking.delta0_of(DELTA, booking.TRIAL)

@@ -15,7 +15,6 @@ import numpy as np
 from golden import direct_cases, rule_cases
 from golden.case import KEY, Case, Found, PlainMeter, drawn, order
 
-from dpladder_audit import rules, searches
 from dpladder.config.label_sets import NUMBER, TARGET_STEPS
 from dpladder.config.learners import METHODS, method
 from dpladder.config.model import Resources
@@ -40,6 +39,7 @@ from dpladder.privacy.accounting.events import (
 )
 from dpladder.privacy.ledger.home import Home, subkey
 from dpladder.privacy.release import grid, noise
+from dpladder_audit import rules, searches
 from dpladder_papers.methods.hyfree_dp import train as hyfree
 
 CLASSES, WIDTH, UNITS, CAP = 3, 4, 40, 2

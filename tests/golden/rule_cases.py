@@ -19,6 +19,15 @@ from golden.case import KEY, Case, Found, PlainMeter, drawn, order
 from numpy.typing import NDArray
 from safetensors import safe_open
 
+from dpladder.config.label_sets import TARGET_STEPS
+from dpladder.jobs import reservation
+from dpladder.jobs.task import read_json
+from dpladder.learn import weights
+from dpladder.learn.interface import Constants
+from dpladder.learn.moments import to_coordinates
+from dpladder.learn.second_order import shared_queries
+from dpladder.learn.shared_sums import create
+from dpladder.privacy.release.noise import DerivedNoise
 from dpladder_audit import rules, searches
 from dpladder_audit.engine.mechanism import Mechanism
 from dpladder_audit.scene import (
@@ -31,15 +40,6 @@ from dpladder_audit.scene import (
     Units,
     scene_folder,
 )
-from dpladder.config.label_sets import TARGET_STEPS
-from dpladder.jobs import reservation
-from dpladder.jobs.task import read_json
-from dpladder.learn import weights
-from dpladder.learn.interface import Constants
-from dpladder.learn.moments import to_coordinates
-from dpladder.learn.second_order import shared_queries
-from dpladder.learn.shared_sums import create
-from dpladder.privacy.release.noise import DerivedNoise
 
 KIND: rules.Kind = "replace_one"
 UNITS = 60

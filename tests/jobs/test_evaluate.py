@@ -13,15 +13,6 @@ import numpy as np
 import pytest
 from counted import cells_of, figures_from
 
-from dpladder_audit.scene import (
-    LINEAGE,
-    NO_INPUTS,
-    Scene,
-    SceneFolder,
-    Units,
-    job_environment,
-    scene_folder,
-)
 from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.config.evaluate_sections import Evaluate, tables_of
 from dpladder.config.records import Corruption, FurtherTest
@@ -41,6 +32,15 @@ from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.state import LedgerCharge
 from dpladder.report.summary import read_test
+from dpladder_audit.scene import (
+    LINEAGE,
+    NO_INPUTS,
+    Scene,
+    SceneFolder,
+    Units,
+    job_environment,
+    scene_folder,
+)
 
 UNITS: Units = tuple((((1.0, 0.5, place / 200), place % 2),) for place in range(200))
 EPSILON = 9.0

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from counted import right_of
 
-from dpladder_audit.rules import terms
-from dpladder_audit.scene import Units, job_environment, scene_folder
 from dpladder.config import searches
 from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
@@ -27,6 +25,8 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.search.bench import Bench, NamedAsk, answers
 from dpladder.search.protocol import Ask, Asking, SearchOutcome, Setting, trainings
+from dpladder_audit.rules import terms
+from dpladder_audit.scene import Units, job_environment, scene_folder
 from dpladder_papers.searches.propose_test.search import Searcher
 from dpladder_papers.searches.secret_runs import Chance, best
 

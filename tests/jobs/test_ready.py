@@ -10,17 +10,6 @@ import pytest
 import torch
 from support import Silent
 
-from dpladder_audit import searches
-from dpladder_audit.rules import terms
-from dpladder_audit.scene import (
-    CLASSES,
-    LINEAGE,
-    Scene,
-    SceneFolder,
-    Units,
-    job_environment,
-    scene_folder,
-)
 from dpladder.config.learners import learner_of
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
@@ -35,6 +24,17 @@ from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.search.bench import Bench, NamedAsk, answers
 from dpladder.search.protocol import Ask
+from dpladder_audit import searches
+from dpladder_audit.rules import terms
+from dpladder_audit.scene import (
+    CLASSES,
+    LINEAGE,
+    Scene,
+    SceneFolder,
+    Units,
+    job_environment,
+    scene_folder,
+)
 
 UNITS: Units = tuple((((1.0, 0.5, place / 20), place % 2),) for place in range(20))
 SWEEP = {"sweep": {"rungs": [{"epsilon": 4.0, "trials": 1}]}}

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from dpladder_audit.scene import LINEAGE, SceneFolder, Units, job_environment, scene_folder
 from dpladder.errors import Refused
 from dpladder.jobs.release import release_once
 from dpladder.jobs.reservation import find_reservation, ledger_of
@@ -18,6 +17,7 @@ from dpladder.plan import follows, package
 from dpladder.privacy.ledger import anchors, book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.state import Item
+from dpladder_audit.scene import LINEAGE, SceneFolder, Units, job_environment, scene_folder
 
 UNITS: Units = tuple((((1.0, 0.5, place / 20), place % 2),) for place in range(20))
 

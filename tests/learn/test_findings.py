@@ -18,7 +18,6 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 from support import Seeded, SumsInMemory
 
-from dpladder_audit.engine.bare import Bare
 from dpladder.config.detectability import BINS
 from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
 from dpladder.config.learner_sections import SharedSums
@@ -35,6 +34,7 @@ from dpladder.learn.trainings import declare, scorer_of, train
 from dpladder.methods.dp_gd import Descent
 from dpladder.methods.dp_ls import LeastSquares
 from dpladder.privacy.release.meter import Meter
+from dpladder_audit.engine.bare import Bare
 from dpladder_papers.methods.dp_adam import Adam
 from dpladder_papers.methods.dp_adam_wosm import AdamNoSecondMoment
 from dpladder_papers.methods.dp_fc import FeatureCovariance

@@ -12,7 +12,6 @@ import pytest
 from counted import cells_of
 from support import Seeded, SmoothMeter, answer_of
 
-from dpladder_audit.engine.records import NUMBERS, ZERO_RECORD, data_of
 from dpladder.config.dataset_sections import NumberTarget
 from dpladder.config.label_sets import NUMBER, TARGET_STEPS
 from dpladder.config.model import Resources
@@ -38,6 +37,7 @@ from dpladder.learn.scorers import NumberScorer
 from dpladder.learn.trainings import declare, scorer_of, train
 from dpladder.methods.dp_ridge import Ridge
 from dpladder.privacy.accounting.events import mu
+from dpladder_audit.engine.records import NUMBERS, ZERO_RECORD, data_of
 
 DIMENSION, COUNT, RADIUS = 4, 700, 1.5  # more than one chunk, the last filled up
 CONSTANTS = Constants(COUNT, 1, DIMENSION, labels=NUMBER)

@@ -16,7 +16,6 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.linear_model import LogisticRegression
 from support import Seeded, Silent, SmoothMeter, SumsInMemory, Unrounded
 
-from dpladder_audit.engine.bare import Bare
 from dpladder.config.label_sets import number_of
 from dpladder.config.learner_sections import SharedCovariance, SharedSums
 from dpladder.config.learners import method
@@ -41,6 +40,7 @@ from dpladder.learn.trainings import declare, train
 from dpladder.methods.dp_ls import LeastSquares
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.release.meter import Meter
+from dpladder_audit.engine.bare import Bare
 from dpladder_papers.methods.dp_fc import FeatureCovariance
 from dpladder_papers.methods.dp_newton import Newton
 from dpladder_papers.methods.dp_prototypes import Prototypes

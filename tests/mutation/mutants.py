@@ -12,7 +12,7 @@ class Mutant:
     """One bug.
 
     Args:
-        file: Below src/dpladder; of the second package below src, as dpladder_papers/methods/...
+        file: Below src/dpladder; of a package beside it below src, as dpladder_papers/rules.py
         at: The function or class that is edited, by its dotted name; empty for the module.
         old: An expression or statements of it, compared as trees.
         new: What takes their place.
@@ -29,9 +29,7 @@ class Mutant:
     @property
     def path(self) -> Path:
         """The edited file, below src."""
-        return Path(
-            self.file if self.file.startswith("dpladder_papers/") else f"dpladder/{self.file}"
-        )
+        return Path(self.file if self.file.startswith("dpladder_") else f"dpladder/{self.file}")
 
 
 def mutants(text: str) -> Iterator[Mutant]:

@@ -21,15 +21,15 @@ from plain_mechanisms import (
 from scipy import stats
 from support import Unrounded
 
-from dpladder_audit.engine import attack, bounds, findings
-from dpladder_audit.engine.attack import run_audit
-from dpladder_audit.engine.mechanism import Mechanism, neighbours
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release import noise
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
+from dpladder_audit.engine import attack, bounds, findings
+from dpladder_audit.engine.attack import run_audit
+from dpladder_audit.engine.mechanism import Mechanism, neighbours
 
 KEY = bytes(range(32))
 

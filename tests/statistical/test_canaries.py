@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpladder_audit import canaries
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
+from dpladder_audit import canaries
 
 
 class HalfTheNoise(Meter):

@@ -1,5 +1,5 @@
-"""dpladder without its second package: each start of Python finds neither dpladder_papers nor its
-entry points."""
+"""dpladder without the packages beside it: each start of Python finds neither them nor their entry
+points."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from support import TINY, in_new_python, mixture
 pytestmark = pytest.mark.usefixtures("hidden")
 HIDING = """
 import importlib.metadata as metadata
+import os
 import sys
 
+HIDDEN = tuple(os.environ["HIDDEN_PACKAGES"].split())
 
 class NoPapers:
     def find_spec(name, path=None, target=None):
-        if name.partition(".")[0] == "dpladder_papers":
+        if name.partition(".")[0] in HIDDEN:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def others(distribution):
     points = every.fget(distribution)
-    return metadata.EntryPoints(e for e in points if not e.value.startswith("dpladder_papers"))
+    return metadata.EntryPoints(e for e in points if not e.value.startswith(HIDDEN))
 
 
 sys.meta_path.insert(0, NoPapers)
@@ -43,6 +45,7 @@ def hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place.mkdir()
     (place / "sitecustomize.py").write_text(HIDING, "utf-8")
     monkeypatch.setenv("PYTHONPATH", str(place))
+    monkeypatch.setenv("HIDDEN_PACKAGES", "dpladder_papers dpladder_audit dpladder_ledger")
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
 
 
@@ -77,7 +80,10 @@ def test_the_core_has_its_own_learners_and_the_ladder_alone() -> None:
 
 
 @pytest.mark.ci
-def test_the_audit_of_the_core_attacks_all_that_it_publishes() -> None:
+def test_the_audit_of_the_core_attacks_all_that_it_publishes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HIDDEN_PACKAGES", "dpladder_papers")
     groups = in_new_python("from dpladder_audit import every; print(*every.groups(), sep='|')")
     named = {*groups.strip().split("|")}
     assert {"gradients", "perceptron", "network", "dp_ls", "train_final", "evaluate"} <= named
@@ -129,3 +135,11 @@ def test_the_core_takes_a_project_from_its_first_plan_to_a_verified_statement(
     assert "follows from the records" in outcome("verify", "results", cwd=project)
     np.savez(project / "new.npz", **mixture(20, seed=5))
     assert len(outcome("predict", "results", "new.npz", cwd=project).splitlines()) == 21
+
+
+def test_a_command_of_a_package_that_is_not_there_says_what_to_install(tmp_path: Path) -> None:
+    ended = dpladder("audit", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "dpladder audit comes in a package beside dpladder, which is not installed" in (
+        ended.stderr
+    )

@@ -61,7 +61,7 @@ class LearnerMethod(Method):
             whether features are centred; of numbers (dataset.target), whether they are or not.
             Empty: dp_gd's (search/prior.py).
         slope: what the margins of two classes are multiplied by to be as sure as they are right, on
-            public data (learn/measures/calibrate.py). None: not measured, and margins stay as they are.
+            public data (learn/measures/calibrate.py). None: not measured, so margins stay.
     """
 
     queries: Function

@@ -58,6 +58,20 @@ def rules_of_packages() -> list[Any]:
     return [import_module(entry.value) for entry in entries if _name_of(entry.dist) == DISTRIBUTION]
 
 
+def load_command(name: str) -> Any:
+    """The function behind a command that another package brings (`dpladder.commands`).
+
+    Raises:
+        BadInput: none does.
+    """
+    for entry in installed_entry_points().select(group="dpladder.commands", name=name):
+        return entry.load()
+    raise BadInput(
+        f"dpladder {name} comes in a package beside dpladder, which is not installed. Install "
+        "dpladder whole, or run `make env` in a clone."
+    )
+
+
 def _method(entry: EntryPoint, kind: type[OneMethod], base: type[Section]) -> OneMethod:
     """A module's METHOD; its `package` is set by who calls, so that no plug-in can pass for
     dpladder's own."""

@@ -203,8 +203,8 @@ def check_held(path: Path, names: Collection[str], layout: Layout, plural: str =
 
 
 def refuse_names_twice(path: Path, names: Iterable[str]) -> None:
-    """Refuse a table that has a name twice: which of the columns is read, nobody said. Those without
-    a name are read as nothing.
+    """Refuse a table that has a name twice: which of the columns is read, nobody said. Those
+    without a name are read as nothing.
 
     Raises:
         BadInput: it has. Without a header names are a record's values, so they are for the

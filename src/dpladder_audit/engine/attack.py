@@ -21,6 +21,18 @@ from typing import Any
 
 import numpy as np
 
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting import booking, events, gdp
+from dpladder.privacy.accounting.draws import sampled_sensitivity
+from dpladder.privacy.accounting.events import (
+    Counted,
+    Event,
+    Relation,
+)
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release.grid import FINENESS
+from dpladder.privacy.release.meter import Draw, Meter, Streams, Used
+from dpladder.privacy.release.noise import SecretNoise
 from dpladder_audit.engine.bare import Bare, Still, release, releases
 from dpladder_audit.engine.bounds import (
     epsilon_bound,
@@ -36,18 +48,6 @@ from dpladder_audit.engine.mechanism import (
     kind_of_noise,
     norm_of,
 )
-from dpladder.errors import BadInput, Refused
-from dpladder.privacy.accounting import booking, events, gdp
-from dpladder.privacy.accounting.draws import sampled_sensitivity
-from dpladder.privacy.accounting.events import (
-    Counted,
-    Event,
-    Relation,
-)
-from dpladder.privacy.arrays import Floats
-from dpladder.privacy.release.grid import FINENESS
-from dpladder.privacy.release.meter import Draw, Meter, Streams, Used
-from dpladder.privacy.release.noise import SecretNoise
 
 CHANCE_CHECKS = 4
 DELTA = 1e-5  # that bounds on epsilon are told at

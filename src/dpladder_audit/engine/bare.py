@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpladder_audit.engine.mechanism import Mechanism
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting.draws import Shape
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Draw, Meter, Streams, Within
 from dpladder.privacy.release.noise import DerivedNoise
+from dpladder_audit.engine.mechanism import Mechanism
 
 MOST_RELEASED_NUMBERS = 1000  # released numbers: their correlation matrix must fit in memory
 RUNS_PER_PASS = 100  # runs that share a pass, of a mechanism that can make many

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from plain_mechanisms import extremes, laplace_count, noised_count, sampled_sum
 from scipy import stats
 
-from dpladder_audit.engine import attack, bare, bounds, findings
-from dpladder_audit.engine.findings import Finding, LeftOut, Report
-from dpladder_audit.engine.mechanism import Mechanism, neighbours
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, Laplace, Sampled, ZCdp
 from dpladder.privacy.release import noise
+from dpladder_audit.engine import attack, bare, bounds, findings
+from dpladder_audit.engine.findings import Finding, LeftOut, Report
+from dpladder_audit.engine.mechanism import Mechanism, neighbours
 
 KEY = bytes([1]) * 32
 CHANCES = st.floats(1e-9, 0.4)

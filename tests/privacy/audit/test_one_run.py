@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpladder_audit.engine.one_run import mu_bound, refutes
 from dpladder.errors import BadInput
+from dpladder_audit.engine.one_run import mu_bound, refutes
 
 CANARIES, GAMES = 60, 40_000
 

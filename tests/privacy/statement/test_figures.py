@@ -31,7 +31,7 @@ def modules_of(folder: str) -> list[Path]:
 # Modules whose every number is a stated figure, or stands beside one.
 STATED = (
     *modules_of("privacy/statement"),
-    *modules_of("external_ledger"),
+    *modules_of("../dpladder_ledger"),
     SRC / "use/card.py",
     SRC / "commands/ledgers.py",
     SRC / "commands/mlflow.py",

@@ -48,7 +48,7 @@ from dpladder.privacy.ledger.state import (
 )
 from dpladder.privacy.ledger.team import limits, user
 
-# the experiment that mechanisms outside the workflow are booked under (external_ledger/); no
+# the experiment that mechanisms outside the workflow are booked under (dpladder_ledger/); no
 # config's may have a space
 OWN_CODE = "own code"
 
@@ -372,7 +372,7 @@ def commit(
 def commit_elsewhere(
     ledger: Ledger, token: str, query: str, spends: Iterable[Spend]
 ) -> LedgerCharge:
-    """COMMIT for a mechanism whose noise is not the meter's (external_ledger/): that it earns its
+    """COMMIT for a mechanism whose noise is not the meter's (dpladder_ledger/): that it earns its
     charge is its author's word.
 
     A query is for one attempt alone, for what an attempt that died has shown to whom nobody knows.

@@ -101,7 +101,7 @@ def build_own(
     anchor: Anchor,
     origin: Origin,
 ) -> Statement:
-    """The statement of the mechanisms of the user's own on one lineage (external_ledger/): no plan
+    """The statement of the mechanisms of the user's own on one lineage (dpladder_ledger/): no plan
     stands behind them, and no model. Without a plan every later spend may follow from an earlier
     release. So without a limit there is rarely a guarantee (`LineageFacts.bound`).
 
