@@ -95,9 +95,9 @@ TUNING = (
     "ladder tunes inside epsilon: leave the step size empty, or see sweep in config/README.md."
 )
 LEARNT = (
-    "step {steps} learns from all records before {name} sees them, and epsilon counts nothing of it: "
-    "one record could move every prediction. columns does the scaling of a DataFrame, and bounds of "
-    "a matrix, by public figures. Or fit the step on public records, and give "
+    "step {steps} learns from all records before {name} sees them, and epsilon counts nothing of "
+    "it: one record could move every prediction. columns does the scaling of a DataFrame, and "
+    "bounds of a matrix, by public figures. Or fit the step on public records, and give "
     "FrozenEstimator(step). Nothing was spent."
 )
 # of scikit-learn, steps that have to be fitted, and learn no more than how many columns there are
