@@ -3,9 +3,9 @@ tokenizers for texts.
 
     import graph; graph.classify(".", ["cat.jpg", "dog.jpg"])  # a probability for each class
 
-Or `python graph.py cat.jpg dog.jpg`, of a table `python graph.py table.csv`. Records are prepared as
-the trained model saw them: images as config.json lists their steps, texts by the tokenizer in the
-folder `network`.
+Or `python graph.py cat.jpg dog.jpg`, of a table `python graph.py table.csv`. Records are prepared
+as the trained model saw them: images as config.json lists their steps, texts by the tokenizer in
+the folder `network`.
 """
 
 from __future__ import annotations
