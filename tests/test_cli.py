@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -341,3 +343,14 @@ def test_the_page_of_features_has_each_meaning_of_a_key_once_with_whose_it_is() 
     shown = Counter((key, name) for key, names in lines for name in names.split(", "))
     assert shown == Counter((key.name, name) for key in described_keys() for name in key.methods)
     assert "\n- `learner.eta` (one_step): The learning rate\n" in page
+
+
+def test_what_numpy_and_pillow_warn_of_is_no_line_of_a_command() -> None:
+    """It stood between the lines of `check`, with the place of a file of ours."""
+    code = (
+        "from dpladder.cli import main; import numpy, warnings; main(['keys', 'clip'])\n"
+        "numpy.float64(1e300) * 1e300\n"
+        "warnings.warn_explicit('odd', UserWarning, 'Image.py', 1, module='PIL.Image')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

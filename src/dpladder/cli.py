@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
@@ -232,6 +233,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from dpladder.commands.project import run
 
             return run(words[1:])
+        if not sys.warnoptions:  # what Pillow and NumPy say of a record is no message of ours
+            warnings.filterwarnings("ignore", module="PIL|pydicom")
+            warnings.filterwarnings("ignore", category=RuntimeWarning)
         # a command says False where what it looked at is not well; a refusal is an exception
         return 0 if _run(**vars(_parsed(words))) else 1
     except KeyboardInterrupt:

@@ -496,6 +496,22 @@ def test_a_name_that_stands_twice_is_refused_and_shown_to_its_owner(
     assert "age" not in str(caught.value)  # without a header it is a record's value
 
 
+@pytest.mark.parametrize("name", ["features", "labels", "users", "splits"])
+@pytest.mark.parametrize("chunks", [(1, 2**20), (64, 2**20 + 1)])
+def test_an_hdf5_file_of_kilobytes_is_not_unpacked_to_what_it_claims(
+    name: str, chunks: tuple[int, int], tmp_path: Path
+) -> None:
+    """64 GiB were asked for."""
+    path = tmp_path / "pets.h5"
+    with h5py.File(path, "w") as file:
+        for one in {"features", "labels", name} - {name}:
+            file[one] = np.ones((400, 2)[: 2 if one == "features" else 1])
+        file.create_dataset(name, (400, 2**33), "f8", chunks=chunks)
+    with pytest.raises(BadInput, match="claim more than the file holds") as caught:
+        from_hdf5(path)
+    assert caught.value.private == f"They are {name}."
+
+
 def test_a_name_that_stands_twice_in_an_object_costs_its_line_alone(tmp_path: Path) -> None:
     path = tmp_path / "pets.jsonl"
     path.write_text(

@@ -6,8 +6,9 @@ safely, restore a release or verify a seal, so it is what to back up.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from getpass import getpass
+from getpass import GetPassWarning, getpass
 from pathlib import Path
 
 from dpladder.errors import BadInput
@@ -75,10 +76,13 @@ def _passphrase(file: Path | None, again: bool = False) -> str:
     """The first line of a file, or what is typed."""
     if file is None:
         try:
-            typed = getpass("passphrase: ")
-            if again and getpass("the same again: ") != typed:
-                raise BadInput("the two differ. Nothing was written.")
-        except EOFError:  # a timer's job, for one
+            with warnings.catch_warnings():
+                # of echoing what is typed, where it would have to be read from elsewhere
+                warnings.simplefilter("error", GetPassWarning)
+                typed = getpass("passphrase: ")
+                if again and getpass("the same again: ") != typed:
+                    raise BadInput("the two differ. Nothing was written.")
+        except (EOFError, GetPassWarning, AttributeError):  # a timer's job, without stdin too
             raise BadInput(
                 "there is no terminal to type a passphrase at. Give --passphrase-file FILE, whose "
                 "first line is the passphrase."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -186,7 +185,7 @@ class NumberTarget(Section):
         if self.column in taken:
             yield f"column must not be one of {', '.join(sorted(taken))}, which say something else"
         length = self.range[1] - self.range[0]
-        if not (self.range[0] < self.range[1] and all(map(math.isfinite, self.range))):
+        if not self.range[0] < self.range[1]:
             yield "range must be [smallest, largest], two finite numbers"
         elif not SHORTEST <= length <= 1 / SHORTEST:
             yield f"range must be {SHORTEST:g} long at least and {1 / SHORTEST:g} at most"

@@ -68,7 +68,11 @@ class Section(BaseModel):
     the text below a key says what that means."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, json_schema_extra=_describe_properties
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        json_schema_extra=_describe_properties,
     )
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from dpladder.data.sources import (
 )
 from dpladder.errors import BadInput
 
+CHUNK = 2**26  # numbers of the rows of a chunk, which HDF5 decodes whole
+DENSEST = 1100  # bytes out of one that is stored: deflate makes 1,032 at most
 # what a record without an id is known by, with itself
 OF_RECORDS = ("labels", "users", "splits", "groups")
 
@@ -40,7 +43,7 @@ def from_npz(path: Path, layout: Layout = PLAIN) -> Source:
     """
     import numpy as np
 
-    damaged: Errors = (*BROKEN, EOFError, *_zip_errors())
+    damaged: Errors = (*BROKEN, EOFError, MemoryError, *_zip_errors())
     try:
         with np.load(path, allow_pickle=False) as file:
             refuse_names_twice(path, file.files)
@@ -77,6 +80,12 @@ def from_hdf5(path: Path, layout: Layout = PLAIN) -> Source:
         arrays = {
             name: file[name] for name in file if whole and isinstance(file[name], h5py.Dataset)
         }
+        if swollen := [name for name, array in arrays.items() if claims_too_much(array)]:
+            raise BadInput(
+                f"{path} has arrays that claim more than the file holds, or that lie in too large "
+                "chunks. Write it again, in chunks of some thousand rows.",
+                f"They are {', '.join(swollen)}.",
+            )
         source = _from_arrays(arrays, path, layout) if whole else None
     except BROKEN:
         raise BadInput(
@@ -88,6 +97,21 @@ def from_hdf5(path: Path, layout: Layout = PLAIN) -> Source:
             "what the file holds itself is read: copy the rows into it, with h5repack or h5py."
         )
     return source
+
+
+def claims_too_much(array: Any, width: int = 1) -> bool:
+    """Whether an array of HDF5 unpacks to more than its file can hold, or to a chunk that memory
+    may not: a file of kilobytes may claim any size.
+
+    Args:
+        array: of the file.
+        width: numbers in a row of a chunk, at least.
+    """
+    if array.chunks is not None:
+        chunk = array.chunks[0] * max(math.prod(array.chunks[1:]), width)
+        if chunk > CHUNK:
+            return True
+    return bool(array.size * array.dtype.itemsize > DENSEST * array.id.get_storage_size())
 
 
 def is_self_contained(file: Any, name: str) -> bool:

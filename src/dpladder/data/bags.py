@@ -12,14 +12,12 @@ from typing import Any
 import h5py
 import numpy as np
 
-from dpladder.data.arrays import is_self_contained
+from dpladder.data.arrays import claims_too_much, is_self_contained
 
 SUFFIXES = (".h5", ".hdf5")
 NAMES = ("feats", "features")
 LARGEST = 2**30  # numbers of a bag: some 700,000 rows of 1,536
-CHUNK = 2**26  # numbers of the rows of a chunk, which HDF5 decodes whole
 BLOCK = 2**22  # numbers that are added up at a time
-DENSEST = 1100  # bytes out of one that is stored: deflate makes 1,032 at most
 
 
 def bag_of(file: Path, width: int) -> Any:
@@ -50,13 +48,10 @@ def _mean(rows: Any, width: int) -> Any:
         return b"its feats are no rows of numbers"
     if rows.shape[1] != width:
         return f"its feats are {rows.shape[1]} wide".encode()
-    # Bounds on what is decoded: a file of kilobytes may claim, or unpack to, any size.
     if rows.size > LARGEST:
         return b"its feats are too many"
-    if rows.chunks is not None and rows.chunks[0] * max(rows.chunks[1], width) > CHUNK:
-        return b"its feats lie in too large a chunk"
-    if rows.size * rows.dtype.itemsize > DENSEST * rows.id.get_storage_size():
-        return b"its feats are more than it holds"
+    if claims_too_much(rows, width):
+        return b"its feats are more than it holds, or lie in too large a chunk"
     total, count, step = np.zeros(width), 0, max(1, BLOCK // width)
     # Whole chunks, so that none is decoded twice.
     tall = step if rows.chunks is None else rows.chunks[0] * max(1, step // rows.chunks[0])
