@@ -17,7 +17,8 @@ ones of one spend together as one Gaussian, or, where the lineage sets losses as
 their epsilons.
 
 dp_accounting's events are known by the names of their kinds: a version that has more of them than
-another needs no other code here.
+another needs no other code here. DiscreteGaussian, ExponentialMechanism, PermuteAndFlip and
+EpsilonDelta are of such a version; until it is out, people write these classes themselves.
 """
 
 from __future__ import annotations
@@ -244,8 +245,9 @@ def _counted_events(mechanism: Any, relation: Relation) -> Iterator[Counted]:
         case _:
             raise Refused(
                 f"{type(mechanism).__name__} under {relation} has no price here, so it cannot be "
-                f"charged. Give one of {KNOWN}; or an Opacus accountant, or its history "
-                "[(noise_multiplier, sample_rate, steps), ...]."
+                f"charged. Give one of {KNOWN}, by a class of your own where dp_accounting has none "
+                "(docs/ledger.md); or an Opacus accountant, or its history [(noise_multiplier, "
+                "sample_rate, steps), ...]."
             )
 
 

@@ -39,6 +39,7 @@ def readers_values() -> dict[str, Any]:
         "engine": PrivacyEngine(accountant="rdp"),
         "train": train,
         "correct": 800,
+        "best_ward": "north",
         "ages": random.uniform(20, 90, 2000),
         "sexes": random.choice(["f", "m"], 2000),
         "visits": random.integers(0, 20, 2000),
@@ -55,10 +56,13 @@ def test_the_code_of_the_page_runs_in_its_order(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
     names, cells = readers_values(), [code for kind, code in BLOCK.findall(PAGE) if kind]
-    patients, statistics, rounds = cells
+    patients, event, statistics, rounds = cells
     exec(patients, names)
     assert abs(names["score"] - 800) < 200
     assert "trial-1" in Path("results/privacy.md").read_text("utf-8")
+
+    exec(event, names)
+    assert names["wards"].spent == pytest.approx(0.5)
 
     released = {}
     for line in statistics.splitlines():  # what each call of the page buys
