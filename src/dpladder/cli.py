@@ -168,6 +168,12 @@ COMMANDS: dict[str, Command] = {
             help="images, texts, folders of them, or tables: csv, jsonl, npz, hdf5, parquet",
         ),
         takes("--output", type=Path, help="a .csv or .parquet file; none: csv on the terminal"),
+        takes(
+            "--threshold",
+            type=float,
+            help="name the second of two classes, or a finding, from this probability on; none: "
+            "whatever is most probable",
+        ),
         NETWORK,
     ),
     "generate": command(

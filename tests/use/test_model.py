@@ -290,6 +290,31 @@ def test_a_table_of_numbers_may_have_other_columns_beside_them(matrix: Any, tmp_
 
 
 @pytest.mark.parametrize(("columns", "told"), [([], True), (["b", "a"], False)])
+def test_a_threshold_names_the_second_of_two_classes_from_a_probability_on(
+    tmp_path: Path, capsys: Any
+) -> None:
+    rows = RANDOM.normal(size=(11, 6))
+    cache, _ = extracted(tmp_path, {"features": rows}, Features(model="none"))
+    file = model_of(tmp_path, cache, classes=("well", "ill"))
+    np.savez(tmp_path / "new.npz", features=rows)
+    said = dpladder.load(file).predict(rows)
+    threshold = float(np.sort(said.probabilities[:, 1])[3])
+    command = ["predict", str(file), str(tmp_path / "new.npz"), "--output", str(tmp_path / "o.csv")]
+    assert main([*command, "--threshold", repr(threshold)]) == 0
+    named = pd.read_csv(tmp_path / "o.csv")["class"].tolist()
+    assert named == ["ill" if p >= threshold else "well" for p in said.probabilities[:, 1]]
+    assert named.count("ill") == 8
+    assert "were not calibrated" in capsys.readouterr().err
+    assert main([*command, "--threshold", "1"]) == 2
+    assert "above 0 and below 1" in capsys.readouterr().err
+
+
+def test_a_threshold_of_several_classes_is_refused(matrix: Any) -> None:
+    said = dpladder.load(matrix[0]).predict(matrix[1])
+    with pytest.raises(BadInput, match=r"for two classes or for findings, .*a, b, c"):
+        said.labels_at(0.5)
+
+
 def test_where_columns_are_known_by_their_place_a_person_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], columns: list[str], told: bool
 ) -> None:

@@ -29,12 +29,22 @@ BY_PLACE = (
     "note: dataset.columns named none when this model was trained, so it knows columns by their "
     "place alone: give them in the order of then"
 )
+NOT_CALIBRATED = (
+    "This model's probabilities were not calibrated when it was trained, and are too sure: they "
+    "rank records, and are no shares (docs/models.md)."
+)
 # a private model knows none of them better
 DIGITS = 4  # of a probability
 DIGITS_OF_NUMBER = 6
 
 
-def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Path | None) -> None:
+def predict(
+    path: Path,
+    inputs: Sequence[Path],
+    output: Path | None,
+    threshold: float | None,
+    network: Path | None,
+) -> None:
     """Write a table of classes and probabilities for records of the user's own, which stay here.
     Prediction is free, and says nothing of the data that the model was trained on beyond its price.
 
@@ -42,10 +52,13 @@ def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Pa
         path: weights, or a folder with one final model.
         inputs: images, folders or tables, as `Model.predict_file` reads them.
         output: a .csv or .parquet file; None prints CSV.
+        threshold: the probability from which the second of two classes is named, or a finding;
+            None names what is most probable.
         network: the public network's checkpoint, where the model rests on one of the user's own.
 
     Raises:
-        BadInput: the folder holds no model or several, or the output has another suffix.
+        BadInput: the folder holds no model or several, the output has another suffix, or the model
+            takes no threshold.
 
     Columns are the input, the record or user, its class, and `p(class)` for each class; or the
     number that the model predicts. A record that cannot be read keeps its row, and `problem` says
@@ -57,7 +70,9 @@ def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Pa
     model = load(model_file(path), network)
     if model.by_place and any(name.suffix in TABLES for name in inputs):
         print(BY_PLACE, file=sys.stderr)
-    table = pd.concat([_table(model, name) for name in inputs])
+    if model.calibrated is False:
+        print(NOT_CALIBRATED, file=sys.stderr)
+    table = pd.concat([_table(model, name, threshold) for name in inputs])
     if output is None:
         table.to_csv(sys.stdout, index=False)
     elif output.suffix == ".csv":
@@ -134,7 +149,7 @@ def model_file(path: Path) -> Path:
     return files[0]
 
 
-def _table(model: Model, path: Path) -> pd.DataFrame:
+def _table(model: Model, path: Path, threshold: float | None) -> pd.DataFrame:
     """One input's rows. Whatever the user's files put into a cell is made harmless (`cell`), for
     tables are opened in spreadsheets."""
     import pandas as pd
@@ -144,7 +159,7 @@ def _table(model: Model, path: Path) -> pd.DataFrame:
     records = places if predictions.users is None else predictions.users
     labels = [
         cell(label) if isinstance(label, str) else label and float(f"{label:.{DIGITS_OF_NUMBER}g}")
-        for label in predictions.labels
+        for label in (predictions.labels if threshold is None else predictions.labels_at(threshold))
     ]
     what = "record" if predictions.users is None else "user"
     said = "class" if predictions.numbers is None else printable(predictions.classes[0])

@@ -97,6 +97,29 @@ class Predictions:
         pairs = zip(best, self.problems, strict=True)
         return [None if problem else self.classes[place] for place, problem in pairs]
 
+    def labels_at(self, threshold: float) -> list[str | float | None]:
+        """The second of two classes where its probability is `threshold` at least, or all findings
+        that are so probable.
+
+        Args:
+            threshold: above 0 and below 1, where somebody acts.
+
+        Raises:
+            BadInput: the model tells other than two classes apart, or the threshold is none.
+        """
+        if not 0.0 < threshold < 1.0:
+            raise BadInput(f"threshold {threshold}: give a probability above 0 and below 1.")
+        if self.numbers is not None or (not self.findings and len(self.classes) != 2):
+            raise BadInput(
+                f"a threshold is for two classes or for findings, and this model says "
+                f"{', '.join(self.classes)}. Leave it out."
+            )
+        acts = np.nan_to_num(self.probabilities) >= threshold
+        said = zip(acts, self.problems, strict=True)
+        if self.findings:
+            return [None if wrong else self._class_names(present) for present, wrong in said]
+        return [None if wrong else self.classes[int(second)] for (_, second), wrong in said]
+
     def _class_names(self, present: NDArray[np.bool_]) -> str:
         return "|".join(self.classes[place] for place in np.flatnonzero(present))
 
@@ -145,6 +168,15 @@ class Model:
     def findings(self) -> bool:
         """Whether it tells each class by itself."""
         return bool(self.facts.get("config", {}).get("dataset.labels") == MANY)
+
+    @property
+    def calibrated(self) -> bool | None:
+        """Whether its probabilities were put right when it was trained
+        (learn/measures/calibrate.py); None where it has none."""
+        if self.speaks or self.answers or self.range is not None:
+            return None
+        known = self.facts.get("calibration", {})
+        return known.get("share") is not None or known.get("law", 1.0) != 1.0
 
     @property
     def range(self) -> tuple[float, float] | None:
