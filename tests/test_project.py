@@ -10,6 +10,8 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from PIL import Image
@@ -230,3 +232,58 @@ def test_a_run_without_a_core_is_refused_and_never_waits(
 ) -> None:
     assert cli.main(["run", *words.split()]) == 2
     assert "a run needs at least one core. Give --cores 1 or more" in capsys.readouterr().err
+
+
+def _stays(path: Path) -> Path:
+    random = np.random.default_rng(0)
+    stays = {
+        "age": random.uniform(20, 90, 400),
+        "ward": random.choice(["n", "s"], 400),
+        "days": random.integers(0, 30, 400),
+    }
+    frame = pd.DataFrame(stays)
+    frame.to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("file", ["stays.csv", "stays.parquet"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_project_of_a_table_is_one_that_check_finishes(
+    file: str,
+    task: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    table = _stays(tmp_path / file)
+    assert cli.main(["init", "ward", "--task", task, "--table", file]) == 0
+    said = yaml.safe_load(Path("ward/config.yaml").read_text())["dataset"]
+    assert said["source"] == f"{table.suffix[1:]}:../{file}"
+    named = said["target"]["column"] if task == "regression" else said["label"]
+    assert named == "days"
+    capsys.readouterr()
+    assert cli.main(["check", "ward"]) == (2 if file.endswith("parquet") else 0)  # it has types
+    assert "dataset.columns: [age, {name: ward, levels: [...]}]" in "".join(capsys.readouterr())
+
+
+def test_a_regression_without_a_table_is_planned_once_the_columns_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["init", "ward", "--task", "regression"]) == 0
+    said = yaml.safe_load(Path("ward/config.yaml").read_text())
+    assert said["dataset"]["source"] == "csv:data/table.csv"
+    assert said["dataset"]["target"] == {"column": "label", "range": [0, 100]}
+    assert said["features"] == {"model": "none"}
+
+
+@pytest.mark.parametrize("lines", ["31.5,ill\n32,well\n", "", "age,age,ill\n"])
+def test_a_table_without_names_makes_no_project(
+    lines: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text(lines)
+    assert cli.main(["init", "ward", "--table", "people.csv"]) == 2
+    assert not Path("ward").exists()

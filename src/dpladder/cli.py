@@ -50,6 +50,13 @@ COMMANDS: dict[str, Command] = {
         "make a project: a folder with a config, a .gitignore and a README",
         "dpladder.commands.project:init",
         takes("folder", type=Path, help="a new folder, best outside the clone"),
+        takes(
+            "--task",
+            choices=["classification", "regression"],
+            default="classification",
+            help="what is predicted: a class, or of a table a number; none: %(default)s",
+        ),
+        takes("--table", type=Path, metavar="FILE", help="a csv or parquet table to learn from"),
     ),
     "run": command(
         "start the workflow on a project; takes Snakemake's arguments too",

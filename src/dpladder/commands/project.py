@@ -7,6 +7,7 @@ therefore changes into that folder first.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import sys
@@ -45,15 +46,22 @@ NEW = {"config.yaml.jinja": CONFIG, "gitignore.jinja": ".gitignore", "README.md.
 """What a new project holds, each from a template in new_project/."""
 
 
-def init(folder: Path) -> None:
+def init(folder: Path, task: str = "classification", table: Path | None = None) -> None:
     """Make a project that needs nothing but its own data and public figures.
 
     Args:
         folder: a new or empty one, whose name becomes the project's and the lineage's.
+        task: `regression` predicts a number, of a table.
+        table: the one to learn from, of which the names of its columns are read; None where it is
+            not there yet, or where folders or features are learned from.
 
     Raises:
-        BadInput: something is there already.
+        BadInput: something is there already, or the table cannot be read.
     """
+    number = task == "regression"
+    label = "label" if table is None else _label_of(table)
+    path = Path(os.path.relpath(table or folder / "data" / "table.csv", folder))
+    kind = "parquet" if path.suffix == ".parquet" else "csv"
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} is there already. Name a new folder.")
     name = folder.absolute().name
@@ -67,6 +75,9 @@ def init(folder: Path) -> None:
         "delta": f"{DELTA:.1e}",
         "reference": ROOT / "config" / "README.md",
         "environment": ENVIRONMENT,
+        "source": json.dumps(f"{kind}:{path}") if number or table else "",
+        "number": number,
+        "label": json.dumps(label, ensure_ascii=False),
     }
     for template, file in NEW.items():
         (folder / file).write_text(fill(f"commands/new_project/{template}", facts), "utf-8")
@@ -74,6 +85,27 @@ def init(folder: Path) -> None:
         f"{folder} is a project: put your data into data/, edit config.yaml, then `dpladder check` "
         "there"
     )
+
+
+def _label_of(table: Path) -> str:
+    """The column that is learned: `label`, or else the last one.
+
+    Raises:
+        BadInput: the table cannot be read, or its first line is no header: a number there is a
+            record's.
+    """
+    from dpladder.data.columns import number_in
+    from dpladder.data.csv_rows import header_of
+    from dpladder.data.tables import ParquetTable
+
+    if table.suffix == ".parquet":
+        read = ParquetTable(table)
+        names = [name for name in read.names if name not in read.index]
+    else:
+        names = [name for name in header_of(table) if name]
+    if not names or any(number_in(name) is not None for name in names):
+        raise BadInput(f"{table} names no columns in its first line. Write their names there.")
+    return "label" if "label" in names else names[-1]
 
 
 def lineage_of(name: str) -> str:
