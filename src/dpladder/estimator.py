@@ -64,6 +64,7 @@ from dpladder.plan.startup import open_resolved
 from dpladder.privacy.accounting.rounding import round_up
 from dpladder.privacy.statement.check import parse_statement, read_statement
 from dpladder.privacy.statement.page import page
+from dpladder.use.card import test_beside
 from dpladder.use.model import Model, Predictions, load
 
 Cell = str | None  # what stands in a cell; nothing where it is missing
@@ -136,6 +137,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             nothing of what was done to X and y before `fit`, and `fit` cannot see that: scaling,
             imputing, choosing columns or dropping rows by what all records hold leaks.
         model_: What `dpladder.load` gives of it.
+        score_: What the noised test says of it, with a 95 % interval over noise and sampling, and
+            what is reached without a model. `print` shows it; `score` asks your own records.
         statement_: The page that `dpladder verify` checks, as the statement says it.
     """
 
@@ -354,6 +357,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Take the released model of this total and its statement from the project."""
         self.model_: Model = load(self._weights_file())
         self._take_model(self.model_)
+        tested = test_beside(self.model_)
+        if tested is not None:
+            self.score_ = tested.headline
         # from the statement that was just found to be as it was written, and not from its page
         stated = parse_statement(read_statement(self.project_ / RESULTS))
         self.statement_ = MarkdownPage(page(stated))

@@ -10,6 +10,7 @@ from typing import get_args
 
 import numpy as np
 
+from dpladder.config.dataset_sections import NumberTarget
 from dpladder.config.label_sets import (
     ABSENT,
     MANY,
@@ -28,6 +29,7 @@ from dpladder.learn.measures.tables import (
     AbsoluteErrors,
     MeasuredModel,
     RightAndWrong,
+    Sizes,
     Squares,
     one_cell_each,
 )
@@ -155,9 +157,11 @@ SAID = (-1.0, 0.0, math.inf, math.nan)  # of a number, from -1 to 1, and what no
 def errors_of_numbers(relation: Relation) -> Mechanism:
     """A score of numbers, and the tables of an evaluation, on units of two records. The model may
     say anything of a record, whose number lies anywhere in the range or is none."""
-    constants = Constants(N0, 1, 1, relation, cap=2, labels=NUMBER, largest_error=0.5)
-    model = MeasuredModel((np.ones((1, 1), np.float32),), NumberScorer(0.5), constants, ())
-    bought = (RightAndWrong(), AbsoluteErrors(), Squares())
+    constants = Constants(N0, 1, 1, relation, cap=2, labels=NUMBER)
+    weights, target = (np.ones((1, 1), np.float32),), NumberTarget(range=(0.0, 1.0))
+    model = MeasuredModel(weights, NumberScorer(), constants, (), target=target, error=0.5)
+    # what the last ones ask follows from the look, whatever that says: here from a declared error
+    bought = (Sizes(), RightAndWrong(), AbsoluteErrors(), Squares())
     queries = [score.count_at(MU), *(table.query(model, MU) for table in bought)]
     costs = declared(queries, constants)
     scales = [query.scale(constants) for query in queries]

@@ -47,6 +47,7 @@ from dpladder_audit.scene import (
 
 EPSILON = 9.0  # of each mechanism alone: strong enough for an attack to reach half of it
 RADIUS = 2.0
+FAR = 1e6  # how much longer records are made, so that scores lie far apart
 Pairs = tuple[tuple[Units, Units], ...]
 Kind = Literal["add_remove", "replace_one"]
 KINDS: tuple[Kind, ...] = ("add_remove", "replace_one")
@@ -56,6 +57,7 @@ NUMBERS = {
     "dataset": {"classes": None, "target": {"range": [0.0, 1.0], "error": 0.5}},
     "learner": {"name": "dp_ridge"},
 }
+LOOKED_AT = overlay(NUMBERS, {"dataset": {"target": {"error": None}}})
 ALL_PRESENT = number_of_findings([PRESENT] * CLASSES)
 
 
@@ -281,7 +283,7 @@ def evaluation_of_answers(scenes: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def evaluation_of_scores(scenes: SceneFolder, kind: Kind) -> Mechanism:
-    """Histograms of the score of each of two classes, for the area under a curve."""
+    """A look at the scores of each of two classes, and where they stand by it."""
     return _evaluation(scenes, kind, "auc")
 
 
@@ -313,6 +315,11 @@ def evaluation_by_group(scenes: SceneFolder, kind: Kind) -> Mechanism:
 def evaluation_of_numbers(scenes: SceneFolder, kind: Kind) -> Mechanism:
     """Absolute errors of numbers, and squares of errors and of the numbers themselves."""
     return _evaluation(scenes, kind, ("mae", "r2"), NUMBERS)
+
+
+def evaluation_of_numbers_at_a_look(scenes: SceneFolder, kind: Kind) -> Mechanism:
+    """Squared errors of numbers, in units of what a first look says."""
+    return _evaluation(scenes, kind, "rmse", LOOKED_AT)
 
 
 def evaluation_of_several(scenes: SceneFolder, kind: Kind) -> Mechanism:
@@ -366,11 +373,17 @@ def _evaluation(
         which: the rule.
         of: wildcards of its job.
     """
-    findings, numbers = further == FINDINGS, further == NUMBERS
+    findings, numbers = further == FINDINGS, further in (NUMBERS, LOOKED_AT)
     measures = [measures] if isinstance(measures, str) else measures
     classes = 2 if "auc" in measures and not findings else CLASSES
     data: dict[str, Any] = {"classes": classes, "group": grouped}
-    changes = {"dataset": data, "evaluate": {"measures": [*measures]}}
+    changes: dict[str, Any] = {"dataset": data, "evaluate": {"measures": [*measures]}}
+    # Where a look comes first, all scores lie beyond its grid, and all numbers that are said at an
+    # end. So what a record adds to a later table does not hang on the look's noise, which alone
+    # would make that another mechanism each time. For any look: tests/learn.
+    far = 1.0
+    if "auc" in measures or further is LOOKED_AT:
+        far, changes["features"] = FAR, {"length": "as_is"}
     trained = _final(scenes, kind, overlay(changes, further or {}))
     task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[kind]))
     with job_environment(trained.scene.folder, trained.scene.home):
@@ -393,15 +406,18 @@ def _evaluation(
     some = which == "evaluate_also" and grouped is not None
     turned = classes == 2 or some or findings or numbers
     labels: Sequence[int] = (-1, 0, 2, ALL_PRESENT) if findings else range(-1, classes)
-    labels = (-1, 0, TARGET_STEPS // 3, TARGET_STEPS) if numbers else labels
+    inner = () if further is LOOKED_AT else (TARGET_STEPS // 3,)
+    labels = (-1, 0, *inner, TARGET_STEPS) if numbers else labels
+    some_record = (far, 0.5 * far, -far)
+    turned_round = (-far, -0.5 * far, far)
     canaries = [
         _unit(features, label, CAPS[kind])
         for label in labels
-        for features in ((1.0, 0.5, -1.0), (-1.0, -0.5, 1.0))[: 1 + turned]
+        for features in (some_record, turned_round)[: 1 + turned]
     ]
     # So many known records, half of them right, that neither count comes near zero, where a file
     # would cut it off.
-    base = tuple(_unit((1.0, 0.5, -1.0), number % classes, 1) for number in range(120))
+    base = tuple(_unit(some_record, number % classes, 1) for number in range(120))
 
     def scale(request: ReleaseRequest) -> Floats:
         return np.concatenate(
@@ -410,6 +426,7 @@ def _evaluation(
 
     suffix = "" if measures == ["accuracy"] else f" {' '.join(measures)}"
     suffix += " of findings" if findings else " of numbers" if numbers else ""
+    suffix += " at a look" if further is LOOKED_AT else ""
     if some:
         suffix += " of a group"
     # A share is whole only where probabilities are 0 or 1, which no canary makes them; nor does one
@@ -440,6 +457,7 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
         evaluation_of_confidence_in_findings,
         evaluation_of_several,
         evaluation_of_numbers,
+        evaluation_of_numbers_at_a_look,
     ),
     "evaluate_also": (further_evaluation, further_evaluation_of_a_group),
 }

@@ -22,12 +22,11 @@ from dpladder.jobs.release import release_once
 from dpladder.jobs.train_final import release_of
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
-from dpladder.learn.measures.tables import MeasuredModel, Scores, perplexity_of_share
+from dpladder.learn.measures.tables import Margins, MeasuredModel, perplexity_of_share
 from dpladder.learn.measures.tested import Confusion, GroupNames
 from dpladder.learn.measures.tested import Tested as Found
 from dpladder.learn.scorers import ClassScorer
 from dpladder.privacy.accounting.composition import compose
-from dpladder.privacy.accounting.rounding import NoisedFigure
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.state import LedgerCharge
@@ -120,7 +119,7 @@ def test_measures_together_cost_what_one_of_them_does_and_share_it_evenly(
     found = measured(scene)
     charge_of(scene)
     [plain] = [measured(scene_of(made, "accuracy")).sd]
-    # four tables: by class, scores, by group, confidence
+    # by class, a look at scores with what stands on it, by group, confidence
     assert found.groups is not None
     assert found.groups[0].sd == pytest.approx(4**0.5 * plain)
     assert {"auc", "balanced", "calibration_error", "elsewhere"} <= {*found.figures}
@@ -147,11 +146,11 @@ def test_measures_that_buy_the_same_tables_are_one_question(given: object, kept:
 
 def test_no_count_is_bought_twice() -> None:
     assert tables_of(("auc", "groups", "calibration")) == (
-        *("by_class", "scores", "by_group", "confidence"),
+        *("by_class", "margins", "ranks", "by_group", "confidence"),
     )
     assert tables_of(("groups", "calibration"), grouped=False) == ("right_and_wrong", "confidence")
     assert tables_of(("auc", "calibration"), findings=True) == (
-        *("by_finding", "scores_by_finding", "confidence"),
+        *("by_finding", "margins_by_finding", "ranks_by_finding", "confidence"),
     )
 
 
@@ -175,7 +174,10 @@ def test_exact_counts_of_a_public_source_have_no_noise() -> None:
     found = figures_from(("a", "b"), by_class=([[3.0, 1.0], [0.0, 4.0]], 0.0))
     assert not found.noised
     assert found.accuracy == 3 / 8
-    assert found.figures["balanced"] == NoisedFigure(0.375, 0.0)
+    balanced = found.figures["balanced"]
+    assert balanced is not None
+    assert (balanced.value, balanced.sd) == (0.375, 0.0)
+    assert balanced.interval[0] < 0.375 < balanced.interval[1]  # which records came is chance
     assert [one.accuracy for one in found.classes or ()] == [0.75, 0.0]
 
 
@@ -261,14 +263,14 @@ def test_accuracies_by_group_follow_from_the_counts_alone() -> None:
     assert found.worst.sd == elsewhere.sd  # of one group, the same counts
 
 
-def test_a_record_is_in_one_bin_whatever_the_others_score() -> None:
-    """Bins are public: one record more is one count more, and moves no other record to another
-    bin."""
+def test_a_record_is_in_one_cell_whatever_the_others_score() -> None:
+    """The grid is public: one record more is one count more, and moves no other record to another
+    cell."""
     random = np.random.default_rng(0)
     model = (random.normal(size=(2, 5)).astype(np.float32),)
     test = MeasuredModel(model, ClassScorer(), Constants(50, 2, 5), ("a", "b"))
     features = random.normal(size=(60, 5)).astype(np.float32)
     features[-1] = 100.0 * features[-1]
     labels = random.integers(0, 2, 60)
-    without, among = (cells_of(Scores(), test, Data(features[:n], labels[:n])) for n in (59, 60))
+    without, among = (cells_of(Margins(), test, Data(features[:n], labels[:n])) for n in (59, 60))
     assert np.abs(among - without).sum() == 1.0

@@ -3,6 +3,7 @@ deviation that their noise really has."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import softmax
+from scipy.stats import binomtest
 from sklearn.metrics import f1_score, roc_auc_score
 
 from dpladder.config.dataset_sections import NumberTarget
-from dpladder.config.detectability import BINS
 from dpladder.config.evaluate_sections import (
     MEASURES,
     OF_FINDINGS,
@@ -32,21 +33,25 @@ from dpladder.config.label_sets import (
     number_of,
     number_of_findings,
 )
-from dpladder.learn.counts import FINEST, add_up
+from dpladder.learn.counts import FINEST, add_up, sum_of
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
-from dpladder.learn.measures import figures, tables
+from dpladder.learn.measures import figures, ranking, tables
+from dpladder.learn.measures.intervals import NoisedTables, mean_of, share
 from dpladder.learn.measures.tables import (
     Answers,
     ByClass,
     ByGroup,
+    Margins,
     MeasuredModel,
-    Scores,
+    Ranks,
 )
 from dpladder.learn.measures.tested import GroupNames
 from dpladder.learn.scorers import ClassScorer, FindingScorer, NumberScorer, Scorer
+from dpladder.privacy.accounting.rounding import NoisedFigure
 
 RANDOM = np.random.default_rng(7)
+BINS = 16  # of scores, in tests of before
 HEAD = (np.zeros((3, 1), np.float32),)
 GROUPS = GroupNames(("a", "b", "c"), ("a", "b", "c"), ("a", "b", "c"))
 
@@ -90,29 +95,33 @@ def test_groups_are_counted_apart_and_a_prediction_is_right_that_is_one_of_its_r
     assert found.tolist() == [[1, 1], [1, 0], [0, 0]]
 
 
-def test_a_score_is_in_one_bin_whatever_it_is() -> None:
-    scores = [-1e300, 0.0, np.inf, 1.0, np.nan, 3.0]
-    model = saying([[0.0, score] for score in scores])
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tables, "edges", lambda *_: np.linspace(0.5, 2.0, BINS - 1))
-        bins = cells_of(Scores(), model, records([0, 1, 1, -1, 1, 0]))
-    assert bins.sum(axis=1).tolist() == [2, 3]
-    assert (bins[0, 0], bins[0, -1], bins[1, 0], bins[1, -1]) == (1, 1, 1, 2)
+ODD_SCORES = [-1e300, 0.0, np.inf, 1.0, np.nan, 3.0]
 
 
-def test_bins_are_public_and_split_at_the_decision() -> None:
-    weights = (RANDOM.normal(size=(2, 5)).astype(np.float32),)
-    edges = tables.edges(weights, Constants(100, 2, 5), None)
-    assert len(edges) == BINS - 1
-    assert np.all(np.diff(edges) > 0)
-    assert np.array_equal(edges, tables.edges(weights, Constants(100, 2, 5), None))
-    # a tie predicts the first class
-    assert np.searchsorted(edges, [0.0, 1e-300], side="right").tolist() == [
-        BINS // 2 - 1,
-        BINS // 2,
-    ]
-    flat = tables.edges((np.zeros((2, 5), np.float32),), Constants(100, 2, 5), None)
-    assert np.all(np.diff(flat) > 0)
+def test_a_score_is_in_one_cell_and_has_one_standing_whatever_it_is() -> None:
+    model = saying([[0.0, score] for score in ODD_SCORES])
+    data = records([0, 1, 1, -1, 1, 0])
+    look = cells_of(Margins(), model, data)
+    assert look.sum(axis=1).tolist() == [2, 3]
+    assert (look[0, 0], look[1, -1]) == (1, 2)
+    bought = {"by_class": (np.array([[2.0, 0.0], [3.0, 0.0]]), 0.0), "margins": (look, 0.0)}
+    ranks = sum_of(Ranks().question(model, 1.0, bought), data, model.constants)
+    assert ranks.sum(axis=1) == pytest.approx([2, 3])
+
+
+def test_where_a_score_stands_is_public_and_rises_with_it() -> None:
+    """It follows from the noised look alone, however noised."""
+    look = RANDOM.normal(size=(2, ranking.CELLS)) * 9.0
+    order = ranking.ranking_of(look, 9.0, np.array([20.0, -3.0]))
+    again = ranking.ranking_of(look, 9.0, np.array([20.0, -3.0]))
+    scores = np.sort(RANDOM.normal(size=300) * 8)
+    for one in (0, 1):
+        standing = order.standing(scores, one)
+        assert np.array_equal(standing, again.standing(scores, one))
+        assert (np.diff(standing) >= 0).all()
+        assert standing.min() >= 0.0
+        assert standing.max() <= 1.0
+        assert np.isfinite(order.standing(np.array(ODD_SCORES), one)).all()
 
 
 def test_calibration_without_noise_is_that_of_the_predictions_themselves() -> None:
@@ -178,7 +187,7 @@ def test_noise_alone_makes_no_model_look_badly_calibrated() -> None:
     """Of one that is right as often as it is sure, in every bin."""
     edge = np.stack([np.arange(10), np.arange(1, 11)], axis=1) / 10
     exact = 300 * np.stack([edge, 1 - edge], axis=1)
-    drawn = [figures.figures_of(one) for one in noised(8.0, confidence=exact)]
+    drawn = [figures.figures_of(NoisedTables(one)) for one in noised(8.0, confidence=exact)]
     errors = np.array([one["calibration_error"].value for one in drawn])  # type: ignore[union-attr]
     assert errors.mean() < 0.01
     above = np.array([one["overconfidence"].value for one in drawn])  # type: ignore[union-attr]
@@ -222,15 +231,20 @@ def test_no_record_moves_a_measures_tables_further_than_their_noise_is_for(measu
     model = a_head(measure)
     classes = model.constants.classes
     wanted = tables.tables_of((measure,), model)
-    queries = [one.query for one in tables.questions_of(wanted, model, 1.0)]
+    prices = tables.prices_of(wanted, 1.0)
+    assert math.fsum(mu**2 for mu in prices) == pytest.approx(1.0)
+    queries = [one.query(model, mu) for one, mu in zip(wanted, prices, strict=True)]
     rows, labels = RANDOM.normal(size=(60, 3)), RANDOM.integers(-1, classes, 60)
     if measure in OF_NUMBERS:
         labels = RANDOM.integers(-1, 2, 60) * TARGET_STEPS
     rows[:4] = [[0, 0, 0], [np.inf, 0, 0], [np.nan, 1, 1], [1e30, -1e30, 0]]
     groups = RANDOM.integers(-1, 3, 60)
 
+    bought: dict[str, tuple[np.ndarray, float]] = {}
+
     def counts(table: tables.CellTable, some: slice) -> np.ndarray:
-        return cells_of(table, model, Data(rows[some], labels[some], groups=groups[some]))
+        data = Data(rows[some], labels[some], groups=groups[some])
+        return sum_of(table.question(model, 1.0, bought), data, model.constants)
 
     for table, query in zip(wanted, queries, strict=True):
         moved = [
@@ -239,6 +253,7 @@ def test_no_record_moves_a_measures_tables_further_than_their_noise_is_for(measu
         ]
         assert max(moved) <= query.bound(model.constants)
         assert max(moved) > 0.7 * query.bound(model.constants)  # the noise is for no less
+        bought[table.holds] = (counts(table, slice(60)), 1.0)  # what later ones follow from
 
 
 def test_what_a_release_says_of_itself_is_all_that_its_figures_need() -> None:
@@ -246,30 +261,44 @@ def test_what_a_release_says_of_itself_is_all_that_its_figures_need() -> None:
     assert bought | {*OF_FINDINGS.values()} == tables.TABLES.keys()
     assert len({figure.name for figure in figures.FIGURES}) == len(figures.FIGURES)
     known = {holds for figure in figures.FIGURES for holds in figure.of}
-    assert known <= tables.TABLES.keys()
+    assert known - {"scores", "scores_by_finding"} <= tables.TABLES.keys()  # those of before
 
 
-def test_auc_is_what_binned_scores_rank() -> None:
+def test_auc_is_that_of_the_scores_themselves_where_nothing_is_noised() -> None:
+    labels = RANDOM.integers(0, 2, 500)
+    scores = labels * 1.5 + RANDOM.normal(size=500)
+    model = saying([[0.0, score] for score in scores])
+    found = tables.figures_of_counts(tables.exact(("auc",), model, records(labels.tolist())))
+    assert found.figures["auc"] is not None
+    assert found.figures["auc"].value == pytest.approx(roc_auc_score(labels, scores), abs=1e-3)
+
+
+def test_auc_of_bins_of_before_is_still_told_with_what_ties_may_hide() -> None:
     labels = RANDOM.integers(0, 2, 500)
     scores = labels + RANDOM.normal(size=500)
     places = np.searchsorted(np.linspace(-2, 3, BINS - 1), scores, side="right")
-    found = figures.auc(add_up((2, BINS), 1, *tables.one_cell_each(labels * BINS + places)), 0.0)
+    counts = add_up((2, BINS), 1, *tables.one_cell_each(labels * BINS + places))
+    found = figures.auc_of_bins(counts, 0.0)
     assert found is not None
     assert found.value == pytest.approx(roc_auc_score(labels, places))
     assert found.sd == 0
+    all_in_one = figures.auc_of_bins(np.array([[0.0, 90.0, 0.0], [0.0, 10.0, 0.0]]), 0.0)
+    assert all_in_one is not None
+    assert all_in_one.interval == (0.0, 1.0)
 
 
 def test_f1_is_the_mean_over_classes_and_of_a_finding_that_of_who_has_it() -> None:
     truth, said = np.repeat(np.indices((3, 3)).reshape(2, -1), ANSWERS.ravel().astype(int), axis=1)
-    found = figures.f1_of_answers(ANSWERS, 0.0)
+    found = figures.f1_of_answers(NoisedTables({"answers": (ANSWERS, 0.0)}), 0)
     assert found is not None
     assert found.value == pytest.approx(f1_score(truth, said, average="macro"))
     counts = np.array([[70.0, 9.0], [30.0, 11.0]])
     present, right = np.repeat([[0, 0, 1, 1], [1, 0, 1, 0]], counts.ravel().astype(int), axis=1)
-    one = figures.f1_of_finding(counts, 0.0)
+    one = figures.f1_of_finding(NoisedTables({"by_finding": (counts[None], 0.0)}), 0)
     assert one is not None
     assert one.value == pytest.approx(f1_score(present, present == right))
-    assert figures.f1_of_finding(counts * [[1.0], [0.05]], 2.0) is None
+    few = NoisedTables({"by_finding": ((counts * [[1.0], [0.05]])[None], 2.0)})
+    assert figures.f1_of_finding(few, 0) is None
 
 
 def noised(sd: float, **exact: np.ndarray) -> Iterator[dict[str, tuple[np.ndarray, float]]]:
@@ -293,8 +322,10 @@ EXACT = {
 
 def test_the_noise_is_as_large_as_it_is_said_to_be() -> None:
     """Each figure's deviation against a thousand draws of the noise."""
-    drawn = [figures.figures_of(one) for one in noised(1.5, **EXACT)]
-    exact = figures.figures_of({holds: (counts, 0.0) for holds, counts in EXACT.items()})
+    drawn = [figures.figures_of(NoisedTables(one)) for one in noised(1.5, **EXACT)]
+    exact = figures.figures_of(
+        NoisedTables({holds: (counts, 0.0) for holds, counts in EXACT.items()})
+    )
     for name, without in exact.items():
         values = np.array([one[name].value for one in drawn])  # type: ignore[union-attr]
         deviation = np.median([one[name].sd for one in drawn])  # type: ignore[union-attr]
@@ -303,12 +334,52 @@ def test_the_noise_is_as_large_as_it_is_said_to_be() -> None:
         assert values.mean() == pytest.approx(without.value, abs=0.01), name
 
 
+def share_of(right: float, wrong: float, sd: float) -> NoisedFigure | None:
+    one = NoisedTables({"row": (np.array([right, wrong]), sd)})
+    return share(one, one.at("row", 0), one.at("row", np.s_[:]))
+
+
 def test_what_noise_hides_is_not_told() -> None:
-    assert figures.share(3.0, 2.0, 2.0) is None
-    assert figures.share(-3.0, 30.0, 2.0).value == 0.0  # type: ignore[union-attr]
-    assert figures.balanced_accuracy(np.array([[30.0, 3.0], [1.0, 1.0]]), 1.0) is None
-    assert figures.auc(np.array([[5.0] * 16, [0.0] * 16]), 1.0) is None
-    assert figures.share(0.0, 0.0, 0.0) is None  # a class that a public test source lacks
+    assert share_of(3.0, 2.0, 2.0) is None
+    assert share_of(-3.0, 30.0, 2.0).value == 0.0  # type: ignore[union-attr]
+    few = NoisedTables({"by_class": (np.array([[30.0, 3.0], [1.0, 1.0]]), 1.0)})
+    assert figures.balanced_accuracy(few, 0) is None
+    assert figures.auc_of_bins(np.array([[5.0] * 16, [0.0] * 16]), 1.0) is None
+    assert share_of(0.0, 0.0, 0.0) is None  # a class that a public test source lacks
+
+
+def test_an_interval_without_noise_is_wilsons_and_stays_within_what_is_possible() -> None:
+    found = share_of(9.0, 1.0, 0.0)
+    assert found is not None
+    wilson = binomtest(9, 10).proportion_ci(0.95, "wilson")
+    assert found.interval == pytest.approx((wilson.low, wilson.high), abs=1e-3)
+    all_right = share_of(300.0, -4.0, 2.0)
+    assert all_right is not None
+    assert all_right.value == all_right.interval[1] == 1.0
+    assert 0.9 < all_right.interval[0] < 1.0
+
+
+def test_tables_agree_on_what_both_count_and_the_better_known_one_says_more() -> None:
+    """A page had two accuracies of one model."""
+    sums = {"a": [("right", np.array([1.0, 0.0]))], "b": [("right", np.array([1.0, 1.0, 0.0]))]}
+    bought = {"a": (np.array([80.0, 20.0]), 1.0), "b": (np.array([50.0, 45.0, 10.0]), 3.0)}
+    found = NoisedTables(bought, sums)
+    right = found.at("a", 0)
+    assert right.value == pytest.approx(found["b"][:2].sum())
+    # one over the variance of each: 1 and 18
+    assert right.value == pytest.approx((18 * 80 + 95) / 19)
+    assert found.noise(right) == pytest.approx(18 / 19)
+    assert found["a"][1] == 20.0
+
+
+def test_the_mean_of_figures_about_the_same_records_is_no_surer_than_one_of_them() -> None:
+    one = share_of(80.0, 20.0, 0.0)
+    apart, together = mean_of([one] * 4), mean_of([one] * 4, same_records=True)
+    assert one is not None
+    assert apart is not None
+    assert together is not None
+    assert together.interval == pytest.approx(one.interval)
+    assert apart.spread == pytest.approx(one.spread / 2)
 
 
 def test_the_lowest_share_is_the_worst_and_none_is_where_one_cannot_be_told():

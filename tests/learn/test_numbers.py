@@ -19,12 +19,14 @@ from dpladder.errors import BadInput
 from dpladder.learn.bounds import SLACK
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.measures.numbers import NumberScale, scale_of
 from dpladder.learn.measures.tables import (
     TABLES,
     AbsoluteErrors,
     CellTable,
     MeasuredModel,
     RightAndWrong,
+    Sizes,
     Squares,
     exact,
     figures_of_counts,
@@ -152,7 +154,8 @@ def test_ridge_without_noise_is_least_squares_whose_eigenvalues_are_raised(
 
 # --- scorer, tables and figures ---
 
-TARGET = NumberTarget(column="age", range=(20.0, 60.0), error=10.0)
+TARGET = NumberTarget(column="age", range=(20.0, 60.0))
+LARGEST = 10.0  # error that is counted
 SAID = np.array([-1.0, 0.0, 0.2, 1e9, np.nan, -np.inf, 0.1, 0.3])  # from -1 to 1
 PLACES = np.array([0.0, 0.5, 0.5, 1.0, 0.4, 0.9, 0.62, 0.3])
 OFF = np.array([0.0, 0.0, 0.4, 0.0, 0.4, 1.0, 0.28, 1.0])  # in largest errors, cut to 1
@@ -160,9 +163,9 @@ OFF = np.array([0.0, 0.0, 0.4, 0.0, 0.4, 1.0, 0.28, 1.0])  # in largest errors, 
 
 def model() -> MeasuredModel:
     """It says of each record what its one feature is."""
-    scorer = NumberScorer(TARGET.error_share)
-    constants = Constants(100, 1, 1, labels=NUMBER, largest_error=TARGET.error_share)
-    return MeasuredModel((np.ones((1, 1)),), scorer, constants, (), target=TARGET)
+    constants = Constants(100, 1, 1, labels=NUMBER)
+    weights = (np.ones((1, 1)),)
+    return MeasuredModel(weights, NumberScorer(), constants, (), target=TARGET, error=LARGEST)
 
 
 def eight_records(unknown: bool = False) -> Data:
@@ -173,7 +176,8 @@ def eight_records(unknown: bool = False) -> Data:
 def test_a_record_counts_by_how_far_its_number_is_off() -> None:
     of = model()
     shares = of.scorer.shares(of.weights, eight_records().features, eight_records().labels)
-    assert shares == pytest.approx(1 - OFF**2, abs=1e-7)
+    off = np.abs((1 + np.clip(np.nan_to_num(SAID), -1, 1)) / 2 - PLACES)
+    assert shares == pytest.approx(1 - off**2, abs=1e-7)
     assert not of.scorer.shares(
         of.weights, eight_records().features, eight_records(True).labels
     ).any()
@@ -205,6 +209,39 @@ def test_each_table_of_numbers_is_priced_for_what_a_record_may_move_it() -> None
                 moved.append(float(np.linalg.norm(cells_of(table, model(), one))))
         bound = table.query(model(), 1.0).bound(model().constants)
         assert 0.99 * bound < max(moved) <= bound + 1e-9
+
+
+def test_a_look_at_numbers_counts_each_record_once_in_each_row() -> None:
+    looking = replace(model(), error=None)
+    look, one = cells_of(Sizes(), looking, eight_records()), Data(SAID[:1, None], np.zeros(1, int))
+    assert look.sum(axis=1).tolist() == [8, 8]
+    assert np.linalg.norm(cells_of(Sizes(), looking, one)) == Sizes().query(looking, 1.0).bound(
+        looking.constants
+    )
+    assert not cells_of(Sizes(), looking, eight_records(True)).any()
+
+
+def noised_look(errors: Any, places: Any, sd: float) -> dict[str, Any]:
+    cells = NumberScale.cells(np.asarray(errors), np.asarray(places))
+    counts = np.stack([np.bincount(column, minlength=40) for column in cells.T]).astype(float)
+    return {"sizes": (counts + sd * np.random.default_rng(2).normal(size=counts.shape), sd)}
+
+
+def test_a_look_says_where_to_cut_and_nothing_where_noise_hides_it() -> None:
+    """Errors of a hundredth of the range, and numbers in all of it."""
+    random = np.random.default_rng(0)
+    errors, places = np.abs(random.normal(0, 0.01, 2000)), random.random(2000)
+    found = scale_of(noised_look(errors, places, 5.0), (0.0, 70.0), None)
+    assert 0.03 < found.cut < 0.1
+    assert found.largest == 70.0 * found.cut
+    assert found.deviation is not None
+    assert found.deviation.value == pytest.approx(places.std(), rel=0.3)
+    with_tail = scale_of(
+        noised_look([*errors, *[0.8] * 100], [*places, *[0.4] * 100], 5.0), (0, 1), None
+    )
+    assert with_tail.cut > 0.8
+    hidden = scale_of(noised_look(errors[:50], places[:50], 20.0), (0.0, 70.0), None)
+    assert (hidden.cut, hidden.centre, hidden.half, hidden.deviation) == (1.0, 0.5, 0.5, None)
 
 
 def many() -> tuple[Data, Any, Any]:
@@ -249,7 +286,11 @@ def test_the_noise_in_figures_of_numbers_is_as_large_as_it_is_said_to_be() -> No
             }
             for name, figure in figures_of_counts(released(model(), noised)).figures.items():
                 told.setdefault(name, []).append(figure)
-        assert {"rmse", "mae"} | ({"r2"} if "squares" in tables else set()) == {*told}
+        assert {"rmse", "mae", "rmse_of_mean"} | ({"r2"} if "squares" in tables else set()) == {
+            *told
+        }
+        if "squares" not in tables:  # nothing says where numbers lie
+            assert told.pop("rmse_of_mean") == [None] * (draws + 1)
         for exactly, *drawn in told.values():
             values = np.array([one.value for one in drawn])
             spread, said = values.std(), np.mean([one.sd for one in drawn])

@@ -20,6 +20,8 @@ from made_up import from_json, statement
 from made_up import summary as made_up
 
 from dpladder.config.section import from_document
+from dpladder.learn.measures.tested import figure_text, with_interval
+from dpladder.privacy.accounting.rounding import NoisedFigure, plain_number
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.budget_figure import plot_budget
 from dpladder.report.ladder_figure import plot_ladder
@@ -179,7 +181,9 @@ def test_the_page_says_what_the_model_is_and_how_it_is_used(tmp_path):
 def test_the_page_shows_its_result_before_any_table(tmp_path):
     [found] = re.findall(r'<p class="result"><strong>(.+?)</strong> (.+?)</p>', the_page(tmp_path))
     test = from_document(Summary, made_up(totals=TOTALS)).targets[-1].test
-    assert found[0] == f"{test.accuracy:.1%} ± {test.spread:.1%}"
+    assert found[0] == f"{test.accuracy:.1%}"
+    low, high = test.score.interval
+    assert f"95 % interval {low:.1%} to {high:.1%}, over noise and sampling" in found[1]
     assert found[1].startswith("test accuracy of the final model of main, at a total of ε = 8;")
     assert results([from_document(Summary, made_up())] * 5) == []  # too many to be read at once
 
@@ -237,12 +241,32 @@ def test_findings_are_named_and_set_beside_always_saying_absent():
     [target] = one["targets"]
     summary = of(one, target, asdict(told))
     [(_, words)] = results([summary])
-    assert words.startswith("of the known findings are told right, the mean over all findings")
-    assert "always saying absent is right for 94.6%" in words
+    assert words.startswith("known findings told right")
+    assert "always saying absent reaches 94.6%" in words
     [warning] = warnings(summary)
     assert "not clearly better than always saying absent" in warning
     shown = readable(findings_table(summary)[1:])
     assert shown["sensitivity"].tolist() == ["hidden by noise"]
+    shown = readable(findings_table(summary)[:1])
+    assert shown["sensitivity"].tolist() == ["80.0%"]
+    low, high = shown["95 % interval of sensitivity"][0].split(" to ")
+    assert 60 < float(low.strip("%")) < 70
+    assert 88 < float(high.strip("%")) < 98
+
+
+def test_a_share_of_too_few_records_is_not_told_and_its_interval_is():
+    """A page said 100 % of a finding that was told right for 83 %, with a deviation of .12."""
+    surely, hardly = NoisedFigure(0.9, 0.01, 0.88, 0.92), NoisedFigure(1.0, 0.12, 0.55, 1.0)
+    assert figure_text(surely, "percent") == "90.0%"
+    assert figure_text(hardly, "percent") == "too few records to say"
+    assert with_interval(hardly) == "too few records to say (55.0% to 100.0%)"
+
+
+def test_numbers_are_written_as_people_write_them():
+    assert plain_number(65912.3, 2712.0) == "65,900"
+    assert plain_number(1.0234, 0.051) == "1.023"
+    assert plain_number(0.01234) == "0.0123"
+    assert plain_number(0.0) == "0"
 
 
 def test_how_good_a_model_is_stands_before_how_it_was_trained():

@@ -195,7 +195,8 @@ def test_a_language_model_on_other_texts_is_told_by_its_perplexity():
     shown = readable(
         shift_table(SUMMARY | {"targets": [TARGET | {"test": tested(8.5), "also": also}]})
     )
-    assert shown["perplexity"].tolist() == ["8.5", "21.5"]
+    assert shown["perplexity"].tolist() == ["8.50", "21.50"]
+    assert shown["95 % interval of perplexity"][0] == "7.50 to 9.50"
     assert not {"test accuracy", "lost"} & {*shown}
 
 

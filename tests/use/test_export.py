@@ -406,9 +406,9 @@ def test_scores_are_written_as_the_hubs_site_reads_them(tmp_path: Path) -> None:
     assert (accuracy.dataset_id, accuracy.task_id) == (lineage, "accuracy")
     assert accuracy.value == 0.75
     assert re.fullmatch(
-        r"± 0\.\d{3}, one standard deviation over noise and sampling", accuracy.notes
+        r"95 % interval [01]\.\d{3} to [01]\.\d{3}, over noise and sampling", accuracy.notes
     )
-    assert "one standard deviation of its noise" in entries["auc"][0].notes
+    assert "95 % interval" in entries["auc"][0].notes
     header = ModelCard.load(tmp_path / "out/README.md").data
     assert header.license == "unknown"
     assert sorted(header.metrics) == sorted(entries)

@@ -82,7 +82,7 @@ def test_the_closing_line_is_the_statements_where_that_is_of_this_run(finished, 
         "What is left fits epsilon = 7.8743: the squares of mu add up, and epsilons do not."
     )
     assert re.fullmatch(
-        r"main: test accuracy [\d.]+% \(± [\d.]+%, noise and sampling\) at a total of epsilon = "
+        r"main: test accuracy [\d.]+% \(95 % interval [\d.]+% to [\d.]+%\) at a total of epsilon = "
         r"1",
         accuracy,
     )

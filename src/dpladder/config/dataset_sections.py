@@ -165,20 +165,12 @@ class NumberTarget(Section):
     column: Words | None = None
     """The column of a table, or the array, that holds each record's number. Empty: label, and of a
     folder the names of the folders in it. Example: age"""
-    error: Positive | None = None
-    """Largest error that tests count; larger ones count as this one. Publicly known, as how far off
-    a model may be and still be of use. Noise is in proportion to it. Empty: the whole range.
-    Example: 20"""
-
-    @property
-    def largest_error(self) -> float:
-        """The largest error that tests count, in the target's own units."""
-        return self.error or self.range[1] - self.range[0]
-
-    @property
-    def error_share(self) -> float:
-        """The largest error that tests count, as a share of the range."""
-        return self.largest_error / (self.range[1] - self.range[0])
+    unit: Annotated[Words | None, NeutralAt(None)] = None
+    """What the number is counted in, as the page writes it. Empty: nothing. Example: days"""
+    error: Annotated[Positive | None, NeutralAt(None)] = None
+    """Largest error that tests count; larger ones count as this one. Publicly known. Another one
+    asks the test anew, and no training. Empty: a first look at errors, at a tenth of the test's
+    price, says it. Example: 20"""
 
     def _problems(self) -> Iterator[str]:
         taken = {*RESERVED_COLUMNS, *COLUMNS_OF_PREDICTIONS} - {"label"}

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-BINS = 16  # of scores, for AUC
 # deviations of its noise that a class must count, before a share of it means anything
 COUNT_SDS = 4.0
 CONFIDENCES = 10  # bins of confidence, of equal width

@@ -86,21 +86,38 @@ TABLES_OF: Mapping[Measure, tuple[str, ...]] = {
     "accuracy": ("right_and_wrong",),
     "classes": ("by_class",),
     "confusion": ("by_class", "answers"),
-    "auc": ("by_class", "scores"),
+    "auc": ("by_class", "margins", "ranks"),
     "groups": ("by_group",),
     "calibration": ("right_and_wrong", "confidence"),
-    "rmse": ("right_and_wrong",),
-    "mae": ("right_and_wrong", "absolute_errors"),
-    "r2": ("squares",),
+    "rmse": ("sizes", "right_and_wrong"),
+    "mae": ("sizes", "right_and_wrong", "absolute_errors"),
+    "r2": ("sizes", "squares"),
 }
-"""The tables of counts that each measure buys, as learn/measures/tables.py calls them."""
-OF_FINDINGS = {"by_class": "by_finding", "scores": "scores_by_finding"}
+"""The tables of counts that each measure buys, as learn/measures/tables.py calls them, in the order
+in which they are asked."""
+OF_FINDINGS = {
+    "by_class": "by_finding",
+    "margins": "margins_by_finding",
+    "ranks": "ranks_by_finding",
+}
+LOOK = 0.1  # of a table's mu^2, for a first look that says what it asks
+PRICES: Mapping[str, float] = {
+    "sizes": LOOK,
+    "margins": LOOK,
+    "margins_by_finding": LOOK,
+    "ranks": 1.0 - LOOK,
+    "ranks_by_finding": 1.0 - LOOK,
+}
+"""What tables cost that are a look, or stand on one, in mu^2; all others cost 1."""
 OF_NUMBERS: tuple[Measure, ...] = ("rmse", "mae", "r2")  # of what dataset.target declares
 BY_CLASS: tuple[Measure, ...] = ("classes", "confusion", "auc")  # count each class by itself
 
 
 def tables_of(
-    measures: Sequence[Measure], findings: bool = False, grouped: bool = True
+    measures: Sequence[Measure],
+    findings: bool = False,
+    grouped: bool = True,
+    largest_error: bool = False,
 ) -> tuple[str, ...]:
     """Names of the tables of counts that a test buys, each once. Right and wrong of all records
     follow from those of each class or group, and from squares, so they are not bought beside them.
@@ -109,13 +126,27 @@ def tables_of(
         measures: as `evaluate.measures` has them.
         findings: whether each class is told by itself (`dataset.labels: many`).
         grouped: whether records have groups. Without them `groups` buys what `accuracy` does.
+        largest_error: whether the config says up to where errors of a number count. Then nothing
+            has to be looked at.
     """
     tables = [table for measure in measures for table in TABLES_OF[measure]]
+    if largest_error:
+        tables = [table for table in tables if table != "sizes"]
     if not grouped:
         tables = ["right_and_wrong" if table == "by_group" else table for table in tables]
     if not {"by_class", "by_group", "squares"}.isdisjoint(tables):
         tables = [table for table in tables if table != "right_and_wrong"]
     return tuple(OF_FINDINGS.get(one, one) if findings else one for one in dict.fromkeys(tables))
+
+
+def shares_of(tables: Sequence[str]) -> tuple[float, ...]:
+    """The share of a test's mu^2 that each of its tables has.
+
+    Args:
+        tables: their names, one at least.
+    """
+    prices = [PRICES.get(table, 1.0) for table in tables]
+    return tuple(price / sum(prices) for price in prices)
 
 
 def _as_measures(value: Any) -> Any:

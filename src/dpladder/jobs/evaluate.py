@@ -29,6 +29,7 @@ from dpladder.learn.measures.tables import MeasuredModel
 from dpladder.learn.measures.tested import CountTable, GroupNames
 from dpladder.learn.trainings import scorer_of
 from dpladder.plan.reads import EvaluateAlso, EvaluateTest
+from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
 from dpladder.public_files import file_digest
 
@@ -130,28 +131,26 @@ def release_of(task: Task[EvaluateTest]) -> Release:
     """The noised tables of counts that the measures buy (learn/measures/tables.py).
 
     Guarantee: mu-GDP for what was reserved, all tables together, towards the people whose records
-    are counted. The model is released already.
+    are counted. The model is released already. What a table asks may follow from the noised answers
+    before it; its bound and its noise are declared beforehand, and do not.
     """
     reservation, test = find_reservation(task), _test_of(task)
     model, groups = _model(task, test.constants)
     wanted = tables.tables_of(task.reads.measures, model)
-    questions = tables.questions_of(wanted, model, reservation.mu("test score"))
-    draws = [question.query.draw(model.constants) for question in questions]
+    prices = tables.prices_of(wanted, reservation.mu("test score"))
+    queries = [table.query(model, mu) for table, mu in zip(wanted, prices, strict=True)]
+    draws = [query.draw(model.constants) for query in queries]
 
     def produce(meter: Meter, folder: Path) -> None:
         data = groups.restrict(test.read())
-        noised = {
-            table.holds: CountTable(
-                counts.ask(question, data, model.constants, meter).tolist(),
-                question.query.scale(model.constants),
-            )
-            for table, question in zip(wanted, questions, strict=True)
-        }
-        write_json(folder / "metrics.json", asdict(tables.released(model, noised)))
+        bought: dict[str, tuple[Floats, float]] = {}
+        for table, mu, query in zip(wanted, prices, queries, strict=True):
+            noised = counts.ask(table.question(model, mu, bought), data, model.constants, meter)
+            bought[table.holds] = noised, query.scale(model.constants)
+        cells = {holds: CountTable(noised.tolist(), sd) for holds, (noised, sd) in bought.items()}
+        write_json(folder / "metrics.json", asdict(tables.released(model, cells)))
 
-    spends = reservation.actual_spends(
-        "test score", [question.query.events() for question in questions]
-    )
+    spends = reservation.actual_spends("test score", [query.events() for query in queries])
     inputs = {**test.inputs("test"), "weights": file_digest(Path(task.input["weights"]))}
     return single(task, reservation, spends, draws, inputs, ("metrics",), produce)
 
@@ -164,7 +163,7 @@ def _model(task: Task[EvaluateTest], constants: Constants) -> tuple[MeasuredMode
     groups = groups_of(reads.group, reads.measures, also)
     names = class_names(reads.classes, constants)
     measured = MeasuredModel(
-        model_weights, scorer, constants, names, groups.released, reads.predicts
+        model_weights, scorer, constants, names, groups.released, reads.predicts, reads.error
     )
     return measured, groups
 

@@ -197,6 +197,5 @@ def stored_constants(task: Task[ReleaseReads], part: Part) -> Constants:
         delta=task.reads.delta,
         cap=task.reads.unit.cap,
         labels=task.reads.labels,
-        largest_error=1.0 if task.reads.predicts is None else task.reads.predicts.error_share,
         seed=task.reads.search.seed if isinstance(task.reads, TrainingReads) else 0,
     )

@@ -239,7 +239,7 @@ def _target(
     """One final model: what it cost, how it was trained, how good it is, and what may be wrong with
     it."""
     weights_found, facts = weights.load(Path(final))
-    test = read_test(metrics)
+    test = replace(read_test(metrics), unit=reads.target_unit or "")
     choice = {name: facts[name] for name in ("eta", "ridge", "alpha", "steps") if name in facts}
     return FinalFound(
         **choice,
@@ -262,4 +262,5 @@ def _target(
         search_share=stated.search_share,
         distance=distance(reads.learner, weights_found) if reads.mode == "research" else None,
         also=also,
+        headline=str(test.headline),
     )

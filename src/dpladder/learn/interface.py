@@ -40,7 +40,6 @@ class Constants:
         seed: of `public_random`.
         length: of a record's features, typically. It is public: kappa is relative to it.
         labels: classes that a record may be of, at most; `many` where each is a finding.
-        largest_error: that a score counts, as a share of the target's range (dataset.target).
         network: that a training goes on from, where features are activations at a cut in it.
     """
 
@@ -53,7 +52,6 @@ class Constants:
     seed: int = 0
     length: float = 1.0
     labels: Labels = 1
-    largest_error: float = 1.0
     network: Network | None = None
 
     def __post_init__(self) -> None:

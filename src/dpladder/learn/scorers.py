@@ -11,7 +11,7 @@ nothing. A score is the noised sum of these shares. A unit moves it as far as it
 - `LossScorer`: a language model predicts no class. A record counts how much less than the public
   bound its loss is, as a share of the bound. That is 0 where the loss is the bound or more.
 - `NumberScorer`: a model predicts a number. A record counts one less the square of how far off that
-  is, as a share of the largest error that is counted.
+  is, as a share of the range.
 - `AnswerScorer`: a model that finds answers is right or wrong about a record.
 """
 
@@ -255,26 +255,20 @@ class AnswerScorer(Scorer):
 
 @dataclass(frozen=True)
 class NumberScorer(Scorer):
-    """A record counts one less the squared error of its number, in units of the largest error that
-    is counted.
+    """A record counts one less the squared error of its number, as a share of the public range."""
 
-    Attributes:
-        largest: that error, as a share of the public range; a larger one counts as it.
-    """
-
-    largest: float = 1.0
     task: ClassVar[TaskName] = "numbers"
 
     def errors(
         self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """How far each prediction is off, in units of the largest error: 0 to 1, and 1 where a
-        record has no number. Told by each record alone."""
+        """How far each prediction is off, as a share of the range: 0 to 1, and 1 where a record has
+        no number. Told by each record alone."""
         parts = (
             row_by_row_logits(weights, unaugmented(features, rows)) for rows in _chunks(labels)
         )
         said = np.concatenate([np.empty((0, 1)), *parts])[:, 0]
-        off = np.abs(place_of_logit(said) - place_in_range(labels)) / self.largest
+        off = np.abs(place_of_logit(said) - place_in_range(labels))
         return np.where(labels >= 0, np.clip(off, 0.0, 1.0), 1.0)
 
     def shares(

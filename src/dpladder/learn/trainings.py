@@ -155,6 +155,6 @@ def scorer_of(learner: Learner, constants: Constants) -> Scorer:
     if constants.labels == MANY:
         return FindingScorer(partial(score.log_odds, constants.classes, logits))
     if constants.labels == NUMBER:
-        return NumberScorer(constants.largest_error)
+        return NumberScorer()
     scorer: Scorer | None = weights.scorer(learner, constants)
     return scorer or ClassScorer(logits)

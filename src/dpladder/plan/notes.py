@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from dpladder.config import Config, Project
-from dpladder.config.detectability import BINS, detectable_count
-from dpladder.config.evaluate_sections import BY_CLASS, measures_text, tables_of
+from dpladder.config.detectability import detectable_count
+from dpladder.config.evaluate_sections import BY_CLASS, measures_text, shares_of, tables_of
 from dpladder.config.images_with_table import apart_of
 from dpladder.config.label_sets import MANY
 from dpladder.config.search_sections import Ladder
@@ -323,17 +323,22 @@ def _noise_of_a_count(config: Config, epsilon: float) -> float:
 def _tables(config: Config) -> tuple[str, ...]:
     """The tables of counts that the test part's evaluation buys."""
     dataset = config.dataset
-    return tables_of(config.evaluate.measures, dataset.labels == MANY, dataset.group is not None)
+    cut = dataset.target is not None and dataset.target.error is not None
+    grouped = dataset.group is not None
+    return tables_of(config.evaluate.measures, dataset.labels == MANY, grouped, cut)
 
 
 def _shares(config: Config) -> Iterator[str]:
     """How the price of a test is shared out."""
-    tables = len(_tables(config))
-    if not config.exact_test and tables > 1:
+    shares = shares_of(_tables(config))
+    if not config.exact_test and len(shares) > 1:
+        looks = (
+            ", a first look among them" if any(share < max(shares) / 5 for share in shares) else ""
+        )
         yield (
-            f"evaluate.measures: {measures_text(config.evaluate.measures)} buys {tables} tables of "
-            f"counts for the price of one: each has {1 / tables:.0%} of the test's mu^2, and "
-            f"{tables**0.5:.2g} times the noise."
+            f"evaluate.measures: {measures_text(config.evaluate.measures)} buys {len(shares)} "
+            f"tables of counts{looks}, for the price of one: a table has {max(shares):.0%} of the "
+            f"test's mu^2 at most, and {max(shares) ** -0.5:.2g} times the noise."
         )
 
 
@@ -346,12 +351,11 @@ def _rarest(config: Config) -> Iterator[str]:
         return
     many = dataset.labels == MANY
     epsilon = config.evaluate.epsilon or min(config.totals)
-    counts = BINS if "auc" in measures else 2
     sd = _noise_of_a_count(config, epsilon) * (count if many else 1.0) ** 0.5
-    sd *= len(_tables(config)) ** 0.5
+    sd *= max(shares_of(_tables(config))) ** -0.5
     share = _rarest_share(config, 2 if many else count)
     size = follows.nominal_size(config, "test") * dataset.unit.cap
-    least = detectable_count(sd, counts)
+    least = detectable_count(sd, 2)
     if share * size <= least:
         declared = dataset.rare is not None or dataset.majority is not None
         yield (

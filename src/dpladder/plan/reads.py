@@ -612,9 +612,11 @@ class EvaluateTest(TotalReads, SeenReads):
         exact: whether it counts without noise, for nothing.
         learner: that the model is of, which says how records are scored.
         measures: which tables are counted.
+        error: of a number, up to where errors count. It is a key of tests alone.
     """
 
     trains = descends = True
+    error: Annotated[float | None, key("dataset.target.error")] = None
     exact: Annotated[bool, fact(exact)]
     learner: Annotated[Learner, key("learner")]
     measures: Annotated[Measures, key("evaluate.measures")]
@@ -636,6 +638,7 @@ class TrainOpen(TrainingReads):
     """What a training without noise reads, on data declared public."""
 
     without_noise: Annotated[bool, key("final.without_noise")]
+    error: Annotated[float | None, key("dataset.target.error")] = None
     measures: Annotated[Measures, key("evaluate.measures")]
     further: Annotated[tuple[FurtherTest, ...], fact(further)]
 
@@ -650,6 +653,7 @@ class Summarise(Reads):
     mode: Annotated[Mode, key("mode")]
     lineage: Annotated[str, key("dataset.lineage")]
     labels: Annotated[Labels, key("dataset.labels")]
+    target_unit: Annotated[str | None, key("dataset.target.unit")] = None
     majority: Annotated[float | None, key("dataset.majority")] = None
     rare: Annotated[float | None, key("dataset.rare")] = None
     nominal_size: Annotated[int, key("dataset.nominal_size")]

@@ -8,11 +8,15 @@ content and in a plan's note at the value that most projects had.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+NEVER = object()  # the value of a key that was part of no question, and is of none
 # by full name, below a section that jobs read whole
-RETIRED: Mapping[str, Any] = {}
+RETIRED: Mapping[str, Any] = {
+    "dataset.target.error": None,  # tests read it by itself
+    "dataset.target.unit": NEVER,
+}
 # what ledgers mean that remember an experiment's choices without these (plan/resolve.py)
 CHOSEN_BEFORE: Mapping[str, Any] = {"calibrate": None}
 
@@ -24,39 +28,32 @@ def with_retired(values: Mapping[str, Any]) -> dict[str, Any]:
         values: by the full names of keys, of which some are sections. A retired key is set below
             its section; where that is not among them, it plays no part.
     """
-    return _set_retired(values, lambda section, name: True)
+    return _set(values, RETIRED)
 
 
 def without_retired(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as jobs read them: what a config says by a key that others still read changes
-    nothing here, and a key that is gone stays away."""
-    return _set_retired(values, lambda section, name: name in section)
+    """Values as jobs read them, without retired keys: what a config says by one that others still
+    read changes nothing here."""
+    return _set(values, dict.fromkeys(RETIRED, NEVER))
 
 
-def _set_retired(
-    values: Mapping[str, Any], sets: Callable[[Mapping[str, Any], str], bool]
-) -> dict[str, Any]:
+def _set(values: Mapping[str, Any], retired: Mapping[str, Any]) -> dict[str, Any]:
     result = dict(values)
-    for full_name, value in RETIRED.items():
+    for full_name, value in retired.items():
         for key in result:
             if full_name.startswith(f"{key}."):
                 path = full_name.removeprefix(f"{key}.").split(".")
-                result[key] = _with_value(result[key], path, value, sets)
+                result[key] = _with_value(result[key], path, value)
     return result
 
 
-def _with_value(
-    section: Any,
-    path: Sequence[str],
-    value: Any,
-    sets: Callable[[Mapping[str, Any], str], bool],
-) -> Any:
+def _with_value(section: Any, path: Sequence[str], value: Any) -> Any:
     """A section with a value at a path below it; as it is where an inner section is none."""
     if not isinstance(section, dict):
         return section
     name, *below = path
     if below:
-        inner = {name: _with_value(section[name], below, value, sets)} if name in section else {}
-    else:
-        inner = {name: value} if sets(section, name) else {}
-    return section | inner
+        inner = {name: _with_value(section[name], below, value)} if name in section else {}
+        return section | inner
+    rest = {key: one for key, one in section.items() if key != name}
+    return rest if value is NEVER else rest | {name: value}

@@ -23,7 +23,6 @@ from typing import Any
 
 from dpladder.config import Project
 from dpladder.config.check import unit_keys
-from dpladder.config.evaluate_sections import score_name, spread_words
 from dpladder.config.load import from_command_line, load
 from dpladder.config.source_rules import sources_to_come
 from dpladder.errors import BadInput, DpladderError, Refused
@@ -39,7 +38,7 @@ from dpladder.plan.rules import code_of
 from dpladder.plan.table import plan_document, plan_table, plan_without_ledger
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
-from dpladder.privacy.accounting.rounding import round_up_short, sampling_spread
+from dpladder.privacy.accounting.rounding import round_up_short
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
@@ -449,24 +448,10 @@ def conclude(parsed: Parsed) -> None:
 def _accuracies(project: Project) -> Iterator[str]:
     """What the final models are worth, as far as summaries tell."""
     for path in [RESULTS / name / "summary.json" for name in project.experiments]:
-        for final in _read_json(path)["targets"] if path.is_file() else ():
-            test = final["test"]
-            if test.get("range") is not None:
-                error = test["figures"]["rmse"]
-                figure = "hidden by noise" if error is None else f"{error['value']:.4g}"
-                spread = f" (± {error['sd']:.2g}, noise)" if error and error["sd"] else ""
-                yield (
-                    f"{path.parent.name}: RMSE {figure}{spread} at a total of epsilon = "
-                    f"{round_up_short(final['target_epsilon'])}"
-                )
-                continue
-            sd = sampling_spread(test["accuracy"], test["accuracy_sd"], test["total"])
-            name = score_name(test.get("brier", False), test.get("perplexity") is not None)
-            yield (
-                f"{path.parent.name}: {name} {test['accuracy']:.1%} (± {sd:.1%}, "
-                f"{spread_words(test['noised'])}) at a total of epsilon = "
-                f"{round_up_short(final['target_epsilon'])}"
-            )
+        finals = _read_json(path)["targets"] if path.is_file() else ()
+        for final in (one for one in finals if "headline" in one):
+            total = round_up_short(final["target_epsilon"])
+            yield f"{path.parent.name}: {final['headline']} at a total of epsilon = {total}"
     for path in [RESULTS / name / "summary.json" for name in project.experiments]:
         if path.is_file():
             yield from (f"Warning: {line}" for line in _read_json(path).get("warnings", ()))

@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from dpladder.learn.measures.figures import OVERCONFIDENCE, RMSE
-from dpladder.learn.measures.tested import Tested
+from dpladder.learn.measures.figures import OVERCONFIDENCE, R2
+from dpladder.learn.measures.tested import Tested, ends_text, figure_text
 from dpladder.privacy.accounting.rounding import NoisedFigure, percent
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.summary import FinalFound, Summary
@@ -74,40 +74,31 @@ def _result(summary: Summary) -> Fact:
     beside."""
     target = max(summary.targets, key=lambda one: one.target_epsilon)
     whose = f"of the final model of {summary.experiment}, at a total of ε = {target.total}"
-    test = target.test
-    if test.perplexity is not None:
-        return short_number(test.perplexity.value), f"perplexity {whose}"
+    test, headline = target.test, target.test.headline
+    words = [f"{headline.name} {whose}"]
+    if headline.figure is not None:
+        over = "noise alone" if test.perplexity else test.spread_is_over
+        words.append(f"{headline.interval_text}, over {over}")
+    words += [*_beside(test)]
+    return headline.value_text, "; ".join(words)
+
+
+def _beside(test: Tested) -> Iterator[str]:
+    """What a headline has to be read with: what needs no model, and what its errors are cut to."""
+    headline = test.headline
     if test.range is not None:
-        error = test.figures.get(RMSE.name)
         least, largest = map(short_number, test.range)
-        figure = "hidden by noise" if error is None else noised_text(error)
-        return figure, (
-            f"RMSE {whose}, of a number from {least} to {largest}; ± is one standard deviation, of "
-            "noise alone"
+        cut = "" if test.largest is None else short_number(test.largest)
+        yield f"of a number from {least} to {largest}" + (
+            f", where an error above {cut} counts as {cut}" if cut else ""
         )
-    figure = f"{percent(test.accuracy)} ± {percent(test.spread)}"
-    name, beside = summary.counted("test accuracy"), ""
-    # of findings it is a mean over all of them, which absent ones dominate: say what they give for
-    # free
-    if summary.findings and not test.brier:
-        name = "of the known findings are told right, the mean over all findings"
-        absent = most_frequent(test, summary.majority)
-        beside = (
-            f"; always saying absent is right for {percent(absent.value)}"
-            if absent
-            else "; evaluate.measures: classes would count what always saying absent reaches"
-        )
-    deviation = f"± is one standard deviation, of {test.spread_is_over}"
-    return figure, f"{name} {whose}; {deviation}{beside}"
-
-
-def noised_text(figure: NoisedFigure) -> str:
-    """A figure and its deviation, as few digits as the deviation allows."""
-    return (
-        f"{short_number(figure.value)} ± {figure.sd:.2g}"
-        if figure.sd
-        else short_number(figure.value)
-    )
+        r2 = test.figures.get(R2.name)
+        if r2 is not None:
+            low, high = ends_text(r2, "number")
+            yield f"R² {figure_text(r2, 'number')} ({low} to {high})"
+    if headline.baseline is not None:
+        rival = figure_text(headline.baseline, headline.style)
+        yield f"{headline.baseline_name} reaches {rival}"
 
 
 def commands(summary: Summary, artifact: str) -> Sequence[str]:
@@ -146,11 +137,12 @@ def warnings(summary: Summary) -> Iterator[str]:
         rival = baseline_as_good(target.test, summary.classes, summary.majority)
         if rival is not None:
             name, share = rival
+            low, high = ends_text(target.test.score, "percent")
             yield (
                 f"The final model of {summary.experiment} at a total of ε = {target.total} is not "
-                f"clearly better than {name}: {percent(target.test.accuracy)} ± "
-                f"{percent(target.test.spread)} of its predictions are right, and "
-                f"{percent(share)} would be without a model."
+                f"clearly better than {name}: {percent(target.test.accuracy)} of its predictions "
+                f"are right (95 % interval {low} to {high}), and {percent(share)} would be without "
+                "a model."
             )
 
 
@@ -159,9 +151,8 @@ def _too_sure(summary: Summary, target: FinalFound) -> Iterator[str]:
     apart = target.test.figures.get(OVERCONFIDENCE.name)
     if apart is None:
         return
-    # a share of n records has a deviation of at most 0.5 / sqrt(n) over which records came
-    sd = math.hypot(apart.sd, 0.5 / math.sqrt(max(target.test.total, 1.0)))
-    if abs(apart.value) <= max(PARTED, WARNING_SDS * sd):
+    low, high = apart.interval
+    if abs(apart.value) <= PARTED or low <= 0.0 <= high:
         return
     yield (
         f"The final model of {summary.experiment} at a total of ε = {target.total} is "

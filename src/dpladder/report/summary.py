@@ -176,6 +176,7 @@ class FinalFound(Choice):
         also: further tests.
         student: what learned its labels of dataset.public_unlabelled, on a public test.
         stated: the figure that it is stated at, with all that may have steered it.
+        headline: the one figure that it is known by, with its interval, in words.
     """
 
     target_epsilon: float
@@ -194,6 +195,7 @@ class FinalFound(Choice):
     also: tuple[AlsoTested, ...] = ()
     student: Tested | None = None
     stated: Cost
+    headline: str = ""
 
     @property
     def tests(self) -> dict[str, Tested]:

@@ -21,8 +21,16 @@ from dpladder.config.evaluate_sections import BRIER
 from dpladder.config.wording import cell, printable
 from dpladder.errors import BadInput
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS, MeasuredFigure
-from dpladder.learn.measures.tested import ClassTested, Tested, WorstTested
+from dpladder.learn.measures.tested import (
+    HIDDEN,
+    ClassTested,
+    Tested,
+    WorstTested,
+    ends_text,
+    figure_text,
+)
 from dpladder.privacy.accounting.rounding import (
+    SDS_OF_95_PERCENT,
     NoisedFigure,
     markdown_cell,
     mu_up,
@@ -46,8 +54,7 @@ def short_number(value: float, _: object = None) -> str:
 
 
 Show = Callable[[Any], str]
-UNTOLD = "hidden by noise"
-UNSEEN = ("accuracy_sd",)  # by readers, who see one deviation: of noise and sampling together
+LOW, HIGH = "_low", "_high"  # columns of an interval's ends, which readers see as one
 # How readers see a column: its heading, and one value. Costs are rounded up.
 COLUMNS: dict[str, tuple[str, Show]] = {
     "total_epsilon": (
@@ -73,16 +80,12 @@ COLUMNS: dict[str, tuple[str, Show]] = {
     "score_sd": ("± 1 sd of noise", lambda sd: f"{sd:.1f}"),
     "test_accuracy": ("test accuracy", percent),
     "one_minus_brier": (BRIER, percent),
-    "accuracy_spread": ("± 1 sd, noise and sampling", percent),
     "perplexity": ("perplexity", short_number),
-    "perplexity_low": ("from", short_number),
-    "perplexity_high": ("to, at 95 % over its noise", short_number),
     "present": ("with it", "{:.1f}".format),
     "absent": ("without it", "{:.1f}".format),
     "worst": ("worst group", str),
     "worst_accuracy": ("worst-group accuracy", percent),
     "worst_one_minus_brier": (f"worst-group {BRIER}", percent),
-    "worst_sd": ("± 1 sd of that group's noise", percent),
     "accuracy": ("accuracy", percent),
     "correct": ("right", "{:.1f}".format),
     "wrong": ("wrong", "{:.1f}".format),
@@ -93,9 +96,8 @@ COLUMNS: dict[str, tuple[str, Show]] = {
 }
 # a figure that is added to FIGURES has its two columns by itself
 for one in FIGURES:
-    shown_as = percent if one.style == "percent" else "{:.3f}".format
-    COLUMNS[one.name] = (one.heading, shown_as)
-    COLUMNS[f"{one.name}_sd"] = (f"± 1 sd of noise in {one.heading}", shown_as)
+    COLUMNS[one.name] = (one.heading, percent)
+STYLES = {one.name: one.style for one in FIGURES} | {"perplexity": "number"}
 
 
 def summary_table(summary: Summary) -> pd.DataFrame:
@@ -169,7 +171,11 @@ def models_table(
             if len(rows) > 1:
                 mean = rows.select_dtypes("number").mean().to_dict()
                 if "test_accuracy" in rows:
-                    mean["accuracy_sd"] = mean["accuracy_spread"] = rows["test_accuracy"].std()
+                    sd = mean["accuracy_sd"] = mean["accuracy_spread"] = rows["test_accuracy"].std()
+                    for end, side in ((LOW, -1), (HIGH, 1)):
+                        mean[f"test_accuracy{end}"] = (
+                            mean["test_accuracy"] + side * SDS_OF_95_PERCENT * sd
+                        )
                 title = f"{names[0]}, mean of {len(rows)}"
                 means.append({"experiment": title, **mean, "total_epsilon": total})
     return pd.concat([table, pd.DataFrame(means)], ignore_index=True) if means else table
@@ -182,8 +188,12 @@ def _headline_columns(test: Tested) -> dict[str, float | None]:
     if test.range is not None:  # its figures have columns of their own
         return {}
     if perplexity is None:
+        name = "one_minus_brier" if test.brier else "test_accuracy"
+        low, high = test.score.interval
         return {
-            "one_minus_brier" if test.brier else "test_accuracy": test.accuracy,
+            name: test.accuracy,
+            f"{name}{LOW}": low,
+            f"{name}{HIGH}": high,
             "accuracy_sd": test.accuracy_sd,
             "accuracy_spread": test.spread,
         }
@@ -195,9 +205,9 @@ def _headline_columns(test: Tested) -> dict[str, float | None]:
 
 
 def _value_and_sd(name: str, figure: NoisedFigure | None) -> dict[str, float | None]:
-    """A column for a figure and one for its noise, both empty where there is no figure."""
-    value, sd = (None, None) if figure is None else (figure.value, figure.sd)
-    return {name: value, f"{name}_sd": sd}
+    """Columns for a figure, its noise and its interval, all empty where there is no figure."""
+    told = (None,) * 4 if figure is None else (figure.value, figure.sd, *figure.interval)
+    return dict(zip((name, f"{name}_sd", f"{name}{LOW}", f"{name}{HIGH}"), told, strict=True))
 
 
 def _figures(
@@ -214,16 +224,21 @@ def _worst_columns(figure: WorstTested | None, findings: bool) -> dict[str, str 
     """The lowest group by name, its accuracy and the deviation of its noise; empty without groups.
     Of findings a group counts by the Brier score."""
     score = "worst_one_minus_brier" if findings else "worst_accuracy"
-    if figure is None:
-        return {"worst": None, score: None, "worst_sd": None}
-    return {"worst": figure.name, score: figure.value, "worst_sd": figure.sd}
+    low, high = figure.interval if figure and figure.interval else (None, None)
+    told = (None,) * 3 if figure is None else (figure.name, figure.value, figure.sd)
+    ends = {f"{score}{LOW}": low, f"{score}{HIGH}": high}
+    return {"worst": told[0], score: told[1], **ends, "worst_sd": told[2]}
 
 
 def _accuracy_columns(one: ClassTested, findings: bool = False) -> dict[str, float | None]:
     """Columns of a class or a group. A deviation of 0 is left empty: exact counts have no noise to
     show. Of findings a group counts by the Brier score."""
+    name = "one_minus_brier" if findings else "accuracy"
+    low, high = one.score.interval if one.score else (None, None)
     return {
-        "one_minus_brier" if findings else "accuracy": one.accuracy,
+        name: one.accuracy,
+        f"{name}{LOW}": low,
+        f"{name}{HIGH}": high,
         "accuracy_sd": one.accuracy_sd or None,
         "accuracy_spread": one.spread,
         "correct": one.correct,
@@ -516,19 +531,31 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
         table: with columns as programs read them. One without an entry in `COLUMNS` keeps its name.
 
     Returns:
-        Text alone. Costs are rounded up, and figures of findings that were bought but not seen say
-        `UNTOLD`.
+        Text alone. Costs are rounded up. Of deviations and intervals there is one column, the
+        interval. Figures of findings that were bought but not seen say `HIDDEN`, and shares that
+        are too uncertain to be told, `TOO_FEW`.
     """
-    columns = {}
-    seen = table.drop(columns=[*UNSEEN], errors="ignore")
+    columns: dict[str, list[str]] = {}
     bought = {one.name for one in OF_FINDINGS} - {"auc"} if "finding" in table else set()
-    for name, values in seen.items():
-        untold = UNTOLD if name in bought else ""
+    for name, values in table.items():
+        untold = HIDDEN if name in bought else ""
+        of_another = f"{name}".removesuffix("_sd").removesuffix("_spread") != name
+        if str(name).endswith((LOW, HIGH)) or (of_another and name != "score_sd"):
+            continue
         if values.isna().all() and not untold:
             continue
         heading, show = COLUMNS.get(str(name), (str(name), str))
         # two names with one heading would be one column: COLUMNS must tell them apart
-        columns[heading] = [untold if pd.isna(value) else show(value) for value in values]
+        if f"{name}{LOW}" not in table:
+            columns[heading] = [untold if pd.isna(value) else show(value) for value in values]
+            continue
+        ends = zip(values, table[f"{name}{LOW}"], table[f"{name}{HIGH}"], strict=True)
+        figures = [None if pd.isna(one[0]) else NoisedFigure(one[0], 0.0, *one[1:]) for one in ends]
+        style = STYLES.get(str(name), "percent")
+        columns[heading] = [untold if one is None else figure_text(one, style) for one in figures]
+        columns[f"95 % interval of {heading}"] = [
+            "" if one is None else " to ".join(ends_text(one, style)) for one in figures
+        ]
     return pd.DataFrame(columns)
 
 

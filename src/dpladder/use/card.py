@@ -16,7 +16,7 @@ from dpladder.config.evaluate_sections import score_name
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
 from dpladder.data.columns import levels_of, name_of, number_as_text, restored_columns
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS
-from dpladder.learn.measures.tested import Tested
+from dpladder.learn.measures.tested import Tested, with_interval
 from dpladder.network.facts import INPUT
 from dpladder.privacy.accounting.rounding import markdown_cell, round_nearest
 from dpladder.privacy.statement.templates import fill
@@ -118,7 +118,7 @@ def _public_network(model: Model) -> str:
 
 def score_files(model: Model) -> dict[str, str]:
     """Each score that evaluate released as Hugging Face's site reads it: a YAML file in
-    `.eval_results`, whose notes have its deviation. The data set is the lineage by its name.
+    `.eval_results`, whose notes have its interval. The data set is the lineage by its name.
 
     Returns:
         Texts by the name of the score; none where the model was not tested.
@@ -135,40 +135,38 @@ def score_files(model: Model) -> dict[str, str]:
 
 
 def _values_and_notes(scores: dict[str, Any]) -> dict[str, tuple[float, dict[str, str]]]:
-    """Each score of a test by its name in files, rounded as the card shows it, and its deviation in
-    words, where it has one."""
+    """Each score of a test by its name in files, rounded as the card shows it, and its interval in
+    words."""
     tested: Tested | None = scores["tested"]
     if tested is None:
         return {}
-    values, notes = {}, {}
-    if tested.perplexity:
-        values["perplexity"] = tested.perplexity.value
-        low, high = (round_nearest(one) for one in (tested.perplexity.low, tested.perplexity.high))
-        notes["perplexity"] = f"between {low} and {high} by its noise"
-    elif tested.range is None:
-        name = "one_minus_brier" if tested.brier else "accuracy"
-        values[name] = tested.accuracy
-        spread = round_nearest(tested.spread)
-        notes[name] = f"± {spread}, one standard deviation over {tested.spread_is_over}"
-    for name, measured in tested.figures.items():
+    name = "one_minus_brier" if tested.brier else "accuracy"
+    headline = tested.headline.figure
+    known = {"perplexity" if tested.perplexity else name: headline} if not tested.range else {}
+    known |= tested.figures
+    over = "noise" if tested.perplexity else tested.spread_is_over
+    values = {}
+    for name, measured in known.items():
         if measured is not None:
-            values[name] = measured.value
-            if measured.sd:
-                notes[name] = f"± {round_nearest(measured.sd)}, one standard deviation of its noise"
-    return {
-        name: (float(round_nearest(value)), {"notes": notes[name]} if name in notes else {})
-        for name, value in values.items()
-    }
+            low, high = map(round_nearest, measured.interval)
+            notes = {"notes": f"95 % interval {low} to {high}, over {over}"}
+            values[name] = (float(round_nearest(measured.value)), notes)
+    return values
+
+
+def test_beside(model: Model) -> Tested | None:
+    """What the test beside the weights released; None where there was none."""
+    path = model.path.resolve().with_name("metrics.json")
+    return read_test(path) if path.is_file() else None
 
 
 def _scores(model: Model) -> dict[str, Any]:
     """What evaluate released beside the weights, and what a reader has to know beside it; of
     `tested` None where it released nothing. Counts are noised already, so rates and their spreads
     are post-processing."""
-    path = model.path.resolve().with_name("metrics.json")
-    if not path.is_file():
+    config, tested = model.facts["config"], test_beside(model)
+    if tested is None:
         return {"tested": None}
-    config, tested = model.facts["config"], read_test(path)
     one_of_classes = not model.findings and config.get("dataset.labels", 1) == 1
     rival = baseline_as_good(
         tested,
@@ -187,13 +185,14 @@ def _scores(model: Model) -> dict[str, Any]:
         "rival": rival and rival[0],
         "rival_share": rival and rival[1],
         "figures": [
-            (figure.heading[0].upper() + figure.heading[1:], measured)
+            (figure.heading[0].upper() + figure.heading[1:], with_interval(measured, figure.style))
             for figure in FIGURES
             if (measured := tested.figures.get(figure.name)) is not None
         ],
         "finding_headings": [figure.heading for figure in of_findings],
         "findings": [
-            (one.name, [one.figures[figure.name] for figure in of_findings])
+            (one.name, [with_interval(one.figures[it.name], it.style) for it in of_findings])
             for one in tested.findings or ()
         ],
+        "with_interval": with_interval,
     }

@@ -1,25 +1,32 @@
 """Figures that follow from noised counts, and so cost nothing. A new one is an object here.
 
-Each has a formula for every table that it follows from, and the deviation that the table's noise
-gives it, by the delta method. A formula returns None where noise hides the figure. Of findings a
-formula is about the table of one class, and the figure of all is the mean over them.
+Each has a formula for every table that it follows from, with the deviation that the noise gives it
+and a 95 % interval (learn/measures/intervals.py). A formula returns None where noise hides the
+figure. Of findings a formula is about one class, and the figure of all is the mean over them.
+tests/coverage draws every figure many times.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpladder.config.detectability import detectable_count
-from dpladder.privacy.accounting.rounding import NoisedFigure
+from dpladder.learn.measures.intervals import (
+    Counts,
+    NoisedTables,
+    around,
+    mean_of,
+    share,
+)
+from dpladder.learn.measures.ranking import Ranking, area, area_under_curve, ranking_of
+from dpladder.privacy.accounting.rounding import SDS_OF_95_PERCENT, NoisedFigure
 
-Counts = NDArray[np.float64]
-Formula = Callable[[Counts, float], NoisedFigure | None]
+Formula = Callable[[NoisedTables, int], NoisedFigure | None]
 
 
 @dataclass(frozen=True)
@@ -29,82 +36,50 @@ class MeasuredFigure:
     Attributes:
         name: in files.
         heading: in tables.
-        of: a formula for each table that it follows from, by what the table holds; empty where its
-            own table computes it.
+        of: a formula for each table that it follows from, by what the table holds, of the tables
+            and, of findings, the class; empty where its own table computes it.
         style: how it is shown.
     """
 
     name: str
     heading: str
     of: Mapping[str, Formula]
-    style: Literal["percent", "number"] = "percent"
+    style: Literal["percent", "area", "number"] = "percent"
 
 
 # --- right and wrong ---
 
 
-def share(right: float, wrong: float, sd: float) -> NoisedFigure | None:
-    """The share that is right, of two noised counts.
-
-    Args:
-        right, wrong: the counts; noise may bring them below 0.
-        sd: of each one's noise.
-
-    Returns:
-        The share with its deviation; None where there are too few records to tell.
-    """
-    total = right + wrong
-    return None if total <= detectable_count(sd, 2) else share_of(right, total, sd)
+def share_of_row(tables: NoisedTables, holds: str, *row: int) -> NoisedFigure | None:
+    """The share that is right of a row of right and wrong."""
+    return share(tables, tables.at(holds, (*row, 0)), tables.at(holds, row))
 
 
-def share_of(right: float, total: float, sd: float) -> NoisedFigure:
-    """The share that is right, of a total.
-
-    c / (c + w) moves by (1 - a) / total with c and by -a / total with w, each of which has this
-    deviation.
-
-    Args:
-        right: the noised count.
-        total: of right and wrong, above 0.
-        sd: of each one's noise.
-    """
-    value = float(min(max(right / total, 0.0), 1.0))
-    return NoisedFigure(value, float(sd * math.hypot(1.0 - value, value) / total))
+def balanced_accuracy(tables: NoisedTables, _: int) -> NoisedFigure | None:
+    """The mean accuracy over classes."""
+    classes = range(len(tables["by_class"]))
+    return mean_of([share_of_row(tables, "by_class", one) for one in classes])
 
 
-def mean_of(figures: Sequence[NoisedFigure | None]) -> NoisedFigure | None:
-    """The mean of figures with independent noise; None where one of them cannot be told."""
-    known = [one for one in figures if one is not None]
-    if len(known) < len(figures) or not known:
-        return None
-    value = math.fsum(one.value for one in known) / len(known)
-    return NoisedFigure(value, math.hypot(*(one.sd for one in known)) / len(known))
-
-
-def balanced_accuracy(counts: Counts, sd: float) -> NoisedFigure | None:
-    """The mean accuracy over the rows of a table of right and wrong.
-
-    Args:
-        counts: (rows, 2).
-        sd: of the noise in each count.
-    """
-    return mean_of([share(float(right), float(wrong), sd) for right, wrong in counts])
+def balanced_accuracy_of_finding(tables: NoisedTables, place: int) -> NoisedFigure | None:
+    """The mean of sensitivity and specificity."""
+    return mean_of([share_of_row(tables, "by_finding", place, one) for one in (0, 1)])
 
 
 BALANCED = MeasuredFigure(
     "balanced",
     "balanced accuracy",
-    {"by_class": balanced_accuracy, "by_finding": balanced_accuracy},
+    {"by_class": balanced_accuracy, "by_finding": balanced_accuracy_of_finding},
 )
 SENSITIVITY = MeasuredFigure(
     "sensitivity",
     "sensitivity",
-    {"by_finding": lambda counts, sd: share(counts[1, 0], counts[1, 1], sd)},
+    {"by_finding": lambda tables, place: share_of_row(tables, "by_finding", place, 1)},
 )
 SPECIFICITY = MeasuredFigure(
     "specificity",
     "specificity",
-    {"by_finding": lambda counts, sd: share(counts[0, 0], counts[0, 1], sd)},
+    {"by_finding": lambda tables, place: share_of_row(tables, "by_finding", place, 0)},
 )
 ELSEWHERE = MeasuredFigure("elsewhere", "score on other groups", {})
 
@@ -112,9 +87,37 @@ ELSEWHERE = MeasuredFigure("elsewhere", "score on other groups", {})
 # --- ranking ---
 
 
-def auc(counts: Counts, sd: float) -> NoisedFigure | None:
-    """How often a record of the second class scores above one of the first; half a point for the
-    same bin.
+def ranking_of_tables(bought: Mapping[str, tuple[Counts, float]], place: int | None) -> Ranking:
+    """Where scores stand, by the look that a test bought first.
+
+    Args:
+        bought: its tables as they were released; more may follow.
+        place: of a finding; None of two classes.
+    """
+    look, sd = bought["margins" if place is None else "margins_by_finding"]
+    sizes = bought["by_class" if place is None else "by_finding"][0].sum(axis=-1)
+    return ranking_of(*((look, sd, sizes) if place is None else (look[place], sd, sizes[place])))
+
+
+def auc_of_ranks(tables: NoisedTables, _: int) -> NoisedFigure | None:
+    """The AUC of two classes."""
+    ranks = [(tables.at("ranks", (one, 0)), tables.at("ranks", one)) for one in (0, 1)]
+    look, sd = tables.bought["margins"]
+    ranking = ranking_of_tables(tables.bought, None)
+    return area_under_curve(tables, (ranks[0], ranks[1]), look, sd, ranking)
+
+
+def auc_of_finding(tables: NoisedTables, place: int) -> NoisedFigure | None:
+    """The AUC of one finding."""
+    holds = "ranks_by_finding"
+    ranks = [(tables.at(holds, (place, one, 0)), tables.at(holds, (place, one))) for one in (0, 1)]
+    look, sd = tables.bought["margins_by_finding"]
+    ranking = ranking_of_tables(tables.bought, place)
+    return area_under_curve(tables, (ranks[0], ranks[1]), look[place], sd, ranking)
+
+
+def auc_of_bins(counts: Counts, sd: float) -> NoisedFigure | None:
+    """The AUC of scores in bins, which tests of before bought. A tie may hide half a point.
 
     Of noised counts it is sum_i n1_i (sum_{j<i} n0_j + n0_i / 2) / (N0 N1). A count of the second
     class in bin i moves it by (F0_i - A) / N1. One of the first class moves it by (1 - F1_i - A) /
@@ -123,161 +126,125 @@ def auc(counts: Counts, sd: float) -> NoisedFigure | None:
     Args:
         counts: (2, bins), of each class.
         sd: of the noise in each count.
-
-    Returns:
-        The figure with its deviation; None where noise hides whether a class has any records.
     """
     totals = counts.sum(axis=1)
     if (totals <= detectable_count(sd, counts.shape[1])).any():
         return None
-    below = (np.cumsum(counts, axis=1) - counts / 2) / totals[:, None]
-    value = float(counts[1] @ below[0] / totals[1])
-    moved = np.concatenate([(1.0 - below[1] - value) / totals[0], (below[0] - value) / totals[1]])
-    return NoisedFigure(min(max(value, 0.0), 1.0), sd * float(np.linalg.norm(moved)))
+    shares = counts / totals[:, None]
+    below = np.cumsum(shares, axis=1) - shares / 2
+    value = float(area(*shares))
+    moved = np.stack([(1.0 - below[1] - value) / totals[0], (below[0] - value) / totals[1]])
+    ties = float(np.maximum(shares[0] * shares[1], 0.0).sum()) / 2
+    sampled = float((np.maximum(counts, 0.0) * moved**2).sum())
+    return around(
+        value, float((sd * moved).ravel() @ (sd * moved).ravel()), sampled + ties**2, 0, 1
+    )
 
 
-AUC = MeasuredFigure("auc", "AUC", {"scores": auc, "scores_by_finding": auc}, "number")
+AUC = MeasuredFigure(
+    "auc",
+    "AUC",
+    {
+        "ranks": auc_of_ranks,
+        "ranks_by_finding": auc_of_finding,
+        "scores": lambda tables, _: auc_of_bins(*tables.bought["scores"]),
+        "scores_by_finding": lambda tables, place: auc_of_bins(
+            tables.bought["scores_by_finding"][0][place], tables.bought["scores_by_finding"][1]
+        ),
+    },
+    "area",
+)
 
 # --- F1 ---
 
 
-def f1_of_answers(counts: Counts, sd: float) -> NoisedFigure | None:
+def f1_of_answers(tables: NoisedTables, _: int) -> NoisedFigure | None:
     """The mean over classes of 2 c_ii / (row i + column i).
 
     A count moves it by 2 (1 - F_i) / D_i where it is right. Where class i is taken for j, it moves
     it by -F_i / D_i - F_j / D_j.
-
-    Args:
-        counts: (classes, classes), a row for each class: what its records are taken for.
-        sd: of the noise in each count.
     """
+    counts, sd = tables["answers"], tables.bought["answers"][1]
     sums = counts.sum(axis=0) + counts.sum(axis=1)
     if (sums <= detectable_count(sd, 2 * len(counts))).any():
         return None
     each = 2.0 * np.diag(counts) / sums
     moved = -(each / sums)[:, None] - (each / sums)
     np.fill_diagonal(moved, 2.0 * (1.0 - each) / sums)
-    value, noise = float(each.mean()), sd * float(np.linalg.norm(moved)) / len(counts)
-    return NoisedFigure(min(max(value, 0.0), 1.0), noise)
+    by = tables.total("answers", moved / len(counts))
+    return around(float(each.mean()), tables.noise(by), tables.sampling(by), 0.0, 1.0)
 
 
-def f1_of_finding(counts: Counts, sd: float) -> NoisedFigure | None:
-    """The F1 of one finding: 2 right / (2 right + said without having it + missed).
-
-    Args:
-        counts: (2, 2), right and wrong of those that lack it, then of those that have it.
-        sd: of the noise in each count.
-    """
-    (_, said_only), (right, missed) = counts
-    total = 2.0 * right + said_only + missed
-    if right + missed <= detectable_count(sd, 2) or total <= detectable_count(sd, 4):
+def f1_of_finding(tables: NoisedTables, place: int) -> NoisedFigure | None:
+    """The F1 of one finding: 2 right / (2 right + said without having it + missed)."""
+    present = tables.at("by_finding", (place, 1))
+    if present.value <= detectable_count(math.sqrt(tables.noise(present)), 1):
         return None
-    value = 2.0 * right / total
-    noise = sd * math.hypot(2.0 * (1.0 - value), value, value) / total
-    return NoisedFigure(float(min(max(value, 0.0), 1.0)), float(noise))
+    right = 2.0 * tables.at("by_finding", (place, 1, 0))
+    wrong = tables.at("by_finding", (place, 0, 1)) + tables.at("by_finding", (place, 1, 1))
+    # 2 right is a of the whole, so 4 right (1 - a)^2 + wrong a^2 is this much of it
+    return share(tables, right, right + wrong, lambda a: a * (1.0 - a) * (2.0 - a))
 
 
 F1 = MeasuredFigure("f1", "F1", {"answers": f1_of_answers, "by_finding": f1_of_finding})
 
 # --- numbers ---
 
-
-def root_mean_square(left: float, sd: float) -> NoisedFigure | None:
-    """The root of a mean square, by what it leaves of 1: sqrt(1 - left), whose slope is 1 / (2
-    root).
-
-    Args:
-        left: noised, from 0 to 1.
-        sd: of its noise.
-
-    Returns:
-        The root with its deviation; None where noise hides it.
-    """
-    square = 1.0 - left
-    return (
-        None
-        if square <= 2.0 * sd and sd
-        else NoisedFigure(math.sqrt(square), sd and sd / 2 / math.sqrt(square))
-    )
-
-
-def r_squared(counts: Counts, sd: float, largest: float) -> NoisedFigure | None:
-    """1 - sum of squared errors / sum of squares about the mean.
-
-    With E squared errors, n records, U the sum of u and S that of u^2, it is 1 - E / T, where T = S
-    - U^2 / n. A count moves T by what it moves S, less 2 U/n times what it moves U, plus (U/n)^2
-    times what it moves n.
-
-    Args:
-        counts: (2, 3), as the table squares has them.
-        sd: of the noise in each count.
-        largest: error that is counted, as a share of the range.
-    """
-    error, total = float(counts[0, 1]) * largest**2, float(counts[1].sum())
-    if total <= detectable_count(sd, 3):
-        return None
-    mean = float(counts[1, :2].sum()) / total
-    spread = float(counts[1, 0]) - mean**2 * total
-    moved = np.array([1.0 - 2.0 * mean, -2.0 * mean, 0.0]) + mean**2
-    if spread <= 2.0 * sd * float(np.linalg.norm(moved)):
-        return None
-    ratio = error / spread
-    noise = sd * math.hypot(largest**2, ratio * float(np.linalg.norm(moved))) / spread
-    return NoisedFigure(1.0 - ratio, noise)
-
-
 RMSE = MeasuredFigure("rmse", "RMSE", {}, "number")
 MAE = MeasuredFigure("mae", "mean absolute error", {}, "number")
 R2 = MeasuredFigure("r2", "R²", {}, "number")
+RMSE_OF_MEAN = MeasuredFigure("rmse_of_mean", "RMSE of always saying the mean", {}, "number")
 
 # --- calibration ---
 
 
-def calibration_error(counts: Counts, sd: float) -> NoisedFigure | None:
+def calibration_error(tables: NoisedTables, _: int) -> NoisedFigure | None:
     """The expected calibration error (Guo et al. 2017, Eq. 3).
 
     It is how far confidence and the share that is right lie apart, bin by bin, weighed by the
     predictions in each. Noise alone makes each difference larger: what it adds to the square is
-    taken off (Kumar et al. 2019, section 4).
-
-    Args:
-        counts: (bins, 2, 2), right and wrong, at the lower and the upper edge.
-        sd: of the noise in each count.
+    taken off (Kumar et al. 2019, section 4). The interval is that of a sum of absolute
+    values, each with its own (Donner & Zou 2012).
     """
+    counts, sd = tables["confidence"], tables.bought["confidence"][1]
     total = counts.sum()
     if total <= detectable_count(sd, counts.size):
         return None
-    apart, noise = _gap_of_bins(counts, sd)
-    value = float(np.sqrt(np.maximum(apart**2 - noise**2, 0.0)).sum() / total)
-    return NoisedFigure(min(value, 1.0), float(np.linalg.norm(noise) / total))
+    value, noise, below, above = 0.0, 0.0, 0.0, 0.0
+    each = _differences(len(counts))
+    for place, cells in enumerate(counts):
+        weights = np.zeros_like(counts)
+        weights[place] = each[place]
+        gap = tables.total("confidence", weights)
+        sampling = float((np.maximum(cells, 0.0) * each[place] ** 2).sum())
+        moved = tables.noise(gap) + sampling
+        size, half = abs(gap.value), SDS_OF_95_PERCENT * math.sqrt(moved)
+        size_left = math.sqrt(max(size**2 - tables.noise(gap), 0.0))
+        value, noise = value + size_left, noise + tables.noise(gap)
+        below += (size_left - min(max(size - half, 0.0), size_left)) ** 2
+        above += (size + half - size_left) ** 2
+    low, high = max(value - math.sqrt(below), 0.0), value + math.sqrt(above)
+    return NoisedFigure(
+        min(value / total, 1.0), math.sqrt(noise) / total, low / total, min(high / total, 1.0)
+    )
 
 
-def overconfidence(counts: Counts, sd: float) -> NoisedFigure | None:
-    """The mean confidence, less the share that is right. A count moves it by its own difference
-    less that of all, over their number.
-
-    Args:
-        counts: (bins, 2, 2), right and wrong, at the lower and the upper edge.
-        sd: of the noise in each count.
-    """
+def overconfidence(tables: NoisedTables, _: int) -> NoisedFigure | None:
+    """The mean confidence, less the share that is right."""
+    counts, sd = tables["confidence"], tables.bought["confidence"][1]
     total = counts.sum()
     if total <= detectable_count(sd, counts.size):
         return None
     each = _differences(len(counts))
     value = float((counts * each).sum() / total)
-    return NoisedFigure(value, float(sd * np.linalg.norm(each - value) / total))
+    by = tables.total("confidence", (each - value) / total)
+    return around(value, tables.noise(by), tables.sampling(by), -1.0, 1.0)
 
 
 def _differences(bins: int) -> Counts:
     """For each cell (bin, right or wrong, lower or upper edge), confidence less what is right."""
     edge = np.stack([np.arange(bins), np.arange(1, bins + 1)], axis=1) / bins
     return np.stack([edge - 1.0, edge], axis=1)
-
-
-def _gap_of_bins(counts: Counts, sd: float) -> tuple[Counts, Counts]:
-    """For each bin, the sum of confidence less what is right, and the deviation of its noise."""
-    each = _differences(len(counts))
-    return (counts * each).sum(axis=(1, 2)), sd * np.linalg.norm(each, axis=(1, 2))
 
 
 CALIBRATION_ERROR = MeasuredFigure(
@@ -299,44 +266,37 @@ FIGURES = (
     RMSE,
     MAE,
     R2,
+    RMSE_OF_MEAN,
 )
-PER_FINDING = ("by_finding", "scores_by_finding")  # tables of each class by itself
+# tables of each class by itself
+PER_FINDING = ("by_finding", "ranks_by_finding", "scores_by_finding")
 OF_FINDINGS = tuple(figure for figure in FIGURES if not {*PER_FINDING}.isdisjoint(figure.of))
 
 
-def figures_of(tables: Mapping[str, tuple[Counts, float]]) -> dict[str, NoisedFigure | None]:
-    """All figures of a test.
-
-    Args:
-        tables: released counts with the deviation of their noise, by what they hold.
-
-    Returns:
-        Figures by name; None for what noise hides. Of findings the mean over them.
-    """
+def figures_of(tables: NoisedTables) -> dict[str, NoisedFigure | None]:
+    """All figures of a test by name; None for what noise hides. Of findings the mean over them."""
     each = figures_of_findings(tables)
     means = {
-        name: mean_of([figures[name] for figures in each]) for name in (each[0] if each else ())
+        name: mean_of([figures[name] for figures in each], same_records=True)
+        for name in (each[0] if each else ())
     }
     return means | {
-        figure.name: formula(*tables[holds])
+        figure.name: formula(tables, 0)
         for figure in FIGURES
         for holds, formula in figure.of.items()
         if holds in tables and holds not in PER_FINDING
     }
 
 
-def figures_of_findings(
-    tables: Mapping[str, tuple[Counts, float]],
-) -> list[dict[str, NoisedFigure | None]]:
+def figures_of_findings(tables: NoisedTables) -> list[dict[str, NoisedFigure | None]]:
     """The figures of each finding by itself, class by class."""
     apart = [holds for holds in PER_FINDING if holds in tables]
-    classes = len(tables[apart[0]][0]) if apart else 0
     return [
         {
-            figure.name: formula(tables[holds][0][place], tables[holds][1])
+            figure.name: formula(tables, place)
             for figure in FIGURES
             for holds, formula in figure.of.items()
             if holds in apart
         }
-        for place in range(classes)
+        for place in range(len(tables[apart[0]]) if apart else 0)
     ]

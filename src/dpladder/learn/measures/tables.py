@@ -2,15 +2,17 @@
 
 A table says which cells a record is in, and by what share. These are private. The curator cuts a
 record's shares to what the table's query declares (learn/counts.py), so a unit moves a table by no
-more, whatever `places` returns. `figures` is what follows from the noised counts,
+more, whatever `places` returns. Some tables are a first look, at a tenth of the price: what a later
+one asks follows from it, as from any release. `figures` is what follows from the noised counts,
 beside the figures (learn/measures/figures.py): it is free.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,24 +20,34 @@ from numpy.typing import NDArray
 
 from dpladder.config import evaluate_sections
 from dpladder.config.dataset_sections import NumberTarget
-from dpladder.config.detectability import BINS, CONFIDENCES, detectable_count
+from dpladder.config.detectability import CONFIDENCES
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.label_sets import place_in_range, states_by_finding
 from dpladder.learn.counts import CellWeights, sum_of
 from dpladder.learn.data import Data, unaugmented
-from dpladder.learn.interface import Constants, Logits, Shape, Weights, public_random, sigmoid_bias
+from dpladder.learn.interface import Constants, Logits, Shape, Weights
+from dpladder.learn.measures import ranking
 from dpladder.learn.measures.figures import (
     ELSEWHERE,
     MAE,
     R2,
     RMSE,
-    Counts,
+    RMSE_OF_MEAN,
     figures_of,
     figures_of_findings,
+    ranking_of_tables,
+    share_of_row,
+)
+from dpladder.learn.measures.intervals import Counts, NoisedTables, share
+from dpladder.learn.measures.numbers import (
+    ERROR_CELLS,
+    TARGET_CELLS,
+    NumberScale,
+    mean_absolute_error,
     r_squared,
+    rmse_of_mean,
     root_mean_square,
-    share,
-    share_of,
+    scale_of,
 )
 from dpladder.learn.measures.tested import (
     ClassTested,
@@ -54,10 +66,12 @@ from dpladder.learn.queries import Cells, QueryCall
 from dpladder.learn.score import CHUNK, row_by_row_logits
 from dpladder.learn.scorers import ClassScorer, FindingScorer, LossScorer, NumberScorer, Scorer
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.rounding import NoisedFigure
+from dpladder.privacy.accounting.rounding import SDS_OF_95_PERCENT, NoisedFigure
 
-PROBES = 256  # public records of the usual length, whose scores say how wide a bin should be
-SDS_OF_95_PERCENT = 1.96  # deviations either way, which hold 95 % of a Gaussian
+Bought = Mapping[str, tuple[Counts, float]]
+"""Noised tables with the deviation of their noise, by what they hold."""
+Sum = tuple[str, Counts]
+NOTHING: Bought = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +86,7 @@ class MeasuredModel:
         classes: their names, in order.
         groups: where each is counted by itself; None elsewhere.
         target: the number that it predicts; None of classes.
+        error: the largest error of a number that is counted, where the config says one.
     """
 
     weights: Weights
@@ -80,6 +95,7 @@ class MeasuredModel:
     classes: tuple[str, ...]
     groups: GroupNames | None = None
     target: NumberTarget | None = None
+    error: float | None = None
 
 
 class CellTable:
@@ -104,17 +120,26 @@ class CellTable:
         """How many blocks the table falls into, in each of which a record counts once at most."""
         return 1
 
-    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
-        """The cells that each record is in, and its shares of them. Private."""
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
+        """The cells that each record is in, and its shares of them. Private.
+
+        Args:
+            model: the released model that is measured.
+            data: the records.
+            bought: the tables that the test released before.
+        """
         raise NotImplementedError
 
-    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        """Sums of cells that are counted elsewhere, too, by name: the weights of each cell."""
+        return ()
+
+    def figures(self, tables: NoisedTables, of: ReleasedCounts) -> dict[str, Any]:
         """Fields of `Tested` that follow from the noised counts, beside figures. Free.
 
         Args:
-            counts: noised, of the table's shape.
-            sd: of the noise in each; 0 where counts are exact.
-            of: all that the test released.
+            tables: all that the test bought.
+            of: the same as it was released.
         """
         return {}
 
@@ -127,9 +152,13 @@ class CellTable:
         shape, blocks = self.shape(model), self.blocks(model)
         return Cells(name=self.draw, multiplier=multiplier, cells=shape, each=blocks)
 
-    def question(self, model: MeasuredModel, mu: float = 1.0) -> QueryCall:
-        """The query about this model's records."""
-        return self.query(model, mu).at(lambda data: self.places(model, self.counted(model, data)))
+    def question(
+        self, model: MeasuredModel, mu: float = 1.0, bought: Bought = NOTHING
+    ) -> QueryCall:
+        """The query about this model's records, after what was bought before."""
+        return self.query(model, mu).at(
+            lambda data: self.places(model, self.counted(model, data), bought)
+        )
 
     def counted(self, model: MeasuredModel, data: Data) -> Data:
         """The records that the table counts; all others lose their label. Of groups that are
@@ -163,17 +192,22 @@ class RightAndWrong(CellTable):
     def shape(self, model: MeasuredModel) -> Shape:
         return (2,)
 
-    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
-        return _right_or_wrong(model, data, np.where(data.labels >= 0, 0, -1))
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
+        return _right_or_wrong(model, data, np.where(data.labels >= 0, 0, -1), bought)
 
-    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
-        fields = _accuracy(counts[None], sd) | {"brier": of.task == "findings"}
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        if of.task == "numbers":
+            return ("records", np.ones(shape)), ("squares", np.array([0.0, 1.0]))
+        return _right_and_wrong(np.broadcast_to(np.eye(2), (2, *shape)), of)
+
+    def figures(self, tables: NoisedTables, of: ReleasedCounts) -> dict[str, Any]:
+        fields = _accuracy(tables, self.holds, np.ones(2)) | {"brier": of.task == "findings"}
         if of.task == "losses":
             assert of.most is not None, "a language model's losses have a bound"
             fields["perplexity"] = perplexity_of_share(
                 fields["accuracy"], fields["accuracy_sd"], of.most
             )
-        return fields | _rmse(fields, of)
+        return fields | _errors(tables, self.holds, of)
 
 
 class ByClass(CellTable):
@@ -184,12 +218,23 @@ class ByClass(CellTable):
     def shape(self, model: MeasuredModel) -> Shape:
         return (model.constants.classes, 2)
 
-    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
         known = (data.labels >= 0) & (data.labels < model.constants.classes)
-        return _right_or_wrong(model, data, np.where(known, data.labels, -1))
+        return _right_or_wrong(model, data, np.where(known, data.labels, -1), bought)
 
-    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
-        return _accuracy(counts, sd) | {"classes": _rows(of.classes, counts, sd)}
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        each = np.eye(math.prod(shape)).reshape(*shape, *shape)
+        if "answers" in of.tables:
+            for place, (right, wrong) in enumerate(each):
+                yield from ((f"right {place}", right), (f"wrong {place}", wrong))
+        if "ranks" in of.tables:
+            yield from ((f"class {place}", one) for place, one in enumerate(each.sum(axis=1)))
+        every = np.broadcast_to(np.eye(2)[:, None], (2, *shape))
+        yield from _right_and_wrong(every, of)
+
+    def figures(self, tables: NoisedTables, of: ReleasedCounts) -> dict[str, Any]:
+        fields = _accuracy(tables, self.holds, np.ones((len(of.classes), 1)))
+        return fields | {"classes": _rows(tables, self.holds, of.classes)}
 
 
 class ByGroup(CellTable):
@@ -204,25 +249,40 @@ class ByGroup(CellTable):
     def counted(self, model: MeasuredModel, data: Data) -> Data:
         return data
 
-    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
         assert data.groups is not None, "prepared with the groups that the config declares"
-        return _right_or_wrong(model, data, np.where(data.labels >= 0, data.groups, -1))
+        return _right_or_wrong(model, data, np.where(data.labels >= 0, data.groups, -1), bought)
 
-    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
-        groups = of.groups
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        summed = self._summed(of)[:, None] * np.ones(shape)
+        if of.task == "numbers":
+            return ("records", summed), ("squares", summed * [0.0, 1.0])
+        return _right_and_wrong(summed * np.eye(2)[:, None], of)
+
+    def _summed(self, of: ReleasedCounts) -> Counts:
+        """1 of each group that the accuracy is of, and 0 of others."""
+        assert of.groups is not None, "counted by groups"
+        return np.array([float(name in of.groups.summed) for name in of.groups.counted])
+
+    def figures(self, tables: NoisedTables, of: ReleasedCounts) -> dict[str, Any]:
+        groups, summed = of.groups, self._summed(of)
         assert groups is not None, "counted by groups"
-        summed = np.array([name in groups.summed for name in groups.counted])
-        rows = _rows(groups.counted, counts, sd)
-        untrained, apart = counts[~summed].sum(axis=0), int((~summed).sum())
-        elsewhere = share(untrained[0], untrained[1], sd * math.sqrt(apart)) if apart else None
-        fields = _accuracy(counts[summed], sd)
-        figures = _rmse(fields, of).get("figures", {})
-        return fields | {
-            "groups": tuple(
-                GroupTested(**asdict(row), trained=row.name in groups.trained) for row in rows
-            ),
-            "worst": worst(rows),
-            "figures": figures | ({ELSEWHERE.name: elsewhere} if apart else {}),
+        rows = _rows(tables, self.holds, groups.counted)
+        figures = _errors(tables, self.holds, of).get("figures", {})
+        if not summed.all():
+            apart = (1.0 - summed)[:, None] * np.ones(2)
+            figures[ELSEWHERE.name] = share(
+                tables,
+                tables.total(self.holds, apart * [1.0, 0.0]),
+                tables.total(self.holds, apart),
+            )
+        tested = tuple(
+            GroupTested(**asdict(row), trained=row.name in groups.trained) for row in rows
+        )
+        return _accuracy(tables, self.holds, summed[:, None]) | {
+            "groups": tested,
+            "worst": worst(tested),
+            "figures": figures,
             "brier": of.task == "findings",
         }
 
@@ -243,7 +303,7 @@ class ByFinding(CellTable):
     def blocks(self, model: MeasuredModel) -> int:
         return model.constants.classes
 
-    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
         logits = _finding_scorer(model).logits(model.weights, data.features)
         each = enumerate(states_by_finding(data.labels, logits.shape[1]))
         cells = [
@@ -252,25 +312,46 @@ class ByFinding(CellTable):
         ]
         return in_each_block(np.stack(cells, axis=1))
 
-    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        return _states(shape)
+
+    def figures(self, tables: NoisedTables, of: ReleasedCounts) -> dict[str, Any]:
         """A record weighs as much in the accuracy as if it were one."""
-        classes = len(counts)
-        each = figures_of_findings(arrays_of(of))
+        counts, sd = tables[self.holds], tables.bought[self.holds][1]
+        each = figures_of_findings(tables)
         findings = [
             FindingTested(
                 name,
-                share(cells[:, 0].sum(), cells[:, 1].sum(), sd * math.sqrt(2.0)),
+                share(
+                    tables,
+                    tables.at(self.holds, np.s_[place, :, 0]),
+                    tables.at(self.holds, place),
+                ),
                 figures,
-                cells.tolist(),
+                counts[place].tolist(),
                 sd,
             )
-            for name, cells, figures in zip(of.classes, counts, each, strict=True)
+            for place, (name, figures) in enumerate(zip(of.classes, each, strict=True))
         ]
-        together = counts.sum(axis=(0, 1))[None] / classes
-        return _accuracy(together, sd * math.sqrt(2.0 / classes)) | {
-            "findings": tuple(findings),
-            "brier": False,
-        }
+        even = np.full((len(counts), 1, 1), 1.0 / len(counts))
+        return _accuracy(tables, self.holds, even) | {"findings": tuple(findings), "brier": False}
+
+
+class Sizes(CellTable):
+    """A first look at numbers: (2, cells), how far off predictions are, on a geometric grid, and
+    where numbers lie in their range. It says what later tables count as largest."""
+
+    holds, draw = "sizes", "first look"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (2, max(ERROR_CELLS, TARGET_CELLS))
+
+    def blocks(self, model: MeasuredModel) -> int:
+        return 2
+
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
+        cells = NumberScale.cells(_errors_of(model, data), place_in_range(data.labels))
+        return in_each_block(np.where(data.labels[:, None] >= 0, cells, -1))
 
 
 class AbsoluteErrors(CellTable):
@@ -282,19 +363,23 @@ class AbsoluteErrors(CellTable):
     def shape(self, model: MeasuredModel) -> Shape:
         return (2,)
 
-    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
-        errors = _number_scorer(model).errors(model.weights, data.features, data.labels)
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
+        errors = _scale(model, bought).errors(_errors_of(model, data))
         places = np.where(data.labels[:, None] >= 0, [0, 1], -1)
         return places[:, None], np.stack([1.0 - errors, errors], axis=1)[:, None]
 
-    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
-        error = share(float(counts[1]), float(counts[0]), sd)
-        return {"figures": {MAE.name: error and error.times(_largest_error(of))}}
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        return (("records", np.ones(shape)),)
+
+    def figures(self, tables: NoisedTables, of: ReleasedCounts) -> dict[str, Any]:
+        scale = _released_scale(tables, of)
+        return {"figures": {MAE.name: mean_absolute_error(tables, self.holds, scale)}}
 
 
 class Squares(CellTable):
     """What R^2 takes: (2, 3). Of each record first what is left of it, and its squared error. Then
-    u^2, u - u^2 and 1 - u, where u from 0 to 1 is its place in the range: sums of u and u^2 follow.
+    v^2, v - v^2 and 1 - v, where v from 0 to 1 is its place in the part of the range that the look
+    has: sums of v and v^2 follow.
 
     Each row is a block of shares that add up to 1, so a record moves the table by sqrt(2) at most.
     """
@@ -307,92 +392,134 @@ class Squares(CellTable):
     def blocks(self, model: MeasuredModel) -> int:
         return 2
 
-    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
-        errors = _number_scorer(model).errors(model.weights, data.features, data.labels) ** 2
-        u = place_in_range(np.maximum(data.labels, 0))
-        shares = [[1.0 - errors, errors, np.zeros(len(u))], [u**2, u - u**2, 1.0 - u]]
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
+        scale = _scale(model, bought)
+        errors = scale.errors(_errors_of(model, data)) ** 2
+        v = scale.place(place_in_range(np.maximum(data.labels, 0)))
+        shares = [[1.0 - errors, errors, np.zeros(len(v))], [v**2, v - v**2, 1.0 - v]]
         places = np.where(data.labels[:, None, None] >= 0, np.arange(3), -1)
-        return np.broadcast_to(places, (len(u), 2, 3)), np.moveaxis(np.array(shares), 2, 0)
+        return np.broadcast_to(places, (len(v), 2, 3)), np.moveaxis(np.array(shares), 2, 0)
 
-    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
-        assert of.range is not None, "what is predicted is a number"
-        fields = _accuracy(counts[:1, :2], sd)
-        share_of_range = _largest_error(of) / (of.range[1] - of.range[0])
-        error = _rmse(fields, of)
-        error["figures"][R2.name] = r_squared(counts, sd, share_of_range)
-        return fields | error
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        yield "records", np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+        yield "records", np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+        yield "squares", np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
 
-
-def _largest_error(of: ReleasedCounts) -> float:
-    """The largest error of a number that is counted."""
-    assert of.most is not None, "what is predicted is a number"
-    return of.most
+    def figures(self, tables: NoisedTables, of: ReleasedCounts) -> dict[str, Any]:
+        error = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+        fields = _accuracy(tables, self.holds, error, np.array([[1.0, 0, 0], [0, 0, 0]]))
+        return fields | _errors(tables, self.holds, of)
 
 
-def _rmse(fields: Mapping[str, Any], of: ReleasedCounts) -> dict[str, Any]:
-    """The root mean squared error of a number, in its own units, and its range; nothing of
-    classes."""
+def _scale(model: MeasuredModel, bought: Bought) -> NumberScale:
+    """The largest error that is counted, and the part of the range that numbers lie in."""
+    assert model.target is not None, "what is predicted is a number"
+    return scale_of(bought, model.target.range, model.error)
+
+
+def _released_scale(tables: NoisedTables, of: ReleasedCounts) -> NumberScale:
+    assert of.range is not None, "what is predicted is a number"
+    return scale_of(tables.bought, of.range, of.most)
+
+
+def _errors_of(model: MeasuredModel, data: Data) -> NDArray[np.float64]:
+    """How far off each prediction is, as a share of the range."""
+    scorer = model.scorer
+    assert isinstance(scorer, NumberScorer), "the config refuses this for other tasks"
+    return scorer.errors(model.weights, data.features, data.labels)
+
+
+def _errors(tables: NoisedTables, holds: str, of: ReleasedCounts) -> dict[str, Any]:
+    """The root mean squared error of a number, in its own units, beside that of always saying the
+    mean, and R^2; nothing of classes."""
     if of.range is None:
         return {}
-    error = root_mean_square(fields["accuracy"], fields["accuracy_sd"])
-    return {"range": of.range, "figures": {RMSE.name: error and error.times(_largest_error(of))}}
+    scale = _released_scale(tables, of)
+    figures = {
+        RMSE.name: root_mean_square(tables, scale),
+        RMSE_OF_MEAN.name: rmse_of_mean(tables, scale),
+        R2.name: r_squared(tables, scale),
+    }
+    return {"range": of.range, "largest": scale.largest, "figures": figures}
 
 
-def _right_or_wrong(model: MeasuredModel, data: Data, rows: NDArray[np.int64]) -> CellWeights:
-    """Each record in its own row of a table of right and wrong; a row below 0 is none."""
-    right = model.scorer.shares(model.weights, data.features, data.labels)
+def _right_or_wrong(
+    model: MeasuredModel, data: Data, rows: NDArray[np.int64], bought: Bought
+) -> CellWeights:
+    """Each record in its own row of a table of right and wrong; a row below 0 is none. Of numbers
+    the squared error is wrong, in units of the largest one."""
+    if isinstance(model.scorer, NumberScorer):
+        right = 1.0 - _scale(model, bought).errors(_errors_of(model, data)) ** 2
+    else:
+        right = model.scorer.shares(model.weights, data.features, data.labels)
     places = np.where(rows[:, None] >= 0, 2 * rows[:, None] + [0, 1], -1)
     shares = np.stack([right, model.scorer.full - right], axis=1)
     return places[:, None], shares[:, None]
 
 
-def _accuracy(rows: Counts, sd: float) -> dict[str, Any]:
-    """The accuracy and its deviation, from noised counts alone: with both of them, the part's true
-    size is needed nowhere.
+def _right_and_wrong(both: Counts, of: ReleasedCounts) -> Iterable[Sum]:
+    """Right and wrong of all records, where tables mean the same by it. Of findings they do not:
+    some count Brier scores, and some each finding."""
+    return () if of.task == "findings" else zip(("right", "wrong"), both, strict=True)
+
+
+def _states(shape: tuple[int, ...]) -> Iterable[Sum]:
+    """Of each finding, how many records lack it and have it."""
+    each = np.eye(math.prod(shape)).reshape(*shape, *shape).sum(axis=2)
+    for place, both in enumerate(each):
+        yield from ((f"finding {place} {state}", one) for state, one in enumerate(both))
+
+
+def _accuracy(
+    tables: NoisedTables, holds: str, weights: Counts, right: Counts | None = None
+) -> dict[str, Any]:
+    """The accuracy, from noised counts alone: with right and wrong, the part's true size is needed
+    nowhere.
 
     Args:
-        rows: (rows, 2), counts of right and wrong.
-        sd: of the noise in each.
+        tables: the counts.
+        holds: the table with right and wrong in its last axis.
+        weights: what each of its cells counts.
+        right: which of them are right; None: the first of the last axis.
     """
-    correct, wrong = (float(count) for count in rows.sum(axis=0))
-    total, summed = max(correct + wrong, 1.0), sd * math.sqrt(len(rows))
-    accuracy = share_of(correct, total, summed)
+    whole = weights * np.ones(tables[holds].shape)
+    correct = tables.total(holds, whole * (right if right is not None else [1.0, 0.0]))
+    total = tables.total(holds, whole)
+    accuracy = share(tables, correct, total, however_few=True)
+    assert accuracy is not None, "of any number of records"
+    sd = math.sqrt(tables.noise(correct))
     return {
         "accuracy": accuracy.value,
         "accuracy_sd": accuracy.sd,
-        "correct": correct,
-        "total": total,
-        "sd": summed,
+        "accuracy_interval": accuracy.interval,
+        "correct": correct.value,
+        "total": max(total.value, 1.0),
+        "sd": sd,
         "noised": sd > 0,
     }
 
 
-def _rows(names: tuple[str, ...], rows: Counts, sd: float) -> tuple[ClassTested, ...]:
+def _rows(tables: NoisedTables, holds: str, names: tuple[str, ...]) -> tuple[ClassTested, ...]:
     """What a test says of each class or group by itself."""
-    shares = [share(float(right), float(wrong), sd) for right, wrong in rows]
-    return tuple(
-        ClassTested(
-            name,
-            None if one is None else one.value,
-            None if one is None else one.sd,
-            float(right),
-            float(wrong),
-            sd,
-        )
-        for name, one, (right, wrong) in zip(names, shares, rows, strict=True)
-    )
+    sd, rows = tables.bought[holds][1], []
+    for place, name in enumerate(names):
+        one, (right, wrong) = share_of_row(tables, holds, place), tables[holds][place]
+        value, noise, interval = (one.value, one.sd, one.interval) if one else (None, None, None)
+        rows.append(ClassTested(name, value, noise, float(right), float(wrong), sd, interval))
+    return tuple(rows)
 
 
-def worst(rows: tuple[ClassTested, ...]) -> WorstTested | None:
+def worst(rows: Sequence[ClassTested]) -> WorstTested | None:
     """The group with the lowest share, by what noise shows; None where one of them cannot be told.
     Noise chooses it too, so its share is lower than the worst group's own on average
-    (docs/data.md)."""
-    known = [
-        WorstTested(row.name, row.accuracy, row.accuracy_sd)
-        for row in rows
-        if row.accuracy is not None and row.accuracy_sd is not None
-    ]
-    return min(known, key=lambda row: row.value) if len(known) == len(rows) else None
+    (docs/data.md). The lowest share of all lies between the lowest ends of their intervals."""
+    scores = [row.score for row in rows]
+    known = [one for one in scores if one is not None]
+    if len(known) < len(rows) or not known:
+        return None
+    place = min(range(len(known)), key=lambda one: known[one].value)
+    low, high = (min(ends) for ends in zip(*(one.interval for one in known), strict=True))
+    return WorstTested(rows[place].name, known[place].value, known[place].sd, (low, high))
 
 
 def perplexity_of_share(share: float, sd: float, most: float) -> Perplexity:
@@ -424,68 +551,124 @@ class Answers(CellTable):
     def shape(self, model: MeasuredModel) -> Shape:
         return (model.constants.classes, model.constants.classes)
 
-    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
         classes = model.constants.classes
         known = (data.labels >= 0) & (data.labels < classes)
         predicted = _class_scorer(model).predict(model.weights, data.features)
         return one_cell_each(np.where(known, data.labels * classes + predicted, -1))
 
-    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
-        return {"confusion": Confusion(counts.tolist(), sd)}
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        each = np.eye(math.prod(shape)).reshape(*shape, *shape)
+        for place in range(shape[0]):
+            yield f"right {place}", each[place, place]
+            yield f"wrong {place}", each[place].sum(axis=0) - each[place, place]
+
+    def figures(self, tables: NoisedTables, of: ReleasedCounts) -> dict[str, Any]:
+        cells = tables[self.holds].tolist()
+        return {"confusion": Confusion(cells, tables.bought[self.holds][1])}
 
 
 # --- how well scores rank ---
 
 
-class Scores(CellTable):
-    """For each of two classes, how many records' scores lie in each bin: (2, bins).
+class Margins(CellTable):
+    """A first look at scores: for each of two classes, how many lie in each cell of a public grid
+    (learn/measures/ranking.py): (2, cells). The score is how far the second logit is above the
+    first."""
 
-    The score is how far the second logit is above the first. Bins are public: they follow from the
-    released weights.
-    """
-
-    holds, draw = "scores", "scores"
+    holds, draw = "margins", "first look"
 
     def shape(self, model: MeasuredModel) -> Shape:
-        return (2, BINS)
+        return (2, ranking.CELLS)
 
-    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
-        of = _class_scorer(model).of
-        bins = edges(model.weights, model.constants, of)
-        chunks = (slice(start, start + CHUNK) for start in range(0, len(data.features), CHUNK))
-        each = [margin(model.weights, unaugmented(data.features, rows), of) for rows in chunks]
-        scores = np.concatenate([np.empty(0), *each])
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
+        cells = ranking.cells_of(_margins(model, data))
         known = (data.labels >= 0) & (data.labels < 2)
-        bins_of_scores = np.searchsorted(bins, scores, side="right")
-        return one_cell_each(np.where(known, data.labels * BINS + bins_of_scores, -1))
+        return one_cell_each(np.where(known, data.labels * ranking.CELLS + cells, -1))
 
 
-class ScoresByFinding(CellTable):
-    """For each class, how many logits of records that lack it and have it lie in each bin:
-    (classes, 2, bins)."""
+class Ranks(CellTable):
+    """Where the scores of each of two classes stand among those of the other, by the look: (2, 2),
+    of each class the shares of the other that lie below its scores, added up, and what is left of
+    1."""
 
-    holds, draw = "scores_by_finding", "scores"
+    holds, draw = "ranks", "ranks"
 
     def shape(self, model: MeasuredModel) -> Shape:
-        return (model.constants.classes, 2, BINS)
+        return (2, 2)
+
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
+        scores, order = _margins(model, data), ranking_of_tables(bought, None)
+        known = (data.labels >= 0) & (data.labels < 2)
+        standing = _standing(order, scores, data.labels == 1)
+        rows = np.where(known[:, None], 2 * data.labels[:, None] + [0, 1], -1)
+        return rows[:, None], standing[:, None]
+
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        yield "class 0", np.array([[1.0, 1.0], [0.0, 0.0]])
+        yield "class 1", np.array([[0.0, 0.0], [1.0, 1.0]])
+
+
+class MarginsByFinding(CellTable):
+    """A first look at each finding's scores, its logits: (classes, 2, cells)."""
+
+    holds, draw = "margins_by_finding", "first look"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (model.constants.classes, 2, ranking.CELLS)
 
     def blocks(self, model: MeasuredModel) -> int:
         return model.constants.classes
 
-    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
-        scorer = _finding_scorer(model)
-        bins = edges_of_each(model.weights, model.constants, scorer)
-        logits = scorer.logits(model.weights, data.features)
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
+        logits = _finding_scorer(model).logits(model.weights, data.features)
         each = enumerate(states_by_finding(data.labels, logits.shape[1]))
         cells = [
-            np.where(
-                known,
-                present * BINS + np.searchsorted(bins[place], logits[:, place], side="right"),
-                -1,
-            )
+            np.where(known, present * ranking.CELLS + ranking.cells_of(logits[:, place]), -1)
             for place, (present, known) in each
         ]
         return in_each_block(np.stack(cells, axis=1))
+
+
+class RanksByFinding(CellTable):
+    """Where each finding's scores stand among those of the records that lack it, or have it:
+    (classes, 2, 2)."""
+
+    holds, draw = "ranks_by_finding", "ranks"
+
+    def shape(self, model: MeasuredModel) -> Shape:
+        return (model.constants.classes, 2, 2)
+
+    def blocks(self, model: MeasuredModel) -> int:
+        return model.constants.classes
+
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
+        logits = _finding_scorer(model).logits(model.weights, data.features)
+        rows, shares = [], []
+        for place, (present, known) in enumerate(states_by_finding(data.labels, logits.shape[1])):
+            order = ranking_of_tables(bought, place)
+            shares.append(_standing(order, logits[:, place], present))
+            rows.append(np.where(known[:, None], 2 * present[:, None] + [0, 1], -1))
+        return np.stack(rows, axis=1), np.stack(shares, axis=1)
+
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        return _states(shape)
+
+
+def _standing(
+    order: ranking.Ranking, scores: NDArray[np.float64], second: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Where each score stands among those of the other class, and what is left of 1. Of the first
+    class that is the share above it."""
+    below = np.where(second, order.standing(scores, 0), 1.0 - order.standing(scores, 1))
+    return np.stack([below, 1.0 - below], axis=1)
+
+
+def _margins(model: MeasuredModel, data: Data) -> NDArray[np.float64]:
+    of = _class_scorer(model).of
+    chunks = (slice(start, start + CHUNK) for start in range(0, len(data.features), CHUNK))
+    each = [margin(model.weights, unaugmented(data.features, rows), of) for rows in chunks]
+    return np.concatenate([np.empty(0), *each])
 
 
 def margin(
@@ -502,38 +685,6 @@ def margin(
     logits = (logits_of or row_by_row_logits)(weights, features)
     with np.errstate(invalid="ignore"):  # whether a record overflows must show nowhere
         return np.asarray(logits[:, 1] - logits[:, 0], np.float64)
-
-
-def edges(weights: Weights, constants: Constants, logits_of: Logits | None) -> NDArray[np.float64]:
-    """Bins of the margin of two classes: their edges, in rising order. They follow from released
-    weights and public random records."""
-    return _bins(margin(weights, _probes(constants), logits_of))
-
-
-def edges_of_each(
-    weights: Weights, constants: Constants, scorer: FindingScorer
-) -> NDArray[np.float64]:
-    """Bins of each class's logit, which widen from where training started: (classes, edges)."""
-    bias = sigmoid_bias(constants.classes)
-    logits = scorer.of(weights, _probes(constants)) - bias
-    return np.stack([_bins(scores) for scores in logits.T]) + bias
-
-
-def _probes(constants: Constants) -> NDArray[np.float32]:
-    """Public random records of the usual length."""
-    public = public_random(constants, PROBES).normal(size=(PROBES, constants.dimension))
-    public *= constants.length / np.linalg.norm(public, axis=1, keepdims=True)
-    return public.astype(np.float32)
-
-
-def _bins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """They widen from zero by powers of two, in units of what public records score. A score of
-    exactly zero, which predicts the first class, lies below."""
-    unit = float(np.std(scores))
-    if not (math.isfinite(unit) and unit > 0):
-        unit = 1.0
-    above = unit * 2.0 ** np.arange(-1, BINS // 2 - 2)
-    return np.concatenate([-above[::-1], [np.nextafter(0.0, 1.0)], above])
 
 
 # --- how sure the model is ---
@@ -553,7 +704,7 @@ class Confidence(CellTable):
     def shape(self, model: MeasuredModel) -> Shape:
         return (CONFIDENCES, 2, 2)
 
-    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
         sure, right, known = model.scorer.confidences(model.weights, data.features, data.labels)
         scaled = np.clip(np.nan_to_num(sure, nan=0.0), 0.0, 1.0) * CONFIDENCES
         bins = np.minimum(scaled.astype(np.int64), CONFIDENCES - 1)
@@ -564,31 +715,32 @@ class Confidence(CellTable):
         shares = np.concatenate([(1.0 - upper) * weight, upper * weight], axis=1)
         return places[:, None], shares[:, None]
 
-    def figures(self, counts: Counts, sd: float, of: ReleasedCounts) -> dict[str, Any]:
-        return {"reliability": tuple(_reliability(counts, sd))}
+    def sums(self, shape: tuple[int, ...], of: ReleasedCounts) -> Iterable[Sum]:
+        both = np.broadcast_to(np.eye(2)[:, None, :, None], (2, *shape))
+        return _right_and_wrong(both, of)
+
+    def figures(self, tables: NoisedTables, of: ReleasedCounts) -> dict[str, Any]:
+        return {"reliability": tuple(_reliability(tables))}
 
 
-def _reliability(counts: Counts, sd: float) -> Iterator[ReliabilityBin]:
+def _reliability(tables: NoisedTables) -> Iterator[ReliabilityBin]:
     """Each bin's mean confidence and share that is right, from noised counts; neither where noise
     hides how many there are."""
+    counts = tables["confidence"]
     for place, cells in enumerate(counts):
         lower, upper = place / len(counts), (place + 1) / len(counts)
-        total, right = float(cells.sum()), float(cells[0].sum())
-        if total <= detectable_count(sd, 4):
-            yield ReliabilityBin(lower, upper, total, None, None)
-            continue
-        sure = float(cells[:, 0].sum() * lower + cells[:, 1].sum() * upper) / total
-        accuracy = share_of(right, total, sd * math.sqrt(2.0))
-        yield ReliabilityBin(lower, upper, total, min(max(sure, lower), upper), accuracy)
+        total = float(cells.sum())
+        right = tables.at("confidence", (place, 0))
+        accuracy = share(tables, right, tables.at("confidence", place))
+        sure = None
+        if accuracy is not None:
+            sure = float(cells[:, 0].sum() * lower + cells[:, 1].sum() * upper) / total
+            sure = min(max(sure, lower), upper)
+        yield ReliabilityBin(lower, upper, total, sure, accuracy)
 
 
 def _class_scorer(model: MeasuredModel) -> ClassScorer:
     assert isinstance(model.scorer, ClassScorer), "the config refuses this for other tasks"
-    return model.scorer
-
-
-def _number_scorer(model: MeasuredModel) -> NumberScorer:
-    assert isinstance(model.scorer, NumberScorer), "the config refuses this for other tasks"
     return model.scorer
 
 
@@ -602,14 +754,17 @@ def _finding_scorer(model: MeasuredModel) -> FindingScorer:
 TABLES: Mapping[str, CellTable] = {
     table.holds: table
     for table in (
+        Sizes(),
         RightAndWrong(),
         Squares(),
         AbsoluteErrors(),
         ByClass(),
         ByFinding(),
         Answers(),
-        Scores(),
-        ScoresByFinding(),
+        Margins(),
+        Ranks(),
+        MarginsByFinding(),
+        RanksByFinding(),
         ByGroup(),
         Confidence(),
     )
@@ -625,23 +780,22 @@ def tables_of(measures: Measures, model: MeasuredModel) -> tuple[CellTable, ...]
         model: the released model that is measured.
     """
     findings, grouped = isinstance(model.scorer, FindingScorer), model.groups is not None
-    return tuple(TABLES[name] for name in evaluate_sections.tables_of(measures, findings, grouped))
+    names = evaluate_sections.tables_of(measures, findings, grouped, model.error is not None)
+    return tuple(TABLES[name] for name in names)
 
 
-def questions_of(
-    tables: tuple[CellTable, ...], model: MeasuredModel, mu: float
-) -> tuple[QueryCall, ...]:
-    """What their release asks: a question for each table.
+def prices_of(tables: tuple[CellTable, ...], mu: float) -> tuple[float, ...]:
+    """The mu of each table, mu together.
 
-    Guarantee: mu-GDP together. Each of n has mu^2 / n, and mu^2 of Gaussians adds up (Dong, Roth &
-    Su 2022, Corollary 3.3).
+    Each has its share of mu^2, and mu^2 of Gaussians adds up, also where what one asks follows from
+    what others answered (Dong, Roth & Su 2022, Corollary 3.3).
 
     Args:
         tables: one at least.
-        model: the released model that is measured.
         mu: that all of them cost together.
     """
-    return tuple(table.question(model, mu / math.sqrt(len(tables))) for table in tables)
+    shares = evaluate_sections.shares_of([table.holds for table in tables])
+    return tuple(mu * math.sqrt(share) for share in shares)
 
 
 def released(model: MeasuredModel, tables: Mapping[str, CountTable]) -> ReleasedCounts:
@@ -651,10 +805,8 @@ def released(model: MeasuredModel, tables: Mapping[str, CountTable]) -> Released
         model: the released model that is measured.
         tables: noised counts, by what they hold.
     """
-    most = model.scorer.most if isinstance(model.scorer, LossScorer) else None
+    most = model.scorer.most if isinstance(model.scorer, LossScorer) else model.error
     number = None if model.target is None else model.target.range
-    if model.target is not None:
-        most = model.target.largest_error
     return ReleasedCounts(
         model.scorer.task, model.classes, dict(tables), model.groups, most, number
     )
@@ -662,9 +814,11 @@ def released(model: MeasuredModel, tables: Mapping[str, CountTable]) -> Released
 
 def exact(measures: Measures, model: MeasuredModel, data: Data) -> ReleasedCounts:
     """The counts themselves: of records that are declared public alone."""
-    tables = tables_of(measures, model)
-    sums = {one.holds: sum_of(one.question(model), data, model.constants) for one in tables}
-    return released(model, {holds: CountTable(sums[holds].tolist(), 0.0) for holds in sums})
+    bought: dict[str, tuple[Counts, float]] = {}
+    for one in tables_of(measures, model):
+        bought[one.holds] = sum_of(one.question(model, 1.0, bought), data, model.constants), 0.0
+    cells = {holds: CountTable(counts.tolist(), 0.0) for holds, (counts, _) in bought.items()}
+    return released(model, cells)
 
 
 def arrays_of(released: ReleasedCounts) -> dict[str, tuple[Counts, float]]:
@@ -680,10 +834,12 @@ def figures_of_counts(released: ReleasedCounts) -> Tested:
     fields: dict[str, Any] = {}
     figures: dict[str, NoisedFigure | None] = {}
     arrays = arrays_of(released)
-    for holds, table in TABLES.items():
-        if holds in arrays:
-            of_table = table.figures(*arrays[holds], released)
-            figures |= of_table.get("figures", {})
-            fields = of_table | fields
-    fields["figures"] = figures_of(arrays) | figures
+    known = {holds: table for holds, table in TABLES.items() if holds in arrays}
+    sums = {holds: table.sums(arrays[holds][0].shape, released) for holds, table in known.items()}
+    tables = NoisedTables(arrays, sums)
+    for table in known.values():
+        of_table = table.figures(tables, released)
+        figures |= of_table.get("figures", {})
+        fields = of_table | fields
+    fields["figures"] = figures_of(tables) | figures
     return Tested(**fields)

@@ -5,11 +5,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from dpladder.config.evaluate_sections import spread_words
+from dpladder.config.evaluate_sections import score_name, spread_words
 from dpladder.learn.scorers import TaskName
-from dpladder.privacy.accounting.rounding import NoisedFigure, sampling_spread
+from dpladder.privacy.accounting.rounding import (
+    SDS_OF_95_PERCENT,
+    NoisedFigure,
+    percent,
+    plain_number,
+    sampling_spread,
+)
 
 
 @dataclass(frozen=True)
@@ -58,10 +64,19 @@ class ReleasedCounts:
     range: tuple[float, float] | None = None
 
 
+def _with_interval(
+    share: float, sd: float, spread: float, interval: tuple[float, float] | None
+) -> NoisedFigure:
+    half = SDS_OF_95_PERCENT * spread
+    low, high = interval or (max(share - half, 0.0), min(share + half, 1.0))
+    return NoisedFigure(share, sd, low, high)
+
+
 @dataclass(frozen=True)
 class ClassTested:
     """One class: noised counts of its records that are right and wrong, and the share that is
-    right. The share is null where there is too little to tell."""
+    right, with its 95 % interval over noise and sampling. The share is null where there is too
+    little to tell."""
 
     name: str
     accuracy: float | None
@@ -69,6 +84,7 @@ class ClassTested:
     correct: float
     wrong: float
     sd: float
+    interval: tuple[float, float] | None = None
 
     @property
     def spread(self) -> float | None:
@@ -76,6 +92,13 @@ class ClassTested:
         if self.accuracy is None or self.accuracy_sd is None:
             return None
         return sampling_spread(self.accuracy, self.accuracy_sd, self.correct + self.wrong)
+
+    @property
+    def score(self) -> NoisedFigure | None:
+        """The accuracy with its interval; in documents of before, that of its deviation."""
+        if self.accuracy is None or self.accuracy_sd is None or self.spread is None:
+            return None
+        return _with_interval(self.accuracy, self.accuracy_sd, self.spread, self.interval)
 
 
 @dataclass(frozen=True)
@@ -88,12 +111,14 @@ class GroupTested(ClassTested):
 @dataclass(frozen=True)
 class WorstTested:
     """The group with the lowest noised share of right predictions, and the deviation of that
-    group's noise. Of several noised shares the lowest is, on average, below the worst group's own.
+    group's noise. Of several noised shares the lowest is, on average, below the worst group's own:
+    the interval is of the lowest share there is, whichever group has it.
     """
 
     name: str
     value: float
     sd: float
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -178,6 +203,82 @@ class Perplexity:
 
 
 @dataclass(frozen=True)
+class Headline:
+    """The one figure that a model is known by, wherever it is shown.
+
+    Attributes:
+        name: what the figure is.
+        figure: with its 95 % interval; null where noise hides it.
+        style: a share, or a number.
+        baseline: what is reached without a model, where the test says it.
+        baseline_name: how that is reached.
+        unit: of a number, where the config names one.
+    """
+
+    name: str
+    figure: NoisedFigure | None
+    style: Literal["percent", "number"]
+    baseline: NoisedFigure | None = None
+    baseline_name: str = ""
+    unit: str = ""
+
+    @property
+    def value_text(self) -> str:
+        """The figure alone."""
+        if self.figure is None:
+            return HIDDEN
+        return figure_text(self.figure, self.style) + (f" {self.unit}" if self.unit else "")
+
+    @property
+    def interval_text(self) -> str:
+        """Its interval, in words; nothing where there is no figure."""
+        if self.figure is None:
+            return ""
+        low, high = ends_text(self.figure, self.style)
+        return f"95 % interval {low} to {high}"
+
+    def __str__(self) -> str:
+        """Name, figure and interval on one line."""
+        interval = f" ({self.interval_text})" if self.figure else ""
+        return f"{self.name} {self.value_text}{interval}"
+
+
+HIDDEN = "hidden by noise"
+TOO_FEW = "too few records to say"
+MOST_SPREAD = 0.1  # deviation of a share, above which it says nothing
+
+
+def says_little(figure: NoisedFigure, style: str) -> bool:
+    """Whether a share is so uncertain that its value would only mislead."""
+    return style != "number" and figure.spread > MOST_SPREAD
+
+
+def figure_text(figure: NoisedFigure, style: str) -> str:
+    """A figure as a reader sees it, with as many digits as its interval allows."""
+    if says_little(figure, style):
+        return TOO_FEW
+    if style == "percent":
+        return percent(figure.value)
+    return plain_number(figure.value, figure.spread or None)
+
+
+def ends_text(figure: NoisedFigure, style: str) -> tuple[str, str]:
+    """The ends of its interval likewise."""
+    low, high = figure.interval
+    if style == "percent":
+        return percent(low), percent(high)
+    return plain_number(low, figure.spread or None), plain_number(high, figure.spread or None)
+
+
+def with_interval(figure: NoisedFigure | None, style: str = "percent") -> str:
+    """A figure and its interval on one line; words where noise hides it."""
+    if figure is None:
+        return HIDDEN
+    low, high = ends_text(figure, style)
+    return f"{figure_text(figure, style)} ({low} to {high})"
+
+
+@dataclass(frozen=True)
 class Tested:
     """The final model on a test: all that follows from its counts.
 
@@ -193,7 +294,9 @@ class Tested:
     - `confusion`: what each class was taken for. `reliability`: how often predictions of a
       confidence are right. `perplexity`: of a language model, whose `accuracy` is one less its loss
       as a share of the most. `range`: of the number that is predicted, whose `accuracy` is one less
-      the mean squared error in units of the largest one that is counted.
+      the mean squared error in units of the largest one that is counted, `largest`.
+    - `unit`: of the number, where the config names one.
+    - `accuracy_interval`: of the accuracy, at 95 % over noise and sampling.
     """
 
     accuracy: float
@@ -212,11 +315,36 @@ class Tested:
     perplexity: Perplexity | None = None
     brier: bool = False
     range: tuple[float, float] | None = None
+    largest: float | None = None
+    unit: str = ""
+    accuracy_interval: tuple[float, float] | None = None
 
     @property
     def spread(self) -> float:
         """The accuracy's standard deviation, over noise and sampling."""
         return sampling_spread(self.accuracy, self.accuracy_sd, self.total)
+
+    @property
+    def score(self) -> NoisedFigure:
+        """The accuracy with its interval; in documents of before, that of its deviation."""
+        return _with_interval(self.accuracy, self.accuracy_sd, self.spread, self.accuracy_interval)
+
+    @property
+    def headline(self) -> Headline:
+        """The one figure that it is known by."""
+        if self.perplexity is not None:
+            one = self.perplexity
+            loss = NoisedFigure(one.value, one.value * one.loss_sd, one.low, one.high)
+            return Headline("perplexity", loss, "number")
+        if self.range is not None:
+            mean = self.figures.get("rmse_of_mean")
+            words = "always saying the mean" if mean else ""
+            return Headline("RMSE", self.figures.get("rmse"), "number", mean, words, self.unit)
+        name = score_name(self.brier, perplexity=False)
+        if self.findings is not None and not self.brier:
+            name = "known findings told right"
+        words = "always saying absent" if self.findings else "always naming the largest class"
+        return Headline(name, self.score, "percent", self.majority, words if self.majority else "")
 
     @property
     def spread_is_over(self) -> str:

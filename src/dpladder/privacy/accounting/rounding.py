@@ -13,19 +13,41 @@ from fractions import Fraction
 
 from dpladder.config.wording import printable
 
+SDS_OF_95_PERCENT = 1.96  # deviations either way, which hold 95 % of a Gaussian
 NEGLIGIBLE = Fraction(1, 10**9)  # of the last place that is shown
 
 
 @dataclass(frozen=True)
 class NoisedFigure:
-    """A released figure, and the standard deviation that its noise gives it."""
+    """A released figure, and how far chance may have moved it.
+
+    Attributes:
+        value: the figure.
+        sd: the standard deviation that its noise gives it.
+        low, high: a 95 % interval over noise and sampling, within what is possible. None of figures
+            that have none, and in documents of before.
+    """
 
     value: float
     sd: float
+    low: float | None = None
+    high: float | None = None
 
-    def times(self, factor: float) -> NoisedFigure:
-        """The same in another unit."""
-        return NoisedFigure(factor * self.value, factor * self.sd)
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Its ends; of a figure without one, those of its noise alone."""
+        if self.low is None or self.high is None:
+            return (
+                self.value - SDS_OF_95_PERCENT * self.sd,
+                self.value + SDS_OF_95_PERCENT * self.sd,
+            )
+        return self.low, self.high
+
+    @property
+    def spread(self) -> float:
+        """One standard deviation, over noise and sampling."""
+        low, high = self.interval
+        return (high - low) / (2.0 * SDS_OF_95_PERCENT)
 
 
 def round_up(value: float, places: int = 4) -> str:
@@ -59,6 +81,20 @@ def percent(value: float, _: object = None) -> str:
     """A measured share with one digit behind the point: 12.5%. What matplotlib passes second is
     ignored."""
     return f"{value:.1%}"
+
+
+def plain_number(value: float, precision: float | None = None) -> str:
+    """A measured number as people write it: 65,900, .0123.
+
+    Args:
+        value: the number.
+        precision: a deviation of it, two of whose digits are told; None: three digits.
+    """
+    size, digits = (precision, 1) if precision else (value, 2)
+    if not size or not math.isfinite(size) or not 1e-9 < abs(value or size) < 1e12:
+        return f"{value:.3g}"
+    places = digits - math.floor(math.log10(abs(size)))
+    return f"{round(value, places):,.{max(places, 0)}f}"
 
 
 def _round_decimal(value: float, places: int, towards: Callable[[Fraction], int]) -> float:

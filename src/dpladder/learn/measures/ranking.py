@@ -1,0 +1,185 @@
+"""How well scores rank: the area under the ROC curve, from a first look and two sums a class.
+
+The look is a noised histogram of the scores of each class on a public grid. From it follow two
+public distributions of scores, Q0 and Q1, however poor. The rest of the price buys, of each record
+of class 1, where its score stands among Q0, and of each of class 0, where it stands among Q1. With
+A(P0, P1) the area, which is linear in both distributions,
+
+    A(P0, P1) = A(Q0, P1) + A(P0, Q1) - A(Q0, Q1) + A(P0 - Q0, P1 - Q1).
+
+The first two are means of bought sums, the third is public. The last one is a product of two
+errors: what it may come to is part of the interval. So no bins have to be right, and ties within
+them hide nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.learn.measures.intervals import GRID, Counts, NoisedTables, Total, accepted
+from dpladder.privacy.accounting.rounding import NoisedFigure
+
+CELLS = 64  # of the grid: a power of two
+STEP = 0.12  # of its edges, 2 sinh(step k): in log-odds even near 0, and in proportion far away
+EDGES = 2.0 * np.sinh(STEP * np.arange(-CELLS // 2, CELLS // 2 + 1))
+MIDDLES = 2.0 * np.sinh(STEP * (np.arange(CELLS) - (CELLS - 1) / 2))
+# What scores are taken for, before any look. Chosen on made-up scores (tools/simulate_tests.py).
+SPREAD = 2.0  # of scores about the log-odds of the rarer class
+SLOPE = 0.5  # of the log-odds of a class against its score
+TRUST = 0.5  # how far a half may hold another share than expected; less at each finer level
+FINER = 0.7
+DRAWS = 100  # of the look's noise, which say how far a look may be wrong
+UNSEEN = 1.1  # how much wider what the look hides is than those draws
+
+
+def cells_of(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The cell of the grid that each score is in, whatever it is."""
+    return np.searchsorted(EDGES[1:-1], scores, side="right")
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Where a score stands among those of each class, by a noised look: public.
+
+    Attributes:
+        classes: (2, cells), the share of each class in each cell.
+    """
+
+    classes: Counts
+
+    def standing(self, scores: NDArray[np.float64], among: int) -> NDArray[np.float64]:
+        """The share of a class that lies below each score, from 0 to 1."""
+        known = np.clip(np.nan_to_num(scores), EDGES[0], EDGES[-1])
+        below = np.append(0.0, np.cumsum(self.classes[among]))
+        return np.clip(np.interp(known, EDGES, below), 0.0, 1.0)
+
+
+def ranking_of(look: Counts, sd: float, sizes: Counts) -> Ranking:
+    """What a look says of the scores of both classes.
+
+    Args:
+        look: (2, cells), noised.
+        sd: of the noise in each cell.
+        sizes: (2,), how many records each class has, noised.
+    """
+    return Ranking(_smooth(look[None], sd, np.maximum(sizes, 1.0))[0])
+
+
+def _smooth(look: Counts, sd: float, sizes: Counts) -> Counts:
+    """Distributions of both classes, from noised histograms (draws, 2, cells).
+
+    First that of all scores, about a Gaussian at the log-odds of the classes. Then each class's,
+    about what a logistic slope makes of all.
+    """
+    centre = min(max(math.log(sizes[1] / sizes[0]), -7.0), 7.0)
+    inner = [NormalDist(centre, SPREAD).cdf(edge) for edge in EDGES[1:-1].tolist()]
+    expected = 0.99 * np.diff([0.0, *inner, 1.0]) + 0.01 / CELLS
+    every = _by_halves(look.sum(axis=1), sd * math.sqrt(2.0), expected, sizes.sum())
+    second = 1.0 / (1.0 + np.exp(-SLOPE * (MIDDLES - centre)))
+    each = [every * (1.0 - second), every * second]
+    return np.stack([_by_halves(look[:, one], sd, each[one], sizes[one]) for one in (0, 1)], axis=1)
+
+
+def _by_halves(noised: Counts, sd: float, expected: Counts, size: float) -> Counts:
+    """A distribution over cells: each half of a stretch gets a share of it, between the expected
+    share and the noised one, by the variances of both."""
+    noised, expected = np.broadcast_arrays(noised, expected)
+    levels = [(noised, expected)]
+    while levels[-1][0].shape[-1] > 1:
+        levels.append(tuple(one[..., ::2] + one[..., 1::2] for one in levels[-1]))  # type: ignore[arg-type]
+    mass = np.full((*noised.shape[:-1], 1), float(size))
+    for depth, (counts, of) in enumerate(levels[-2::-1]):
+        usual = of[..., ::2] / (of[..., ::2] + of[..., 1::2])
+        seen = 0.5 + (counts[..., ::2] - counts[..., 1::2]) / (2.0 * mass)
+        noise = sd**2 * (CELLS >> (depth + 1)) / (2.0 * mass**2)
+        trust = (TRUST * FINER**depth) ** 2 * 4.0 * usual * (1.0 - usual)
+        left = np.clip(usual + trust / (trust + noise) * (seen - usual), 0.0, 1.0)
+        halves = np.stack([mass * left, mass * (1.0 - left)], axis=-1)
+        mass = np.maximum(halves.reshape(*mass.shape[:-1], -1), 1e-9)
+    return mass / mass.sum(axis=-1, keepdims=True)
+
+
+def area(first: Counts, second: Counts) -> Counts:
+    """How often the second scores above the first, half a point for the same cell."""
+    return np.asarray(((np.cumsum(first, axis=-1) - first / 2.0) * second).sum(axis=-1))
+
+
+def area_under_curve(
+    tables: NoisedTables, ranks: tuple[tuple[Total, Total], tuple[Total, Total]], look: Counts,
+    look_sd: float, ranking: Ranking,
+) -> NoisedFigure | None:  # fmt: skip
+    """The area, with an interval for noise, sampling, and what the look may hide.
+
+    It holds each area at which the sum of the second class's standings lies within 1.96 deviations
+    of what it should be: as many records are noised as are summed (Fieller 1954).
+
+    Args:
+        tables: the counts.
+        ranks: of each class, the sum of its records' standings, and how many there are.
+        look: (2, cells), as it was bought.
+        look_sd: of its noise.
+        ranking: what followed from the look.
+
+    Returns:
+        The figure; None where noise hides whether a class has any records.
+    """
+    (above, first), (standing, second) = ranks
+    if min(first.value, second.value) <= 0.0 or any(
+        one.value <= 2.0 * math.sqrt(tables.noise(one)) for one in (first, second)
+    ):
+        return None
+    of_first = min(max(above.value / first.value, 0.0), 1.0)
+    public = float(area(*ranking.classes))
+    noise_of_first = tables.noise(above - of_first * first) / first.value**2
+    sizes = np.maximum([first.value, second.value], 1.0)
+    hidden = UNSEEN * _hidden(ranking, look_sd, sizes)
+    sampled = _sampling(np.array(public), *sizes)
+    ratio = float(np.clip(_sampling_by_look(ranking, *sizes) / sampled, 0.4, 1.0))
+    noise = (tables.noise(standing), tables.noise(standing, second), tables.noise(second))
+
+    value = min(max(standing.value / second.value + of_first - public, 0.0), 1.0)
+
+    def deviations(grid: Counts) -> Counts:
+        inside = np.clip(grid + public - of_first, 0.0, 1.0)
+        variance = noise[0] - 2.0 * inside * noise[1] + inside**2 * noise[2]
+        chance = noise_of_first + ratio * _sampling(grid, *sizes) + hidden**2
+        return (
+            (value - grid)
+            * second.value
+            / np.sqrt(np.maximum(variance + second.value**2 * chance, 1e-300))
+        )
+
+    mean = min(max(value + public - of_first, 0.0), 1.0)
+    of_second = tables.noise(standing - mean * second) / second.value**2
+    sd = math.sqrt(of_second + noise_of_first + hidden**2)
+    return NoisedFigure(value, sd, *accepted(deviations, GRID))
+
+
+def _hidden(ranking: Ranking, sd: float, sizes: Counts) -> float:
+    """The root mean square of the product of both errors, where scores are as the look has them."""
+    noise = np.random.default_rng(0).normal(size=(DRAWS, 2, CELLS))
+    again = _smooth(sizes[:, None] * ranking.classes + sd * noise, sd, sizes)
+    apart = ranking.classes - again
+    return float(np.sqrt(np.mean(area(apart[:, 0], apart[:, 1]) ** 2)))
+
+
+def _sampling(value: Counts, first: float, second: float) -> Counts:
+    """The variance over which records are in the test (Hanley & McNeil 1982, Eq. 2)."""
+    both_below = np.maximum(value / (2.0 - value) - value**2, 0.0)
+    both_above = np.maximum(2.0 * value**2 / (1.0 + value) - value**2, 0.0)
+    spread = value * (1.0 - value) + (second - 1.0) * both_below + (first - 1.0) * both_above
+    return np.asarray(spread / (first * second))
+
+
+def _sampling_by_look(ranking: Ranking, first: float, second: float) -> float:
+    """The same for the look's own distributions (DeLong et al. 1988)."""
+    below = np.cumsum(ranking.classes, axis=1) - ranking.classes / 2.0
+    square = float(area(*ranking.classes)) ** 2
+    of_second = float(below[0] ** 2 @ ranking.classes[1]) - square
+    of_first = float((1.0 - below[1]) ** 2 @ ranking.classes[0]) - square
+    return of_second / second + of_first / first
