@@ -47,6 +47,7 @@ CLASSES_OF = {  # where they are not CLASSES
     rules.evaluation_of_scores: 2,
     rules.evaluation_of_several: 2,
     rules.evaluation_of_numbers: 1,
+    rules.evaluation_of_numbers_at_a_look: 1,
 }
 SLOW = ("dp_hypo", "koskela_kulkarni", "propose_test")  # they import much, or solve for their noise
 WIDE = {"eta": [0.1, 1.0], "steps": [1, 4]}  # the audits' own search has one place alone

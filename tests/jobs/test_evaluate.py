@@ -22,7 +22,7 @@ from dpladder.jobs.release import release_once
 from dpladder.jobs.train_final import release_of
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
-from dpladder.learn.measures.tables import Margins, MeasuredModel, perplexity_of_share
+from dpladder.learn.measures.tables import MeasuredModel, ScoreLook, perplexity_of_share
 from dpladder.learn.measures.tested import Confusion, GroupNames
 from dpladder.learn.measures.tested import Tested as Found
 from dpladder.learn.scorers import ClassScorer
@@ -146,11 +146,11 @@ def test_measures_that_buy_the_same_tables_are_one_question(given: object, kept:
 
 def test_no_count_is_bought_twice() -> None:
     assert tables_of(("auc", "groups", "calibration")) == (
-        *("by_class", "margins", "ranks", "by_group", "confidence"),
+        *("by_class", "score_look", "ranks", "by_group", "confidence"),
     )
     assert tables_of(("groups", "calibration"), grouped=False) == ("right_and_wrong", "confidence")
     assert tables_of(("auc", "calibration"), findings=True) == (
-        *("by_finding", "margins_by_finding", "ranks_by_finding", "confidence"),
+        *("by_finding", "score_look_by_finding", "ranks_by_finding", "confidence"),
     )
 
 
@@ -272,5 +272,5 @@ def test_a_record_is_in_one_cell_whatever_the_others_score() -> None:
     features = random.normal(size=(60, 5)).astype(np.float32)
     features[-1] = 100.0 * features[-1]
     labels = random.integers(0, 2, 60)
-    without, among = (cells_of(Margins(), test, Data(features[:n], labels[:n])) for n in (59, 60))
+    without, among = (cells_of(ScoreLook(), test, Data(features[:n], labels[:n])) for n in (59, 60))
     assert np.abs(among - without).sum() == 1.0

@@ -28,9 +28,9 @@ from dpladder.learn.links import Link
 from dpladder.learn.measures import tables
 from dpladder.learn.measures.tables import (
     ByFinding,
-    MarginsByFinding,
     MeasuredModel,
     RanksByFinding,
+    ScoreLookByFinding,
 )
 from dpladder.learn.measures.tested import GroupNames
 from dpladder.learn.scorers import FULL, FindingScorer, shares_of_findings
@@ -263,7 +263,7 @@ def test_a_logit_that_is_no_number_moves_no_count_further_than_another(odd: floa
         assert np.array_equal(found, shares_of_findings(none, labels))
     model = MeasuredModel(MODEL, FindingScorer(lambda *_: logits), CONSTANTS, tuple("abcd"))
     bought: dict[str, tuple[np.ndarray, float]] = {}
-    for table in (ByFinding(), MarginsByFinding(), RanksByFinding()):
+    for table in (ByFinding(), ScoreLookByFinding(), RanksByFinding()):
         counts = sum_of(table.question(model, 1.0, bought), Data(logits, labels), CONSTANTS)
         bought[table.holds] = (counts, 0.0)
         assert np.isfinite(counts).all()
@@ -305,7 +305,7 @@ def test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for(what, 
     bought = {
         one.holds: (random.normal(10.0, 5.0, one.shape(model)), 5.0)
         for one in wanted
-        if one.holds in ("by_finding", "margins_by_finding")
+        if one.holds in ("by_finding", "score_look_by_finding")
     }
     groups = np.arange(30) % 2
     base = replace(records(30)[0], groups=groups)

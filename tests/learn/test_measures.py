@@ -42,9 +42,9 @@ from dpladder.learn.measures.tables import (
     Answers,
     ByClass,
     ByGroup,
-    Margins,
     MeasuredModel,
     Ranks,
+    ScoreLook,
 )
 from dpladder.learn.measures.tested import GroupNames
 from dpladder.learn.scorers import ClassScorer, FindingScorer, NumberScorer, Scorer
@@ -101,10 +101,10 @@ ODD_SCORES = [-1e300, 0.0, np.inf, 1.0, np.nan, 3.0]
 def test_a_score_is_in_one_cell_and_has_one_standing_whatever_it_is() -> None:
     model = saying([[0.0, score] for score in ODD_SCORES])
     data = records([0, 1, 1, -1, 1, 0])
-    look = cells_of(Margins(), model, data)
+    look = cells_of(ScoreLook(), model, data)
     assert look.sum(axis=1).tolist() == [2, 3]
     assert (look[0, 0], look[1, -1]) == (1, 2)
-    bought = {"by_class": (np.array([[2.0, 0.0], [3.0, 0.0]]), 0.0), "margins": (look, 0.0)}
+    bought = {"by_class": (np.array([[2.0, 0.0], [3.0, 0.0]]), 0.0), "score_look": (look, 0.0)}
     ranks = sum_of(Ranks().question(model, 1.0, bought), data, model.constants)
     assert ranks.sum(axis=1) == pytest.approx([2, 3])
 
@@ -258,7 +258,7 @@ def test_no_record_moves_a_measures_tables_further_than_their_noise_is_for(measu
 
 def test_what_a_release_says_of_itself_is_all_that_its_figures_need() -> None:
     bought = {table for names in TABLES_OF.values() for table in names}
-    assert bought | {*OF_FINDINGS.values()} == tables.TABLES.keys()
+    assert bought | {"sizes", *OF_FINDINGS.values()} == tables.TABLES.keys()
     assert len({figure.name for figure in figures.FIGURES}) == len(figures.FIGURES)
     known = {holds for figure in figures.FIGURES for holds in figure.of}
     assert known - {"scores", "scores_by_finding"} <= tables.TABLES.keys()  # those of before

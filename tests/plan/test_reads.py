@@ -93,6 +93,8 @@ CONFIGS: dict[str, dict[str, Any]] = {
 NEUTRAL = {
     "dataset.version": None,
     "dataset.target": None,
+    "dataset.target.error": None,
+    "dataset.target.unit": None,
     "final.calibrate": None,
 }  # left out of params at these values
 

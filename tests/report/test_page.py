@@ -251,7 +251,7 @@ def test_findings_are_named_and_set_beside_always_saying_absent():
     assert shown["sensitivity"].tolist() == ["80.0%"]
     low, high = shown["95 % interval of sensitivity"][0].split(" to ")
     assert 60 < float(low.strip("%")) < 70
-    assert 88 < float(high.strip("%")) < 98
+    assert 88 < float(high.strip("%")) < 100
 
 
 def test_a_share_of_too_few_records_is_not_told_and_its_interval_is():

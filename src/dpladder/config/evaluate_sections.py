@@ -86,25 +86,25 @@ TABLES_OF: Mapping[Measure, tuple[str, ...]] = {
     "accuracy": ("right_and_wrong",),
     "classes": ("by_class",),
     "confusion": ("by_class", "answers"),
-    "auc": ("by_class", "margins", "ranks"),
+    "auc": ("by_class", "score_look", "ranks"),
     "groups": ("by_group",),
     "calibration": ("right_and_wrong", "confidence"),
-    "rmse": ("sizes", "right_and_wrong"),
-    "mae": ("sizes", "right_and_wrong", "absolute_errors"),
-    "r2": ("sizes", "squares"),
+    "rmse": ("right_and_wrong",),
+    "mae": ("right_and_wrong", "absolute_errors"),
+    "r2": ("squares",),
 }
 """The tables of counts that each measure buys, as learn/measures/tables.py calls them, in the order
 in which they are asked."""
 OF_FINDINGS = {
     "by_class": "by_finding",
-    "margins": "margins_by_finding",
+    "score_look": "score_look_by_finding",
     "ranks": "ranks_by_finding",
 }
 LOOK = 0.1  # of a table's mu^2, for a first look that says what it asks
 PRICES: Mapping[str, float] = {
     "sizes": LOOK,
-    "margins": LOOK,
-    "margins_by_finding": LOOK,
+    "score_look": LOOK,
+    "score_look_by_finding": LOOK,
     "ranks": 1.0 - LOOK,
     "ranks_by_finding": 1.0 - LOOK,
 }
@@ -117,7 +117,7 @@ def tables_of(
     measures: Sequence[Measure],
     findings: bool = False,
     grouped: bool = True,
-    largest_error: bool = False,
+    looks_at_sizes: bool = False,
 ) -> tuple[str, ...]:
     """Names of the tables of counts that a test buys, each once. Right and wrong of all records
     follow from those of each class or group, and from squares, so they are not bought beside them.
@@ -126,12 +126,10 @@ def tables_of(
         measures: as `evaluate.measures` has them.
         findings: whether each class is told by itself (`dataset.labels: many`).
         grouped: whether records have groups. Without them `groups` buys what `accuracy` does.
-        largest_error: whether the config says up to where errors of a number count. Then nothing
-            has to be looked at.
+        looks_at_sizes: whether a number is predicted, and nobody says up to where its errors count.
     """
-    tables = [table for measure in measures for table in TABLES_OF[measure]]
-    if largest_error:
-        tables = [table for table in tables if table != "sizes"]
+    tables = ["sizes"] if looks_at_sizes else []
+    tables += [table for measure in measures for table in TABLES_OF[measure]]
     if not grouped:
         tables = ["right_and_wrong" if table == "by_group" else table for table in tables]
     if not {"by_class", "by_group", "squares"}.isdisjoint(tables):

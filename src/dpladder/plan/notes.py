@@ -323,9 +323,9 @@ def _noise_of_a_count(config: Config, epsilon: float) -> float:
 def _tables(config: Config) -> tuple[str, ...]:
     """The tables of counts that the test part's evaluation buys."""
     dataset = config.dataset
-    cut = dataset.target is not None and dataset.target.error is not None
+    looks = dataset.target is not None and dataset.target.error is None
     grouped = dataset.group is not None
-    return tables_of(config.evaluate.measures, dataset.labels == MANY, grouped, cut)
+    return tables_of(config.evaluate.measures, dataset.labels == MANY, grouped, looks)
 
 
 def _shares(config: Config) -> Iterator[str]:

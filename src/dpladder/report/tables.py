@@ -206,8 +206,10 @@ def _headline_columns(test: Tested) -> dict[str, float | None]:
 
 def _value_and_sd(name: str, figure: NoisedFigure | None) -> dict[str, float | None]:
     """Columns for a figure, its noise and its interval, all empty where there is no figure."""
-    told = (None,) * 4 if figure is None else (figure.value, figure.sd, *figure.interval)
-    return dict(zip((name, f"{name}_sd", f"{name}{LOW}", f"{name}{HIGH}"), told, strict=True))
+    names = (name, f"{name}_sd", f"{name}{LOW}", f"{name}{HIGH}")
+    if figure is None:
+        return dict.fromkeys(names)
+    return dict(zip(names, (figure.value, figure.sd, *figure.interval), strict=True))
 
 
 def _figures(
@@ -224,10 +226,11 @@ def _worst_columns(figure: WorstTested | None, findings: bool) -> dict[str, str 
     """The lowest group by name, its accuracy and the deviation of its noise; empty without groups.
     Of findings a group counts by the Brier score."""
     score = "worst_one_minus_brier" if findings else "worst_accuracy"
-    low, high = figure.interval if figure and figure.interval else (None, None)
-    told = (None,) * 3 if figure is None else (figure.name, figure.value, figure.sd)
+    if figure is None:
+        return dict.fromkeys(("worst", score, f"{score}{LOW}", f"{score}{HIGH}", "worst_sd"))
+    low, high = figure.interval or (None, None)
     ends = {f"{score}{LOW}": low, f"{score}{HIGH}": high}
-    return {"worst": told[0], score: told[1], **ends, "worst_sd": told[2]}
+    return {"worst": figure.name, score: figure.value, **ends, "worst_sd": figure.sd}
 
 
 def _accuracy_columns(one: ClassTested, findings: bool = False) -> dict[str, float | None]:

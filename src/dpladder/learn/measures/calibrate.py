@@ -25,7 +25,7 @@ from dpladder.config.learners import Learner, method
 from dpladder.learn.counts import CellWeights, ask
 from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants, Declaration, Shape, Weights, sigmoid_bias
-from dpladder.learn.measures.tables import CellTable, MeasuredModel
+from dpladder.learn.measures.tables import Bought, CellTable, MeasuredModel
 from dpladder.learn.queries import declared
 from dpladder.learn.scorers import ClassScorer, FindingScorer
 from dpladder.learn.trainings import scorer_of, weights_of
@@ -117,7 +117,7 @@ class Margins(CellTable):
     def shape(self, model: MeasuredModel) -> Shape:
         return (2, len(knots(model.constants)))
 
-    def places(self, model: MeasuredModel, data: Data) -> CellWeights:
+    def places(self, model: MeasuredModel, data: Data, bought: Bought) -> CellWeights:
         scorer, places = model.scorer, knots(model.constants)
         assert isinstance(scorer, ClassScorer | FindingScorer), "refused for other tasks"
         odds, true, known = scorer.log_odds(model.weights, data.features, data.labels)

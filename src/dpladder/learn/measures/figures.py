@@ -3,7 +3,7 @@
 Each has a formula for every table that it follows from, with the deviation that the noise gives it
 and a 95 % interval (learn/measures/intervals.py). A formula returns None where noise hides the
 figure. Of findings a formula is about one class, and the figure of all is the mean over them.
-tests/coverage draws every figure many times.
+tests/coverage_of_intervals draws every figure many times.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def ranking_of_tables(bought: Mapping[str, tuple[Counts, float]], place: int | N
         bought: its tables as they were released; more may follow.
         place: of a finding; None of two classes.
     """
-    look, sd = bought["margins" if place is None else "margins_by_finding"]
+    look, sd = bought["score_look" if place is None else "score_look_by_finding"]
     sizes = bought["by_class" if place is None else "by_finding"][0].sum(axis=-1)
     return ranking_of(*((look, sd, sizes) if place is None else (look[place], sd, sizes[place])))
 
@@ -102,7 +102,7 @@ def ranking_of_tables(bought: Mapping[str, tuple[Counts, float]], place: int | N
 def auc_of_ranks(tables: NoisedTables, _: int) -> NoisedFigure | None:
     """The AUC of two classes."""
     ranks = [(tables.at("ranks", (one, 0)), tables.at("ranks", one)) for one in (0, 1)]
-    look, sd = tables.bought["margins"]
+    look, sd = tables.bought["score_look"]
     ranking = ranking_of_tables(tables.bought, None)
     return area_under_curve(tables, (ranks[0], ranks[1]), look, sd, ranking)
 
@@ -111,7 +111,7 @@ def auc_of_finding(tables: NoisedTables, place: int) -> NoisedFigure | None:
     """The AUC of one finding."""
     holds = "ranks_by_finding"
     ranks = [(tables.at(holds, (place, one, 0)), tables.at(holds, (place, one))) for one in (0, 1)]
-    look, sd = tables.bought["margins_by_finding"]
+    look, sd = tables.bought["score_look_by_finding"]
     ranking = ranking_of_tables(tables.bought, place)
     return area_under_curve(tables, (ranks[0], ranks[1]), look[place], sd, ranking)
 

@@ -24,17 +24,18 @@ from numpy.typing import NDArray
 from dpladder.learn.measures.intervals import GRID, Counts, NoisedTables, Total, accepted
 from dpladder.privacy.accounting.rounding import NoisedFigure
 
-CELLS = 64  # of the grid: a power of two
-STEP = 0.12  # of its edges, 2 sinh(step k): in log-odds even near 0, and in proportion far away
-EDGES = 2.0 * np.sinh(STEP * np.arange(-CELLS // 2, CELLS // 2 + 1))
-MIDDLES = 2.0 * np.sinh(STEP * (np.arange(CELLS) - (CELLS - 1) / 2))
+CELLS = 128  # of the grid: a power of two
+LEAST = 0.05  # margin, below which cells are equally wide; above, each is 12 % wider than the last
+STEP = 0.12
+EDGES = LEAST * np.sinh(STEP * np.arange(-CELLS // 2, CELLS // 2 + 1))
+MIDDLES = LEAST * np.sinh(STEP * (np.arange(CELLS) - (CELLS - 1) / 2))
 # What scores are taken for, before any look. Chosen on made-up scores (tools/simulate_tests.py).
 SPREAD = 2.0  # of scores about the log-odds of the rarer class
 SLOPE = 0.5  # of the log-odds of a class against its score
-TRUST = 0.5  # how far a half may hold another share than expected; less at each finer level
+TRUST = 0.3  # how far a half may hold another share than expected; less at each finer level
 FINER = 0.7
 DRAWS = 100  # of the look's noise, which say how far a look may be wrong
-UNSEEN = 1.1  # how much wider what the look hides is than those draws
+UNSEEN = 1.3  # how much wider what the look hides is than those draws
 
 
 def cells_of(scores: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -571,12 +571,12 @@ class Answers(CellTable):
 # --- how well scores rank ---
 
 
-class Margins(CellTable):
+class ScoreLook(CellTable):
     """A first look at scores: for each of two classes, how many lie in each cell of a public grid
     (learn/measures/ranking.py): (2, cells). The score is how far the second logit is above the
     first."""
 
-    holds, draw = "margins", "first look"
+    holds, draw = "score_look", "first look"
 
     def shape(self, model: MeasuredModel) -> Shape:
         return (2, ranking.CELLS)
@@ -609,10 +609,10 @@ class Ranks(CellTable):
         yield "class 1", np.array([[0.0, 0.0], [1.0, 1.0]])
 
 
-class MarginsByFinding(CellTable):
+class ScoreLookByFinding(CellTable):
     """A first look at each finding's scores, its logits: (classes, 2, cells)."""
 
-    holds, draw = "margins_by_finding", "first look"
+    holds, draw = "score_look_by_finding", "first look"
 
     def shape(self, model: MeasuredModel) -> Shape:
         return (model.constants.classes, 2, ranking.CELLS)
@@ -761,9 +761,9 @@ TABLES: Mapping[str, CellTable] = {
         ByClass(),
         ByFinding(),
         Answers(),
-        Margins(),
+        ScoreLook(),
         Ranks(),
-        MarginsByFinding(),
+        ScoreLookByFinding(),
         RanksByFinding(),
         ByGroup(),
         Confidence(),
@@ -780,7 +780,8 @@ def tables_of(measures: Measures, model: MeasuredModel) -> tuple[CellTable, ...]
         model: the released model that is measured.
     """
     findings, grouped = isinstance(model.scorer, FindingScorer), model.groups is not None
-    names = evaluate_sections.tables_of(measures, findings, grouped, model.error is not None)
+    looks = model.target is not None and model.error is None
+    names = evaluate_sections.tables_of(measures, findings, grouped, looks)
     return tuple(TABLES[name] for name in names)
 
 
