@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+import dpladder
 from dpladder import cli
 from dpladder.commands import project
 from dpladder.config.docs import described_keys
@@ -343,6 +344,43 @@ def test_the_page_of_features_has_each_meaning_of_a_key_once_with_whose_it_is() 
     shown = Counter((key, name) for key, names in lines for name in names.split(", "))
     assert shown == Counter((key.name, name) for key in described_keys() for name in key.methods)
     assert "\n- `learner.eta` (one_step): The learning rate\n" in page
+
+
+def test_a_ledger_that_is_not_here_was_not_rolled_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An officer has results, and no home."""
+    from dp_accounting import GaussianDpEvent
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    ledger = dpladder.Ledger("people", epsilon=1.0, delta=1e-5)
+    assert cli.main(["ledger", "show"]) == 0
+    assert "lineage people: nothing spent or reserved at delta" in capsys.readouterr().out
+    with ledger.spend("count", GaussianDpEvent(20.0)) as charge:
+        charge.finish(1)
+    ledger.statement()
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "officers"))
+    assert cli.main(["ledger", "verify", "results"]) == 1
+    told = capsys.readouterr().err
+    assert "officers has no ledger of it. Set DPLADDER_HOME" in told
+    assert "rolled back" not in told
+
+
+@pytest.mark.parametrize("name", ["privacy.json", "ledger.json"])
+def test_a_document_that_says_a_key_twice_does_not_verify(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another reader may take the first, and read another epsilon than was verified."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    dpladder.Ledger("people", epsilon=1.0, delta=1e-5).count("n", [1], epsilon=0.5)
+    ledger = dpladder.Ledger("people", epsilon=1.0, delta=1e-5)
+    ledger.statement()
+    path = Path("results") / name
+    path.write_text(path.read_text().replace("{", '{"delta": 1e-9, "delta": 1e-9, ', 1))
+    assert cli.main(["verify", "results"]) == 2
+    assert "a name stands twice in an object" in capsys.readouterr().err
 
 
 def test_what_numpy_and_pillow_warn_of_is_no_line_of_a_command() -> None:

@@ -286,7 +286,7 @@ def _bad_setups() -> dict[str, tuple[str, Any, str]]:
         "table in UTF-32": (
             "csv:{}/d.csv",
             lambda p: p.write_text("path,label\na,1\n", "utf-32"),
-            "has no label",
+            "UTF-32 has. Save it as UTF-8",
         ),
         "empty npz": ("npz:{}/d.npz", text(""), "truncated"),
         "text as hdf5": ("hdf5:{}/d.h5", text("hello"), "not HDF5"),

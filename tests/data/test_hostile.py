@@ -3,6 +3,7 @@ record."""
 
 from __future__ import annotations
 
+import gzip
 import os
 import warnings
 import zipfile
@@ -510,6 +511,32 @@ def test_an_hdf5_file_of_kilobytes_is_not_unpacked_to_what_it_claims(
     with pytest.raises(BadInput, match="claim more than the file holds") as caught:
         from_hdf5(path)
     assert caught.value.private == f"They are {name}."
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (gzip.compress(b"age,label\n1,cat\n"), "packed by gzip"),
+        (b"PK\x03\x04\x14\0\0\0", "as .xlsx is"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", r"\.xls"),
+        (b"PAR1\x15\x04", "parquet:<path>"),
+        (b"\x89HDF\r\n", "hdf5:<path>"),
+        ("age,label\n1,cat\n".encode("utf-16-le"), "UTF-16 without its mark"),
+        (b"age|label\n1|cat\n", r"has \| between the names"),
+    ],
+)
+def test_a_file_that_is_no_csv_is_called_what_it_is(
+    content: bytes, says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "pets.csv"
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=says):
+        open_source(f"csv:{path}", Layout())
+
+
+def test_an_endless_device_is_no_table_though_it_exists() -> None:
+    with pytest.raises(BadInput, match="/dev/zero is no file of that kind"):
+        open_source("csv:/dev/zero", Layout())
 
 
 def test_a_name_that_stands_twice_in_an_object_costs_its_line_alone(tmp_path: Path) -> None:

@@ -97,9 +97,10 @@ def table(lineages: Mapping[str, Mapping[str, Any]], by_user: bool) -> str:
 
 def _lines(name: str, lineage: Mapping[str, Any], by_user: bool) -> Iterator[str]:
     limit = lineage["lifetime_epsilon"]
+    cost = lineage["epsilon"]
+    spent = f"epsilon = {round_up(cost)} spent or reserved" if cost else "nothing spent or reserved"
     yield (
-        f"lineage {name}: epsilon = {round_up(lineage['epsilon'])} spent or reserved at delta = "
-        f"{round_up_short(lineage['delta'])}, "
+        f"lineage {name}: {spent} at delta = {round_up_short(lineage['delta'])}, "
         + (
             f"lifetime limit {round_up_short(limit)}"
             if limit is not None
@@ -133,11 +134,17 @@ def verify(results: Sequence[Path]) -> bool:
     """
     home = open_home(create=False)
     anchors = [anchor for folder in results for anchor in _anchors(folder)]
-    names = dict.fromkeys([*ledgers.lineages(home), *(anchor.lineage for anchor in anchors)])
+    names = dict.fromkeys(ledgers.lineages(home))
     problems = [
         f"lineage {name}: {problem}"
         for name in names
         for problem in dict.fromkeys(ledgers.verify(Ledger(home, name), anchors))
+    ]
+    problems += [
+        f"lineage {name}: {home.path} has no ledger of it. Set DPLADDER_HOME to the home that made "
+        "these results, or compare them with their records alone: dpladder verify"
+        for name in dict.fromkeys(anchor.lineage for anchor in anchors)
+        if name not in names
     ]
     fine = "every entry is as it was written in the ledgers of" if names else NO_LEDGER
     return report(problems, f"{fine} {', '.join(names) or home.path}")

@@ -34,6 +34,14 @@ from dpladder.errors import BadInput
 BLOCK = 8 << 20  # bytes of a file that are read at a time
 FRESH = 3  # blocks whose lines are kept until a worker asks for their cells
 DELIMITERS = b",;\t"
+# how files of other kinds begin, as `first_line_of` reads them
+KINDS = {
+    "\x1f\ufffd": "packed by gzip",
+    "PK\x03\x04": "a zip archive, as .xlsx is",
+    "PAR1": "parquet (parquet:<path>)",
+    "\ufffd\ufffd\x11\u0871": "a spreadsheet (.xls)",
+    "\ufffdHDF": "HDF5 (hdf5:<path>)",
+}
 QUOTE = ord('"')
 QUOTED_TEXT = b'[^"]*(?:""[^"]*)*'  # what stands between two quotes, with quotes doubled
 QUOTED = b'"' + QUOTED_TEXT + b'"'
@@ -321,7 +329,20 @@ def header_of(path: Path) -> list[str]:
             it may be a record's.
     """
     csv.field_size_limit(2**31 - 1)
-    names = next(csv.reader([first_line_of(path)], delimiter=delimiter_in(path)), [])
+    line = first_line_of(path)
+    if kind := next((kind for start, kind in KINDS.items() if line.startswith(start)), ""):
+        raise BadInput(f"{path} is {kind}, and no CSV. Save it as comma-separated text in UTF-8.")
+    if "\0" in line:
+        raise BadInput(
+            f"{path} has NUL bytes in its first line, as UTF-16 without its mark or UTF-32 has. Save "
+            "it as UTF-8."
+        )
+    names = next(csv.reader([line], delimiter=delimiter_in(path)), [])
+    if len(names) == 1 and "|" in line:
+        raise BadInput(
+            f"{path} has | between the names of its columns. Commas, semicolons and tabs are read: "
+            "write it with one of these."
+        )
     if any(name.endswith(("\n", "\r")) for name in names):
         raise BadInput(
             f"{path} opens a quote in its first line and does not close it there. Write the names "

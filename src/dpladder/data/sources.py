@@ -317,6 +317,7 @@ def bytes_of(file: Path) -> bytes:
 
 def missing_source_error(path: Path, wanted: str) -> BadInput:
     """The error of a source that is not there, for a reader to raise before it reads a record."""
+    trouble = "is no file of that kind" if path.exists() else "does not exist"
     return BadInput(
-        f"dataset.source: {path} does not exist. It must be {wanted}; is the right disk mounted?"
+        f"dataset.source: {path} {trouble}. It must be {wanted}; is the right disk mounted?"
     )
