@@ -828,7 +828,7 @@ def test_fits_in_two_threads_run_in_folders_of_their_own(monkeypatch: pytest.Mon
         return 1
 
     def fit(lineage: str) -> None:
-        with pytest.raises(Refused, match="the line above says why"):
+        with pytest.raises(Refused, match=r"stopped: .*has all that was said"):
             classifier(lineage=lineage).fit(*patients(60))
 
     monkeypatch.setattr("dpladder.estimator.follow", follow)
@@ -855,7 +855,7 @@ def test_a_second_fit_in_a_folder_changes_nothing_under_the_first(
         return 1
 
     monkeypatch.setattr("dpladder.estimator.follow", follow)
-    with pytest.raises(Refused, match="the line above says why"):
+    with pytest.raises(Refused, match=r"stopped: .*has all that was said"):
         classifier().fit(people, labels)
 
 
@@ -921,6 +921,15 @@ def test_a_fit_is_a_run_of_the_workflow_and_the_second_one_is_free(tmp_path: Pat
     assert said.returncode == 0, said.stderr
 
 
+@pytest.mark.ci
+def test_an_exception_says_why_a_run_stopped(capfd: pytest.CaptureFixture[str]) -> None:
+    """A script that keeps the exception, and no terminal, had "the line above says why"."""
+    dpladder.Ledger("patients", epsilon=8.0, delta=1e-5).count("n", [1], epsilon=0.1)
+    with pytest.raises(Refused, match=r"stopped: lineage patients .*\. What is done is kept"):
+        classifier(lifetime=8.0).fit(*patients())
+    assert capfd.readouterr().err.count("dpladder: lineage patients") == 1
+
+
 @pytest.mark.long
 def test_a_fit_under_other_terms_and_two_fits_at_once_pay_once(tmp_path: Path) -> None:
     people, labels = patients()
@@ -945,7 +954,7 @@ def test_a_fit_under_other_terms_and_two_fits_at_once_pay_once(tmp_path: Path) -
     turned, others = {"classes": ["ill", "well"]}, {"classes": ["ill", "well", "dead"]}
     for change in ({"delta": 1e-5}, {"lifetime": 9.0} | others, {"lifetime": 9.0} | turned):
         model = classifier(**{"lifetime": 8.0, "sweep.rungs": []} | change)
-        with pytest.raises(Refused, match="the line above says why"):
+        with pytest.raises(Refused, match=r"stopped: .*lineage patients"):
             model.fit(people, labels)
         if change.get("classes") == others["classes"]:
             with pytest.raises(BadInput, match="knows classes well, ill"):

@@ -153,12 +153,12 @@ def test_no_job_inherits_where_people_are_told() -> None:
     code = "import os, dpladder.plan.startup as one; one.say('told'); print(one.SAY in os.environ)"
     said = subprocess.run(
         [sys.executable, "-c", code],
-        env=os.environ | {SAY: "2"},
+        env=os.environ | {SAY: "1"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert (said.stdout, said.stderr) == ("False\n", "told\n")
+    assert (said.stdout, said.stderr) == ("told\nFalse\n", "told\n")  # to people, and the file
 
 
 CHILD = """

@@ -41,7 +41,7 @@ from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import FeatureUnion, Pipeline
 
-from dpladder.commands.follow import follow
+from dpladder.commands.follow import WORDS, follow, reasons_in
 from dpladder.commands.project import CONFIG, command_of
 from dpladder.config.model import DELTA
 from dpladder.config.section import NAME_PATTERN
@@ -293,9 +293,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             with _WORKING_FOLDER, contextlib.chdir(folder):
                 open_resolved([project / CONFIG])  # what is wrong with a parameter is said here
             if follow(command, folder):
+                why = reasons_in(project).rstrip(".") or f"{project / WORDS} has all that was said"
                 raise Refused(
-                    f"the run in {project} stopped: the line above says why. What is done is kept, "
-                    "and never paid twice."
+                    f"the run in {project} stopped: {why}. What is done is kept, and never paid "
+                    "twice."
                 )
             self._load_release()
             if other_rows:

@@ -26,6 +26,7 @@ from dpladder.commands.arguments import SLURM
 from dpladder.errors import TWICE
 from dpladder.plan.startup import SAY
 
+REASON = "dpladder: "  # begins a line that says why a run stops
 WORDS = Path("logs") / "snakemake.txt"
 SMALLEST_FREE_DISK = 2**16  # bytes of a disk without which nothing can be written
 POLL = 0.2  # seconds between looks at what Snakemake says
@@ -206,13 +207,25 @@ def follow(command: Sequence[str], folder: Path) -> int:
         refusal = "" if progress.began else _refusal(all_said) or _unusable_folder(all_said)
         reason = _full(all_said, folder) or refusal or _advice_after_kill(all_said)
         if signals or reason:
-            print(f"dpladder: {INTERRUPTED if signals else reason}", file=sys.stderr)
+            line = f"{REASON}{INTERRUPTED if signals else reason}"
+            print(line, file=sys.stderr)
+            with contextlib.suppress(OSError), file.open("a", encoding="utf-8") as words:
+                words.write(f"{line}\n")
         print(
             f"Stopped with exit code {ended}. All that Snakemake said: {file.absolute()}",
             file=sys.stderr,
         )
     end_as_asked(signals)
     return ended
+
+
+def reasons_in(folder: Path) -> str:
+    """Why the last run in a folder stopped, in the words that people were told; empty where nothing
+    was."""
+    with contextlib.suppress(OSError):
+        words = (folder / WORDS).read_text("utf-8", "replace").splitlines()
+        return " ".join(line.removeprefix(REASON) for line in words if line.startswith(REASON))
+    return ""
 
 
 @contextlib.contextmanager

@@ -496,5 +496,6 @@ def say(text: str) -> None:
     if PEOPLE is None:
         print(text, file=sys.stderr)
         return
+    print(text, file=sys.stderr)  # among Snakemake's words, which `reasons_in` reads
     clear = "\r\033[K" if is_terminal() else ""  # the line that says how far the run is
     os.write(int(PEOPLE), f"{clear}{text}\n".encode())
