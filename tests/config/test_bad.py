@@ -133,6 +133,21 @@ def test_the_installed_command_exits_with_2_and_one_message(name):
     assert ended.stdout == ""
 
 
+@pytest.mark.parametrize("folder", ["/etc", "open"])
+def test_a_private_folder_that_everybody_may_enter_is_refused(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("open").mkdir(mode=0o755)
+    Path("closed").mkdir(mode=0o700)
+    for path in (folder, "closed"):
+        text = f"{DATASET}\n{PRIVACY}\npaths: {{private: {path}}}\n"
+        Path("one.yaml").write_text(text)
+        if path == "closed":
+            load([Path("one.yaml")])
+            continue
+        with pytest.raises(BadInput, match=r"paths\.private.*open to everybody \(mode 755\)"):
+            load([Path("one.yaml")])
+
+
 def test_the_table_is_built_on_a_config_that_is_good(tmp_path):
     file = tmp_path / "good.yaml"
     file.write_text(f"{DATASET}\n{PRIVACY}\n", "utf-8")

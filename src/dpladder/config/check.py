@@ -330,6 +330,12 @@ def _path(name: str, c: Config) -> Messages:
             f"neither it nor {', '.join(map(str, PUBLIC_FOLDERS))} may lie in the other: those are "
             "public, it must never be shared"
         )
+    # a folder that is there may be anybody's, such as /etc; the cache has a check of its own
+    if name == "private" and os.path.isdir(path) and (mode := os.stat(path).st_mode) & 0o007:
+        yield (
+            f"that folder is there, and open to everybody (mode {mode & 0o777:o}); name another "
+            "one, which dpladder makes, or close it with chmod o-rwx"
+        )
 
 
 GUARANTEE: Table = {
