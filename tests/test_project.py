@@ -279,6 +279,42 @@ def test_a_regression_without_a_table_is_planned_once_the_columns_are_named(
     assert said["features"] == {"model": "none"}
 
 
+def test_what_check_says_has_an_end_however_wide_a_table_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A header of 9 MB and 200,000 classes were told whole."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    Path("wide.csv").write_text(",".join(f"c{place}" for place in range(5000)) + "\n")
+    Path("many.csv").write_text("age,days\n31,2\n44,9\n")
+    rest = "features: {model: none}\nprivacy: {epsilon: 2.0, delta: 1.0e-6}\n"
+    for file, more in (("wide", "classes: 2"), ("many", "classes: 5000, label: days")):
+        Path("c.yaml").write_text(
+            f"dataset: {{lineage: p, source: 'csv:{file}.csv', nominal_size: 500, {more}}}\n{rest}"
+        )
+        cli.main(["check", "c.yaml"])
+        said = "".join(capsys.readouterr())
+        assert "and 4,900 more" in said
+        assert len(said) < 5000
+
+
+def test_a_number_that_is_predicted_has_no_classes_in_what_check_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    Path("stays.csv").write_text("age,days\nold,2\nyoung,9\n")
+    Path("c.yaml").write_text(
+        "dataset: {lineage: p, source: 'csv:stays.csv', nominal_size: 500, columns: [age],\n"
+        "  target: {column: days, range: [0, 30]}}\n"
+        "features: {model: none}\nprivacy: {epsilon: 2.0, delta: 1.0e-6}\n"
+    )
+    assert cli.main(["check", "c.yaml"]) == 0
+    said = capsys.readouterr().out
+    assert "train: 0 that count\n" in said
+    assert "one class" not in said
+
+
 @pytest.mark.parametrize("lines", ["31.5,ill\n32,well\n", "", "age,age,ill\n"])
 def test_a_table_without_names_makes_no_project(
     lines: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -24,6 +24,8 @@ LATIN = str.maketrans(
     "acdehijopqsywxABCEHIJKMOPSTXovABEZHIKMNOPTYX",
 )
 
+MOST_NAMES, MOST_LETTERS = 100, 200  # that a line shows of what may have no end
+
 
 def first_sentence(description: str) -> str:
     """What a key is, without what follows about its values.
@@ -109,6 +111,17 @@ def printable(name: object) -> str:
         one if one.isprintable() else one.encode("unicode_escape", "surrogatepass").decode()
         for one in str(name)
     )
+
+
+def first_of(names: Sequence[str]) -> str:
+    """Names that somebody else gave, between commas: the first `MOST_NAMES`, cut where they are
+    long, and how many more there are."""
+    words = [
+        f"{name[:MOST_LETTERS]}..." if len(name) > MOST_LETTERS else name
+        for name in names[:MOST_NAMES]
+    ]
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(words) + more
 
 
 def cell(name: object) -> str:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.features_sections import LARGEST_IMAGE
-from dpladder.config.label_sets import Labels, members_by_class, place_in_range
-from dpladder.config.wording import printable
+from dpladder.config.label_sets import NUMBER, Labels, members_by_class, place_in_range
+from dpladder.config.wording import first_of, printable
 from dpladder.data import texts
 from dpladder.data.equal_rows import WAYS_OUT, equal_rows, too_many_equal
 from dpladder.data.images import decode
@@ -218,7 +218,9 @@ def _pieces(column: NDArray[np.int64], some: NDArray[np.bool_]) -> Iterator[NDAr
 
 
 def _counts_by_class(surveyed: Survey, some: NDArray[np.bool_]) -> dict[str, int]:
-    """The records that a mask names, class by class."""
+    """The records that a mask names, class by class; of numbers that are predicted none."""
+    if surveyed.dataset.labels == NUMBER:
+        return {}
     counts = np.zeros(len(surveyed.names), np.int64)
     for labels in _pieces(surveyed.rows.label, some):
         counts += class_counts(labels, len(surveyed.names), surveyed.dataset.labels)
@@ -362,9 +364,13 @@ def lines(totals: Census) -> Iterator[str]:
     if totals.stops:
         yield (
             "warning  this cannot be what the config means: fewer than half of the units that it "
-            "declares count as something, or nearly all of them are of one class "
-            "(dataset.nominal_size, dataset.rare). A run stops, of private data where counts "
-            "under noise can tell (dataset.census)"
+            "declares count as something"
+            + (
+                ", or nearly all of them are of one class (dataset.nominal_size, dataset.rare)"
+                if any(totals.parts.values())
+                else " (dataset.nominal_size)"
+            )
+            + ". A run stops, of private data where counts under noise can tell (dataset.census)"
         )
     if too_many_equal(totals.rows, totals.equal):
         yield (
@@ -372,12 +378,12 @@ def lines(totals: Census) -> Iterator[str]:
             f"counts equal rows as one record. {WAYS_OUT}"
         )
     for part, counts in totals.parts.items():
-        text = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        text = first_of([f"{name} {count:,}" for name, count in counts.items()])
         if part in totals.targets:
             text = f"5 %, median and 95 % of the target: {totals.targets[part]}"
         units, records = totals.units_of_parts.get(part, 0), totals.counting.get(part, 0)
         of_units = f" records of {units:,} units" if units < records else ""
-        yield f"part     {part}: {records:,}{of_units} that count: {text}"
+        yield f"part     {part}: {records:,}{of_units} that count{': ' if text else ''}{text}"
     if totals.narrow:
         yield (
             "warning  nearly all targets lie in a tenth of dataset.target.range. Noise is as large "
@@ -385,7 +391,7 @@ def lines(totals: Census) -> Iterator[str]:
             "never from these records"
         )
     for part, counts in totals.groups.items():
-        text = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        text = first_of([f"{name} {count:,}" for name, count in counts.items()])
         yield f"groups   {part}, in records: {text}"
     for label, count in [*totals.labels.items()][:LABELS]:
         yield f"label    {label!r} is not in dataset.classes: {count:,} rows"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Chosen
 from dpladder.config.sources import kind_of
+from dpladder.config.wording import MOST_NAMES, first_of
 from dpladder.data import tables
 from dpladder.data.cells import Cells, TextCells, data_of, offsets_of
 from dpladder.data.columns import levels_of, matrix_of, name_of
@@ -242,8 +243,10 @@ def lines(reports: Sequence[ColumnReport], declared: bool) -> Iterator[str]:
         declared: whether the config names the features. It should: a column that joins the table
             later would be one.
     """
-    for one in reports:
+    for one in reports[:MOST_NAMES]:
         yield f"column   {one.name}: {one.kind}, {one.missing:.1%} missing; {one.encoding_text}"
+    if len(reports) > MOST_NAMES:
+        yield f"column   and {len(reports) - MOST_NAMES:,} more"
     if not reports or declared:
         return
     features = [one for one in reports if one.feature is not None]
@@ -251,15 +254,14 @@ def lines(reports: Sequence[ColumnReport], declared: bool) -> Iterator[str]:
     fit = [_proposed_entry(one) for one in features if not one.unfit]
     if not fit:
         yield (
-            f"propose  nothing: no column looks like a feature: {', '.join(unfit)}. Texts are read "
+            f"propose  nothing: no column looks like a feature: {first_of(unfit)}. Texts are read "
             "from a column that is called text"
         )
         return
     yield (
         "propose  name the features, with levels and ranges from public knowledge, never from "
         "this data (without a range a column of large numbers outweighs all others): "
-        f"dataset.columns: [{', '.join(fit)}]"
-        + (f"; left out: {', '.join(unfit)}" if unfit else "")
+        f"dataset.columns: [{first_of(fit)}]" + (f"; left out: {first_of(unfit)}" if unfit else "")
     )
 
 

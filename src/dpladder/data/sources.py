@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from dpladder.config.wording import first_of
 from dpladder.data.columns import level_as_text
 from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.errors import BadInput
@@ -215,7 +216,7 @@ def refuse_names_twice(path: Path, names: Iterable[str]) -> None:
         raise BadInput(
             f"{path} has columns of one name, and which of them is meant, nobody can tell. Rename "
             "or drop one; `dpladder check` shows their name.",
-            f"More than one is called {', '.join(twice)}.",
+            f"More than one is called {first_of(twice)}.",
         )
 
 
@@ -225,7 +226,7 @@ SEE_CHECK = "`dpladder check` shows what it holds, by the names in its first lin
 
 def names_found_text(names: Iterable[str]) -> str:
     """The names in a table or a file of arrays, for the operator's eyes alone."""
-    return f"It holds {', '.join(names) or 'nothing'}."
+    return f"It holds {first_of([*names]) or 'nothing'}."
 
 
 def record_columns(columns: Mapping[str, Column], path: Path, rows: int) -> dict[str, Any]:
