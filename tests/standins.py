@@ -7,7 +7,6 @@ import json
 import pickle
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,28 +140,6 @@ def glue(root: Path) -> None:
         (root / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
 
 
-def squad(root: Path) -> None:
-    """Two paragraphs of an article, each with three questions."""
-    root.mkdir(parents=True)
-    for seed, (name, count) in enumerate((("train-v1.1", 30), ("dev-v1.1", 10))):
-        data = [_article(name, 1000 * seed + place) for place in range(count)]
-        (root / f"{name}.json").write_text(json.dumps({"version": "1.1", "data": data}))
-
-
-def _article(name: str, number: int) -> dict[str, Any]:
-    paragraphs = []
-    for place in range(2):
-        words = sentence(place, 2 * number + place).split()
-        context, qas = " ".join(words), []
-        for asked in range(3):
-            start = len(" ".join(words[: asked + 1])) + 1
-            answers = [{"answer_start": start, "text": words[asked + 1]}]
-            own = f"{name}-{number}-{place}-{asked}"
-            qas.append({"id": own, "question": f"{words[asked]}?", "answers": answers})
-        paragraphs.append({"context": context, "qas": qas})
-    return {"title": f"{name} {number}", "paragraphs": paragraphs}
-
-
 WORDS = [f"{first}{second}" for first in "bdfgklmnprst" for second in ("a", "e", "i", "o", "u")]
 
 
@@ -179,5 +156,4 @@ BY_HAND: Mapping[str, Callable[[Path], None]] = {
     "hospitals": hospitals,
     "reviews": reviews,
     "glue": glue,
-    "squad": squad,
 }

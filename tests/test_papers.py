@@ -146,9 +146,6 @@ def test_every_config_can_be_planned_before_its_data_is_there(
     (tmp_path / "data" / "glue").mkdir()
     for task in ("sst2", "qnli", "qqp", "mnli"):
         (tmp_path / "data" / "glue" / f"{task}.jsonl").touch()
-    (tmp_path / "data" / "squad").mkdir()
-    for part in ("train", "dev"):
-        (tmp_path / "data" / "squad" / f"{part}-v1.1.json").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
     assert cli.main(["plan", *map(str, BY_KEY[key].configs)]) == 0

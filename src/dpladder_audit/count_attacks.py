@@ -35,7 +35,6 @@ from dpladder.learn.measures.tables import (
 )
 from dpladder.learn.queries import Cells, declared
 from dpladder.learn.scorers import (
-    AnswerScorer,
     ClassScorer,
     FindingScorer,
     LossScorer,
@@ -53,11 +52,11 @@ MU = 2.0  # of each count by itself
 
 
 def attacks_on_counts() -> Iterator[Mechanism]:
-    """Every way in which records are counted: right and wrong, losses, answers, shares of
+    """Every way in which records are counted: right and wrong, losses, shares of
     findings, errors of numbers, and margins. All but the first run under both relations."""
     yield right_and_wrong()
     for relation in get_args(Relation):
-        for each in (clipped_losses, right_answers, shares_of_findings, errors_of_numbers):
+        for each in (clipped_losses, shares_of_findings, errors_of_numbers):
             yield each(relation)
         yield from (margins(relation, labels) for labels in (1, MANY))
 
@@ -208,13 +207,6 @@ def clipped_losses(relation: Relation) -> Mechanism:
     itself."""
     scorer = LossScorer(lambda _, features: features[:, 0], 1.0)
     return _of_no_class(f"clipped losses {relation}", scorer, relation)
-
-
-def right_answers(relation: Relation) -> Mechanism:
-    """The count of right answers of a model that finds answers. Whatever it is told of a record,
-    that is right or wrong."""
-    scorer = AnswerScorer(lambda _, features: features[:, 0])
-    return _of_no_class(f"right answers {relation}", scorer, relation)
 
 
 def _of_no_class(name: str, scorer: Scorer, relation: Relation) -> Mechanism:

@@ -38,9 +38,6 @@ def _sources(tmp_path, monkeypatch):
     (tmp_path / "data" / "glue").mkdir()
     for task in ("sst2", "qnli", "qqp", "mnli"):
         (tmp_path / "data" / "glue" / f"{task}.jsonl").touch()
-    (tmp_path / "data" / "squad").mkdir()
-    for part in ("train", "dev"):
-        (tmp_path / "data" / "squad" / f"{part}-v1.1.json").touch()
     monkeypatch.chdir(tmp_path)
 
 

@@ -34,12 +34,11 @@ TRIAL = {"rung": "0", "trial": "0"}
 @pytest.fixture(name="sources")
 def _sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A working directory that holds what the examples say they need."""
-    folders = ["photos", "hospitals", "reviews", "glue", "squad", "chests/images"]
+    folders = ["photos", "hospitals", "reviews", "glue", "chests/images"]
     for folder in [*folders, "cifar10/train", "cifar10/test"]:
         (tmp_path / "data" / folder).mkdir(parents=True)
     files = ["features.npz", "patients.csv", "chests.csv", "chests/train.csv", "speeches.jsonl"]
     files += [f"glue/{task}.jsonl" for task in ("sst2", "qnli", "qqp", "mnli")]
-    files += [f"squad/{part}-v1.1.json" for part in ("train", "dev")]
     for name in files:
         (tmp_path / "data" / name).touch()
     monkeypatch.chdir(tmp_path)

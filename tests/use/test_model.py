@@ -289,7 +289,6 @@ def test_a_table_of_numbers_may_have_other_columns_beside_them(matrix: Any, tmp_
         assert found.ids == tuple(map(str, range(11)))
 
 
-@pytest.mark.parametrize(("columns", "told"), [([], True), (["b", "a"], False)])
 def test_a_threshold_names_the_second_of_two_classes_from_a_probability_on(
     tmp_path: Path, capsys: Any
 ) -> None:
@@ -315,6 +314,7 @@ def test_a_threshold_of_several_classes_is_refused(matrix: Any) -> None:
         said.labels_at(0.5)
 
 
+@pytest.mark.parametrize(("columns", "told"), [([], True), (["b", "a"], False)])
 def test_where_columns_are_known_by_their_place_a_person_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], columns: list[str], told: bool
 ) -> None:

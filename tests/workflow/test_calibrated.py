@@ -1,5 +1,5 @@
-"""A whole run whose final model is calibrated: the statement names its price, and every door has the
-same probabilities."""
+"""A whole run whose final model is calibrated: the statement names what that took, and each door
+has the same probabilities."""
 
 from __future__ import annotations
 

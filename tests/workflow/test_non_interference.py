@@ -434,45 +434,6 @@ def test_images_that_cannot_be_read_show_nowhere(clone: Path, tmp_path: Path) ->
     )
 
 
-def asked(folder: Path, rows: list[Any]) -> None:
-    (folder / "asked.jsonl").write_text("\n".join(map(json.dumps, rows)))
-
-
-def question(name: str, context: str, answer: str) -> dict[str, Any]:
-    answers = {"text": [answer], "answer_start": [context.find(answer)]}
-    return {"id": name, "question": f"{name}?", "context": context, "answers": answers}
-
-
-def plain_questions(folder: Path) -> None:
-    asked(folder, [question(f"{number}", "the red dog ran", "dog") for number in range(60)])
-
-
-def other_questions(folder: Path) -> None:
-    """More of them, longer ones, some without an answer, some broken."""
-    long = f"{CANARY} the sun " * 60
-    rows: list[Any] = [question(f"{CANARY}-{number}", long, "sun") for number in range(90)]
-    rows += [question(f"{CANARY} cut {number}", f"{long}cat", "cat") for number in range(9)]
-    rows += [question(f"{CANARY} lost {number}", "fog", CANARY) for number in range(9)]
-    rows += [question(CANARY * 200, "fog", "fog"), {"id": f"{CANARY}-none"}, CANARY, rows[0]]
-    rows[5]["answers"] = {"text": [], "answer_start": []}
-    asked(folder, rows)
-
-
-@pytest.mark.long
-def test_questions_and_their_answers_show_nowhere(clone: Path, tmp_path: Path) -> None:
-    model = tiny_language_model(tmp_path / "model", positions=128)
-    config = config_of("squad:source/asked.jsonl") | {"task": "question_answering"}
-    config["dataset"] |= {"nominal_size": 60, "census": None}
-    del config["dataset"]["classes"], config["dataset"]["rare"]
-    config["features"] = {"model": f"hf:{model}", "weights": "pretrained", "tokens": 128}
-    config["learner"] = {"name": "dp_finetune", "trains": "norm_and_bias"}
-    config["sweep"]["search"]["steps"] = [2, 2]
-    runs = run_both(clone, tmp_path, config, (plain_questions, other_questions))
-    assert [run.exit_code for run in runs] == [0, 0], (runs[1].folder / "stderr").read_text()
-    assert_same_sight(runs)
-    assert_no_canary(runs[1])
-
-
 def broken_file(records: int, broken: int) -> Write:
     """Of many records, one that cannot be read from the disk."""
 

@@ -65,8 +65,6 @@ OVER: Mapping[str, Mapping[str, Any]] = {
         "features": {**SPEAKS, "tokens": 12},
         "grid": {"dataset": {name: {"nominal_size": 100} for name in ("qnli", "qqp", "mnli")}},
     },
-    "texts-squad": STEPS
-    | {"features": {"model": "hf:reader", "tokens": 128}, "final": {"targets": [8.0]}},
     "learners-cifar100": IMAGES,
     "learners-imagenet": IMAGES | {"dataset": {"classes": 3}},
     "vision-vit": IMAGES
@@ -86,7 +84,6 @@ def test_a_row_that_was_not_run_runs_at_a_small_size(key: str, tmp_path: Path) -
     for name, write in BY_HAND.items():
         write(tmp_path / "data" / name)
     tiny_language_model(tmp_path / "roberta", WORDS, "roberta")
-    tiny_language_model(tmp_path / "reader", WORDS, positions=128)
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(UNCHECKED)
     (tmp_path / "small.yaml").write_text(yaml.safe_dump(overlay(FEW, OVER[key])))

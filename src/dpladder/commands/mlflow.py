@@ -99,7 +99,7 @@ def _log_model(weights: Path, params: dict[str, str], tags: dict[str, str]) -> s
         exported = Path(folder) / "exported"
         try:
             model = load(weights)
-            if model.speaks or model.answers:
+            if model.speaks:
                 return None
             export(model, exported, "torch")
         except BadInput as error:  # its network is elsewhere

@@ -21,7 +21,7 @@ class Mean(Section):
 
 
 BUNDLED_TEXT = "minilm"
-Pooling = Literal["mean", "cls", "last", "none", "each"]
+Pooling = Literal["mean", "cls", "last", "none"]
 BUNDLED_IMAGES = tuple(
     f"{stem}efficientnet_lite{size}" for size in range(3) for stem in ("", "tf_")
 )
@@ -65,8 +65,7 @@ class Features(Section):
     """Tokens of a text that the network sees. A longer text is cut, a shorter one is filled up."""
     pooling: Annotated[Pooling, OF_TEXTS] = "mean"
     """What of a text's last layer is kept. mean, cls, last: the mean, the first or the last token.
-    none: each token is followed by the next (task: language_model sets it). each: each token by
-    itself (task: question_answering sets it)."""
+    none: each token is followed by the next (task: language_model sets it)."""
     mirror: Annotated[bool, OF_IMAGES] = False
     """Whether every second view is mirrored too, with learner.augment. Pictures bear that, letters
     do not."""

@@ -147,12 +147,9 @@ class Config(Section):
     mode: Literal["release", "research"] = "release"
     """What a run is for. release: secret noise, ledger and limits. research: public data only, and
     no release."""
-    task: Literal["classification", "regression", "language_model", "question_answering"] = (
-        "classification"
-    )
+    task: Literal["classification", "regression", "language_model"] = "classification"
     """What is learnt. classification: the classes of records. regression: a number of each;
-    dataset.target sets it. language_model: to write texts like the records. question_answering:
-    where in a text an answer stands, on source squad:<path>. The latter two take a learner that
+    dataset.target sets it. language_model: to write texts like the records, by a learner that
     trains the network, such as dp_finetune."""
     respend: bool | tuple[Name, ...] | Consent = False
     """Which edits of the config may pay again for what was released. {up_to: 1.1}: any, until the

@@ -116,7 +116,6 @@ SOURCES: Mapping[str, SourceKind] = {
         called="lines of text",
         suffixes=(".jsonl",),
     ),
-    "squad": SourceKind("questions.from_squad", holds=("texts",), called="questions about texts"),
     "hdf5": SourceKind(
         "arrays.from_hdf5",
         holds=("features", "images"),

@@ -7,9 +7,8 @@ Each task has a table of rules of its own, which see the config as it was given.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
-from dpladder.config.dataset_sections import SOURCES_OF_DATASET, NumberTarget
+from dpladder.config.dataset_sections import NumberTarget
 from dpladder.config.evaluate_sections import OF_NUMBERS
 from dpladder.config.features_sections import HUGGING_FACE
 from dpladder.config.label_sets import NUMBER
@@ -17,14 +16,11 @@ from dpladder.config.learner_sections import Descending
 from dpladder.config.learners import names_with
 from dpladder.config.model import Config
 from dpladder.config.rules import Messages, Problem, Table, problems, rule_if, rules_of_marks
-from dpladder.config.sources import kind_of
 from dpladder.config.wording import value_as_text
 
 INPUT = "input"  # of features.until: from the first layer on
-SQUAD = "squad:"  # begins a source of questions
-LEAST_TOKENS = 128  # of a question with its context
 MARKS = rules_of_marks(Config)
-TASK_OF_POOLING = {"none": "language_model", "each": "question_answering"}
+TASK_OF_POOLING = {"none": "language_model"}
 
 
 def problems_of_task(config: Config) -> Iterator[Problem]:
@@ -35,7 +31,6 @@ def problems_of_task(config: Config) -> Iterator[Problem]:
     """
     of_task = {
         "language_model": LANGUAGE_MODEL,
-        "question_answering": QUESTION_ANSWERING,
         "classification": CLASSIFIER,
         "regression": REGRESSION,
     }[config.task]
@@ -44,8 +39,8 @@ def problems_of_task(config: Config) -> Iterator[Problem]:
 
 
 def apply_task(config: Config) -> Config:
-    """With what its task decides: records of a language model, or questions, are of one kind, and
-    of a text every token is kept. A target is the one label there is. Columns that hold a class
+    """With what its task decides: records of a language model are of one kind, and of a text
+    every token is kept. A target is the one label there is. Columns that hold a class
     each name the classes.
 
     Args:
@@ -62,8 +57,7 @@ def apply_task(config: Config) -> Config:
             return config
         with_classes = config.dataset.model_copy(update={"classes": config.dataset.label})
         return config.model_copy(update={"dataset": with_classes})
-    pooling = "none" if config.task == "language_model" else "each"
-    features = config.features.model_copy(update={"until": INPUT, "pooling": pooling})
+    features = config.features.model_copy(update={"until": INPUT, "pooling": "none"})
     dataset = config.dataset.model_copy(update={"classes": 1})
     return config.model_copy(update={"features": features, "dataset": dataset})
 
@@ -122,23 +116,6 @@ def _unit(c: Config) -> Messages:
         )
 
 
-def _check_squad(field: str, c: Config) -> Messages:
-    """Questions stand in sources of their own, and nothing else stands there.
-
-    Args:
-        field: a key of `dataset` that names a source.
-        c: the config, as it was given.
-    """
-    source, asks = getattr(c.dataset, field), c.task == "question_answering"
-    kind = None if source is None else kind_of(source)
-    if kind is not None and source.startswith(SQUAD) != asks:
-        yield (
-            f"task: question_answering needs questions with their contexts: {SQUAD}<path>"
-            if asks
-            else f"{SQUAD}<path> holds questions with their contexts: set task: question_answering"
-        )
-
-
 def _target(c: Config) -> Messages:
     """A number is learnt where one is declared, and nowhere else."""
     if c.task == "regression" and c.dataset.target is None:
@@ -154,12 +131,8 @@ def _number_measures(c: Config) -> Messages:
         yield f"of numbers there are {', '.join(OF_NUMBERS)} and groups; use some of these"
 
 
-SQUAD_ALONE: Table = {
-    f"dataset.{field}": partial(_check_squad, field) for field in SOURCES_OF_DATASET
-}
 DECIDED = "a key which task: language_model decides by itself; leave it out"
 LANGUAGE_MODEL: Table = {
-    **SQUAD_ALONE,
     "dataset.target": _target,
     # to write what the task sets anyhow is no mistake
     "features.until": rule_if(lambda c: c.features.until not in (None, INPUT), DECIDED),
@@ -184,7 +157,6 @@ CLASSIFIER: Table = {
         lambda c: getattr(c.learner, "link", None) == "identity",
         "dataset.target sets it, which names the number's range: leave it out",
     ),
-    **SQUAD_ALONE,
     "dataset.target": _target,
     "learner.name": rule_if(
         lambda c: not c.learner.classes,
@@ -256,66 +228,5 @@ REGRESSION: Table = {
         lambda c: any(also.source is not None for also in c.evaluate.also),
         "another source's labels are matched by class, and these are numbers: give tests of test "
         "alone",
-    ),
-}
-QUESTION_ANSWERING: Table = {
-    **SQUAD_ALONE,
-    "dataset.unit.by": CLASSIFIER["dataset.unit.by"],
-    "dataset.target": _target,
-    "dataset.label": rule_if(
-        lambda c: c.dataset.label is not None, "a question has answers, and no class; leave it out"
-    ),
-    "dataset.user": rule_if(
-        lambda c: c.dataset.unit.by == "user" and c.dataset.user is None,
-        "required with dataset.unit.by: user; SQuAD names each article by its title: user: title",
-    ),
-    "dataset.unit.pool": rule_if(
-        lambda c: c.dataset.unit.pooled, "a mean of questions is none: set a cap instead"
-    ),
-    "dataset.public_sample": rule_if(
-        lambda c: c.dataset.public_sample is not None,
-        "nothing is learnt from it where answers are looked for; leave it out",
-    ),
-    "dataset.split.rule": rule_if(
-        lambda c: c.dataset.split.rule == "given",
-        "SQuAD's layouts name no parts: use hash, and dataset.public_test for another file",
-    ),
-    "features.model": rule_if(
-        lambda c: c.features.takes != "texts",
-        "task: question_answering needs an encoder of texts: minilm or hf:<name or folder>",
-    ),
-    # an answer behind the last token can never be found, so short inputs would teach nothing
-    "features.tokens": rule_if(
-        lambda c: c.features.tokens < LEAST_TOKENS,
-        f"a question with its context needs {LEAST_TOKENS} at least, and 384 holds nearly all of "
-        "SQuAD's: what is cut off holds no answer",
-    ),
-    "features.until": rule_if(
-        lambda c: c.features.until not in (None, INPUT),
-        "what is kept of a question are its tokens; leave it out",
-    ),
-    "features.pooling": rule_if(
-        lambda c: c.features.pooling not in ("mean", "each"),
-        "answers are told by each token; leave it out",
-    ),
-    "learner.trains": rule_if(
-        lambda c: c.learner.head_alone,
-        "a head alone is not trained on tokens: name what of the network is trained with it",
-    ),
-    "learner.link": rule_if(
-        lambda c: c.learner.above_cut and c.learner.link != "softmax",
-        "tokens are told apart by softmax alone; leave it out",
-    ),
-    "learner.init": rule_if(
-        lambda c: c.learner.start == "public",
-        "a public head tells classes apart; leave it out",
-    ),
-    "learner.public": rule_if(
-        lambda c: c.learner.uses_public_gradient,
-        "public records that guide have classes; leave it out",
-    ),
-    "learner.head": rule_if(
-        lambda c: c.learner.starts_from_private_head,
-        "the head that is bought tells classes; leave it out",
     ),
 }

@@ -15,7 +15,6 @@ import numpy as np
 
 from dpladder.config.depths import EMBEDDINGS, LAYER, candidates
 from dpladder.config.features_sections import LAST, Features
-from dpladder.data import questions
 from dpladder.data.depths import to_json
 from dpladder.data.encoders import (
     Encoder,
@@ -52,24 +51,21 @@ def sentences(features: Features, threads: int) -> Encoder:
     model = model.to(device).requires_grad_(False)
 
     least = FEWEST_TOKENS if features.pooling == "none" else 1
-    answers = features.pooling == "each"
 
     def load(content: Any, number: int) -> Rows:
-        if answers:
-            return questions.tokenize_question(tokenizer, content)
         tokens = tokenize_text(tokenizer, decode(content), number)
         if tokens[1].sum() < least:
             raise ValueError("too short for one token to follow another")
         return tokens
 
-    names = () if features.until is not None or answers else depths_of(model)
+    names = () if features.until is not None else depths_of(model)
     run = _run(model, features, names)
 
     def rows_of(batch: Any) -> Any:
         return run(*batch.unbind(dim=1)).flatten(1)
 
     forward = batch_stream(rows_of, device, threads)
-    blank = np.zeros((2 + answers, features.tokens), np.int64)
+    blank = np.zeros((2, features.tokens), np.int64)
     blank[1, 0] = 1  # attention has to look at something
     try:
         (row,) = forward([blank[None]])
@@ -86,8 +82,7 @@ def sentences(features: Features, threads: int) -> Encoder:
         """Random tokens, of texts of random lengths."""
         tokens = random.integers(0, tokenizer.get_vocab_size(), (batch, features.tokens))
         lengths = random.integers(1, features.tokens + 1, (batch, 1))
-        marks = [np.zeros_like(tokens)] if answers else []
-        return np.stack([tokens, np.arange(features.tokens) < lengths, *marks], axis=1)
+        return np.stack([tokens, np.arange(features.tokens) < lengths], axis=1)
 
     check_independence(forward, draw, features.model)
     facts: dict[str, str | int] = {
@@ -140,15 +135,12 @@ def depths_of(model: Any) -> tuple[str, ...]:
 
 
 def _run(model: Any, features: Features, names: Sequence[str]) -> Run:
-    """From tokens to rows, as `features` asks for them. Those are pooled depths side by side, what
-    the network puts out at a cut, or tokens with marks for finding answers."""
+    """From tokens to rows, as `features` asks for them. Those are pooled depths side by side, or
+    what the network puts out at a cut."""
     import torch
 
-    from dpladder.network.answers import rows_of
     from dpladder.network.stack import POOLS, lower_part
 
-    if features.pooling == "each":
-        return rows_of
     if features.until is not None:
         return lower_part(model, features.until)
 

@@ -12,7 +12,6 @@ nothing. A score is the noised sum of these shares. A unit moves it as far as it
   bound its loss is, as a share of the bound. That is 0 where the loss is the bound or more.
 - `NumberScorer`: a model predicts a number. A record counts one less the square of how far off that
   is, as a share of the range.
-- `AnswerScorer`: a model that finds answers is right or wrong about a record.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from dpladder.learn.score import (
 Confidences = tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]
 """How sure a model is of each of its statements about a record, whether it is true, and whether
 that is known: (records, statements) each."""
-TaskName = Literal["classes", "findings", "losses", "answers", "numbers"]
+TaskName = Literal["classes", "findings", "losses", "numbers"]
 # What a record without any loss counts: the rest pays for float32 inside the network (descent.py).
 FULL = 1.0 - 2.0**-10
 WIDE = 32  # linear heads whose logits are computed in one pass
@@ -232,25 +231,6 @@ class LossScorer(Scorer):
     ) -> NDArray[np.float64]:
         losses = [self.of(weights, unaugmented(features, rows)) for rows in _chunks(features)]
         return shares_of_losses(np.concatenate([np.empty(0), *losses]), self.most) * (labels >= 0)
-
-
-@dataclass(frozen=True)
-class AnswerScorer(Scorer):
-    """A record counts 1 where the model finds its answer.
-
-    Attributes:
-        of: 1 for each record that the model is right about, and 0 for others.
-    """
-
-    of: Logits
-    task: ClassVar[TaskName] = "answers"
-
-    def shares(
-        self, weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        right = [self.of(weights, unaugmented(features, rows)) for rows in _chunks(features)]
-        right_shares = np.concatenate([np.empty(0), *right])
-        return ((right_shares > 0) & (labels >= 0)).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,9 @@ from torch import Tensor, fx, nn
 from dpladder.config.features_sections import Features
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput, Refused
-from dpladder.network import answers, stack
+from dpladder.network import stack
 from dpladder.network.facts import INPUT, Network
 from dpladder.network.language import language_model_of
-from dpladder.network.marks import CHANNELS
 from dpladder.network.public import digest, model_of
 
 
@@ -210,8 +209,7 @@ def text_network_of(features: Features) -> Network:
     with torch.no_grad():
         rows = stack.lower_part(model, until)(*stack.probes(2, features.tokens))
     facts = digest(model.state_dict())
-    both = (CHANNELS,) if features.pooling == "each" else ()
-    shape = (*rows.shape[1:], *both)
+    shape = tuple(rows.shape[1:])
     return Network(features.model, features.weights, facts, None, until, shape, features.pooling)
 
 
@@ -307,12 +305,8 @@ def _cut_text_network(network: Network) -> Upper:
     read = (
         stack.losses(reading) if network.speaks else stack.pooled_reading(reading, network.pooling)
     )
-    if network.answers:
-        read = answers.token_vectors(reading)
 
     def draw(random: torch.Generator, count: int) -> Tensor:
-        if network.answers:
-            return answers.random_questions(vocabulary, tokens, count, random).flatten(1).float()
         with torch.no_grad():
             return lower(*stack.probes(vocabulary, tokens, count, random)).flatten(1).float()
 

@@ -38,8 +38,3 @@ class Network:
     def speaks(self) -> bool:
         """Whether it is a language model itself, and has no head that names classes."""
         return self.pooling == "none"
-
-    @property
-    def answers(self) -> bool:
-        """Whether its head tells where in a text an answer stands, and names no classes."""
-        return self.pooling == "each"

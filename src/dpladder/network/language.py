@@ -51,8 +51,7 @@ def language_model_of(features: Features) -> tuple[Any, Any]:
         raise _not_loaded_error(features.model) from error
     # of what came before: here every text is read once, from its beginning
     model.config.use_cache = False
-    beside = "only_second" if features.pooling == "each" else "longest_first"
-    return model.eval(), pad_tokens(tokenizer, features.tokens, beside)
+    return model.eval(), pad_tokens(tokenizer, features.tokens)
 
 
 def tokenizer_of(model: str, tokens: int) -> Any:
@@ -98,7 +97,7 @@ def _place(model: str) -> str:
     return str(local) if local.is_dir() else name
 
 
-def pad_tokens(tokenizer: Any, length: int, cut: str = "longest_first") -> Any:
+def pad_tokens(tokenizer: Any, length: int) -> Any:
     """Set a tokenizer to one length, padded on the right.
 
     So a text's tokens stand at the same places whatever stands beside it.
@@ -106,13 +105,12 @@ def pad_tokens(tokenizer: Any, length: int, cut: str = "longest_first") -> Any:
     Args:
         tokenizer: of transformers; its backend is changed.
         length: in tokens.
-        cut: which of two texts is cut where both are too long together.
 
     Returns:
         The backend, of the tokenizers library.
     """
     backend = tokenizer.backend_tokenizer
-    backend.enable_truncation(length, strategy=cut)
+    backend.enable_truncation(length)
     backend.enable_padding(
         length=length,
         direction="right",

@@ -48,8 +48,6 @@ def _task(config: Config) -> str:
     classes = config.dataset.classes
     if config.task == "language_model":
         return "writes texts"
-    if config.task == "question_answering":
-        return "finds where in a text the answer to a question stands"
     if config.dataset.target is not None:
         column, (least, largest) = config.dataset.target.column, config.dataset.target.range
         return f"predicts {column or 'a number'}, from {least:g} to {largest:g}"

@@ -49,13 +49,9 @@ def export(model: Model, folder: Path, form: Form) -> None:
             reads; for ONNX, with the whole as one graph.
 
     Raises:
-        BadInput: the model finds answers, which no form holds, or the folder is not empty. For
-            ONNX, a package is missing, or torch cannot write the network as one graph.
+        BadInput: the folder is not empty. For ONNX, a package is missing, or torch cannot write the
+            network as one graph.
     """
-    if model.answers:
-        raise BadInput(
-            f"{model.path} finds answers, which no form of export holds. Use answer in Python."
-        )
     if form == "onnx":
         require_package("onnxscript", "onnx", "export --to onnx")  # what torch writes graphs with
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -53,13 +53,9 @@ def load_language_model(model: Model) -> tuple[Any, Any]:
     from dpladder.learn.finetune.parts import merged_tensors
 
     if model.tuned is None or not model.speaks:
-        does = (
-            "finds answers. Use answer in Python"
-            if model.answers
-            else "tells classes or a number. Use dpladder predict"
-        )
         raise BadInput(
-            f"{model.path} is no language model: it {does}, or train one with task: language_model."
+            f"{model.path} is no language model: it tells classes or a number. Use dpladder predict, "
+            "or train one with task: language_model."
         )
     network, tokenizer = model.public_language_model()
     state = merged_tensors(*model.tuned, model.weights)

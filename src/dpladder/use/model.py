@@ -34,7 +34,6 @@ from dpladder.data.extract import WORDS, Check, encode, load_content
 from dpladder.data.inputs import open_inputs
 from dpladder.data.layout import Layout
 from dpladder.data.parallel import cores
-from dpladder.data.questions import content_of, words_of
 from dpladder.data.reading import place_of
 from dpladder.data.sources import Files, Source, bytes_of, text, text_bytes
 from dpladder.errors import BadInput, Refused
@@ -160,11 +159,6 @@ class Model:
         return self.features.pooling == "none"
 
     @property
-    def answers(self) -> bool:
-        """Whether it finds answers in texts, and names no classes."""
-        return self.features.pooling == "each"
-
-    @property
     def findings(self) -> bool:
         """Whether it tells each class by itself."""
         return bool(self.facts.get("config", {}).get("dataset.labels") == MANY)
@@ -173,7 +167,7 @@ class Model:
     def calibrated(self) -> bool | None:
         """Whether its probabilities were put right when it was trained
         (learn/measures/calibrate.py); None where it has none."""
-        if self.speaks or self.answers or self.range is not None:
+        if self.speaks or self.range is not None:
             return None
         known = self.facts.get("calibration", {})
         return known.get("share") is not None or known.get("law", 1.0) != 1.0
@@ -232,13 +226,10 @@ class Model:
         Raises:
             BadInput: the model names no classes, or takes other inputs than these.
         """
-        if self.speaks or self.answers:
-            notes = (
-                "is a language model, which names no classes. Use dpladder generate"
-                if self.speaks
-                else "finds answers, and names no classes. Use answer in Python"
+        if self.speaks:
+            raise BadInput(
+                f"{self.path} is a language model, which names no classes. Use dpladder generate."
             )
-            raise BadInput(f"{self.path} {notes}.")
         source = self._source(inputs)
         rows, problems = self._rows(source)
         ids = None if source.ids is None else tuple(map(text, source.ids))
@@ -261,35 +252,6 @@ class Model:
         probabilities = score.sigmoid(logits) if self.findings else score.softmax(logits)
         probabilities[unread] = np.nan
         return Predictions(self.classes, probabilities, tuple(problems), self.findings, ids, names)
-
-    def answer(self, questions: Sequence[tuple[str, str]]) -> list[str | None]:
-        """The part of each context that answers its question, as it stands there.
-
-        Args:
-            questions: pairs of a question and its context.
-
-        Returns:
-            A text for each pair; empty where the model finds none, None where it cannot read the
-            two.
-
-        Raises:
-            BadInput: the model finds no answers.
-        """
-        if self.tuned is None or not self.answers:
-            raise BadInput(
-                f"{self.path} finds no answers. Train a model with task: question_answering."
-            )
-        from dpladder.learn.finetune.predict import best_answers
-
-        contents = [content_of(question, context) for question, context in questions]
-        rows, problems = self._rows(Source("texts", contents.__getitem__, [None] * len(questions)))
-        places = best_answers(*self.tuned, self.weights, rows).tolist()
-        _, tokenizer = self.public_language_model()
-        question_rows = zip(questions, places, problems, strict=True)
-        return [
-            None if problem else words_of(tokenizer, *both, first, last)
-            for both, (first, last), problem in question_rows
-        ]
 
     def predict_proba(self, inputs: Inputs) -> NDArray[np.float64]:
         """Probabilities as scikit-learn has them: (records, classes). A record that cannot be read

@@ -24,7 +24,6 @@ from dpladder.errors import BadInput
 from dpladder.learn import public_head
 from dpladder.learn.interface import Constants, Weights, public_random
 from dpladder.learn.links import Link, link_of
-from dpladder.network import answers
 from dpladder.network.cut import Upper, identity_network, upper_of
 from dpladder.network.facts import Network
 from dpladder.network.layers import Steady, is_linear, is_turned
@@ -155,39 +154,9 @@ class Speaking(nn.Module):
         return math.log(vocabulary(self.network))
 
 
-class Answering(AboveCut):
-    """From rows of a question with its context (network/answers.py) to the loss on each record. The
-    head has two logits for each token: whether the answer starts there, or ends."""
-
-    def __init__(self, upper: Upper, bias: bool, link: Link, tokens: int) -> None:
-        super().__init__(upper, answers.ENDS, bias, link)
-        self.tokens = tokens
-
-    def forward(self, rows: Tensor) -> Tensor:
-        """The loss on each record: how improbable the places of its answer are."""
-        return answers.losses(super().forward(rows), rows)
-
-    def right(self, rows: Tensor) -> Tensor:
-        """1 for each record whose answer is found, 0 for others."""
-        return answers.right(super().forward(rows), rows)
-
-    def best_answers(self, rows: Tensor) -> Tensor:
-        """The first and the last token of the likeliest answer: (records, 2)."""
-        return answers.best(super().forward(rows), rows)
-
-    def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
-        """The losses themselves, which `forward` has put out."""
-        return put_out
-
-    @property
-    def initial_loss(self) -> float:
-        """The loss of a head of zeros, where the context takes all tokens."""
-        return math.log(self.tokens)
-
-
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """A classifier, a model that finds answers, or a language model, and what of it is trained.
+    """A classifier, or a language model, and what of it is trained.
 
     Attributes:
         module: in evaluation mode, so that no norm takes statistics over records.
@@ -251,8 +220,6 @@ def _build_tuned_model(
     speaks = network is not None and network.speaks
     if speaks:
         module: AboveCut | Speaking = Speaking(upper)
-    elif network is not None and network.answers:
-        module = Answering(upper, bias, link, network.shape[0])
     else:
         module = AboveCut(upper, classes, bias, link)
     module = copy.deepcopy(module)

@@ -1,4 +1,4 @@
-"""What the trained weights of a public network mean: its logits, losses and answers, and what its
+"""What the trained weights of a public network mean: its logits and losses, and what its
 head sees.
 
 learn/layers.py has the same for layers of a perceptron.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from dpladder.learn.interface import Constants, Logits, Weights
 from dpladder.learn.public_head import SeenByHead
 from dpladder.learn.records import prepare
 from dpladder.learn.score import row_by_row_logits
-from dpladder.learn.scorers import AnswerScorer, LossScorer, Scorer
+from dpladder.learn.scorers import LossScorer, Scorer
 from dpladder.privacy.arrays import Floats
 
 ROWS = 32  # of logits computed at a time
@@ -108,25 +107,12 @@ def turn_head(
 
 def scorer(learner: Tuning, constants: Constants) -> Scorer | None:
     """The scorer of a language model, by how wrong it is about each record: knowing nothing costs
-    the log of how many words there are. That of a model which finds answers, by whether it is
-    right."""
+    the log of how many words there are."""
     network = constants.network
     outputs = partial(_model_outputs, learner, constants, size=MOST_LOSSES)
     if network is not None and network.speaks:
         return LossScorer(outputs, tuned_model(learner, constants).module.initial_loss)
-    answers = network is not None and network.answers
-    return AnswerScorer(partial(outputs, says=attrgetter("right"))) if answers else None
-
-
-def best_answers(
-    learner: Tuning, constants: Constants, weights: Weights, features: Any
-) -> NDArray[np.int64]:
-    """The answer's first and last token to each question in its context; 0 where it has none."""
-    say = attrgetter("best_answers")
-    answers = _model_outputs(
-        learner, constants, weights, features, size=MOST_LOSSES, width=(2,), says=say
-    )
-    return answers.astype(np.int64)
+    return None
 
 
 def _model_outputs(
