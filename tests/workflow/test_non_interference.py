@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import compileall
-import json
 import os
 import re
 import shutil
@@ -27,7 +26,6 @@ import h5py
 import numpy as np
 import pytest
 import yaml
-from languages import tiny_language_model
 from PIL import Image
 
 import dpladder
