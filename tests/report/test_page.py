@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from made_up import from_json, statement
 from made_up import summary as made_up
 
 from dpladder.config.section import from_document
-from dpladder.learn.measures.tested import figure_text, with_interval
+from dpladder.learn.measures.tested import Perplexity, figure_text, with_interval
 from dpladder.privacy.accounting.rounding import NoisedFigure, plain_number
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.budget_figure import plot_budget
@@ -299,3 +299,18 @@ def test_a_model_whose_confidence_and_accuracy_part_is_warned_of(tmp_path):
     drawing = (tmp_path / "reliability.svg").read_text("utf-8")
     assert drawing.count('<use xlink:href="#') >= 1
     assert "right as often as sure" in drawing
+
+
+def test_a_model_is_known_by_one_figure_which_is_called_what_it_is():
+    test = from_document(Summary, made_up()).targets[0].test
+    loss = Perplexity(8.5, 7.5, 9.5, 2.14, 0.06, 4.0)
+    error = NoisedFigure(65912.0, 2700.0, 60600.0, 71200.0)
+    number = {"range": (0.0, 1e6), "unit": "days", "figures": {"rmse": error}}
+    for changes, words in (
+        ({"brier": True}, "1 − Brier score "),
+        ({"perplexity": loss}, "perplexity 8.50 (95 % interval 7.50 to 9.50)"),
+        (number, "RMSE 65,900 days (95 % interval 60,600 to 71,200)"),
+        ({}, "test accuracy "),
+    ):
+        assert str(replace(test, **changes).headline).startswith(words)
+    assert str(replace(test, **number | {"figures": {}}).headline) == "RMSE hidden by noise"

@@ -89,18 +89,6 @@ def test_the_closing_line_is_the_statements_where_that_is_of_this_run(finished, 
     assert page == "The whole report: results/report.html"
 
 
-@pytest.mark.parametrize(
-    ("figure", "name"),
-    [({"brier": True}, "1 − Brier score"), ({"perplexity": {}}, "1 − loss / log of all words")],
-)
-def test_the_closing_line_calls_a_score_what_the_report_calls_it(finished, capfd, figure, name):
-    path = Path("results/main/summary.json")
-    summary = json.loads(path.read_text("utf-8"))
-    summary["targets"][0]["test"] |= figure
-    path.write_text(json.dumps(summary), "utf-8")
-    assert last_words(capfd)[1].startswith(f"main: {name} ")
-
-
 def test_the_closing_line_reads_the_ledger_and_not_an_older_statement(finished, capfd):
     finished.configure({"experiments": {"more": {"learner": {"momentum": 0.5}}}})
     project = resolve_defaults(load(["config.yaml"]))
