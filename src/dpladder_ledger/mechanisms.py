@@ -245,9 +245,9 @@ def _counted_events(mechanism: Any, relation: Relation) -> Iterator[Counted]:
         case _:
             raise Refused(
                 f"{type(mechanism).__name__} under {relation} has no price here, so it cannot be "
-                f"charged. Give one of {KNOWN}, by a class of your own where dp_accounting has none "
-                "(docs/ledger.md); or an Opacus accountant, or its history [(noise_multiplier, "
-                "sample_rate, steps), ...]."
+                f"charged. Give one of {KNOWN}, by a class of your own where dp_accounting has "
+                "none (docs/ledger.md); or an Opacus accountant, or its history "
+                "[(noise_multiplier, sample_rate, steps), ...]."
             )
 
 

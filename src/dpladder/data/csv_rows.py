@@ -334,8 +334,8 @@ def header_of(path: Path) -> list[str]:
         raise BadInput(f"{path} is {kind}, and no CSV. Save it as comma-separated text in UTF-8.")
     if "\0" in line:
         raise BadInput(
-            f"{path} has NUL bytes in its first line, as UTF-16 without its mark or UTF-32 has. Save "
-            "it as UTF-8."
+            f"{path} has NUL bytes in its first line, as UTF-16 without its mark or UTF-32 has. "
+            "Save it as UTF-8."
         )
     names = next(csv.reader([line], delimiter=delimiter_in(path)), [])
     if len(names) == 1 and "|" in line:
