@@ -61,6 +61,16 @@ def test_jobs_of_the_examples_are_known_by_what_they_were_known_by(path: Path) -
     assert identities(path) == json.loads(FIXED.read_text())[path.stem]
 
 
+@pytest.mark.usefixtures("sources")
+@pytest.mark.parametrize("name", ["groups", "regression"])
+def test_jobs_on_lines_are_known_by_what_they_were_known_by_before_there_were_curves(
+    name: str,
+) -> None:
+    [path] = [path for path in EXAMPLES if path.stem == name]
+    lines = identities(path, {"features": {"curves": 0}})
+    assert lines == json.loads(FIXED.read_text())[f"{name}, lines"]
+
+
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_jobs_of_each_learner_at_its_defaults_are_known_by_what_they_were_known_by(
     learner: str,

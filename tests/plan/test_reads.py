@@ -80,6 +80,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
             ],
         },
     },
+    "curves": {
+        "dataset": {"source": "csv:a.csv", "columns": ["a"]},
+        "features": {"curves": 4},
+    },
     "research without noise": {
         "mode": "research",
         "dataset": {"declared_public": True},
@@ -95,6 +99,7 @@ NEUTRAL = {
     "dataset.target": None,
     "dataset.target.error": None,
     "dataset.target.unit": None,
+    "features.curves": 0,
     "final.calibrate": None,
 }  # left out of params at these values
 

@@ -12,7 +12,8 @@ import yaml
 from support import commit, node_of
 
 from dpladder.config.load import overlay
-from dpladder.plan import mechanisms
+from dpladder.errors import BadInput
+from dpladder.plan import mechanisms, resolve
 from dpladder.plan.dag import build_dag
 from dpladder.plan.edits import NO_CHOICE, plan_note
 from dpladder.plan.plan import make_plan
@@ -281,3 +282,115 @@ def test_a_larger_total_keeps_the_depths_that_were_paid_for() -> None:
     alone = {"final": {"targets": [8.0]}}
     assert asked(IMAGES, alone).main.features.layers == "auto"
     assert asked(IMAGES, {"final": {"targets": [1.0, 8.0]}}).main.features.layers == "last"
+
+
+TABLE: dict[str, Any] = {
+    "dataset": {
+        **{"source": "csv:table.csv", "public_sample": None, "nominal_size": 20_000},
+        "columns": [{"name": "age", "range": [0, 100]}, {"name": "sex", "levels": ["f", "m"]}],
+    },
+    "features": {"centre": "auto"},
+}
+
+
+def curves_asked(*changes: dict[str, Any]) -> tuple[Any, str]:
+    """What became of features.curves, and what the plan says of it."""
+    Path("table.csv").touch()
+    project = asked(TABLE, *changes)
+    return project.main.features.curves, project.choices.get("main", "")
+
+
+LEVELS = {"columns": [{"name": "sex", "levels": ["f", "m"]}]}
+LINE = {"columns": [{"name": "age", "range": [0, 100], "curve": False}]}
+KNOTS = {"columns": [{"name": "age", "range": [0, 100], "knots": [18, 65]}]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "curved"),
+    [
+        ({}, True),
+        ({"dataset": {"nominal_size": 20}}, False),
+        ({"dataset": LEVELS}, False),
+        ({"dataset": LINE}, False),
+        ({"dataset": KNOTS}, False),
+        ({"learner": {"name": "dp_mlp"}}, False),
+        ({"features": {"curves": 0}}, False),
+        ({"mode": "research", "dataset": {"declared_public": True}}, False),
+        ({"dataset": {"public_sample": "npz:sample.npz"}}, False),
+    ],
+)
+def test_numbers_are_curves_where_noise_leaves_room_and_nobody_said_how(
+    changes: dict[str, Any], curved: bool
+) -> None:
+    pieces, said = curves_asked(changes)
+    assert (pieces > 0) == curved
+    assert ("numbers are curves of" in said) == curved
+
+
+@pytest.mark.parametrize(
+    "by_hand", [{}, {"features": {"centre": "none"}, "dataset": {"census": None}}]
+)
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_project_that_paid_for_lines_before_there_were_curves_keeps_lines(
+    by_hand: dict[str, Any], recorded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its documents lack the key, or there are none where all was chosen by hand."""
+    lines = {"features": {"curves": 0}}
+    curves_asked()
+    with monkeypatch.context() as before:
+        before.setattr(resolve, "pieces_for", lambda *_: 0)
+        before.setattr(resolve, "resolved_choices", as_before(resolve.resolved_choices))
+        release(asked(TABLE, by_hand, {} if recorded else lines))
+    later = asked(TABLE, by_hand, {"final": {"targets": [1.0, 2.0]}})
+    assert later.main.features.curves == 0
+    assert known_by(later) == known_by(asked(TABLE, by_hand, lines))
+    assert "kept as it was chosen when it was paid for (curves 0, today" in later.choices["main"]
+    other = asked(TABLE, by_hand, {"dataset": {"nominal_size": 19_000}})
+    assert other.main.features.curves > 0
+
+
+def as_before(choices: Any) -> Any:
+    """What was remembered when there were no curves."""
+    return lambda config: {key: one for key, one in choices(config).items() if key != "curves"}
+
+
+def test_a_count_that_lines_and_curves_share_decides_nothing() -> None:
+    curves_asked()
+    release(asked(TABLE, {"features": {"curves": 0}}), "count_units")
+    assert asked(TABLE).main.features.curves > 0
+
+
+def test_a_larger_total_keeps_the_pieces_that_were_paid_for() -> None:
+    few = {"dataset": {"nominal_size": 400}}
+    first, _ = curves_asked(few)
+    release(asked(TABLE, few))
+    alone = {"final": {"targets": [8.0]}}
+    assert asked(TABLE, few, alone).main.features.curves > first > 0
+    assert asked(TABLE, few, {"final": {"targets": [1.0, 8.0]}}).main.features.curves == first
+
+
+def test_curves_give_rows_their_form_unless_the_config_has_one() -> None:
+    curves_asked()
+    found = asked(TABLE).main
+    longest = found.features.mean.radius
+    assert longest == pytest.approx(3**0.5, abs=2e-3)
+    assert (found.features.length, found.features.constant) == ("as_is", 0.0)
+    assert found.features.typical == pytest.approx(0.6 * longest, rel=1e-2)
+    assert found.learner.clip == pytest.approx(found.features.typical / 4)
+    assert found.learner.bias
+    assert found.sweep.search.expected == (1.0, 1.7)
+    for own in ({"features": {"length": 16.0}}, {"learner": {"clip": 0.5}}):
+        plain = asked(TABLE, own).main
+        assert plain.features.curves == found.features.curves
+        assert (plain.features.constant, plain.learner.bias) == (0.2, False)
+        assert plain.sweep.search.expected == (1.45, 1.7)
+
+
+@pytest.mark.parametrize("curves", [{"features": {"curves": 4}}, {"dataset": KNOTS}])
+def test_a_public_mean_of_curves_is_refused(curves: dict[str, Any]) -> None:
+    Path("table.csv").touch()
+    sampled = {"dataset": {"public_sample": "csv:sample.csv"}, "features": {"centre": "public"}}
+    Path("sample.csv").touch()
+    with pytest.raises(BadInput, match="a public mean is of lines"):
+        asked(TABLE, sampled, curves)
+    assert asked(TABLE, sampled).main.features.curves == 0

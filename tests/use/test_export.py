@@ -41,6 +41,7 @@ from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.measures.tested import GroupNames
 from dpladder.methods.dp_finetune import FineTune
 from dpladder.privacy.accounting.rounding import round_up
+from dpladder.privacy.arrays import curves_width
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.facts import ModelFacts, lineage_facts
 from dpladder.privacy.statement.page import page
@@ -56,6 +57,8 @@ def _every_test_draws_the_same_numbers_in_whatever_order_they_run() -> None:
     globals()["RANDOM"] = np.random.default_rng(0)
 
 
+# a curve, and the products of another one and two levels
+CURVES = [[[0, [-1.0, -0.5, 0.25, 1.0]]], [[1, [-1.0, 0.0, 1.0]], [4, 2]]]
 CONFIG = {
     "dataset.lineage": "pets",
     "dataset.unit": {"by": "record", "cap": 1},
@@ -76,6 +79,7 @@ def model_of(
     )
     mapped["depths"] = depths and depths.facts
     width = depths.width if depths else public.width
+    width += curves_width(mapped.get("curves", ()))
     inference = {
         "classes": ["cat", "dog"],
         "network": network,
@@ -95,11 +99,13 @@ def alone(folder: Path, code: str) -> Any:
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("mapped", [{"radius": 1.0, "exact": True}, {"length": None}])
+@pytest.mark.parametrize(
+    "mapped", [{"radius": 1.0, "exact": True}, {"length": None}, {"curves": CURVES, "length": None}]
+)
 def test_an_exported_head_predicts_the_same_by_itself(
     tmp_path: Path, mapped: dict[str, Any]
 ) -> None:
-    width = 6 + (mapped.get("constant", 0.2) > 0)
+    width = 6 + curves_width(mapped.get("curves", ())) + (mapped.get("constant", 0.2) > 0)
     layers = [
         RANDOM.normal(size=(5, width + 1)).astype(np.float32),
         RANDOM.normal(size=(2, 5)).astype(np.float32),
@@ -253,9 +259,9 @@ def test_an_exported_network_predicts_the_same_by_itself(tmp_path: Path) -> None
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("network", [False, True])
+@pytest.mark.parametrize(("network", "curves"), [(False, ()), (True, ()), (False, CURVES)])
 def test_an_exported_graph_gives_the_same_logits_for_any_number_of_records(
-    tmp_path: Path, network: bool
+    tmp_path: Path, network: bool, curves: Any
 ) -> None:
     import onnxruntime
 
@@ -266,8 +272,9 @@ def test_an_exported_graph_gives_the_same_logits_for_any_number_of_records(
         if network
         else Source("features", lambda index: None, (), width=6)
     )
-    head = random.normal(size=(2, 625 if network else 7)).astype(np.float32) / 5
-    file = model_of(tmp_path, features, source, [head])
+    width = 625 if network else 7 + curves_width(curves)
+    head = random.normal(size=(2, width)).astype(np.float32) / 5
+    file = model_of(tmp_path, features, source, [head], curves=curves)
     assert main(["export", str(file), str(tmp_path / "out"), "--to", "onnx"]) == 0
     inputs = random.normal(size=(5, 3, 32, 32) if network else (5, 6)).astype(np.float32)
     session = onnxruntime.InferenceSession(tmp_path / "out" / "model.onnx")

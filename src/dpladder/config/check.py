@@ -221,6 +221,18 @@ def _centre(c: Config) -> Messages:
         yield RADIUS
 
 
+def _curves(c: Config) -> Messages:
+    """A public mean is of rows as they are stored, so curves have none."""
+    if c.dataset.public_sample is None or c.features.centre not in ("auto", "public"):
+        return
+    knots = any(not isinstance(one, str) and one.knots for one in c.dataset.columns)
+    if knots or c.features.curves not in (0, "auto"):
+        yield (
+            f"{'dataset.columns has knots, and ' if knots else ''}a public mean is of lines: set "
+            "features.centre: noised or none, or leave out the curves or dataset.public_sample"
+        )
+
+
 RADIUS = (
     "a noised mean of records that keep their lengths (features.length: as_is or at_most) needs "
     "features.mean: {epsilon, radius}"
@@ -355,6 +367,7 @@ FEATURES_AND_SWEEP: Table = {
     "features.weights": _weights,
     "features.layers": _layers,
     "features.centre": _centre,
+    "features.curves": _curves,
     "features.mean.radius": rule_if(
         lambda c: (
             c.features.mean and not c.features.mean.radius and isinstance(c.features.length, str)

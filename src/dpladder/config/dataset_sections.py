@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
@@ -124,8 +125,26 @@ class Column(Section):
     nothing. Example: 40"""
     mark_missing: Annotated[bool, NeutralAt(False)] = False
     """Whether a feature marks missing numbers, 1 there and else 0. Needs missing."""
+    scale: Annotated[Literal["linear", "log"], NeutralAt("linear")] = "linear"
+    """How numbers lie in their range. log: by their logarithm, for amounts. Where the range begins
+    at 0, it is that of one more."""
+    knots: Annotated[Count | tuple[float, ...] | None, NeutralAt(None)] = None
+    """Where the column's curve bends: in how many equal pieces its range falls, or the places
+    between its ends. Empty: features.curves says. Example: 8"""
+    curve: Annotated[bool, NeutralAt(True)] = True
+    """Whether the column may be a curve. false: it is a line."""
 
     def _problems(self) -> Iterator[str]:
+        if self.range is None and (self.scale != "linear" or self.knots is not None):
+            yield "scale and knots need a range"
+        elif self.range is not None and self.scale == "log" and self.range[0] < 0:
+            yield "scale: log needs a range that begins at 0 or above"
+        if self.knots is not None and not self.curve:
+            yield "knots are of curves: leave them out, or curve: false"
+        if isinstance(self.knots, tuple) and self.range is not None:
+            ends = (self.range[0], *self.knots, self.range[1])
+            if not self.knots or any(a >= b for a, b in pairwise(ends)):
+                yield "knots must lie inside the range, each above the one before"
         if self.levels and self.range is not None:
             yield "a column has levels or a range, not both"
         if len(set(self.levels)) != len(self.levels):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dpladder.config.section import Count, Epsilon, Fraction, OnlyFor, Positive, Section
+from dpladder.config.section import Count, Epsilon, Fraction, NeutralAt, OnlyFor, Positive, Section
 from dpladder.config.sources import Takes
 
 
@@ -34,10 +34,14 @@ HUB, FOLDER = "hf-hub:", "local-dir:"  # as timm calls networks that it has not 
 
 
 Length = Positive | Literal["as_is", "at_most"]
+Pieces = Annotated[int, Field(ge=0, le=256)]
 PixelsPerSide = Annotated[int, Field(ge=8, le=2048)]
 OF_IMAGES = OnlyFor("images (features.model)", lambda c: c.features.takes == "images")
 OF_TEXTS = OnlyFor("texts (features.model)", lambda c: c.features.takes == "texts")
 OF_NETWORKS = OnlyFor("networks (features.model)", lambda c: c.features.takes != "features")
+OF_TABLES_ALONE = OnlyFor(
+    "features that a source holds (features.model: none)", lambda c: c.features.takes == "features"
+)
 OF_POOLED = OnlyFor(
     # the other tasks keep each token, whatever features.until says
     "pooled features (no features.until; task: classification or regression)",
@@ -101,6 +105,12 @@ class Features(Section):
     constant: Annotated[Fraction, OF_POOLED] = 0.2
     """Share of a centred record's length that a constant feature takes. The mean had served as a
     bias."""
+
+    curves: Annotated[
+        Pieces | Literal["auto"], NeutralAt(0), NeutralAt("auto"), OF_TABLES_ALONE
+    ] = "auto"
+    """In how many equal pieces the range of each column of numbers falls. Between them its line may
+    bend (dataset.columns). 0: lines. auto: the number that n0*mu can pay for."""
 
     @property
     def stored(self) -> str:

@@ -16,6 +16,11 @@ DISTRIBUTION = "dpladder"
 """What is installed under this name is dpladder's own."""
 
 
+Kind = bool | Literal["number", "curves", "curves of a number"]
+"""What a prior in kappa is of: whether features are centred; of numbers (dataset.target), whether
+they are or not; of a table's curves (plan/curves.py)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Method:
     """What learners and searches have in common.
@@ -58,8 +63,7 @@ class LearnerMethod(Method):
             its search to the wrong r.
         weights: the module that says what its weights mean (learn/layers.py has what is needed).
         prior: the median of the best kappa on public data and the factor of one deviation, by
-            whether features are centred; of numbers (dataset.target), whether they are or not.
-            Empty: dp_gd's (search/prior.py).
+            kind of feature (`Kind`). Empty: dp_gd's (search/prior.py).
         slope: what the margins of two classes are multiplied by to be as sure as they are right, on
             public data (learn/measures/calibrate.py). None: not measured, so margins stay.
     """
@@ -68,9 +72,7 @@ class LearnerMethod(Method):
     train: Function
     logit_noise: Function | None = None
     weights: str = "dpladder.learn.layers"
-    prior: Mapping[bool | Literal["number"], tuple[float, float]] = field(
-        default_factory=dict, hash=False
-    )
+    prior: Mapping[Kind, tuple[float, float]] = field(default_factory=dict, hash=False)
     slope: float | None = None
 
     def __post_init__(self) -> None:

@@ -18,6 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.curves import Curves, curves_of
+from dpladder.config.dataset_sections import Chosen
 from dpladder.config.depths import in_words
 from dpladder.config.features_sections import LAST, Features, Length, Mean
 from dpladder.data.depths import (
@@ -28,7 +30,7 @@ from dpladder.data.depths import (
     depths_taken,
 )
 from dpladder.errors import BadInput
-from dpladder.privacy.arrays import map_rows
+from dpladder.privacy.arrays import curves_width, map_rows, with_curves
 
 BLOCK = 8192  # rows held in float64 at a time
 
@@ -48,6 +50,7 @@ class Map:
         constant: the share of a centred row's length that is a constant feature's.
         exact: whether rows are all scaled to `radius`, and not only those beyond it.
         depths: the columns that are taken, before all else; None where all are.
+        curves: of a table's numbers, which stand beside them before all that follows.
     """
 
     mean: NDArray[np.float64] | None = None
@@ -56,13 +59,15 @@ class Map:
     constant: float = 0.0
     exact: bool = False
     depths: Depths | None = None
+    curves: Curves = ()
 
     @property
     def facts(self) -> dict[str, Any]:
         """What a model's file says of it, beside the mean."""
         facts = {field.name: getattr(self, field.name) for field in fields(self)}
         depths = None if self.depths is None else self.depths.facts
-        return {name: value for name, value in facts.items() if name != "mean"} | {"depths": depths}
+        absent = {"mean"} if self.curves else {"mean", "curves"}
+        return {key: facts[key] for key in facts if key not in absent} | {"depths": depths}
 
     def width(self, stored: int) -> int:
         """Numbers of a mapped row.
@@ -70,11 +75,17 @@ class Map:
         Args:
             stored: numbers of a stored row.
         """
-        adds_constant = self.mean is not None and self.constant > 0
-        return (stored if self.depths is None else self.depths.width) + adds_constant
+        return self.centred_width(stored) + (self.mean is not None and self.constant > 0)
+
+    def centred_width(self, stored: int) -> int:
+        """Numbers of a row that loses a mean, before a constant feature stands beside it."""
+        width = stored if self.depths is None else self.depths.width
+        return width + curves_width(self.curves)
 
     def __call__(self, rows: NDArray[Any]) -> NDArray[np.float32]:
         x = np.asarray(rows, np.float64) if self.depths is None else self.depths(rows)
+        if self.curves:
+            x = with_curves(x, self.curves)
         mapped = map_rows(x, self.mean, self.radius, self.exact, self.length, self.constant)
         return np.asarray(mapped, np.float32)
 
@@ -108,8 +119,13 @@ class MapKeys(DepthKeys, Protocol):
     Attributes:
         mean: of the section, where a noised mean is bought.
         constant: the share of a centred row's length that is a constant feature's.
+        columns, curves: of a table, which of them are curves.
     """
 
+    @property
+    def columns(self) -> tuple[Chosen, ...]: ...
+    @property
+    def curves(self) -> int: ...
     @property
     def mean(self) -> Mean | None: ...
     @property
@@ -134,7 +150,8 @@ def map_of(keys: MapKeys, known: Known, mean_file: MeanFile) -> Map:
         radius, exact = ball(bought.radius, keys.length)
     elif keys.length == "at_most":
         radius = keys.typical
-    return Map(mean, radius, length, keys.constant, exact, depths)
+    curves = curves_of(keys.columns, keys.curves)
+    return Map(mean, radius, length, keys.constant, exact, depths, curves)
 
 
 def ball(radius: float | None, length: Length) -> tuple[float, bool]:

@@ -13,6 +13,7 @@ from decimal import Decimal
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dpladder.config.curves import place_in_column
 from dpladder.config.dataset_sections import Chosen, Column
 from dpladder.config.section import from_document, values_of
 
@@ -119,8 +120,7 @@ def _encode_column(column: Chosen, cells: ColumnCells) -> Matrix:
         absent = cells.missing()
         numbers = np.where(absent, column.missing, numbers)
     if column.range is not None:
-        low, high = column.range
-        numbers = 2.0 * (np.clip(numbers, low, high) - low) / (high - low) - 1.0
+        numbers = place_in_column(column, np.clip(numbers, *column.range), np.log)
     return np.column_stack([numbers, absent]) if column.mark_missing else numbers[:, None]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
+from dpladder.config.curves import curves_of
 from dpladder.data import centre
 from dpladder.data.centre import Map, Mapped
 from dpladder.data.depths import depths_taken
@@ -35,7 +36,8 @@ def release_of(task: Task[EstimateMean]) -> Release:
     constants = stored_constants(task, train)
     assert task.reads.mean is not None, "a rule of configs that buy a mean"
     radius, exact = centre.ball(task.reads.mean.radius, task.reads.length)
-    seen = Map(depths=depths_taken(task.reads, train.depths, {}))
+    depths = depths_taken(task.reads, train.depths, {})
+    seen = Map(depths=depths, curves=curves_of(task.reads.columns, task.reads.curves))
     sigma = gdp.sigma(reservation.mu("mean"), 1)
     width = seen.width(train.dimension)
     mean = UnitMean(name="mean", multiplier=sigma, radius=radius, width=width, exact=exact)

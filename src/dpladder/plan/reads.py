@@ -353,6 +353,7 @@ class StoredReads(ReleaseReads):
         layers: the depths that are seen.
         length: that features are scaled to.
         typical: length of features that are seen as they are.
+        curves: in how many pieces the range of a table's column falls; 0 where it is a line.
     """
 
     mean: Annotated[Mean | None, key("features.mean")]
@@ -360,6 +361,7 @@ class StoredReads(ReleaseReads):
     layers: Annotated[Layers, key("features.layers")]
     length: Annotated[Length, key("features.length")]
     typical: Annotated[float, key("features.typical")]
+    curves: Annotated[int, key("features.curves")] = 0
 
 
 class SeenReads(StoredReads):

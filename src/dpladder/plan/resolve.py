@@ -15,12 +15,21 @@ from typing import Any
 from dpladder.config import Config, Project
 from dpladder.config.features_sections import LAST, Mean
 from dpladder.config.load import BASE
+from dpladder.config.method import Kind
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import from_document, values_of
 from dpladder.config.sources import count_of_classes, labels_of
 from dpladder.config.sweep_sections import Calibrate, Final, Rung, Sweep
 from dpladder.plan.about import depths_of
 from dpladder.plan.cost import partition
+from dpladder.plan.curves import (
+    CURVES,
+    can_have_curves,
+    in_form,
+    longest_row,
+    pieces_for,
+    with_pieces,
+)
 from dpladder.plan.dag import build_dag
 from dpladder.plan.follows import digest
 from dpladder.plan.retired import CHOSEN_BEFORE
@@ -29,7 +38,7 @@ from dpladder.plan.unit_counts import resolve_unit_counts, with_price
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import State
 from dpladder.privacy.statement.documents import FINALS
-from dpladder.search.prior import DEFAULT, Kind, with_prior
+from dpladder.search.prior import DEFAULT, with_prior
 from dpladder.search.sweep_value import LadderToBuy, best_ladder, rungs_as_text
 
 # networks whose own mean was measured to help
@@ -111,7 +120,11 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
         totals.setdefault(config.dataset.lineage, []).extend(config.totals)
     experiments = {
         name: resolve_unit_counts(
-            resolve_prior(_resolve_calibration(_resolve_centre(_resolve_depths(_guiding(config))))),
+            resolve_prior(
+                _resolve_calibration(
+                    _resolve_centre(_resolve_curves(_resolve_depths(_guiding(config))))
+                )
+            ),
             totals[config.dataset.lineage],
         )
         for name, config in configs.items()
@@ -137,6 +150,7 @@ def resolve_defaults(project: Project, remembered: Remembered = MappingProxyType
             if (
                 words := [
                     *_note_depths(configs[name], resolved[name]),
+                    *_note_curves(configs[name], resolved[name]),
                     *_note_mean(configs[name], resolved[name]),
                     *_note_ladder(config, looks[name]),
                     *_note_calibration(configs[name], resolved[name]),
@@ -163,6 +177,7 @@ def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
     if not any(state.plans or state.items for state in states.values()):
         return paid_by_name
     today = resolve_defaults(project)
+    before = _as_before(project)
     for name, own_config in project.experiments.items():
         config = today.experiments[name]
         choices, state = resolved_choices(config), states.get(config.dataset.lineage, State())
@@ -178,12 +193,24 @@ def paid_choices(project: Project, states: Mapping[str, State]) -> Remembered:
                 break
         else:
             # paid for before some choices came, with nothing else left to the plan
-            as_before = {**choices, **CHOSEN_BEFORE}
+            as_before = {**resolved_choices(before.experiments[name]), **CHOSEN_BEFORE}
             if as_before != choices and _is_paid(
                 _apply_choices(own_config, config, as_before), state, FINALS
             ):
                 paid_by_name[name] = as_before
     return paid_by_name
+
+
+def _as_before(project: Project) -> Project:
+    """The project as it was resolved before there were curves: what is chosen beside them, such as
+    the prior, hangs on them."""
+    experiments = {
+        name: config.model_copy(update={"features": config.features.model_copy(update={CURVES: 0})})
+        if config.features.curves == "auto"
+        else config
+        for name, config in project.experiments.items()
+    }
+    return resolve_defaults(replace(project, experiments=experiments))
 
 
 def _is_paid(config: Config, state: State, rules: Collection[str] = tuple(RULES)) -> bool:
@@ -199,6 +226,7 @@ def _choice_keys(config: Config) -> list[str]:
     chooses alike."""
     features, sweep = config.features, config.sweep
     sizes = [config.dataset.public_size] if public_weight(config) else []
+    sizes += [features.curves] if features.curves != "auto" else []
     basis = digest(
         [values_of(config.learner), config.mode, config.hpo.name],
         features.model_dump(
@@ -214,8 +242,9 @@ def _choice_keys(config: Config) -> list[str]:
 def resolved_choices(config: Config) -> dict[str, Any]:
     """What may have been left to the plan, as it stands in a resolved config: plain values by key,
     as ledgers keep them."""
-    census = config.dataset.census
+    census, curves = config.dataset.census, config.features.curves
     return {
+        CURVES: 0 if curves == "auto" else curves,
         **config.features.model_dump(mode="json", include={"centre", "mean", "layers"}),
         **config.sweep.model_dump(mode="json", include={"rungs", "search", "select"}),
         "public": "gradient" if config.learner.uses_public_gradient else "none",
@@ -228,6 +257,8 @@ def _apply_choices(given_config: Config, config: Config, values: Mapping[str, An
     """A resolved config, with what was chosen before in place of today's choice."""
     if not values or values == resolved_choices(config):
         return config
+    if given_config.features.curves == "auto":
+        config = _in_place_of_curves(given_config, config, values[CURVES])
     learner = config.learner
     if given_config.learner.guidance == "auto":
         public = values["public"] if learner.uses_public_gradient else "none"
@@ -258,6 +289,20 @@ def _apply_choices(given_config: Config, config: Config, values: Mapping[str, An
     )
 
 
+def _in_place_of_curves(given_config: Config, config: Config, pieces: int) -> Config:
+    """A resolved config with other pieces, and what goes with them."""
+    features, learner = given_config.features, given_config.learner
+    plain = {key: getattr(features, key) for key in ("length", "typical", "constant")}
+    trained = {key: getattr(learner, key) for key in ("clip", "bias") if hasattr(learner, key)}
+    config = config.model_copy(
+        update={
+            "features": config.features.model_copy(update={**plain, "mean": None}),
+            "learner": config.learner.model_copy(update=trained),
+        }
+    )
+    return with_pieces(config, pieces if can_have_curves(config) else 0)
+
+
 def _note_kept_choices(config: Config, today: Config) -> Iterator[str]:
     """What is kept though today's choice would be another, with both values."""
     before, now = resolved_choices(config), resolved_choices(today)
@@ -265,7 +310,7 @@ def _note_kept_choices(config: Config, today: Config) -> Iterator[str]:
     if differing:
         text = "; ".join(
             f"{key} {_choice_as_text(before[key])}, today {_choice_as_text(now[key])}"
-            for key in differing
+            for key in ([CURVES] if CURVES in differing else differing)  # others follow from them
         )
         yield f"kept as it was chosen when it was paid for ({text})"
 
@@ -290,6 +335,14 @@ def _guiding(config: Config) -> Config:
     )
     public = "gradient" if fits else "none"
     return config.model_copy(update={"learner": learner.model_copy(update={"public": public})})
+
+
+def _resolve_curves(config: Config) -> Config:
+    """Lines or curves of a table's numbers, by what noise leaves of them."""
+    pieces = config.features.curves
+    if pieces == "auto":
+        pieces = pieces_for(config, strength(config)) if can_have_curves(config) else 0
+    return with_pieces(config, pieces)
 
 
 def _resolve_depths(config: Config) -> Config:
@@ -347,6 +400,8 @@ def resolve_prior(config: Config) -> Config:
     Idempotent: a prior that the config names stays.
     """
     kind: Kind = "number" if config.task == "regression" else config.features.centre != "none"
+    if in_form(config):
+        kind = "curves of a number" if kind == "number" else "curves"
     search = with_prior(config.sweep.search, config.learner, kind)
     return config.model_copy(update={"sweep": config.sweep.model_copy(update={"search": search})})
 
@@ -357,7 +412,8 @@ def _resolve_centre(config: Config) -> Config:
     centring = _centring(config)
     chosen: dict[str, object] = {"centre": centring}
     if centring == "noised" and config.features.mean is None:
-        chosen["mean"] = Mean(epsilon=_part(config, MEAN))
+        radius = longest_row(config) if in_form(config) else None
+        chosen["mean"] = Mean(epsilon=_part(config, MEAN), radius=radius)
     return config.model_copy(update={"features": config.features.model_copy(update=chosen)})
 
 
@@ -387,7 +443,8 @@ def _bought_mean_pays(config: Config, enough: float) -> bool:
         and config.final.budget == "remaining"
         and isinstance(config.hpo, Ladder)
     )
-    measured = config.learner.name == DEFAULT and not isinstance(config.features.length, str)
+    has_radius = not isinstance(config.features.length, str) or in_form(config)
+    measured = config.learner.name == DEFAULT and has_radius
     return left and measured and config.mode == "release" and strength(config) >= enough
 
 
@@ -492,6 +549,19 @@ def _note_depths(given_config: Config, config: Config) -> Iterator[str]:
         else ""
     )
     yield f"features are of {depths_of(config)} (features.layers){why}"
+
+
+def _note_curves(given_config: Config, config: Config) -> Iterator[str]:
+    """Whether a table's numbers are curves, where that was left open."""
+    pieces = config.features.curves
+    if given_config.features.curves != "auto" or not can_have_curves(config):
+        return
+    at = f"at n0*mu = {_strength_text(config)}"
+    yield (
+        f"numbers are curves of {pieces} pieces (features.curves): {at} they tell more than lines"
+        if pieces
+        else f"numbers are lines (features.curves): {at} noise would hide what curves tell"
+    )
 
 
 def _note_mean(given_config: Config, config: Config) -> Iterator[str]:

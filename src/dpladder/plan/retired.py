@@ -18,7 +18,7 @@ RETIRED: Mapping[str, Any] = {
     "dataset.target.unit": NEVER,
 }
 # what ledgers mean that remember an experiment's choices without these (plan/resolve.py)
-CHOSEN_BEFORE: Mapping[str, Any] = {"calibrate": None}
+CHOSEN_BEFORE: Mapping[str, Any] = {"calibrate": None, "curves": 0}
 
 
 def with_retired(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,8 @@ file, whose rows are tensors.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +59,47 @@ def _scale_finite(rows: Any, norms: Any, factors: Any, xp: Any) -> Any:
     number times zero."""
     finite = xp.isfinite(norms)
     return xp.where(finite, rows, 0.0) * xp.where(finite, factors, 0.0)
+
+
+def with_curves(rows: Any, curves: Sequence[tuple[Any, ...]], xp: Any = np) -> Any:
+    """Rows with curves beside their numbers: hat functions on knots, and products of two bases.
+
+    Between two knots one hat falls from 1 to 0 and the next one rises, so a weighted sum of a
+    column's hats is any piecewise linear curve. Beyond its outer knots a curve is flat.
+
+    Args:
+        rows: float64 of shape (..., length).
+        curves: a list of bases for each block that is appended. A basis is the place of a number
+            and its knots, or the place of the first of some levels and their count; a block of two
+            has all products.
+        xp: numpy or torch.
+    """
+    blocks = [rows]
+    for bases in curves:
+        block = _basis(rows, bases[0], xp)
+        for basis in bases[1:]:
+            products = block[..., :, None] * _basis(rows, basis, xp)[..., None, :]
+            block = products.reshape(*products.shape[:-2], -1)
+        blocks.append(block)
+    return xp.concatenate(blocks, -1)
+
+
+def curves_width(curves: Sequence[tuple[Any, ...]]) -> int:
+    """How many numbers `with_curves` appends to a row."""
+    sizes = [[n if isinstance(n, int) else len(n) for _, n in bases] for bases in curves]
+    return sum(math.prod(size) for size in sizes)
+
+
+def _basis(rows: Any, basis: tuple[int, Any], xp: Any) -> Any:
+    """The hats of the number at a place, one for each knot; or levels as they are."""
+    place, knots = basis
+    if isinstance(knots, int):
+        return rows[..., place : place + knots]
+    ends = xp.asarray(knots, dtype=xp.float64)
+    x = rows[..., place : place + 1]
+    ramps = ((x - ends[:-1]) / (ends[1:] - ends[:-1])).clip(0.0, 1.0)
+    one = xp.ones_like(x)
+    return xp.concatenate([one, ramps], -1) - xp.concatenate([ramps, 0.0 * one], -1)
 
 
 def map_rows(

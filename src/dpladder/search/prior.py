@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
 
 from dpladder.config.learners import Learner, method
+from dpladder.config.method import Kind
 from dpladder.config.sweep_sections import Search
 
-Kind = bool | Literal["number"]  # whether features are centred; or what is learnt are numbers
 DEFAULT = "dp_gd"
 REACH = (
     # the range goes so far beyond the median, at least: learners that precondition have theirs far

@@ -286,8 +286,7 @@ def _head(model: Model) -> dict[str, Tensor]:
     """The mean that is taken away, and the layers of the head."""
     import torch
 
-    width = model.network["width"] if model.map.depths is None else model.map.depths.width
-    mean = torch.zeros(width, dtype=torch.float64)
+    mean = torch.zeros(model.map.centred_width(model.network["width"]), dtype=torch.float64)
     if model.map.mean is not None:
         mean = torch.from_numpy(model.map.mean.copy())
     # behind the network's own

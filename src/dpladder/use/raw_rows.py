@@ -36,7 +36,7 @@ def table_in(path: str | Path) -> list[dict[str, Any]]:
 def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
     """Rows of a table as training prepared them.
 
-    Numbers are cut at their range and scaled to -1 to 1. Each level of a column of words is 1 or 0.
+    Numbers are cut at their range and scaled to -1 to 1, some by their logarithms. Each level of a column of words is 1 or 0.
 
     Args:
         columns: as config.json lists them, in training's order; none where all values are numbers
@@ -71,7 +71,10 @@ def _cell(column: Any, columns: Sequence[Any], row: Any) -> list[float]:
     number = _number(spec["missing"] if absent else value, name)
     if spec.get("range"):
         low, high = spec["range"]
-        number = 2.0 * (min(max(number, low), high) - low) / (high - low) - 1.0
+        number = min(max(number, low), high)
+        if spec.get("scale") == "log":
+            low, high, number = np.log(np.array([low, high, number]) + (low == 0)).tolist()
+        number = 2.0 * (number - low) / (high - low) - 1.0
     return [number, float(absent)] if spec.get("mark_missing") else [number]
 
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from dpladder.data.rgb import FORMATS, to_rgb
-from dpladder.privacy.arrays import map_rows, to_length
+from dpladder.privacy.arrays import curves_width, map_rows, to_length, with_curves
 from dpladder.use.raw_rows import rows_of, table_in
 
 
@@ -49,7 +49,8 @@ class Classifier(nn.Module):
         self._build(folder)
         if config["until"] not in (None, "input"):
             self.network.get_submodule(config["until"]).register_forward_hook(self._round_as_stored)
-        self.register_buffer("mean", torch.zeros(config["width"], dtype=torch.float64))
+        width = config["width"] + curves_width(config.get("curves", ()))
+        self.register_buffer("mean", torch.zeros(width, dtype=torch.float64))
         self.head = nn.ParameterList([nn.Parameter(torch.zeros(shape)) for shape in shapes])
 
     def _build(self, folder: Path) -> None:
@@ -97,6 +98,7 @@ class Classifier(nn.Module):
         config = self.config
         if config["each"] is not None:
             x = self._scale_depths(x, config["each"])
+        x = with_curves(x, config.get("curves", ()), torch)
         mean = self.mean if config["centred"] else None
         keys = ("radius", "exact", "length", "constant")
         x = map_rows(x, mean, **{key: config[key] for key in keys}, xp=torch)

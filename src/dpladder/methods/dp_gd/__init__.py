@@ -27,6 +27,9 @@ METHOD = LearnerMethod(
     train=later("dpladder.methods.dp_gd.train:train"),
     logit_noise=later("dpladder.methods.dp_gd.train:logit_noise"),
     # fitted to five data sets
-    prior={True: (1.45, 1.7), False: (2.48, 1.87), "number": (0.3, 1.7)},
+    prior={
+        **{True: (1.45, 1.7), False: (2.48, 1.87), "number": (0.3, 1.7)},
+        **{"curves": (1.0, 1.7), "curves of a number": (0.25, 1.7)},
+    },
     slope=0.23,
 )

@@ -1,0 +1,128 @@
+"""Lines or curves: in how many pieces a table's numbers bend, and what goes with them.
+
+A curve has a weight for each knot where a line has one, so noise costs it more. By public figures
+alone: n0*mu, the columns and the task. The figures were measured on public tables.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dpladder.config import Config
+from dpladder.config.curves import curves_of, knots_of, width_of
+from dpladder.config.dataset_sections import Column
+from dpladder.search.prior import DEFAULT
+
+CURVES = "curves"  # key of the features, and of what was chosen
+RIDGE = "dp_ridge"
+PIECES = (16, 8, 4)
+# n0 mu for each column of numbers from which on so many pieces pay, of classes and of numbers
+OF_CLASSES = {4: 20.0, 8: 250.0, 16: 2000.0}
+OF_NUMBERS = {4: 5.0, 8: 80.0, 16: 250.0}
+OF_RIDGE = 20.0  # n0 mu for each number of a row: its noise grows with the square of the width
+TYPICAL = 0.6  # length of a row, less a mean where it loses one, over that of the longest
+CLIP = 0.25  # of that length
+STEEPEST = 0.5  # eta, where the config says nothing
+
+
+def can_have_curves(config: Config) -> bool:
+    """Whether a column may be a curve whose pieces nobody named, and the learner was measured.
+    In research they are lines: experiments that are compared must have the same features."""
+    return (
+        config.features.model == "none"
+        and config.mode == "release"
+        and config.learner.name in (DEFAULT, RIDGE)
+        and config.dataset.public_sample is None
+        and any(one.knots is None for one in _curved(config))
+    )
+
+
+def _curved(config: Config) -> list[Column]:
+    """The columns that may be curves."""
+    columns = (one for one in config.dataset.columns if not isinstance(one, str))
+    return [one for one in columns if one.range is not None and one.curve]
+
+
+def pieces_for(config: Config, strength: float) -> int:
+    """The pieces that a range falls into; 0 where lines do better.
+
+    Args:
+        config: that leaves them to the plan.
+        strength: n0 mu of the smallest total.
+    """
+    law = OF_CLASSES if config.task == "classification" else OF_NUMBERS
+    columns = len(_curved(config))
+    width = sum(map(width_of, config.dataset.columns))
+    for pieces in PIECES:
+        least = law[pieces] * columns
+        if config.learner.name == RIDGE:
+            least = OF_RIDGE * (width + columns * (pieces + 1))
+        if strength >= least:
+            return pieces
+    return 0
+
+
+def with_pieces(config: Config, pieces: int) -> Config:
+    """The config with curves of so many pieces, in the form that was measured.
+
+    Rows keep their lengths, so that a prediction is a sum over columns; a bias stands for a
+    constant, and gradients are cut at a quarter of a typical row. Keys that the config changes
+    stand, and then all of them do.
+    """
+    features, learner = config.features, config.learner
+    features = features.model_copy(update={CURVES: pieces})
+    config = config.model_copy(update={"features": features})
+    if not has_form(config):
+        return config
+    longest, search = longest_row(config), config.sweep.search
+    typical = float(f"{TYPICAL * longest:.3g}")
+    mean = features.mean and features.mean.model_copy(
+        update={"radius": features.mean.radius or longest}
+    )
+    form = {"length": "as_is", "typical": typical, "constant": 0.0, "mean": mean}
+    # steps that are steeper run away: more than 2 (1 + m) over the largest curvature (Polyak 1964)
+    steepest = 4 / typical**2 if config.task == "classification" else 1 / (longest**2 + 1)
+    if search.eta[1] == STEEPEST and steepest < STEEPEST:
+        search = search.model_copy(update={"eta": (min(search.eta[0], steepest / 1e6), steepest)})
+    trained = {"clip": CLIP * typical, "bias": True}
+    return config.model_copy(
+        update={
+            "features": features.model_copy(update=form),
+            "learner": learner.model_copy(update=trained),
+            "sweep": config.sweep.model_copy(update={"search": search}),
+        }
+    )
+
+
+def has_form(config: Config) -> bool:
+    """Whether rows are to keep their lengths: where each column is bounded, one is a curve, and
+    these keys are as the task has them by itself."""
+    features, learner, pieces = config.features, config.learner, config.features.curves
+    columns = config.dataset.columns
+    if isinstance(pieces, str) or not any(knots_of(one, pieces) for one in _curved(config)):
+        return False
+    defaults = (32.0, 32.0, 1.0) if config.task == "classification" else ("at_most", 1.0, 0.5)
+    return (
+        learner.name == DEFAULT
+        and (features.length, features.typical, getattr(learner, "clip", None)) == defaults
+        and features.centre != "public"
+        and all(isinstance(one, Column) and (one.levels or one.range) for one in columns)
+    )
+
+
+def in_form(config: Config) -> bool:
+    """Whether `with_pieces` gave rows their form."""
+    features = config.features
+    return (features.length, features.constant) == ("as_is", 0.0) and bool(
+        curves_of(config.dataset.columns, int(features.curves or 0))
+    )
+
+
+def longest_row(config: Config) -> float:
+    """The length that no row of bounded columns exceeds, rounded up. A number lies between -1 and
+    1, of a column's levels one at most is 1, and hats add up to 1."""
+    pieces = int(config.features.curves or 0)
+    curved = sum(bool(knots_of(one, pieces)) for one in _curved(config))
+    marked = sum(isinstance(one, Column) and one.mark_missing for one in config.dataset.columns)
+    longest = math.sqrt(len(config.dataset.columns) + curved + marked)
+    return math.ceil(1000 * longest) / 1000
