@@ -181,6 +181,7 @@ COMMANDS: dict[str, Command] = {
             help="name the second of two classes, or a finding, from this probability on; none: "
             "whatever is most probable",
         ),
+        takes("--explain", action="store_true", help="of a table, what each column adds"),
         NETWORK,
     ),
     "generate": command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from xml.etree import ElementTree
 
@@ -14,10 +15,12 @@ from made_up import DELTA, KAPPA, POOLED, SHARE, from_json, statement, summary
 
 from dpladder.config.section import from_document
 from dpladder.config.sweep_sections import Fit, Search
+from dpladder.learn.effects import Effect, Effects
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import Statement
 from dpladder.report import ladder_figure, scores_figure, shift_figure, utility_figure
 from dpladder.report.budget_figure import COLOURS, plot_budget
+from dpladder.report.curves_figure import draw_effects
 from dpladder.report.utility_figure import frontier
 from dpladder_papers.research import distance_figure, gap_figure
 
@@ -492,3 +495,31 @@ def test_models_at_one_epsilon_stand_side_by_side_and_repeats_at_their_mean(tmp_
     assert min(np.diff(across)) > 5
     assert svg.find(f".//{SVG}g[@id='models-a-2']") is None
     assert "test accuracy (± 1 sd, over repeats)" in words(svg)
+
+
+CURVE = Effect(("age",), ((0.0, 50.0, 100.0),), ((-1.0, 0.0, 1.0),), (0.1, 0.2, 0.1), 2.0)
+BARS = Effect(("sex",), (("f", "m"),), ((0.5, -0.5),), (), 1.0)
+CROSS = Effect(("age", "sex"), ((0.0, 9.0), ("f", "m")), ((0.1, 0.2, -0.1, -0.2),), (), 0.4)
+
+
+def test_each_column_has_a_panel_and_its_curve_rises_where_the_effect_does(tmp_path):
+    effects = Effects(("ill",), "log-odds", (CURVE, BARS, CROSS))
+    drawings = [
+        drawn(lambda one, path: draw_effects(one, "main, total ε = 1", path), effects, tmp_path)
+        for _ in range(2)
+    ]
+    assert ElementTree.tostring(drawings[0]) == ElementTree.tostring(drawings[1])
+    text = words(drawings[0])
+    assert {"age", "sex", "age x sex", "effect on ill, in log-odds", "f", "m"} <= {*text}
+    [line] = drawings[0].findall(f".//{SVG}g[@id='curve-0-age']/{SVG}path")
+    points = np.array(re.findall(r"[-.\d]+", line.get("d")), float).reshape(-1, 2)
+    assert (np.diff(points[:, 0]) > 0).all()
+    assert (np.diff(points[:, 1]) < 0).all()  # up
+
+
+def test_of_many_columns_those_are_drawn_that_move_predictions_most(tmp_path):
+    each = tuple(dataclasses.replace(CURVE, columns=(f"c{place}",)) for place in range(30))
+    svg = drawn(
+        lambda one, path: draw_effects(one, "", path), Effects(("y",), "kg", each), tmp_path
+    )
+    assert {text for text in words(svg) if text.startswith("c")} == {f"c{k}" for k in range(24)}

@@ -44,6 +44,7 @@ def predict(
     output: Path | None,
     threshold: float | None,
     network: Path | None,
+    explain: bool = False,
 ) -> None:
     """Write a table of classes and probabilities for records of the user's own, which stay here.
     Prediction is free, and says nothing of the data that the model was trained on beyond its price.
@@ -55,10 +56,11 @@ def predict(
         threshold: the probability from which the second of two classes is named, or a finding;
             None names what is most probable.
         network: the public network's checkpoint, where the model rests on one of the user's own.
+        explain: whether each record's prediction is told as a sum over a table's columns.
 
     Raises:
-        BadInput: the folder holds no model or several, the output has another suffix, or the model
-            takes no threshold.
+        BadInput: the folder holds no model or several, the output has another suffix, the model
+            takes no threshold, or a prediction that is to be explained is no sum.
 
     Columns are the input, the record or user, its class, and `p(class)` for each class; or the
     number that the model predicts. A record that cannot be read keeps its row, and `problem` says
@@ -72,7 +74,7 @@ def predict(
         print(BY_PLACE, file=sys.stderr)
     if model.calibrated is False:
         print(NOT_CALIBRATED, file=sys.stderr)
-    table = pd.concat([_table(model, name, threshold) for name in inputs])
+    table = pd.concat([_table(model, name, threshold, explain) for name in inputs])
     if output is None:
         table.to_csv(sys.stdout, index=False)
     elif output.suffix == ".csv":
@@ -149,7 +151,7 @@ def model_file(path: Path) -> Path:
     return files[0]
 
 
-def _table(model: Model, path: Path, threshold: float | None) -> pd.DataFrame:
+def _table(model: Model, path: Path, threshold: float | None, explain: bool) -> pd.DataFrame:
     """One input's rows. Whatever the user's files put into a cell is made harmless (`cell`), for
     tables are opened in spreadsheets."""
     import pandas as pd
@@ -172,6 +174,6 @@ def _table(model: Model, path: Path, threshold: float | None) -> pd.DataFrame:
         if predictions.numbers is None
         else [],
     )
-    return facts.assign(problem=[cell(problem or "") for problem in predictions.problems]).join(
-        probabilities
-    )
+    problems = [cell(problem or "") for problem in predictions.problems]
+    table = facts.assign(problem=problems).join(probabilities)
+    return table.join(model.explain(source).round(DIGITS)) if explain else table

@@ -23,6 +23,7 @@ from dpladder.config.sweep_sections import Search
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn import weights
+from dpladder.learn.effects import effects_of
 from dpladder.learn.interface import Weights
 from dpladder.learn.measures.tables import figures_of_counts
 from dpladder.learn.measures.tested import Tested
@@ -240,6 +241,7 @@ def _target(
     it."""
     weights_found, facts = weights.load(Path(final))
     test = replace(read_test(metrics), unit=reads.target_unit or "")
+    sums = effects_of(weights_found, facts)
     choice = {name: facts[name] for name in ("eta", "ridge", "alpha", "steps") if name in facts}
     return FinalFound(
         **choice,
@@ -263,4 +265,5 @@ def _target(
         distance=distance(reads.learner, weights_found) if reads.mode == "research" else None,
         also=also,
         headline=str(test.headline),
+        effects=None if sums is None else sums.effects(),
     )

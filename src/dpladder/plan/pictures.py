@@ -15,6 +15,7 @@ from typing import Literal
 from dpladder.config import Project
 from dpladder.config.plugins import rules_of_packages
 from dpladder.plan import follows
+from dpladder.plan.curves import in_form
 
 Names = tuple[str, ...]
 When = Callable[[Project, str], Names | None]
@@ -157,6 +158,11 @@ def _calibrated(project: Project, name: str) -> Names | None:
     return (name,) if "calibration" in project.experiments[name].evaluate.measures else None
 
 
+def _additive(project: Project, name: str) -> Names | None:
+    """Only where predictions are sums over the columns of a table."""
+    return (name,) if in_form(project.experiments[name]) else None
+
+
 # --- and one of all experiments ---
 
 
@@ -200,6 +206,7 @@ OF_EXPERIMENT = (
     _figure("shift", "Final models", _if_shifted),
     Kind("shift", "tables/shift.md", "", _if_shifted, "tables:shift_table"),
     _figure("reliability", "Final models", _calibrated),
+    _figure("curves", "Final models", _additive),
     _figure("ladder", "Ladder", _if_trials),
     _figure("scores", "Ladder", _if_trials),
     Kind("trials", "tables/trials.html", "Ladder", _if_trials, "tables:trials_table"),

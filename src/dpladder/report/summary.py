@@ -15,6 +15,7 @@ from typing import Literal
 
 from dpladder.config.evaluate_sections import BRIER, score_name
 from dpladder.config.section import from_document
+from dpladder.learn.effects import Effects
 from dpladder.learn.measures.tables import figures_of_counts
 from dpladder.learn.measures.tested import ReleasedCounts, Tested
 from dpladder.privacy.accounting.rounding import round_up_short
@@ -177,6 +178,8 @@ class FinalFound(Choice):
         student: what learned its labels of dataset.public_unlabelled, on a public test.
         stated: the figure that it is stated at, with all that may have steered it.
         headline: the one figure that it is known by, with its interval, in words.
+        effects: how each column of a table moves its predictions, where these are sums over
+            columns.
     """
 
     target_epsilon: float
@@ -196,6 +199,7 @@ class FinalFound(Choice):
     student: Tested | None = None
     stated: Cost
     headline: str = ""
+    effects: Effects | None = None
 
     @property
     def tests(self) -> dict[str, Tested]:

@@ -22,6 +22,7 @@ from dpladder.errors import BadInput
 from dpladder.network.language import pad_tokens, transformers_tokenizer
 from dpladder.network.public import BUNDLED, model_of, remote_config
 from dpladder.privacy import arrays
+from dpladder.report.curves_figure import draw_effects
 from dpladder.use import graph, raw_rows, standalone
 from dpladder.use.card import card, score_files
 from dpladder.use.generate import load_language_model
@@ -87,6 +88,9 @@ def _write_classifier(model: Model, folder: Path, form: Form) -> None:
     (folder / "config.json").write_text(json.dumps(_config(model), indent=2) + "\n", "utf-8")
     save_file(state, folder / "model.safetensors")
     _write_module(standalone.__file__, folder / "model.py")
+    if model.effects is not None:
+        draw_effects(model.effects.effects(), ", ".join(model.classes), folder / "curves.svg")
+        model.curves().to_csv(folder / "curves.csv", index=False)
     if form == "onnx":
         _write_graph_of_classifier(folder)
 

@@ -14,6 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,11 @@ from dpladder.config.features_sections import FOLDER, Features
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import Tuning
 from dpladder.config.learners import learner_of
+from dpladder.config.wording import printable
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import public_network_of
 from dpladder.data.centre import Map
-from dpladder.data.columns import matrix_of, name_of, restored_columns
+from dpladder.data.columns import matrix_of, name_of, number_as_text, restored_columns
 from dpladder.data.depths import depths_by_name, stored_depths
 from dpladder.data.encoders import Encoder
 from dpladder.data.extract import WORDS, Check, encode, load_content
@@ -39,6 +41,7 @@ from dpladder.data.sources import Files, Source, bytes_of, text, text_bytes
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import score
 from dpladder.learn import weights as files
+from dpladder.learn.effects import Additive, effects_of
 from dpladder.learn.interface import Constants, Weights, sigmoid_bias
 from dpladder.learn.trainings import weights_of
 from dpladder.network.facts import INPUT
@@ -287,6 +290,86 @@ class Model:
         learner = learner_of(self.facts["config"]["learner"])
         assert isinstance(learner, Tuning), "nothing else is trained above a cut (config/check.py)"
         return learner, Constants(1, len(self.classes), self.network["width"], network=cut)
+
+    @cached_property
+    def effects(self) -> Additive | None:
+        """The sum over a table's columns that it is; None where it is none."""
+        return effects_of(self.weights, self.facts)
+
+    def curves(self) -> Any:
+        """How each column of a table moves predictions, as a DataFrame: free, for it follows from
+        the release.
+
+        Returns:
+            Rows by column and place, with the effect, and `sd`, the deviation of the training's
+            noise in it. `of` is the class, or the number. Columns come first that move predictions
+            most. Effects are less their mean over the declared range, in log-odds or the number's
+            own unit.
+
+        Raises:
+            BadInput: predictions are no sum over columns.
+        """
+        import pandas as pd
+
+        effects = self._additive().effects()
+        return pd.DataFrame(
+            [
+                {
+                    "column": " x ".join(one.columns),
+                    "at": " x ".join(number_as_text(cell) for cell in cells),
+                    "of": name,
+                    "effect": values[place],
+                    "sd": one.sd[place] if one.sd else None,
+                }
+                for one in effects.each
+                for name, values in zip(effects.of, one.values, strict=True)
+                for place, cells in enumerate(product(*one.at))
+            ]
+        )
+
+    def explain(self, inputs: Inputs) -> Any:
+        """What each column adds to each prediction, beside what it adds on average over its range.
+
+        Args:
+            inputs: as `predict` takes them.
+
+        Returns:
+            A DataFrame with a row for each record: `base`, then a column for each one of the table
+            or cross of two, and for each class where there are several. They add up to the
+            log-odds of what is predicted; or to the number, before it is cut to its range. NaN
+            where a record cannot be read.
+
+        Raises:
+            BadInput: predictions are no sum over columns, or of people and not of records.
+        """
+        import pandas as pd
+
+        sums = self._additive()
+        if self.pooled:
+            raise BadInput(f"{self.path} predicts for people, and explain is of records.")
+        rows, problems = self._rows(self._source(inputs))
+        terms = sums.terms(rows, self.map.mean)
+        total = self.logits(rows) @ sums.sums.T
+        if self.range is not None:
+            total += sum(self.range) / 2
+        columns = {"base": total - sum(terms.values()), **terms}
+        table = pd.DataFrame(
+            {
+                printable(name if len(sums.outputs) == 1 else f"{name} ({what})"): values[:, place]
+                for name, values in columns.items()
+                for place, what in enumerate(sums.outputs)
+            }
+        )
+        table[[problem is not None for problem in problems]] = np.nan
+        return table
+
+    def _additive(self) -> Additive:
+        if self.effects is None:
+            raise BadInput(
+                f"{self.path} is no sum over the columns of a table. Train one with ranges or "
+                "levels in dataset.columns, and features.curves."
+            )
+        return self.effects
 
     def preprocess(self, inputs: Inputs) -> NDArray[np.float32]:
         """Records as the head sees them: features, less the mean, at the public length.

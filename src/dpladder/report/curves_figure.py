@@ -1,0 +1,115 @@
+"""How each column of a table moves a final model's predictions: a panel each."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from dpladder.learn.effects import Effect, Effects
+from dpladder.report.style import BLUE, CYCLE, GREY, INK, canvas
+from dpladder.report.summary import Summary
+from dpladder.report.tables import short_number
+
+MOST, BESIDE = 24, 4  # panels in a figure, and in a row
+LONGEST = 14  # letters of a level on an axis
+LINES = 5  # classes with a curve each; of more, the first ones
+
+
+def plot_curves(summary: Summary, path: Path) -> None:
+    """The columns of the model of the largest total, those first that move predictions most.
+
+    Args:
+        summary: of an experiment on a table whose predictions are sums over columns.
+        path: where the SVG goes.
+    """
+    target = max(summary.targets, key=lambda one: one.target_epsilon)
+    assert target.effects is not None, "plan/pictures.py draws it of sums over columns alone"
+    title = f"{summary.experiment}, total ε = {target.total}"
+    draw_effects(target.effects, title, path)
+
+
+def draw_effects(effects: Effects, title: str, path: Path) -> None:
+    """A panel for each column or cross, all on one scale.
+
+    Args:
+        effects: of a released model.
+        title: above all panels.
+        path: where the SVG goes.
+    """
+    each = effects.each[:MOST]
+    rows = math.ceil(len(each) / BESIDE)
+    what = " or ".join(effects.of[:2]) if len(effects.of) < 3 else "each class"
+    with canvas(path, height=1.0 + 2.0 * rows) as figure:
+        grid = figure.subplots(rows, BESIDE, squeeze=False).flat
+        largest = max(abs(one) for effect in each for row in effect.values for one in row)
+        for axes, effect in zip(grid, each, strict=False):
+            axes.set_title(_short(" x ".join(effect.columns), 24), fontsize=9)
+            axes.tick_params(labelsize=8)
+            if len(effect.columns) == 2:
+                _draw_map(axes, effect, largest)
+            else:
+                axes.axhline(0, color=GREY, lw=0.8, ls=(0, (4, 3)))
+                axes.set_ylim(-1.15 * largest or -1, 1.15 * largest or 1)
+                (_draw_bars if isinstance(effect.at[0][0], str) else _draw_curve)(axes, effect)
+        for unused in [*grid][len(each) :]:
+            unused.remove()
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10)
+        figure.supylabel(f"effect on {what}, in {effects.unit}", fontsize=9)
+
+
+def _draw_curve(axes: Axes, effect: Effect) -> None:
+    """A line for each class, and the band of the noise around it."""
+    x = [float(at) for at in effect.at[0]]
+    for number, values in enumerate(effect.values[:LINES]):
+        colour = CYCLE[number]
+        axes.plot(x, values, color=colour, lw=1.5, gid=f"curve-{number}-{effect.columns[0]}")
+        if effect.sd:
+            low, high = _band(values, effect.sd)
+            axes.fill_between(x, low, high, color=colour, alpha=0.18, lw=0)
+    axes.xaxis.set_major_locator(MaxNLocator(3))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:g}"))
+
+
+def _draw_bars(axes: Axes, effect: Effect) -> None:
+    """A bar for each level, with the deviation of the noise."""
+    names = [str(level) for level in effect.at[0]]
+    values = effect.values[-1]
+    axes.bar(range(len(names)), values, color=BLUE, alpha=0.6, yerr=effect.sd or None, capsize=2)
+    few = range(len(names)) if len(names) <= 6 else ()
+    axes.set_xticks([*few], [_short(names[place], LONGEST) for place in few], rotation=30)
+
+
+def _draw_map(axes: Axes, effect: Effect, largest: float) -> None:
+    """A cross as a map: from blue, below the mean, to red."""
+    first, second = effect.at
+    rows = [
+        effect.values[-1][start : start + len(second)]
+        for start in range(0, len(first) * len(second), len(second))
+    ]
+    axes.imshow(
+        [*zip(*rows, strict=True)],
+        aspect="auto",
+        origin="lower",
+        cmap="RdBu_r",
+        vmin=-largest,
+        vmax=largest,
+    )
+    for names, set_ticks in ((first, axes.set_xticks), (second, axes.set_yticks)):
+        ends = [0, len(names) - 1]
+        texts = [names[place] for place in ends]
+        set_ticks(
+            ends, [_short(one if isinstance(one, str) else short_number(one)) for one in texts]
+        )
+    axes.tick_params(labelcolor=INK)
+
+
+def _band(values: tuple[float, ...], sd: tuple[float, ...]) -> tuple[list[float], list[float]]:
+    pairs = [*zip(values, sd, strict=True)]
+    return [value - one for value, one in pairs], [value + one for value, one in pairs]
+
+
+def _short(text: str, longest: int = 8) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
