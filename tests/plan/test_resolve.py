@@ -327,8 +327,11 @@ def test_numbers_are_curves_where_noise_leaves_room_and_nobody_said_how(
     assert ("numbers are curves of" in said) == curved
 
 
+UNCALIBRATED = {"dataset": {"census": None}, "final": {"calibrate": None}}
+
+
 @pytest.mark.parametrize(
-    "by_hand", [{}, {"features": {"centre": "none"}, "dataset": {"census": None}}]
+    "by_hand", [UNCALIBRATED, {**UNCALIBRATED, "features": {"centre": "none"}}]
 )
 @pytest.mark.parametrize("recorded", [True, False])
 def test_a_project_that_paid_for_lines_before_there_were_curves_keeps_lines(
