@@ -106,7 +106,9 @@ def test_a_score_is_in_one_cell_and_has_one_standing_whatever_it_is() -> None:
     assert (look[0, 0], look[1, -1]) == (1, 2)
     bought = {"by_class": (np.array([[2.0, 0.0], [3.0, 0.0]]), 0.0), "score_look": (look, 0.0)}
     ranks = sum_of(Ranks().question(model, 1.0, bought), data, model.constants)
-    assert ranks.sum(axis=1) == pytest.approx([2, 3])
+    # of the first class the share of the second above each, and of the second that of the first
+    # below it; what is no number stands at 0
+    assert ranks == pytest.approx(np.array([[5 / 3, 1 / 3], [2.0, 1.0]]))
 
 
 def test_where_a_score_stands_is_public_and_rises_with_it() -> None:
