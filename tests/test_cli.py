@@ -127,7 +127,7 @@ def test_where_nothing_can_be_written_one_line_says_so(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def stopped(folder: Path) -> None:
+    def stopped(**_: object) -> None:
         raise error
 
     monkeypatch.setattr(project, "init", stopped)
@@ -136,7 +136,7 @@ def test_where_nothing_can_be_written_one_line_says_so(
 
 
 def test_an_error_of_dpladders_own_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lost(folder: Path) -> None:
+    def lost(**_: object) -> None:
         raise FileNotFoundError(2, "", "up/new")
 
     monkeypatch.setattr(project, "init", lost)
