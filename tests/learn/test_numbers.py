@@ -234,6 +234,7 @@ def test_a_look_says_where_to_cut_and_nothing_where_noise_hides_it() -> None:
     found = scale_of(noised_look(errors, places, 5.0), (0.0, 70.0), None)
     assert 0.03 < found.cut < 0.1
     assert found.largest == 70.0 * found.cut
+    assert found.errors(np.array([0.0, found.cut / 2, 0.9])).tolist() == [0.0, 0.5, 1.0]
     assert found.deviation is not None
     assert found.deviation.value == pytest.approx(places.std(), rel=0.3)
     with_tail = scale_of(
