@@ -54,8 +54,8 @@ def load_language_model(model: Model) -> tuple[Any, Any]:
 
     if model.tuned is None or not model.speaks:
         raise BadInput(
-            f"{model.path} is no language model: it tells classes or a number. Use dpladder predict, "
-            "or train one with task: language_model."
+            f"{model.path} is no language model: it tells classes or a number. Use dpladder "
+            "predict, or train one with task: language_model."
         )
     network, tokenizer = model.public_language_model()
     state = merged_tensors(*model.tuned, model.weights)
