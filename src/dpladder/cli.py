@@ -88,18 +88,18 @@ COMMANDS: dict[str, Command] = {
         takes("--by", choices=["user"], help="what each user asked for, in place of the entries"),
     ),
     "home init": command(
-        "make a home, or one's own, a group's: one ledger for all who work on the same data",
+        "make a home for a group, or share your own: one ledger for all who work on the same data",
         "dpladder.commands.home:init",
         takes("--group", required=True, help="the Unix group whose members share it"),
     ),
     "home backup": command(
-        "write it to a new encrypted file; runs may go on",
+        "write the home to a new encrypted file; runs may go on",
         "dpladder.commands.home:back_up",
         BACKUP,
         PASSPHRASE,
     ),
     "home restore": command(
-        "make it of a backup, where DPLADDER_HOME names none",
+        "restore a home from a backup; refused if DPLADDER_HOME holds one already",
         "dpladder.commands.home:restore",
         BACKUP,
         PASSPHRASE,

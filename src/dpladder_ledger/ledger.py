@@ -138,7 +138,7 @@ class OpenLedger:
         it, where one strong release is dear; or by its epsilon alone, where the lineage allows a
         `loss` (docs/ledger.md).
 
-        A reservation that was never used is taken up again under its name, by a script that is run
+        A reservation that was never used is resumed under its name, by a script that is run
         again. A name that was committed is refused, because that is paid for: `again=True` pays
         once more.
 

@@ -63,7 +63,7 @@ def contributions(found: Manifest) -> Counter[tuple[bytes, int, int]]:
 
 
 def identity(row: dict[str, Any]) -> tuple[object, ...]:
-    """A row without an id is all that its source says of it."""
+    """Without an id column, a record is its whole row."""
     return tuple(sorted(row.items()))
 
 

@@ -1,4 +1,4 @@
-"""A model is stated with what was out before its jobs were reserved, or taken up again."""
+"""A model is stated with all that was released before its jobs were reserved, or resumed."""
 
 from __future__ import annotations
 

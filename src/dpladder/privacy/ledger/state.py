@@ -122,10 +122,9 @@ class LedgerCharge:
         nonce: that makes its noise its own. Secret.
         output: digest of what was released.
         reserved, released: numbers of the entries that say so. What was reserved before any release
-            cannot have been chosen by one. Own code may show what it likes from COMMITTED on, and
-            so counts as released there.
-        continued: the entry of the last run that took it up again, after something else was
-            released.
+            cannot have been chosen by one. Own code counts as released once committed: nobody can
+            know what it showed after that.
+        continued: the entry of the last run that resumed it, after something else was released.
         by: who asked.
     """
 

@@ -379,14 +379,14 @@ def cost_of_choice(everything: Lines, delta: float) -> Cost | None:
 def _releases_seen_before(
     borne: Iterable[StatedSpend], among: Iterable[StatedSpend]
 ) -> list[StatedSpend]:
-    """What was out before the last of these jobs was planned, or taken up again."""
+    """Everything released before the last of these jobs was reserved, or resumed."""
     last = max((line.continued or line.reserved for line in borne), default=0)
     return [line for line in among if line.released is not None and line.released < last]
 
 
 def _cost_with_earlier(borne: Lines, lines: Lines, delta: float) -> Cost | None:
-    """What an artifact costs together with all that was released before it was planned, or taken up
-    again, and may have steered it. None where there was nothing."""
+    """What an artifact costs together with everything released before its jobs were reserved or
+    resumed, which may have steered it. None where there was nothing."""
     earlier = [line for line in _releases_seen_before(borne, lines) if line not in borne]
     return figure_of([*borne, *earlier], delta) if earlier else None
 
