@@ -36,7 +36,8 @@ def table_in(path: str | Path) -> list[dict[str, Any]]:
 def rows_of(columns: Sequence[Any], records: Any) -> list[list[float]]:
     """Rows of a table as training prepared them.
 
-    Numbers are cut at their range and scaled to -1 to 1, some by their logarithms. Each level of a column of words is 1 or 0.
+    Numbers are cut at their range and scaled to -1 to 1, some by their logarithms. Each
+    level of a column of words is 1 or 0.
 
     Args:
         columns: as config.json lists them, in training's order; none where all values are numbers

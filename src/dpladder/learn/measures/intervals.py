@@ -137,7 +137,8 @@ def share(
     Args:
         tables: the counts.
         part, whole: sums of them.
-        spread: the variance of one record's number, where their mean is a. None: a (1 - a), the most there is.
+        spread: the variance of one record's number, where their mean is a. None: a (1 - a), the
+            most there is.
         however_few: whether a share is made of any number of records.
 
     Returns:
