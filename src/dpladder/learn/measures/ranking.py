@@ -92,8 +92,8 @@ def _by_halves(noised: Counts, sd: float, expected: Counts, size: float) -> Coun
     noised, expected = np.broadcast_arrays(noised, expected)
     levels = [(noised, expected)]
     while levels[-1][0].shape[-1] > 1:
-        halves = (one[..., ::2] + one[..., 1::2] for one in levels[-1])
-        levels.append(tuple(halves))  # type: ignore[arg-type]
+        pairs = (one[..., ::2] + one[..., 1::2] for one in levels[-1])
+        levels.append(tuple(pairs))  # type: ignore[arg-type]
     mass = np.full((*noised.shape[:-1], 1), float(size))
     for depth, (counts, of) in enumerate(levels[-2::-1]):
         usual = of[..., ::2] / (of[..., ::2] + of[..., 1::2])
