@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -329,21 +328,18 @@ def test_each_key_of_each_learner_and_search_is_described_as_its_section_has_it(
 
 
 def test_the_page_of_features_has_each_command_key_and_method_once() -> None:
-    lines = (DEMO.parents[1] / "docs" / "features.md").read_text("utf-8").splitlines()
-    names = [line.split("`")[1] for line in lines if line.startswith("- `")]
-    commands = [f"dpladder {name}" for name in cli.COMMANDS]
-    of_methods = {key.name for key in described_keys() if key.methods}
-    once = [name for name in names if name not in of_methods]
-    assert len(once) == len(set(once))
-    assert {*commands, *(key.name for key in described_keys()), *METHODS} <= set(names)
-
-
-def test_the_page_of_features_has_each_meaning_of_a_key_once_with_whose_it_is() -> None:
     page = (DEMO.parents[1] / "docs" / "features.md").read_text("utf-8")
-    lines = re.findall(r"^- `(.*?)` \((.*?)\): ", page, re.M)
-    shown = Counter((key, name) for key, names in lines for name in names.split(", "))
-    assert shown == Counter((key.name, name) for key in described_keys() for name in key.methods)
-    assert "\n- `learner.eta` (one_step): The learning rate\n" in page
+    before, _, of_keys = page.partition("## Keys of a config")
+    names = re.findall(r"^- `(.+?)`", before, re.M)
+    assert len(names) == len(set(names))
+    assert {*(f"dpladder {name}" for name in cli.COMMANDS), *METHODS} <= set(names)
+    keys = []
+    for line in of_keys.splitlines():
+        if line.startswith("- `"):
+            section, *within = re.findall(r"`(.+?)`", line)
+            keys += [section, *(f"{section}.{name}" for name in within)]
+    assert len(keys) == len(set(keys))
+    assert {*keys} == {key.name for key in described_keys()} | {key.split(".")[0] for key in keys}
 
 
 def test_a_ledger_that_is_not_here_was_not_rolled_back(

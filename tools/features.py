@@ -31,14 +31,14 @@ PROGRAMS = {
 
 
 def page() -> str:
-    """The page in Markdown: each command, name, source, method, measured figure, picture and key
-    once."""
+    """The page in Markdown: each command, name, source, method, measured figure and picture once,
+    and the names of all keys."""
     return "\n".join(["# Everything it can do", "", *_lines()])
 
 
 def _lines() -> Iterator[str]:
-    yield "A line each, generated from the code by `make docs`. Search this page, or ask"
-    yield "`dpladder keys WORD` for keys by a word. [README.md](../README.md) tells the story."
+    yield "A line each, generated from the code by `make docs`. [README.md](../README.md) tells the"
+    yield "story."
     yield from ("", "## Commands", "")
     for name, command in COMMANDS.items():
         yield f"- `dpladder {name}`: {command.help}"
@@ -64,14 +64,13 @@ def _lines() -> Iterator[str]:
         caption = resources.files(package) / "captions" / f"{name}.rst"
         title = caption.read_text("utf-8").split("**")[1]
         yield f"- `{name}`: {title.rstrip('.')}"
-    for section, keys in groupby(described_keys(), key=lambda key: key.name.partition(".")[0]):
-        yield from ("", f"## Keys of `{section}`", "")
-        meanings: dict[tuple[str, str], list[str]] = {}
-        for key in keys:
-            meanings.setdefault((key.name, first_sentence(key.text)), []).extend(key.methods)
-        for (name, meaning), methods in meanings.items():
-            whose = f" ({', '.join(methods)})" if methods else ""
-            yield f"- `{name}`{whose}: {meaning}"
+    yield from ("", "## Keys of a config", "")
+    yield "[config/README.md](../config/README.md) and `dpladder keys WORD` say what each does."
+    yield ""
+    names = dict.fromkeys(key.name for key in described_keys())
+    for section, keys in groupby(names, key=lambda name: name.partition(".")[0]):
+        within = ", ".join(f"`{name.partition('.')[2]}`" for name in keys if name != section)
+        yield f"- `{section}`{': ' if within else ''}{within}"
     yield ""
 
 
