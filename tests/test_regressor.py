@@ -114,7 +114,7 @@ def test_it_is_a_regressor_to_scikit_learn_and_can_be_cloned() -> None:
         ({"target_range": None}, "needs target_range"),
         ({"target_range": 40}, "target_range is 40"),
         ({"target_range": (40, 0)}, r"given \[40\.0, 0\.0\]; must be \[smallest, largest\]"),
-        ({"target_range": (0, np.inf)}, "two finite numbers"),
+        ({"target_range": (0, np.inf)}, "it should be a finite number"),
         ({"dataset.target.error": 41}, r"given 41; must not be longer than the range"),
         ({"learner.name": "dp_ls"}, "it tells classes apart; use dp_gd or dp_ridge"),
     ],

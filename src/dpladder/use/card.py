@@ -7,6 +7,7 @@ paid for; what only people know is left for them to write.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from dpladder.config.evaluate_sections import score_name
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
 from dpladder.data.columns import levels_of, name_of, number_as_text, restored_columns
 from dpladder.learn.measures.figures import FIGURES, OF_FINDINGS
-from dpladder.learn.measures.tested import Tested, with_interval
+from dpladder.learn.measures.tested import ClassTested, Tested, with_interval
 from dpladder.network.facts import INPUT
 from dpladder.privacy.accounting.rounding import markdown_cell, round_nearest
 from dpladder.privacy.statement.templates import fill
@@ -194,5 +195,13 @@ def _scores(model: Model) -> dict[str, Any]:
             (one.name, [with_interval(one.figures[it.name], it.style) for it in of_findings])
             for one in tested.findings or ()
         ],
-        "with_interval": with_interval,
+        "score_text": with_interval(tested.score),
+        "classes_tested": _rows_of(tested.classes),
+        "groups_tested": _rows_of(tested.groups),
+        "trained_groups": {one.name for one in tested.groups or () if one.trained},
     }
+
+
+def _rows_of(tested: Sequence[ClassTested] | None) -> list[tuple[str, str]] | None:
+    """Each class or group by its name, with its score and interval."""
+    return None if tested is None else [(one.name, with_interval(one.score)) for one in tested]
