@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -26,6 +25,7 @@ from dpladder.learn.data import Data
 from dpladder.learn.interface import Constants
 from dpladder.learn.measures.calibrate import Margins
 from dpladder.learn.measures.tables import (
+    NOTHING,
     AbsoluteErrors,
     MeasuredModel,
     RightAndWrong,
@@ -193,7 +193,7 @@ def _scored(model: MeasuredModel, data: Data, meter: Meter) -> Floats:
     """Right and wrong as an evaluation releases them, and a trial's score: three numbers, the score
     last."""
     alone = score.count_at(MU).at(model.weights, model.scorer)
-    sums = counts_at(MU).at(partial(RightAndWrong().places, model))
+    sums = counts_at(MU).at(lambda data: RightAndWrong().places(model, data, NOTHING))
     released = [counts.ask(one, data, model.constants, meter) for one in (sums, alone)]
     return np.append(*released)
 
