@@ -164,6 +164,7 @@ def area_under_curve(
 
 def _hidden(ranking: Ranking, sd: float, sizes: Counts) -> float:
     """The root mean square of the product of both errors, where scores are as the look has them."""
+    # simulated by a public seed, to tell how wide an interval is; it protects nothing
     noise = np.random.default_rng(0).normal(size=(DRAWS, 2, CELLS))
     again = _smooth(sizes[:, None] * ranking.classes + sd * noise, sd, sizes)
     apart = ranking.classes - again
