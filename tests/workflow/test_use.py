@@ -89,7 +89,7 @@ def test_the_card_of_a_finished_model_says_what_its_statement_says(finished: Wor
         in card
     )
     assert "% of the budget, in mu squared" in card
-    assert "one standard deviation over noise and sampling" in card
+    assert "In brackets stand 95 % intervals, over noise and sampling." in card
 
 
 def test_mlflow_holds_each_final_model_with_its_statement(
