@@ -116,7 +116,7 @@ def test_what_no_command_takes_is_refused(words: list[str]) -> None:
         (KeyboardInterrupt(), 130, "dpladder: interrupted\n"),
         (PermissionError(13, "", "up/new"), 2, "dpladder: up/new: Permission denied. Check"),
         (OSError(28, "", "up/new"), 2, "dpladder: up/new: No space left on device. Check"),
-        (OSError(28, ""), 2, "dpladder: a disk cannot be written: No space left on device. Check"),
+        (OSError(28, ""), 2, "dpladder: a file cannot be written: No space left on device. Check"),
     ],
 )
 def test_where_nothing_can_be_written_one_line_says_so(

@@ -120,7 +120,15 @@ def test_what_snakemake_refuses_and_what_a_signal_ended_is_told(
     assert told in told_of(words, capfd)
 
 
-@pytest.mark.parametrize("said", ["rule fit_radius:\n[Errno 28] No space left on device\n", ""])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "rule fit_radius:\n[Errno 28] No space left on device\n",
+        "rule fit_radius:\nfit_radius (): a file cannot be written: No space left on device.\n",
+        "",
+    ],
+    ids=["Snakemake", "a job without a log", "nobody"],
+)
 def test_a_full_disk_is_told_also_where_snakemake_cannot_say_so(
     said: str,
     tmp_path: Path,

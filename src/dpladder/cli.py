@@ -273,7 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         from dpladder.config.wording import printable
 
-        where = printable(error.filename or "a disk cannot be written")
+        where = printable(error.filename or "a file cannot be written")
         text = f"{where}: {os_error_text(error)}"
         do = "Check its permissions and its disk, or name another place"
         print(f"dpladder: {text}. {do}.", file=sys.stderr)

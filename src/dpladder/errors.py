@@ -36,6 +36,7 @@ class BadInput(DpladderError):
 
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+LIMITS = (errno.EFBIG, errno.EMFILE, errno.ENFILE)  # of the shell, the scheduler or the system
 TWICE = "What is charged stays charged, and nothing is charged twice"
 
 
@@ -46,11 +47,13 @@ def os_error_text(error: OSError) -> str:
 
 
 def full_disk(error: BaseException) -> str | None:
-    """What the file system said, where a disk without room, or mounted for reading, is behind an
-    error. Libraries wrap it in errors of their own; of their text, which may be private, nothing
-    but the number is used."""
+    """What the file system said, where a disk without room, or mounted for reading, or a limit of
+    the shell on files, is behind an error. Libraries wrap it in errors of their own; of their text,
+    which may be private, nothing but the number is used."""
     wrapped = re.search(r"\b(?:os error|errno =) (\d+)", str(error))
     number = (
         error.errno if isinstance(error, OSError) and error.errno else wrapped and int(wrapped[1])
     )
+    if number in LIMITS:
+        return f"{os.strerror(number)}, which is a limit on files (ulimit -a)"
     return os.strerror(number) if number in UNWRITABLE else None

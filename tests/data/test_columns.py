@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from support import ROOT
 
 from dpladder.config.dataset_sections import Column
@@ -256,6 +257,15 @@ def test_features_that_nobody_declared_are_proposed_without_a_value_of_the_data(
     told = "\n".join(lines(columns_of(source, layout), declared=False))
     assert "sex: words, 25.0% missing; a feature as it is; 4 records count as nothing" in told
     assert "dataset.columns: [{name: sex, levels: [...]}, age]" in told
+
+
+def test_a_name_that_yaml_would_read_otherwise_is_proposed_in_quotes(tmp_path: Path) -> None:
+    names = ["b: c", "x, y", "10", "{z}"]
+    table = pd.DataFrame({name: [1, 2] for name in (*names, "label")}).set_index("label")
+    layout = Layout()
+    source = open_source(written(tmp_path, "csv", table), layout)
+    told = "\n".join(lines(columns_of(source, layout), declared=False))
+    assert yaml.safe_load(told.split("dataset.columns: ")[1]) == names
 
 
 @pytest.mark.ci

@@ -183,6 +183,22 @@ def test_a_full_disk_is_called_one(tmp_path: Path, body: str) -> None:
 
 
 @pytest.mark.few(1)
+@pytest.mark.parametrize(
+    ("limit", "body", "told"),
+    [
+        ("RLIMIT_NOFILE", "many = [open('/dev/null') for _ in range(99)]", "Too many open files"),
+        ("RLIMIT_FSIZE", "open('large', 'wb').write(b'-' * 99_999)", "File too large"),
+    ],
+)
+def test_a_limit_of_the_shell_is_named(tmp_path: Path, limit: str, body: str, told: str) -> None:
+    limited = f"import resource; resource.setrlimit(resource.{limit}, (90, 90)); {body}"
+    done = job(limited, tmp_path)
+    assert done.returncode == 1
+    said = done.stderr + (tmp_path / "logs/trial.log").read_text()
+    assert f"{told}, which is a limit on files (ulimit -a)" in said
+
+
+@pytest.mark.few(1)
 @pytest.mark.parametrize("place", ["logs/trial.log", DIAGNOSTICS], ids=["log", "details"])
 def test_a_reason_is_told_even_where_nothing_can_be_written_any_more(
     tmp_path: Path, place: str

@@ -335,6 +335,12 @@ def test_what_changed_is_named_when_snakemake_has_forgotten(finished, walk, capf
     assert named.group(1).split() == ["extract_features", "merge_features"]
 
 
+def test_a_source_that_changed_is_told_with_what_the_old_answers_are_of(finished, walk, capfd):
+    touch(finished)
+    assert grouped(walk().due) == Counter(EVERYTHING)
+    assert "of the records as they were then; another dataset.version" in capfd.readouterr().err
+
+
 def test_nothing_is_said_to_have_changed_in_a_finished_project(finished, walk, capfd):
     walk()
     told = capfd.readouterr().err

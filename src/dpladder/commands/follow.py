@@ -24,7 +24,7 @@ from typing import Any, TextIO
 
 from dpladder.commands.arguments import SLURM
 from dpladder.errors import TWICE
-from dpladder.plan.startup import SAY
+from dpladder.plan.startup import SAY, STANDS
 
 REASON = "dpladder: "  # begins a line that says why a run stops
 WORDS = Path("logs") / "snakemake.txt"
@@ -194,9 +194,7 @@ def follow(command: Sequence[str], folder: Path) -> int:
             for line in lines:
                 progress = progress.after(line, time.monotonic())
                 if line.startswith(NOTHING_TO_DO):
-                    print(
-                        f"{NOTHING_TO_DO}: all results are there, and up to date.", file=sys.stderr
-                    )
+                    print(f"{NOTHING_TO_DO}: all results are there. {STANDS}.", file=sys.stderr)
             screen.show(progress.line(time.monotonic()))
         said.seek(0)
         all_said = said.read()
@@ -289,10 +287,9 @@ def _refusal(said: str) -> str:
 def _full(said: str, folder: Path) -> str:
     """What to do where Snakemake had no room to write, its own words perhaps. Jobs look after
     themselves."""
-    if (
-        f"[Errno {errno.ENOSPC}]" not in said
-        and shutil.disk_usage(folder).free >= SMALLEST_FREE_DISK
-    ):
+    words = os.strerror(errno.ENOSPC)  # Snakemake's, or a job's that could not write its log
+    says_so = any(words in line and not line.startswith(REASON) for line in said.splitlines())
+    if not says_so and shutil.disk_usage(folder).free >= SMALLEST_FREE_DISK:
         return ""
     return (
         f"no space is left on the disk of {Path.cwd()}, or of {gettempdir()}. {TWICE}: free space, "

@@ -5,6 +5,7 @@ is missing, and what a run makes of it. Where that is not what was meant, they s
 from __future__ import annotations
 
 import codecs
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import yaml
 from numpy.typing import NDArray
 
 from dpladder.config.dataset_sections import Chosen
@@ -268,4 +270,7 @@ def lines(reports: Sequence[ColumnReport], declared: bool) -> Iterator[str]:
 def _proposed_entry(one: ColumnReport) -> str:
     """A column as `dataset.columns` would name it. Its levels are left open: read off private data
     they would be a leak."""
-    return one.name if not one.words else f"{{name: {one.name}, levels: [...]}}"
+    # as YAML inside brackets: quoted where a colon, a comma or a number would be read otherwise
+    name = yaml.safe_dump([one.name], default_flow_style=True, allow_unicode=True, width=math.inf)
+    name = name.strip()[1:-1]
+    return f"{{name: {name}, levels: [...]}}" if one.words else name

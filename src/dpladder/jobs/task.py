@@ -209,8 +209,8 @@ def _reason(error: BaseException, task: Task[Any], log: Path) -> str:
         return f"interrupted. {TWICE}: run again, and the job goes on."
     if trouble := full_disk(error):
         return (
-            f"a disk cannot be written: {trouble}. {TWICE}: free space, or mount it for writing, "
-            "and run again."
+            f"a file cannot be written: {trouble}. {TWICE}: free space, mount the disk for "
+            "writing or raise the limit, and run again."
         )
     what = "an error" if isinstance(task.reads, Private) else type(error).__name__
     return f"{what} that nobody foresaw; details are in {_details(task, log)}"

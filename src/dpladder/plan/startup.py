@@ -68,6 +68,10 @@ SHARE = SOURCE / "dpladder" / "share"  # what an installed dpladder carries of t
 INSTALLED = SHARE.is_dir()
 ROOT = SHARE if INSTALLED else SOURCE.parent
 PARSED = "dpladder_parsed"
+# said wherever records may have been edited, and never because they were
+STANDS = (
+    "What was released stands, of the records as they were then; another dataset.version asks anew"
+)
 DEMO = ROOT / "config" / "config.yaml"
 
 
@@ -285,9 +289,10 @@ def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
     if module:
         vars(workflow)[PARSED] = parsed
     if workflow.is_main_process and (changed := _changed_rules(parsed)):
+        stands = f" {STANDS}." if "prepare_dataset" in changed else ""
         say(
-            f"Changed since {STATEMENT} was written: {', '.join(changed)}. Snakemake runs them "
-            "again, unless its folder .snakemake was lost; then: dpladder run --forcerun "
+            f"Changed since {STATEMENT} was written: {', '.join(changed)}.{stands} Snakemake "
+            "runs them again, unless its folder .snakemake was lost; then: dpladder run --forcerun "
             f"{' '.join(changed)}",
         )
     return parsed

@@ -478,6 +478,16 @@ def test_a_missing_record_is_named(run: Finished) -> None:
     )
 
 
+def test_all_files_that_a_copy_lacks_are_told_in_one_sentence(run: Finished) -> None:
+    statement = run.state()
+    there = sorted(run.results.glob("*/privacy.json"))
+    for record in there:
+        record.unlink()
+    (problem,) = check(statement, run.results)
+    assert f" and {len(there) - 1} more of " in problem
+    assert "copy all of it" in problem
+
+
 def test_a_cost_that_the_statement_does_not_count_is_named(run: Finished) -> None:
     statement = run.state()
     run.write("results/late/plot.privacy.json", run.records["results/0/privacy.json"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from importlib import metadata
 from pathlib import Path
@@ -78,7 +78,8 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
         stated = parse_statement(statement)
     except BadInput as error:
         return [str(error)]
-    problems = [*_check_records(stated, results)]
+    known = {**stated.files, **stated.records, **vouched_by_report(results)}
+    problems = [*_check_presence(known, results), *_check_records(stated, results)]
     if not is_sealed(statement, key):
         problems.append("privacy.json: changed since it was written")
     recorded, unread = _recorded_spends(stated, results)
@@ -263,24 +264,30 @@ def lacks_report(files: Mapping[str, str], results: Path) -> bool:
 
 
 DELETE = f"delete it, and {AGAIN}"
-RESTORED = "missing, the statement is about it; dpladder run restores it, free"
-COUNTED_ON = (
-    "missing, the statement counts on it; dpladder run makes it again, or where the config asks "
-    "for it no longer, dpladder run --forcerun compose_privacy states what is there"
-)
 
 
-def _changed_files(
-    files: Mapping[str, str], results: Path, root: str, since: str, missing: str = RESTORED
-) -> Iterator[str]:
-    """A sentence for each file that is missing, or whose bytes are not those of its digest.
+def _check_presence(paths: Collection[str], results: Path) -> Iterator[str]:
+    """One sentence about all files that are not there: of a folder that was copied in part they are
+    most, and the first is enough to tell what happened."""
+    gone = [place_in(results, path) for path in paths]
+    gone = [file for file in gone if not os.path.lexists(file)]
+    if gone:
+        more = f" and {len(gone) - 1:,} more of {len(paths):,} files" if gone[1:] else ""
+        yield (
+            f"{_name(gone[0], results)}{more}: missing. Where the folder is a copy, copy all of "
+            "it. Else dpladder run makes them again, free; or where the config asks for them no "
+            "longer, dpladder run --forcerun compose_privacy states what is there"
+        )
+
+
+def _changed_files(files: Mapping[str, str], results: Path, root: str, since: str) -> Iterator[str]:
+    """A sentence for each file whose bytes are not those of its digest.
 
     Args:
         files: digests by path. Somebody may have written a path that leads elsewhere.
         results: the folder that all of them lie in.
         root: what it was called when they were written.
         since: when the digests were taken, and what to do.
-        missing: what to say of a file that is not there.
     """
     for path, digest in files.items():
         if not os.path.normpath(path).startswith(f"{root}{os.sep}"):
@@ -290,8 +297,8 @@ def _changed_files(
         try:
             if file_digest(file) != digest:
                 yield f"{_name(file, results)}: changed since {since}"
-        except FileNotFoundError:
-            yield f"{_name(file, results)}: {missing}"
+        except FileNotFoundError:  # which `_check_presence` tells
+            continue
         except BadInput as error:
             yield str(error)
 
@@ -325,7 +332,7 @@ def _check_records(stated: SealedStatement, results: Path) -> Iterator[str]:
     """The records that the statement counts are there, as they were. And no record lies here of a
     cost that it does not count: nobody may leave out what was spent."""
     since = "the statement was written"
-    yield from _changed_files(stated.records, results, root_of(stated), since, COUNTED_ON)
+    yield from _changed_files(stated.records, results, root_of(stated), since)
     for file in _files_nobody_vouches_for(stated, results, {}):
         if not _is_record(file):
             continue
@@ -365,24 +372,25 @@ def _path_under_owner(path: str, model: Mapping[str, Any]) -> str:
 
 def _recorded_spends(
     stated: SealedStatement, results: Path
-) -> tuple[list[tuple[str, Spend]], list[str]]:
-    """The spends of all records with their questions, and the records that cannot be read."""
+) -> tuple[list[tuple[str, Spend]] | None, list[str]]:
+    """The spends of all records with their questions; none where a record is not there, for then
+    the others cannot be compared. And the records that cannot be read."""
     spends: list[tuple[str, Spend]] = []
-    problems = []
+    problems: list[str] = []
     for path in stated.records:
         try:
             record = read_json(place_in(results, path))
             if "spends" in record:
                 spends += [(record["question"], spend) for spend in spends_of(record)]
-        except FileNotFoundError:  # which `_check_records` tells
-            continue
+        except FileNotFoundError:  # which `_check_presence` tells
+            return None, problems
         except _UNREADABLE as error:
             problems.append(f"{path}: cannot be read as a privacy record ({error})")
     return spends, problems
 
 
 def _check_dataset(
-    lineage: str, dataset: Stated, recorded: Sequence[tuple[str, Spend]], limited: bool
+    lineage: str, dataset: Stated, recorded: Sequence[tuple[str, Spend]] | None, limited: bool
 ) -> list[str]:
     """Compute each figure of one lineage again from the spends under it, and compare these with the
     records. A reader who trusts neither needs the ledger (`dpladder ledger verify`)."""
@@ -390,10 +398,10 @@ def _check_dataset(
     where = f"privacy.json: dataset {lineage}"
     lines = dataset.spends
     outside = dataset.outside_this_dag
-    spends_here = [one for one in recorded if one[1].lineage == lineage]
+    spends_here = [one for one in recorded or () if one[1].lineage == lineage]
     stated = [(line.question, from_json(line.spend)) for line in lines if not line.superseded]
     problems = []
-    if sorted(map(repr, spends_here)) != sorted(map(repr, stated)):
+    if recorded is not None and sorted(map(repr, spends_here)) != sorted(map(repr, stated)):
         problems.append(f"{where}: its spends are not those of the records")
     problems += [
         f"{where}: {key} is {getattr(dataset, key)}, but its spends compose to {fresh}"
