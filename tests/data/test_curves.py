@@ -82,8 +82,22 @@ def test_a_block_of_two_bases_has_all_their_products() -> None:
     assert curves_width(curves) == len(found)
 
 
+def test_a_cross_multiplies_hats_or_levels_and_a_line_has_two_hats() -> None:
+    crosses = [("height", "sex"), ("year", "age")]
+    rows = rows_of(COLUMNS, PEOPLE)
+    for pieces in (0, 4):
+        alone, curves = curves_of(COLUMNS, pieces), curves_of(COLUMNS, pieces, crosses)
+        assert curves[: len(alone)] == alone
+        hats, ages = 3, pieces + 1 if pieces else 2
+        assert [curves_width([block]) for block in curves[len(alone) :]] == [hats * 2, 2 * ages]
+        products = with_curves(rows, curves)[:, rows.shape[1] + curves_width(alone) :]
+        assert products[:, :6].tolist() == [[0, 0, 1, 0, 0, 0], [0, 0, 0, 0.5, 0, 0.5]]
+        assert products[:, 6:].sum(axis=1) == pytest.approx(1.0)
+        assert products[0, 6 : 6 + ages] == pytest.approx(products[0, 6 + ages :])  # 1950 is amid
+
+
 def test_exports_make_the_same_numbers() -> None:
-    rows, curves = rows_of(COLUMNS, PEOPLE), curves_of(COLUMNS, 4)
+    rows, curves = rows_of(COLUMNS, PEOPLE), curves_of(COLUMNS, 4, [("age", "sex")])
     people = [dict(zip(PEOPLE, cells, strict=True)) for cells in zip(*PEOPLE.values(), strict=True)]
     told = [column_as_json(column) for column in COLUMNS]
     for module in (standalone, graph):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ COLUMNS = restored_columns(
         {"name": "height", "range": [1.0, 2.0], "missing": 1.5, "mark_missing": True},
     ]
 )
-CURVES = curves_of(COLUMNS, 4)
+CURVES = curves_of(COLUMNS, 4, [("age", "sex")])
 PEOPLE = {
     "age": [3.0, 50.0, 99.0],
     "sex": ["f", "m", "x"],
@@ -57,7 +58,7 @@ def test_a_prediction_is_the_sum_of_its_terms(classes: int) -> None:
     sums = effects_of(weights, told)
     assert sums is not None
     terms = sums.terms(ROWS, CENTRED)
-    assert [*terms] == ["age", "sex", "dose", "height"]
+    assert [*terms] == ["age", "sex", "dose", "height", "age x sex"]
     logits = score.logits(weights, Map(CENTRED, 9.0, None, 0.0, curves=CURVES)(ROWS))
     shown = logits @ sums.sums.T
     rest = shown - sum(terms.values())
@@ -75,11 +76,15 @@ def test_a_column_s_curve_is_what_its_number_adds() -> None:
         (one.spread for one in effects.each), reverse=True
     )
     for effect in effects.each:
-        [name], [places], [values] = effect.columns, effect.at, effect.values
+        [values], places = effect.values, [*product(*effect.at)]
         assert np.mean(values) == pytest.approx(0.0, abs=1e-9)
         assert effect.spread == pytest.approx(np.ptp(values))
         people = {other: [cells[0]] * len(places) for other, cells in PEOPLE.items()}
-        rows = matrix_of(COLUMNS, (people | {name: [*places]}).__getitem__)
+        people |= {
+            name: [*at] for name, at in zip(effect.columns, zip(*places, strict=True), strict=True)
+        }
+        rows = matrix_of(COLUMNS, people.__getitem__)
+        name = " x ".join(effect.columns)
         assert sums.terms(rows, CENTRED)[name][:, 0] == pytest.approx(values)
 
 

@@ -95,6 +95,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     },
 }
 NEUTRAL = {
+    "dataset.crosses": [],
     "dataset.version": None,
     "dataset.target": None,
     "dataset.target.error": None,

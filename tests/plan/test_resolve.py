@@ -11,14 +11,18 @@ import pytest
 import yaml
 from support import commit, node_of
 
+from dpladder.config.curves import curves_of
 from dpladder.config.load import overlay
+from dpladder.data.columns import matrix_of
 from dpladder.errors import BadInput
 from dpladder.plan import mechanisms, resolve
+from dpladder.plan.curves import crosses_as_text
 from dpladder.plan.dag import build_dag
 from dpladder.plan.edits import NO_CHOICE, plan_note
 from dpladder.plan.plan import make_plan
 from dpladder.plan.rules import RULES, jobs
 from dpladder.plan.startup import known_states, open_resolved
+from dpladder.privacy.arrays import with_curves
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
 
@@ -389,7 +393,54 @@ def test_curves_give_rows_their_form_unless_the_config_has_one() -> None:
         assert plain.sweep.search.expected == (1.45, 1.7)
 
 
-@pytest.mark.parametrize("curves", [{"features": {"curves": 4}}, {"dataset": KNOTS}])
+CROSSED = {"dataset": {"crosses": [["age", "sex"]]}}
+
+
+@pytest.mark.parametrize("columns", [TABLE["dataset"]["columns"], LEVELS["columns"]])
+def test_no_row_is_longer_than_the_plan_says(columns: Any) -> None:
+    Path("table.csv").touch()
+    marked = {"name": "dose", "range": [0, 9], "missing": 0, "mark_missing": True}
+    crosses = [["age", "sex"], ["dose", "age"]] if len(columns) > 1 else [["dose", "sex"]]
+    config = asked(TABLE, {"dataset": {"columns": [*columns, marked], "crosses": crosses}}).main
+    dataset, pieces = config.dataset, config.features.curves
+    people = {"age": [0, 100, 40, 100], "sex": ["f", "m", "f", "x"], "dose": [9, None, 2, None]}
+    rows = matrix_of(dataset.columns, people.__getitem__)
+    seen = with_curves(rows, curves_of(dataset.columns, pieces, dataset.crosses))
+    lengths = np.linalg.norm(seen, axis=1)
+    assert lengths.max() <= config.features.mean.radius <= lengths.max() * 1.001
+    assert config.features.length == "as_is"
+
+
+def test_check_says_how_wide_a_cross_is() -> None:
+    curves_asked()
+    pieces = asked(TABLE, CROSSED).main.features.curves
+    [said] = crosses_as_text(asked(TABLE, CROSSED).main)
+    width = 3 + (pieces + 1) * 3
+    assert said == f"cross    age x sex: {2 * (pieces + 1)} products; a row has {width} numbers"
+    assert not [*crosses_as_text(asked(TABLE).main)]
+
+
+def test_a_cross_of_levels_keeps_rows_as_they_are_where_numbers_are_lines() -> None:
+    curves_asked()
+    found = asked(TABLE, CROSSED, {"dataset": {"nominal_size": 20}}).main
+    assert (found.features.curves, found.features.length) == (0, "as_is")
+
+
+@pytest.mark.parametrize(
+    ("crosses", "says"),
+    [
+        ([["age", "height"]], "name height, which has no levels and no range in columns"),
+        ([["age", "age"]], "name two columns each"),
+        ([["age", "sex"], ["sex", "age"]], "each pair once"),
+    ],
+)
+def test_a_cross_of_columns_that_have_no_hats_is_refused(crosses: Any, says: str) -> None:
+    Path("table.csv").touch()
+    with pytest.raises(BadInput, match=says):
+        asked(TABLE, {"dataset": {"crosses": crosses}})
+
+
+@pytest.mark.parametrize("curves", [{"features": {"curves": 4}}, {"dataset": KNOTS}, CROSSED])
 def test_a_public_mean_of_curves_is_refused(curves: dict[str, Any]) -> None:
     Path("table.csv").touch()
     sampled = {"dataset": {"public_sample": "csv:sample.csv"}, "features": {"centre": "public"}}

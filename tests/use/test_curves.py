@@ -20,13 +20,14 @@ from dpladder.data.sources import Source
 from dpladder.learn import weights
 
 COLUMNS = [{"name": "age", "range": [0.0, 100.0]}, {"name": "sex", "levels": ["f", "m"]}]
+CROSSES = [("age", "sex")]
 PEOPLE = pd.DataFrame({"sex": ["f", "m", "f"], "age": [3.0, 50.0, 99.0], "other": 1})
 
 
 def model_of(folder: Path, **changes: Any) -> Path:
     """A file such as train_final writes, of random weights."""
     random, features = np.random.default_rng(0), Features(model="none")
-    mapped = Map(None, None, None, 0.0, curves=curves_of(restored_columns(COLUMNS), 4))
+    mapped = Map(None, None, None, 0.0, curves=curves_of(restored_columns(COLUMNS), 4, CROSSES))
     public = encoder(features, Source("features", bytes, (), width=3), 1)
     inference = {
         "classes": ["well", "ill"],
@@ -55,13 +56,13 @@ def test_what_each_column_adds_comes_to_the_log_odds(tmp_path: Path, capsys: Any
     model = dpladder.load(file)
     odds = np.log(model.predict_proba(PEOPLE))
     explained = model.explain(PEOPLE)
-    assert [*explained] == ["base", "age", "sex"]
+    assert [*explained] == ["base", "age", "sex", "age x sex"]
     assert explained.sum(axis=1).to_numpy() == pytest.approx(odds[:, 1] - odds[:, 0], abs=1e-5)
     PEOPLE.to_csv(tmp_path / "new.csv", index=False)
     assert main(["predict", str(file), str(tmp_path / "new.csv"), "--explain"]) == 0
     head, first, *_ = capsys.readouterr().out.splitlines()
-    assert head.endswith("p(well),p(ill),base,age,sex")
-    assert [*map(float, first.split(",")[-3:])] == pytest.approx(
+    assert head.endswith("p(well),p(ill),base,age,sex,age x sex")
+    assert [*map(float, first.split(",")[-4:])] == pytest.approx(
         explained.iloc[0].to_numpy(), abs=1e-3
     )
 
@@ -83,9 +84,9 @@ def test_an_export_and_a_notebook_have_the_curves(tmp_path: Path) -> None:
     told = dpladder.load(file).curves()
     assert [*table] == ["column", "at", "of", "effect", "sd"]
     assert table.effect.to_numpy() == pytest.approx(told.effect.to_numpy())
-    assert {*table.column} == {"age", "sex"}
+    assert {*table.column} == {"age", "sex", "age x sex"}
     assert {*table.of} == {"ill"}
-    assert "age" in (tmp_path / "out" / "curves.svg").read_text()
+    assert "age x sex" in (tmp_path / "out" / "curves.svg").read_text()
     assert "curves.svg and curves.csv" in (tmp_path / "out" / "README.md").read_text()
 
 

@@ -43,6 +43,7 @@ from dpladder.network.public import check_name
 from dpladder.plan import follows
 from dpladder.plan.checked import mark_of
 from dpladder.plan.clone import commit
+from dpladder.plan.curves import crosses_as_text
 from dpladder.plan.startup import open_resolved
 from dpladder.privacy.accounting.events import partition_version
 from dpladder.privacy.ids import Ids, contains, id_set
@@ -157,6 +158,8 @@ def check(configs: Sequence[Path]) -> None:
             print(printable(hint))
         layout = layout_of(looked.dataset, surveyed.grouping)
         _print_columns(column_report.columns_of(surveyed.source, layout), layout)
+        for line in crosses_as_text(config):
+            print(printable(line))
         if looked.part is None and looked.dataset.equal_rows is None:
             refuse_too_few_different_rows(surveyed, looked.dataset.nominal_size)
         check_kind(config.features, surveyed.source)

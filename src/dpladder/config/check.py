@@ -226,9 +226,11 @@ def _curves(c: Config) -> Messages:
     if c.dataset.public_sample is None or c.features.centre not in ("auto", "public"):
         return
     knots = any(not isinstance(one, str) and one.knots for one in c.dataset.columns)
-    if knots or c.features.curves not in (0, "auto"):
+    crosses, curves = bool(c.dataset.crosses), c.features.curves not in (0, "auto")
+    if knots or crosses or curves:
+        has = "columns has knots" if knots else "crosses has pairs"
         yield (
-            f"{'dataset.columns has knots, and ' if knots else ''}a public mean is of lines: set "
+            f"{'' if curves else f'dataset.{has}, and '}a public mean is of lines: set "
             "features.centre: noised or none, or leave out the curves or dataset.public_sample"
         )
 

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dpladder.config.dataset_sections import Chosen, Column
+from dpladder.config.dataset_sections import Chosen, Column, Cross
 
 Basis = tuple[int, int | tuple[float, ...]]
 """Functions of a column: the place of its number and knots from -1 to 1, or that of its first level
 and how many there are."""
 Curves = tuple[tuple[Basis, ...], ...]
 """The blocks of numbers that a row gains: one basis each, or the products of two."""
+LINE = (-1.0, 1.0)  # the knots of a number in a cross that is a line by itself
 
 
 def place_in_column(column: Column, number: Any, log: Callable[[Any], Any] = math.log) -> Any:
@@ -31,20 +32,29 @@ def place_in_column(column: Column, number: Any, log: Callable[[Any], Any] = mat
     return 2.0 * (number - low) / (high - low) - 1.0
 
 
-def curves_of(columns: Sequence[Chosen], pieces: int) -> Curves:
+def curves_of(columns: Sequence[Chosen], pieces: int, crosses: Sequence[Cross] = ()) -> Curves:
     """What trainings see of a table's rows beside their numbers (`with_curves` of
     privacy/arrays.py).
 
     Args:
         columns: those that are features, in order.
         pieces: that a range falls into where its column says nothing; 0 where it stays a line.
+        crosses: pairs of columns by name, whose hats or levels are multiplied.
     """
-    place, curves = 0, []
+    place, curves, bases = 0, [], dict[str, Basis]()
     for column in columns:
-        if not isinstance(column, str) and (knots := knots_of(column, pieces)):
-            curves.append(((place, knots),))
+        if not isinstance(column, str):
+            knots = knots_of(column, pieces)
+            if knots:
+                curves.append(((place, knots),))
+            bases[column.name] = (place, len(column.levels) or knots or LINE)
         place += width_of(column)
-    return tuple(curves)
+    return (*curves, *((bases[one], bases[other]) for one, other in crosses))
+
+
+def width_of_block(bases: tuple[Basis, ...]) -> int:
+    """How many numbers a block of a row's curves has."""
+    return math.prod(n if isinstance(n, int) else len(n) for _, n in bases)
 
 
 def width_of(column: Chosen) -> int:

@@ -166,6 +166,8 @@ Chosen = Annotated[
     Discriminator(lambda value: TAGS[not isinstance(value, str | int | float)]),
 ]
 
+Cross = tuple[Words, Words]
+
 
 Groups = tuple[Words, ...]
 
@@ -324,6 +326,9 @@ class Dataset(Section):
     """Columns of a table that are features, in this order. Each is a name, or a name with public
     levels or range. Of jsonl, also which of id, user and split its lines have. Empty: all but
     label, id, user, split and a pandas index. Example: [visits, {name: age, range: [0, 100]}]"""
+    crosses: Annotated[tuple[Cross, ...], NeutralAt(()), OF_TABLES] = ()
+    """Pairs of columns with ranges or levels whose effects hang on each other, by public knowledge.
+    Each adds the products of their hats or levels. Empty: none. Example: [[longitude, latitude]]"""
     label: Annotated[Words | tuple[Words, ...] | None, OF_COLUMNS] = None
     """The column, or array, of each record's class. With labels: many also a list, a column for
     each class, which then names the classes. Empty: label. Example: diagnosis"""
@@ -409,6 +414,23 @@ class Dataset(Section):
         names = self.names_of_columns
         if len(set(names)) != len(names):
             yield "columns must name each column once"
+        yield from self._problems_of_crosses()
+
+    def _problems_of_crosses(self) -> Iterator[str]:
+        bounded = {
+            one.name
+            for one in self.columns
+            if isinstance(one, Column) and (one.levels or one.range)
+        }
+        for cross in self.crosses:
+            if unbounded := [name for name in cross if name not in bounded]:
+                yield (
+                    f"crosses name {unbounded[0]}, which has no levels and no range in columns: "
+                    "give it one there, or leave the pair out"
+                )
+        pairs = [{*cross} for cross in self.crosses]
+        if any(len(pair) < 2 or pairs.count(pair) > 1 for pair in pairs):
+            yield "crosses must name two columns each, and each pair once"
 
     @property
     def lopsided(self) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.curves import Curves, curves_of
-from dpladder.config.dataset_sections import Chosen
+from dpladder.config.dataset_sections import Chosen, Cross
 from dpladder.config.depths import in_words
 from dpladder.config.features_sections import LAST, Features, Length, Mean
 from dpladder.data.depths import (
@@ -119,13 +119,15 @@ class MapKeys(DepthKeys, Protocol):
     Attributes:
         mean: of the section, where a noised mean is bought.
         constant: the share of a centred row's length that is a constant feature's.
-        columns, curves: of a table, which of them are curves.
+        columns, curves, crosses: of a table, which of them are curves, and which are multiplied.
     """
 
     @property
     def columns(self) -> tuple[Chosen, ...]: ...
     @property
     def curves(self) -> int: ...
+    @property
+    def crosses(self) -> tuple[Cross, ...]: ...
     @property
     def mean(self) -> Mean | None: ...
     @property
@@ -150,7 +152,7 @@ def map_of(keys: MapKeys, known: Known, mean_file: MeanFile) -> Map:
         radius, exact = ball(bought.radius, keys.length)
     elif keys.length == "at_most":
         radius = keys.typical
-    curves = curves_of(keys.columns, keys.curves)
+    curves = curves_of(keys.columns, keys.curves, keys.crosses)
     return Map(mean, radius, length, keys.constant, exact, depths, curves)
 
 

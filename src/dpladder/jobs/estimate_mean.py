@@ -37,7 +37,8 @@ def release_of(task: Task[EstimateMean]) -> Release:
     assert task.reads.mean is not None, "a rule of configs that buy a mean"
     radius, exact = centre.ball(task.reads.mean.radius, task.reads.length)
     depths = depths_taken(task.reads, train.depths, {})
-    seen = Map(depths=depths, curves=curves_of(task.reads.columns, task.reads.curves))
+    curves = curves_of(task.reads.columns, task.reads.curves, task.reads.crosses)
+    seen = Map(depths=depths, curves=curves)
     sigma = gdp.sigma(reservation.mu("mean"), 1)
     width = seen.width(train.dimension)
     mean = UnitMean(name="mean", multiplier=sigma, radius=radius, width=width, exact=exact)

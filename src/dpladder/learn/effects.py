@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpladder.config.curves import Curves, place_in_column, width_of
+from dpladder.config.curves import Curves, place_in_column, width_of, width_of_block
 from dpladder.config.dataset_sections import Chosen, Column
 from dpladder.config.label_sets import MANY
 from dpladder.config.section import from_document
@@ -111,7 +111,7 @@ class Additive:
             (place,): [*range(*span)] for place, span in enumerate(spans)
         }
         for bases in self.curves:
-            width = math.prod(n if isinstance(n, int) else len(n) for _, n in bases)
+            width = width_of_block(bases)
             who = tuple(next(k for k, (a, b) in enumerate(spans) if a <= at < b) for at, _ in bases)
             by_columns.setdefault(who, []).extend(range(stored, stored + width))
             stored += width

@@ -7,9 +7,10 @@ alone: n0*mu, the columns and the task. The figures were measured on public tabl
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from dpladder.config import Config
-from dpladder.config.curves import curves_of, knots_of, width_of
+from dpladder.config.curves import Curves, curves_of, width_of, width_of_block
 from dpladder.config.dataset_sections import Column
 from dpladder.search.prior import DEFAULT
 
@@ -51,15 +52,39 @@ def pieces_for(config: Config, strength: float) -> int:
         strength: n0 mu of the smallest total.
     """
     law = OF_CLASSES if config.task == "classification" else OF_NUMBERS
-    columns = len(_curved(config))
-    width = sum(map(width_of, config.dataset.columns))
+    columns = len(_curved(config)) + len(config.dataset.crosses)
     for pieces in PIECES:
         least = law[pieces] * columns
         if config.learner.name == RIDGE:
-            least = OF_RIDGE * (width + columns * (pieces + 1))
+            least = OF_RIDGE * _width(config, pieces)
         if strength >= least:
             return pieces
     return 0
+
+
+def crosses_as_text(config: Config) -> Iterator[str]:
+    """How wide each cross of two columns is, and a row with all of them.
+
+    Args:
+        config: resolved.
+    """
+    crosses, pieces = config.dataset.crosses, int(config.features.curves or 0)
+    blocks = _blocks(config, pieces)[-len(crosses) :] if crosses else ()
+    for pair, block in zip(crosses, blocks, strict=True):
+        yield (
+            f"cross    {' x '.join(pair)}: {width_of_block(block)} products; a row has "
+            f"{_width(config, pieces)} numbers"
+        )
+
+
+def _width(config: Config, pieces: int) -> int:
+    """How many numbers a row has with curves of so many pieces."""
+    of_columns = sum(map(width_of, config.dataset.columns))
+    return of_columns + sum(map(width_of_block, _blocks(config, pieces)))
+
+
+def _blocks(config: Config, pieces: int) -> Curves:
+    return curves_of(config.dataset.columns, pieces, config.dataset.crosses)
 
 
 def with_pieces(config: Config, pieces: int) -> Config:
@@ -95,11 +120,11 @@ def with_pieces(config: Config, pieces: int) -> Config:
 
 
 def has_form(config: Config) -> bool:
-    """Whether rows are to keep their lengths: where each column is bounded, one is a curve, and
-    these keys are as the task has them by itself."""
+    """Whether rows are to keep their lengths: where each column is bounded, one is a curve or in a
+    cross, and these keys are as the task has them by itself."""
     features, learner, pieces = config.features, config.learner, config.features.curves
     columns = config.dataset.columns
-    if isinstance(pieces, str) or not any(knots_of(one, pieces) for one in _curved(config)):
+    if isinstance(pieces, str) or not _blocks(config, pieces):
         return False
     defaults = (32.0, 32.0, 1.0) if config.task == "classification" else ("at_most", 1.0, 0.5)
     return (
@@ -114,15 +139,15 @@ def in_form(config: Config) -> bool:
     """Whether `with_pieces` gave rows their form."""
     features = config.features
     return (features.length, features.constant) == ("as_is", 0.0) and bool(
-        curves_of(config.dataset.columns, int(features.curves or 0))
+        _blocks(config, int(features.curves or 0))
     )
 
 
 def longest_row(config: Config) -> float:
     """The length that no row of bounded columns exceeds, rounded up. A number lies between -1 and
-    1, of a column's levels one at most is 1, and hats add up to 1."""
-    pieces = int(config.features.curves or 0)
-    curved = sum(bool(knots_of(one, pieces)) for one in _curved(config))
+    1, of a column's levels one at most is 1, and hats add up to 1; so do a cross's products, or to
+    less."""
+    curved = len(_blocks(config, int(config.features.curves or 0)))
     marked = sum(isinstance(one, Column) and one.mark_missing for one in config.dataset.columns)
     longest = math.sqrt(len(config.dataset.columns) + curved + marked)
     return math.ceil(1000 * longest) / 1000

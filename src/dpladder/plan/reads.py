@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 from dpladder.config.dataset_sections import (
     Chosen,
     Counted,
+    Cross,
     Dataset,
     Links,
     NumberTarget,
@@ -354,6 +355,7 @@ class StoredReads(ReleaseReads):
         length: that features are scaled to.
         typical: length of features that are seen as they are.
         curves: in how many pieces the range of a table's column falls; 0 where it is a line.
+        crosses: pairs of columns whose hats or levels are multiplied.
     """
 
     mean: Annotated[Mean | None, key("features.mean")]
@@ -362,6 +364,7 @@ class StoredReads(ReleaseReads):
     length: Annotated[Length, key("features.length")]
     typical: Annotated[float, key("features.typical")]
     curves: Annotated[int, key("features.curves")] = 0
+    crosses: Annotated[tuple[Cross, ...], key("dataset.crosses")] = ()
 
 
 class SeenReads(StoredReads):
